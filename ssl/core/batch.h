@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one training or evaluation step consumes.
+#ifndef SSL_CORE_BATCH_H_
+#define SSL_CORE_BATCH_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace ssl {
+
+// B samples, V views (crops) of each. Tensors may share the loader's buffers: they are valid until the next batch
+// is asked for.
+struct Batch {
+  // views[v]: [B, C, H_v, W_v] float, channels-last in memory; view order is the order of the crops.
+  std::vector<at::Tensor> views;
+  // [B] int64 class labels; undefined when the source has none.
+  at::Tensor targets;
+  // [B] int64 positions in the data set.
+  at::Tensor indices;
+
+  int64_t size() const { return indices.defined() ? indices.size(0) : 0; }
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_BATCH_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a phase's batches come from: the data loader, or a host program's own tensors.
+//
+// The order of batches depends on the epoch number alone, so a source has no state to save: a resumed run starts
+// the interrupted epoch at the batch where it stopped.
+#ifndef SSL_CORE_BATCH_SOURCE_H_
+#define SSL_CORE_BATCH_SOURCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ssl {
+
+struct Batch;
+
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  // Batches per epoch on this rank; at least 1.
+  virtual int64_t batches_per_epoch() const = 0;
+  // Samples in the whole data set, over all ranks.
+  virtual int64_t dataset_size() const = 0;
+
+  // Starts epoch `epoch` (0, 1, ...) at batch `first_batch`. What was in flight is dropped.
+  virtual absl::Status StartEpoch(int64_t epoch, int64_t first_batch) = 0;
+
+  // The next batch, owned by the source and valid until the next call; nullptr at the end of the epoch.
+  virtual absl::StatusOr<const Batch*> Next() = 0;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_BATCH_SOURCE_H_

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/checkpoint_store.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<CheckpointPart> Parts(double value) {
+  return {{"model.safetensors", {{"weight", at::full({4}, value)}}}, {"rank0.safetensors", {{"w", at::full({1}, 2)}}}};
+}
+
+class CheckpointStoreTest : public ::testing::Test {
+ protected:
+  CheckpointStore Store(FileSystem& file_system, int64_t keep_last = 0) {
+    return CheckpointStore({directory_, keep_last, "hash"}, file_system, *communicator_);
+  }
+  // The value in the model of step `iteration`.
+  double Value(CheckpointStore& store, int64_t iteration) {
+    return (*store.Load(iteration, "model.safetensors"))[0].tensor[0].item<double>();
+  }
+  void Damage(int64_t iteration, const std::string& file) {
+    const std::string path = absl::StrCat(directory_, "/step_", iteration, "/", file);
+    std::string bytes = *posix_.Read(path);
+    bytes[bytes.size() - 1] ^= 1;
+    ASSERT_OK((*posix_.Create(path))->Append(bytes));
+  }
+  std::vector<std::string> Names() { return *posix_.List(directory_); }
+
+  FileSystem& posix_ = PosixFileSystem();
+  const std::string directory_ = MakeTempDir("checkpoints");
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+};
+
+TEST_F(CheckpointStoreTest, SavedCheckpoint_LoadsBack) {
+  CheckpointStore store = Store(posix_);
+  ASSERT_OK(store.Open());
+  ASSERT_OK(store.Save(7, Parts(1.5)));
+  ASSERT_OK_AND_ASSIGN(const int64_t newest, store.NewestValid());
+  EXPECT_EQ(newest, 7);
+  EXPECT_EQ(Value(store, 7), 1.5);
+  EXPECT_EQ(*posix_.Read(directory_ + "/LATEST"), "step_7\n");
+}
+
+TEST_F(CheckpointStoreTest, EmptyOrMissingDirectory_IsNotFound) {
+  CheckpointStore store = Store(posix_);
+  EXPECT_THAT(store.NewestValid(), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(posix_.RemoveAll(directory_));
+  EXPECT_THAT(store.NewestValid(), StatusIs(absl::StatusCode::kNotFound, HasSubstr(directory_)));
+}
+
+TEST_F(CheckpointStoreTest, SameIterationTwice_KeepsTheFirst) {
+  CheckpointStore store = Store(posix_);
+  ASSERT_OK(store.Save(7, Parts(1.0)));
+  ASSERT_OK(store.Save(7, Parts(2.0)));
+  EXPECT_EQ(Value(store, 7), 1.0);
+}
+
+TEST_F(CheckpointStoreTest, KeepLast_RemovesTheOldest) {
+  CheckpointStore store = Store(posix_, 2);
+  for (const int64_t iteration : {5, 10, 15}) ASSERT_OK(store.Save(iteration, Parts(1.0)));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15"));
+}
+
+TEST_F(CheckpointStoreTest, DamagedNewest_FallsBackToThePrevious) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  Damage(10, "model.safetensors");
+  EXPECT_EQ(*store.NewestValid(), 5);
+}
+
+TEST_F(CheckpointStoreTest, MissingFileOrManifest_FallsBackToThePrevious) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10, 15}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  ASSERT_OK(posix_.RemoveFile(store.StepDirectory(15) + "/rank0.safetensors"));
+  ASSERT_OK(posix_.RemoveFile(store.StepDirectory(10) + "/MANIFEST.json"));
+  EXPECT_EQ(*store.NewestValid(), 5);
+}
+
+TEST_F(CheckpointStoreTest, AllDamaged_IsDataLossThatNamesEach) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  for (const int64_t iteration : {5, 10}) Damage(iteration, "model.safetensors");
+  const absl::Status status = store.NewestValid().status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step_10/model.safetensors")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step_5/model.safetensors")));
+}
+
+TEST_F(CheckpointStoreTest, Open_RemovesWhatAnInterruptedSaveLeft) {
+  ASSERT_OK(posix_.CreateDirectories(directory_ + "/step_3.tmp"));
+  ASSERT_OK(posix_.CreateDirectories(directory_ + "/mine.tmp"));
+  ASSERT_OK(Store(posix_).Open());
+  EXPECT_THAT(Names(), ElementsAre("mine.tmp"));
+}
+
+// Fails every mutating call of a save in turn, once and from then on.
+TEST_F(CheckpointStoreTest, FailureAtAnyCall_LeavesThePreviousOneAndNoPart) {
+  ASSERT_OK(Store(posix_).Save(5, Parts(5.0)));
+  for (const auto repeat : {FaultFileSystem::Repeat::kOnce, FaultFileSystem::Repeat::kFromThenOn}) {
+    bool failed = true;
+    for (int call = 1; failed; ++call) {
+      FaultFileSystem faulty(posix_, directory_);
+      faulty.FailCall(call, ENOSPC, repeat);
+      faulty.set_short_writes(true);
+      CheckpointStore store = Store(faulty);
+      const absl::Status saved = store.Save(10, Parts(10.0));
+      failed = faulty.failed_calls() > 0;
+      faulty.StopFailing();
+      ASSERT_OK(store.Open());
+      ASSERT_OK_AND_ASSIGN(const int64_t newest, store.NewestValid());
+      ASSERT_EQ(Value(store, newest), newest) << "call " << call;
+      if (saved.ok()) {
+        ASSERT_EQ(newest, 10) << "call " << call;
+      }
+      ASSERT_OK(posix_.RemoveAll(store.StepDirectory(10)));
+    }
+  }
+}
+
+// Power loss at every mutating call: unsynced bytes and names are gone.
+TEST_F(CheckpointStoreTest, PowerLossAtAnyCall_LeavesAValidCheckpoint) {
+  ASSERT_OK(Store(posix_).Save(5, Parts(5.0)));
+  bool crashed = true;
+  for (int call = 1; crashed; ++call) {
+    FaultFileSystem faulty(posix_, directory_);
+    faulty.CrashAtCall(call);
+    const absl::Status saved = Store(faulty).Save(10, Parts(10.0));
+    crashed = faulty.failed_calls() > 0;
+    ASSERT_OK(faulty.DropUnsynced());
+    CheckpointStore store = Store(posix_);
+    ASSERT_OK(store.Open());
+    ASSERT_OK_AND_ASSIGN(const int64_t newest, store.NewestValid());
+    ASSERT_EQ(Value(store, newest), newest) << "call " << call;
+    if (saved.ok()) {
+      ASSERT_EQ(newest, 10) << "call " << call;
+    }
+    ASSERT_OK(posix_.RemoveAll(store.StepDirectory(10)));
+  }
+}
+
+TEST_F(CheckpointStoreTest, FullDisk_IsNamed) {
+  FaultFileSystem faulty(posix_, directory_);
+  faulty.FailCall(3, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
+  EXPECT_THAT(Store(faulty).Save(10, Parts(1.0)),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("step_10 not saved: ")));
+}
+
+TEST_F(CheckpointStoreTest, TwoRanks_WriteOneCheckpoint) {
+  const absl::Status status = ThreadWorld(2, absl::Seconds(30)).Run([this](Communicator& communicator) -> absl::Status {
+    CheckpointStore store({directory_, 2, "hash"}, posix_, communicator);
+    SSL_RETURN_IF_ERROR(store.Open());
+    std::vector<CheckpointPart> parts = {
+        {absl::StrCat("rank", communicator.rank(), ".safetensors"), {{"w", at::full({1}, communicator.rank())}}}};
+    if (communicator.rank() == 0) parts.push_back({"model.safetensors", {{"weight", at::full({4}, 1.0)}}});
+    SSL_RETURN_IF_ERROR(store.Save(3, parts));
+    SSL_ASSIGN_OR_RETURN(const int64_t newest, store.NewestValid());
+    EXPECT_EQ(newest, 3);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(status);
+  EXPECT_THAT(*posix_.List(directory_ + "/step_3"),
+              ElementsAre("MANIFEST.json", "model.safetensors", "rank0.safetensors", "rank1.safetensors"));
+}
+
+TEST_F(CheckpointStoreTest, FailureOnOneRank_FailsBothAndCommitsNothing) {
+  FaultFileSystem faulty(posix_, directory_);
+  faulty.FailCall(1, EIO, FaultFileSystem::Repeat::kFromThenOn);
+  std::vector<absl::Status> statuses(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) {
+    FileSystem& file_system = communicator.rank() == 1 ? static_cast<FileSystem&>(faulty) : posix_;
+    CheckpointStore store({directory_, 2, "hash"}, file_system, communicator);
+    statuses[communicator.rank()] =
+        store.Save(3, {{absl::StrCat("rank", communicator.rank(), ".safetensors"), {{"w", at::full({1}, 1)}}}});
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("writing a checkpoint failed on another")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_TRUE(Names().empty());
+}
+
+}  // namespace
+}  // namespace ssl

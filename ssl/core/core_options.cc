@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/core_options.h"
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+namespace {
+
+// What the loop reads of sections that other packages declare.
+struct OptimizerView : Options {
+  std::string name = "sgd";
+  std::string parameter_grouping = "default";
+  int64_t num_epochs = 90;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("name", &name, Doc("optimizer"));
+    visitor.Field("param_group_constructor", &parameter_grouping, Doc("rule that forms parameter groups"));
+    visitor.Field("num_epochs", &num_epochs, Doc("train epochs").AtLeast(1));
+  }
+};
+
+struct TrainDataView : Options {
+  int64_t batch_size = 256;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("BATCHSIZE_PER_REPLICA", &batch_size, Doc("samples per rank and step").AtLeast(1));
+  }
+};
+
+struct AmpView : Options {
+  bool use_amp = false;
+  void VisitFields(FieldVisitor& visitor) override { visitor.Field("USE_AMP", &use_amp, Doc("mixed precision")); }
+};
+
+struct ModelView : Options {
+  std::string name = "multi_input_output_model";
+  void VisitFields(FieldVisitor& visitor) override { visitor.Field("BASE_MODEL_NAME", &name, Doc("model")); }
+};
+
+// Collects the problems of several sections.
+class SectionReader {
+ public:
+  explicit SectionReader(const ConfigNode& config) : config_(config) {}
+
+  void Read(absl::string_view path, Options* options) {
+    const ConfigNode* node = path.empty() ? &config_ : config_.FindPath(path);
+    if (node == nullptr || node->kind() == ConfigNode::Kind::kNull) return;  // defaults
+    const std::string full_path = absl::StrCat("config", path.empty() ? "" : ".", path);
+    const absl::Status status = ReadOptions(*node, full_path, UnknownKeys::kIgnore, options);
+    if (!status.ok()) problems_.emplace_back(status.message());
+  }
+
+  absl::Status status() const {
+    return problems_.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(problems_, "\n"));
+  }
+
+ private:
+  const ConfigNode& config_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+void RunOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("SEED_VALUE", &seed, Doc("seed of everything random"));
+  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1));
+  visitor.Field("TEST_ONLY", &test_only, Doc("run test phases only"));
+  visitor.Field("TEST_MODEL", &test_model, Doc("run test phases"));
+  visitor.Field("TEST_EVERY_NUM_EPOCH", &test_every_num_epoch, Doc("train epochs between test phases").AtLeast(1));
+}
+
+void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("DIR", &directory, Doc("run directory: checkpoints, logs, metrics and results"));
+  visitor.Field("AUTO_RESUME", &auto_resume, Doc("continue from the newest checkpoint in DIR"));
+  visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency, Doc("train epochs between checkpoints").AtLeast(1));
+  visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
+                Doc("iterations between checkpoints, -1 for none").AtLeast(-1));
+  visitor.Field("KEEP_LAST", &keep_last, Doc("checkpoints to keep, 0 for all (ours)").AtLeast(0));
+  visitor.Field("OVERWRITE_EXISTING", &overwrite_existing, Doc("start anew: remove the checkpoints in DIR"));
+}
+
+void LossOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("name", &name, Doc("method and loss; its own keys stand in the section of that name"));
+}
+
+void MachineOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("DEVICE", &device, Doc("where to compute").OneOf({"cpu"}));
+}
+
+absl::Status RegisterCore(Registries* registries) {
+  if (!registries->AddPackage("core")) return absl::OkStatus();
+  OptionCatalog& options = registries->options;
+  SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
+  return options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); });
+}
+
+absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
+  TaskOptions options;
+  OptimizerView optimizer;
+  TrainDataView data;
+  ModelView model;
+  AmpView amp;
+  SectionReader reader(config);
+  reader.Read("", &options.run);
+  reader.Read("CHECKPOINT", &options.checkpoint);
+  reader.Read("LOSS", &options.loss);
+  reader.Read("MACHINE", &options.machine);
+  reader.Read("OPTIMIZER", &optimizer);
+  reader.Read("DATA.TRAIN", &data);
+  reader.Read("MODEL", &model);
+  reader.Read("MODEL.AMP_PARAMS", &amp);
+  SSL_RETURN_IF_ERROR(reader.status());
+  options.num_epochs = optimizer.num_epochs;
+  options.optimizer_name = optimizer.name;
+  options.parameter_grouping = optimizer.parameter_grouping;
+  options.batch_size = data.batch_size;
+  options.model_name = model.name;
+  options.use_autocast = amp.use_amp;
+  return options;
+}
+
+}  // namespace ssl

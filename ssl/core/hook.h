@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code that runs at fixed points of the training loop.
+//
+// A host's own hook is one class and one AddHook call. Handlers see the StepContext, never the trainer. Within an
+// event, hooks run by stage, then in the order in which they were added, so a check for NaN always precedes what
+// changes the model, and a checkpoint follows both. The first error stops training; OnException and OnEnd still run.
+#ifndef SSL_CORE_HOOK_H_
+#define SSL_CORE_HOOK_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/stateful.h"
+
+namespace ssl {
+
+struct StepContext;
+
+// In the order of execution.
+enum class HookStage { kTiming, kGuard, kMutate, kObserve, kPersist, kReport };
+
+class Hook : public Stateful {
+ public:
+  // Unique within a run; the scope of its state in a checkpoint.
+  virtual absl::string_view name() const = 0;
+  virtual HookStage stage() const = 0;
+
+  // Once, before the first phase (after a resume, too).
+  virtual absl::Status OnStart(StepContext& context) { return absl::OkStatus(); }
+  // Before the first step of a train or test phase.
+  virtual absl::Status OnPhaseStart(StepContext& context) { return absl::OkStatus(); }
+  // After the model's forward pass: context.outputs is set.
+  virtual absl::Status OnForward(StepContext& context) { return absl::OkStatus(); }
+  // After the loss (and meters): context.loss is set.
+  virtual absl::Status OnLossAndMeter(StepContext& context) { return absl::OkStatus(); }
+  // After backward, before the optimizer: gradients are complete and reduced. Training only.
+  virtual absl::Status OnBackward(StepContext& context) { return absl::OkStatus(); }
+  // After the optimizer's update. Training only.
+  virtual absl::Status OnUpdate(StepContext& context) { return absl::OkStatus(); }
+  // At the end of each step: counters are advanced.
+  virtual absl::Status OnStep(StepContext& context) { return absl::OkStatus(); }
+  virtual absl::Status OnPhaseEnd(StepContext& context) { return absl::OkStatus(); }
+  // Once, after the last phase or when training stops early, also after an error.
+  virtual absl::Status OnEnd(StepContext& context) { return absl::OkStatus(); }
+  // When `error` ends training.
+  virtual absl::Status OnException(StepContext& context, const absl::Status& error) { return absl::OkStatus(); }
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_HOOK_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/hook_list.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+
+namespace ssl {
+namespace {
+
+constexpr const char* kStageNames[] = {"timing", "guard", "mutate", "observe", "persist", "report"};
+
+absl::Status WithHookName(const absl::Status& status, const Hook& hook) {
+  return status.ok() ? status : Annotate(status, absl::StrCat("hook '", hook.name(), "'"));
+}
+
+}  // namespace
+
+absl::Status HookList::Add(std::unique_ptr<Hook> hook) {
+  for (const auto& other : hooks_) {
+    if (other->name() == hook->name()) {
+      return absl::AlreadyExistsError(absl::StrCat("hook '", hook->name(), "' is added twice"));
+    }
+  }
+  const auto position =
+      std::upper_bound(hooks_.begin(), hooks_.end(), hook->stage(),
+                       [](HookStage stage, const std::unique_ptr<Hook>& other) { return stage < other->stage(); });
+  hooks_.insert(position, std::move(hook));
+  return absl::OkStatus();
+}
+
+absl::Status HookList::Run(Event event, StepContext& context) {
+  for (const auto& hook : hooks_) SSL_RETURN_IF_ERROR(WithHookName((hook.get()->*event)(context), *hook));
+  return absl::OkStatus();
+}
+
+absl::Status HookList::RunOnEnd(StepContext& context) {
+  absl::Status first;
+  for (const auto& hook : hooks_) first.Update(WithHookName(hook->OnEnd(context), *hook));
+  return first;
+}
+
+absl::Status HookList::RunOnException(StepContext& context, const absl::Status& error) {
+  absl::Status first;
+  for (const auto& hook : hooks_) first.Update(WithHookName(hook->OnException(context, error), *hook));
+  return first;
+}
+
+std::string HookList::Order() const {
+  std::string order;
+  const Hook* previous = nullptr;
+  for (const auto& hook : hooks_) {
+    if (previous != nullptr && previous->stage() == hook->stage()) {
+      absl::StrAppend(&order, ", ", hook->name());
+    } else {
+      absl::StrAppend(&order, previous == nullptr ? "" : "; ", kStageNames[static_cast<int>(hook->stage())], ": ",
+                      hook->name());
+    }
+    previous = hook.get();
+  }
+  return order;
+}
+
+void HookList::VisitState(StateVisitor& visitor) {
+  for (const auto& hook : hooks_) visitor.Scope(hook->name(), *hook);
+}
+
+}  // namespace ssl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A self-supervised method: how the model is run on a batch, and the loss. Backward, accumulation, mixed precision,
+// gradient reduction, clipping and the optimizer belong to the train step and are written once.
+#ifndef SSL_CORE_METHOD_H_
+#define SSL_CORE_METHOD_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/model.h"
+#include "ssl/core/stateful.h"
+
+namespace ssl {
+
+struct StepContext;
+
+class Method : public Stateful {
+ public:
+  // Once, before training, when model and data are known: allocates what depends on them, checks what only the
+  // whole can tell (heads, number of views, batch size).
+  virtual absl::Status Prepare(StepContext& context) { return absl::OkStatus(); }
+
+  // Sets context.outputs. The default runs the model on all views. May throw LibTorch exceptions.
+  virtual absl::Status Forward(StepContext& context);
+
+  // Sets context.loss (scalar with its graph, the mean over the local batch). May throw LibTorch exceptions.
+  virtual absl::Status ComputeLoss(StepContext& context) = 0;
+
+  // Hooks that the method needs, already bound to it. The method outlives them.
+  virtual std::vector<std::unique_ptr<Hook>> MakeHooks() { return {}; }
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_METHOD_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates parameters from their gradients, many tensors per operation.
+#ifndef SSL_CORE_OPTIMIZER_H_
+#define SSL_CORE_OPTIMIZER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/core/stateful.h"
+
+namespace ssl {
+
+// Parameters that share a learning rate and weight decay.
+struct ParameterGroup {
+  std::string name;                   // "regularized", "unregularized"
+  std::vector<std::string> names;     // of the parameters, for messages and state
+  std::vector<at::Tensor> parameters;
+  double learning_rate = 0.0;
+  double weight_decay = 0.0;
+};
+
+class Optimizer : public Stateful {
+ public:
+  // Once, before the first step. Parameters are the model's live tensors.
+  virtual absl::Status Initialize(std::vector<ParameterGroup> groups) = 0;
+
+  // The groups; a schedule writes learning_rate and weight_decay before each step.
+  virtual std::vector<ParameterGroup>& groups() = 0;
+
+  // One update. A parameter without a gradient (undefined grad) is left alone: no decay, no momentum.
+  // May throw LibTorch exceptions.
+  virtual void Step() = 0;
+
+  // Drops all gradients (sets them to undefined).
+  void ZeroGrad();
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_OPTIMIZER_H_

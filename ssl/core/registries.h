@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that a configuration may name. Filled by plain functions, one per package:
+//
+//   ssl::Registries registries;
+//   SSL_RETURN_IF_ERROR(ssl::RegisterSwav(&registries));
+#ifndef SSL_CORE_REGISTRIES_H_
+#define SSL_CORE_REGISTRIES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/config/option_catalog.h"
+#include "ssl/core/registry.h"
+
+namespace ssl {
+
+class BatchSource;
+class Communicator;
+class Dataset;
+class Engine;
+class Head;
+class Hook;
+class Method;
+class MetricSink;
+class Model;
+class Optimizer;
+class ParameterGrouper;
+class Schedule;
+class Transform;
+class Trunk;
+struct Registries;
+
+// What a factory may use of the run. Valid during the call only.
+struct BuildContext {
+  const ConfigNode& config;  // the resolved tree under "config"
+  const Registries& registries;
+  Communicator& communicator;
+  int64_t seed = 0;
+  std::string run_directory = {};  // "" when the run keeps no files
+  int64_t first_iteration = 0;     // where a resumed run goes on; known when sinks are made
+};
+
+// Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under
+// "config". Reports a contradiction as InvalidArgument with both locations.
+using Resolver = std::function<absl::Status(ConfigNode* config)>;
+
+struct Registries {
+  Registry<BatchSource> batch_sources{"data set type"};  // DATA.<SPLIT>.BASE_DATASET; params: the DATA.<SPLIT> node
+  Registry<Dataset> datasets{"data source"};             // DATA.<SPLIT>.DATA_SOURCES; params: the DATA.<SPLIT> node
+  Registry<Engine> engines{"engine"};                    // engine_name; params: the tree under "config"
+  Registry<Head> heads{"head"};                          // MODEL.HEAD.PARAMS; params: the head's own arguments
+  Registry<Hook> hooks{"hook"};                          // params: the hook's own options
+  Registry<Method> methods{"loss"};                      // LOSS.name; params: the LOSS.<name> node
+  Registry<MetricSink> metric_sinks{"metric sink"};      // params: the sink's own options
+  Registry<Model> models{"model"};                       // MODEL.BASE_MODEL_NAME; params: the MODEL node
+  Registry<Optimizer> optimizers{"optimizer"};           // OPTIMIZER.name; params: the OPTIMIZER node
+  // OPTIMIZER.param_group_constructor; params: the OPTIMIZER node
+  Registry<ParameterGrouper> parameter_groupers{"parameter grouping"};
+  Registry<Schedule> schedules{"schedule"};              // param_schedulers.<x>.name; params: that node
+  Registry<Transform> transforms{"transform"};           // TRANSFORMS entries; params: the entry
+  Registry<Trunk> trunks{"trunk"};                       // MODEL.TRUNK.NAME; params: the MODEL.TRUNK node
+
+  // The configuration keys that the registered components read, with defaults and one line of help each.
+  OptionCatalog options;
+
+  // DATASET_NAMES entry -> folder with its files, used where DATA_PATHS is empty.
+  std::map<std::string, std::string> dataset_folders;
+
+  // The hooks and sinks that the configuration turns on. A run in which nobody set them has only its method's hooks
+  // and those that the host adds.
+  std::function<absl::StatusOr<std::vector<std::unique_ptr<Hook>>>(const BuildContext&)> configured_hooks;
+  std::function<absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>>(const BuildContext&)> configured_sinks;
+
+  // Run in this order on the composed tree, before anything is built.
+  std::vector<Resolver> resolvers;
+
+  // True the first time that `package` asks, so that packages can register the packages they build on.
+  bool AddPackage(const std::string& package) { return packages_.insert(package).second; }
+
+ private:
+  std::set<std::string> packages_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_REGISTRIES_H_

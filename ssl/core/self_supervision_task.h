@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of one training run, built from a configuration in the order of the data flow: source, model, method,
+// optimizer, schedule. The task owns them and all their state.
+#ifndef SSL_CORE_SELF_SUPERVISION_TASK_H_
+#define SSL_CORE_SELF_SUPERVISION_TASK_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/method.h"
+#include "ssl/core/model.h"
+#include "ssl/core/optimizer.h"
+#include "ssl/core/phases_builder.h"
+#include "ssl/core/random_state.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/schedule.h"
+#include "ssl/core/stateful.h"
+#include "ssl/core/train_state.h"
+
+namespace ssl {
+
+// Sources that a host brings itself; where null, the configuration says what to build.
+struct HostSources {
+  std::unique_ptr<BatchSource> train;
+  std::unique_ptr<BatchSource> test;
+};
+
+class SelfSupervisionTask : public Stateful {
+ public:
+  // Errors name the key with its file:line. May throw LibTorch exceptions.
+  static absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> Build(TaskOptions options, const BuildContext& context,
+                                                                    HostSources sources);
+  ~SelfSupervisionTask() override;
+
+  const TaskOptions& options() const { return options_; }
+  const std::vector<Phase>& phases() const { return phases_; }
+  TrainState& state() { return state_; }
+  Model& model() { return *model_; }
+  Method& method() { return *method_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  // Of a train or a test phase.
+  BatchSource& source(bool train) { return train ? *train_source_ : *test_source_; }
+
+  // Writes the schedule's learning rate into the parameter groups when a new one is due: before each step, or at
+  // the start of a train phase.
+  void UpdateLearningRate(Schedule::UpdateInterval due);
+
+  // model/, optimizer/, method/, random/, train_state/.
+  void VisitState(StateVisitor& visitor) override;
+
+ private:
+  explicit SelfSupervisionTask(TaskOptions options);
+
+  absl::Status BuildPhases();
+  absl::Status BuildSources(const BuildContext& context, HostSources sources);
+  absl::Status BuildModel(const BuildContext& context);
+  absl::Status BuildOptimizer(const BuildContext& context);
+
+  const TaskOptions options_;
+  std::vector<Phase> phases_;
+  std::unique_ptr<BatchSource> train_source_;
+  std::unique_ptr<BatchSource> test_source_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Method> method_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> learning_rate_;
+  RandomState random_;
+  TrainState state_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_SELF_SUPERVISION_TASK_H_

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Next stops for a reader: ssl/core/self_supervision_task.cc builds the parts, ssl/core/trainer.cc runs them.
+#include "ssl/core/session.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ssl/base/crc32c.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/config/merge.h"
+#include "ssl/core/core_options.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/local_communicator.h"
+
+namespace ssl {
+namespace {
+
+// A text that is equal for equal trees only.
+void AppendCanonical(const ConfigNode& node, std::string* text) {
+  absl::StrAppend(text, node.is_list() ? "[" : "{", node.text(), "\n");
+  for (const ConfigNode& item : node.items()) AppendCanonical(item, text);
+  for (const auto& [key, value] : node.entries()) {
+    absl::StrAppend(text, key, ":");
+    AppendCanonical(value, text);
+  }
+  absl::StrAppend(text, "}");
+}
+
+std::string HashConfig(const ConfigNode& config) {
+  std::string text;
+  AppendCanonical(config, &text);
+  return absl::StrFormat("crc32c:%08x", Crc32c(text));
+}
+
+}  // namespace
+
+absl::StatusOr<ConfigNode> ResolveConfig(const ConfigNode& config, const Registries& registries) {
+  ConfigNode resolved = registries.options.Defaults();
+  MergeInto(&resolved, config);
+  for (const Resolver& resolve : registries.resolvers) SSL_RETURN_IF_ERROR(resolve(&resolved));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const ConfigNode& config, const Registries& registries,
+                                                         SessionOptions options) {
+  auto session = std::unique_ptr<Session>(new Session());
+  session->registries_ = registries;
+  SSL_RETURN_IF_ERROR(RegisterCore(&session->registries_));
+  SSL_ASSIGN_OR_RETURN(session->config_, ResolveConfig(config, session->registries_));
+  SSL_RETURN_IF_ERROR(
+      GuardTorch("building the session", [&] { return session->Build(std::move(options)); }));
+  return session;
+}
+
+Session::~Session() = default;
+
+BuildContext Session::MakeContext() const {
+  const CheckpointOptions& checkpoint = options_.checkpoint;
+  const int64_t first_iteration = trainer_ != nullptr ? state().iteration : 0;
+  return {config_, registries_, *communicator_, options_.run.seed, checkpoint.directory, first_iteration};
+}
+
+absl::Status Session::Build(SessionOptions options) {
+  own_communicator_ = MakeLocalCommunicator();
+  communicator_ = options.communicator != nullptr ? options.communicator : own_communicator_.get();
+  stop_ = options.stop != nullptr ? options.stop : &own_stop_;
+  file_system_ = options.file_system != nullptr ? options.file_system : &PosixFileSystem();
+
+  SSL_ASSIGN_OR_RETURN(options_, ReadTaskOptions(config_));
+  const BuildContext context = MakeContext();
+  HostSources sources{std::move(options.train_source), std::move(options.test_source)};
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
+                       SelfSupervisionTask::Build(options_, context, std::move(sources)));
+  trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
+  SSL_RETURN_IF_ERROR(trainer_->Prepare());
+  if (registries_.configured_hooks != nullptr) {
+    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(context));
+    for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
+  }
+  return options_.checkpoint.directory.empty() ? absl::OkStatus() : BuildCheckpointer();
+}
+
+absl::Status Session::BuildCheckpointer() {
+  const CheckpointOptions& options = options_.checkpoint;
+  const CheckpointStoreOptions store{absl::StrCat(options.directory, "/checkpoints"), options.keep_last,
+                                     HashConfig(config_)};
+  absl::Status status;
+  if (communicator_->rank() == 0) {
+    status = file_system_->CreateDirectories(options.directory);
+    if (status.ok()) {
+      absl::StatusOr<std::unique_ptr<FileLock>> lock = file_system_->Lock(absl::StrCat(options.directory, "/.lock"));
+      status = lock.status();
+      if (lock.ok()) lock_ = *std::move(lock);
+    }
+    if (status.ok() && options.overwrite_existing) status = file_system_->RemoveAll(store.directory);
+  }
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "opening the run directory", *communicator_));
+  checkpointer_ = std::make_unique<Checkpointer>(store, *file_system_, *communicator_, *trainer_,
+                                                 trainer_->task().state());
+  trainer_->SetCheckpoints(checkpointer_.get());
+  return checkpointer_->Open();
+}
+
+absl::Status Session::EnsureStarted() {
+  if (started_) return absl::OkStatus();
+  started_ = true;
+  SSL_RETURN_IF_ERROR(GuardTorch("restoring", [this] { return Restore(); }));
+  if (registries_.configured_sinks != nullptr && communicator_->rank() == 0) {
+    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<MetricSink>> sinks,
+                         registries_.configured_sinks(MakeContext()));
+    for (std::unique_ptr<MetricSink>& sink : sinks) metrics().AddSink(std::move(sink));
+  }
+  return trainer_->Start();
+}
+
+absl::Status Session::Restore() {
+  if (checkpointer_ == nullptr || !options_.checkpoint.auto_resume) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const bool restored, checkpointer_->RestoreNewest());
+  if (restored) SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainOutcome> Session::Train() {
+  absl::Status status = EnsureStarted();
+  absl::StatusOr<bool> stepped = true;
+  while (status.ok() && *stepped) {
+    stepped = trainer_->Step();
+    status = stepped.status();
+  }
+  SSL_RETURN_IF_ERROR(trainer_->Finish(status));
+  return stop_->requested() ? TrainOutcome::kStopped : TrainOutcome::kFinished;
+}
+
+absl::StatusOr<bool> Session::Step() {
+  SSL_RETURN_IF_ERROR(EnsureStarted());
+  return trainer_->Step();
+}
+
+absl::Status Session::Finish() { return trainer_->Finish(absl::OkStatus()); }
+
+}  // namespace ssl

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/session.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kTotalSteps = 20;
+
+Registries FakeRegistries() {
+  Registries registries;
+  EXPECT_OK(RegisterFakes(&registries));
+  return registries;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config) {
+  return Session::Create(config, FakeRegistries(), {});
+}
+
+uint32_t ModelHash(Session& session) { return *HashState(session.model()); }
+
+// The hash of the weights after training without interruption.
+uint32_t UninterruptedHash() {
+  std::unique_ptr<Session> session = *MakeSession(FakeConfig(MakeTempDir("uninterrupted")));
+  EXPECT_OK(session->Train());
+  return ModelHash(*session);
+}
+
+TEST(SessionTest, Train_RunsAllStepsAndLearns) {
+  ConfigNode config = FakeConfig("");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+  std::vector<double> losses;
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("losses", HookStage::kObserve, &events);
+  hook->At("OnStep", [&losses](StepContext& context) {
+    losses.push_back(context.loss.item<double>());
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+
+  ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+
+  EXPECT_EQ(outcome, TrainOutcome::kFinished);
+  EXPECT_EQ(session->state().iteration, kTotalSteps);
+  EXPECT_EQ(session->state().num_updates, kTotalSteps * 4);
+  EXPECT_EQ(session->state().where(), 1.0);
+  EXPECT_LT(losses.back(), losses.front() / 2);
+}
+
+TEST(SessionTest, EventsOfOneEpochComeInOrder) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(1));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("h", HookStage::kObserve, &events);
+  hook->At("OnStep", [](StepContext& context) {
+    context.stop.Request(kStopUser);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+
+  ASSERT_OK(session->Train());
+
+  EXPECT_THAT(events, ElementsAre("h.OnStart@0", "h.OnPhaseStart@0", "h.OnForward@0", "h.OnLossAndMeter@0",
+                                  "h.OnBackward@0", "h.OnUpdate@0", "h.OnStep@1", "h.OnEnd@1"));
+}
+
+TEST(SessionTest, TestPhases_RunWithoutTraining) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("TEST_MODEL", ConfigNode::FromBool(true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+  std::vector<bool> training;
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("h", HookStage::kObserve, &events);
+  hook->At("OnPhaseStart", [&training](StepContext& context) {
+    training.push_back(context.state.training);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+
+  ASSERT_OK(session->Train());
+
+  EXPECT_THAT(training, ElementsAre(true, false, true, false));
+  EXPECT_EQ(session->state().iteration, kTotalSteps);
+}
+
+TEST(SessionTest, Step_DrivenByTheHost_EqualsTrain) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  int64_t steps = 0;
+  ASSERT_OK_AND_ASSIGN(bool more, session->Step());
+  while (more) {
+    ++steps;
+    ASSERT_OK_AND_ASSIGN(more, session->Step());
+  }
+  ASSERT_OK(session->Finish());
+  EXPECT_EQ(steps, kTotalSteps);
+  EXPECT_EQ(ModelHash(*session), UninterruptedHash());
+}
+
+class ResumeTest : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(ResumeTest, StopAfterAnyStep_ResumesBitwise) {
+  const ConfigNode config = FakeConfig(MakeTempDir("resume"));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config));
+    std::vector<std::string> events;
+    auto hook = std::make_unique<RecordingHook>("stop", HookStage::kObserve, &events);
+    hook->At("OnStep", [](StepContext& context) {
+      if (context.state.iteration == GetParam()) context.stop.Request(kStopTerminate);
+      return absl::OkStatus();
+    });
+    ASSERT_OK(first->AddHook(std::move(hook)));
+    ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, first->Train());
+    ASSERT_EQ(outcome, TrainOutcome::kStopped);
+    ASSERT_EQ(first->state().iteration, GetParam());
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> second, MakeSession(config));
+
+  ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, second->Train());
+
+  EXPECT_EQ(outcome, TrainOutcome::kFinished);
+  EXPECT_EQ(second->state().iteration, kTotalSteps);
+  EXPECT_EQ(ModelHash(*second), UninterruptedHash());
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStep, ResumeTest, ::testing::Range<int64_t>(1, kTotalSteps + 1));
+
+TEST(SessionTest, FinishedRun_IsNotTrainedAgain) {
+  const ConfigNode config = FakeConfig(MakeTempDir("finished"));
+  ASSERT_OK((*MakeSession(config))->Train());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> again, MakeSession(config));
+  ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, again->Train());
+  EXPECT_EQ(outcome, TrainOutcome::kFinished);
+  EXPECT_EQ(ModelHash(*again), UninterruptedHash());
+}
+
+TEST(SessionTest, OverwriteExisting_StartsAnew) {
+  ConfigNode config = FakeConfig(MakeTempDir("overwrite"));
+  ASSERT_OK((*MakeSession(config))->Train());
+  config.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> again, MakeSession(config));
+  ASSERT_OK(again->Step());
+  EXPECT_EQ(again->state().iteration, 1);
+}
+
+TEST(SessionTest, SecondSessionInOneDirectory_IsRefused) {
+  const ConfigNode config = FakeConfig(MakeTempDir("locked"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config));
+  EXPECT_THAT(MakeSession(config), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("locked")));
+}
+
+TEST(SessionTest, CheckpointOfAnotherModel_IsRefusedAndNamed) {
+  const std::string directory = MakeTempDir("other");
+  ASSERT_OK((*MakeSession(FakeConfig(directory)))->Train());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> other, MakeSession(FakeConfig(directory)));
+  class StatefulHook : public Hook {
+   public:
+    absl::string_view name() const override { return "counter"; }
+    HookStage stage() const override { return HookStage::kObserve; }
+    void VisitState(StateVisitor& visitor) override { visitor.Int("count", count_); }
+
+   private:
+    int64_t count_ = 0;
+  };
+  ASSERT_OK(other->AddHook(std::make_unique<StatefulHook>()));
+
+  EXPECT_THAT(other->Train(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("step_20: saved by another model, optimizer or "
+                                                                     "configuration: hooks/counter/count is missing")));
+}
+
+TEST(SessionTest, HookError_EndsTrainingAndReachesAllHooks) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  auto failing = std::make_unique<RecordingHook>("failing", HookStage::kGuard, &events);
+  failing->At("OnUpdate", [](StepContext& context) { return absl::DataLossError("disk is gone"); });
+  ASSERT_OK(session->AddHook(std::move(failing)));
+  ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("last", HookStage::kReport, &events)));
+
+  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kDataLoss, "hook 'failing': disk is gone"));
+
+  EXPECT_THAT(std::vector<std::string>(events.end() - 4, events.end()),
+              ElementsAre("failing.OnException@0", "last.OnException@0", "failing.OnEnd@0", "last.OnEnd@0"));
+}
+
+TEST(SessionTest, UnknownLoss_NamesTheNearest) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("LOSS.name", ConfigNode::FromString("swva_loss"));
+  EXPECT_THAT(MakeSession(config), StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'swav_loss'?")));
+}
+
+TEST(SessionTest, WrongTypes_AreAllReported) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("SEED_VALUE", ConfigNode::FromString("many"));
+  config.SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(0));
+  const absl::Status status = MakeSession(config).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.SEED_VALUE")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.OPTIMIZER.num_epochs")));
+}
+
+TEST(SessionTest, TwoRanks_HoldEqualWeightsAndResume) {
+  const std::string directory = MakeTempDir("two_ranks");
+  const auto train = [&directory](int64_t stop_at, std::vector<uint32_t>* hashes) {
+    return ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+      SessionOptions options;
+      options.communicator = &communicator;
+      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(FakeConfig(directory), FakeRegistries(), std::move(options)));
+      for (bool more = true; more && session->state().iteration != stop_at;) {
+        SSL_ASSIGN_OR_RETURN(more, session->Step());
+      }
+      SSL_RETURN_IF_ERROR(session->Finish());
+      (*hashes)[communicator.rank()] = ModelHash(*session);
+      return absl::OkStatus();
+    });
+  };
+  std::vector<uint32_t> part(2), resumed(2);
+  ASSERT_OK(train(3, &part));
+  ASSERT_OK(train(-1, &resumed));
+  EXPECT_EQ(part[0], part[1]);
+  EXPECT_EQ(resumed[0], resumed[1]);
+  EXPECT_NE(part[0], resumed[0]);
+}
+
+TEST(SessionTest, AddedHookTwice_IsRefused) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("h", HookStage::kObserve, &events)));
+  EXPECT_THAT(session->AddHook(std::make_unique<RecordingHook>("h", HookStage::kGuard, &events)),
+              StatusIs(absl::StatusCode::kAlreadyExists, "hook 'h' is added twice"));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/state_dict.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <c10/core/GradMode.h>
+
+#include <cstring>
+#include <functional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/crc32c.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+template <class T>
+at::Tensor FromValues(const std::vector<T>& values, at::ScalarType type) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, type);
+  if (!values.empty()) std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(T));
+  return tensor;
+}
+
+template <class T>
+std::vector<T> ToValues(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.contiguous();
+  const T* begin = static_cast<const T*>(flat.const_data_ptr());
+  return std::vector<T>(begin, begin + flat.numel());
+}
+
+// Keeps the path of the enclosing scopes for the visitors below.
+class ScopedVisitor : public StateVisitor {
+ public:
+  void Scope(absl::string_view name, Stateful& child) override {
+    const size_t outer = prefix_.size();
+    absl::StrAppend(&prefix_, name, "/");
+    child.VisitState(*this);
+    prefix_.resize(outer);
+  }
+
+ protected:
+  std::string Path(absl::string_view name) const { return absl::StrCat(prefix_, name); }
+
+ private:
+  std::string prefix_;
+};
+
+class Collector : public ScopedVisitor {
+ public:
+  void Tensor(absl::string_view name, at::Tensor& value) override { state_.push_back({Path(name), value}); }
+  void Int(absl::string_view name, int64_t& value) override { Add(name, at::full({}, value, at::kLong)); }
+  void Double(absl::string_view name, double& value) override { Add(name, at::full({}, value, at::kDouble)); }
+  void Ints(absl::string_view name, std::vector<int64_t>& value) override { Add(name, FromValues(value, at::kLong)); }
+  void Doubles(absl::string_view name, std::vector<double>& value) override {
+    Add(name, FromValues(value, at::kDouble));
+  }
+  void Text(absl::string_view name, std::string& value) override {
+    Add(name, FromValues(std::vector<char>(value.begin(), value.end()), at::kByte));
+  }
+
+  std::vector<NamedTensor> Take() { return std::move(state_); }
+
+ private:
+  void Add(absl::string_view name, at::Tensor tensor) { state_.push_back({Path(name), std::move(tensor)}); }
+
+  std::vector<NamedTensor> state_;
+};
+
+// First pass of a restore: finds every difference and prepares the assignments, without changing anything.
+class Matcher : public ScopedVisitor {
+ public:
+  explicit Matcher(const std::vector<NamedTensor>& state) {
+    for (const NamedTensor& entry : state) unclaimed_.emplace(entry.name, entry.tensor);
+  }
+
+  void Tensor(absl::string_view name, at::Tensor& value) override {
+    const at::Tensor loaded = Claim(name);
+    if (!loaded.defined()) return;
+    if (!value.defined()) {
+      assignments_.push_back([&value, loaded] { value = loaded.clone(); });
+    } else if (value.scalar_type() != loaded.scalar_type() || value.sizes() != loaded.sizes()) {
+      problems_.push_back(absl::StrCat(Path(name), " is ", Describe(loaded), ", expected ", Describe(value)));
+    } else {
+      assignments_.push_back([target = value, loaded] { target.copy_(loaded); });
+    }
+  }
+  void Int(absl::string_view name, int64_t& value) override { Scalar<int64_t>(name, at::kLong, value); }
+  void Double(absl::string_view name, double& value) override { Scalar<double>(name, at::kDouble, value); }
+  void Ints(absl::string_view name, std::vector<int64_t>& value) override { List<int64_t>(name, at::kLong, value); }
+  void Doubles(absl::string_view name, std::vector<double>& value) override { List<double>(name, at::kDouble, value); }
+  void Text(absl::string_view name, std::string& value) override {
+    const at::Tensor loaded = ClaimAs(name, at::kByte, 1);
+    if (!loaded.defined()) return;
+    const std::vector<char> bytes = ToValues<char>(loaded);
+    assignments_.push_back([&value, text = std::string(bytes.begin(), bytes.end())] { value = text; });
+  }
+
+  void OnRestored(std::function<void()> function) override { finishers_.push_back(std::move(function)); }
+
+  std::vector<std::string> Problems() {
+    std::set<std::string> left_over;
+    for (const auto& entry : unclaimed_) left_over.insert(entry.first);
+    for (const std::string& name : left_over) problems_.push_back(absl::StrCat(name, " has no place in this run"));
+    return problems_;
+  }
+
+  void Apply() const {
+    for (const auto& assign : assignments_) assign();
+    for (const auto& finish : finishers_) finish();
+  }
+
+ private:
+  static std::string Describe(const at::Tensor& tensor) {
+    return absl::StrCat(at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
+  }
+
+  // The tensor of that name, which no other name can claim then; undefined, with a problem noted, when missing.
+  at::Tensor Claim(absl::string_view name) {
+    const auto found = unclaimed_.find(Path(name));
+    if (found == unclaimed_.end()) {
+      problems_.push_back(absl::StrCat(Path(name), " is missing"));
+      return at::Tensor();
+    }
+    at::Tensor tensor = found->second;
+    unclaimed_.erase(found);
+    return tensor;
+  }
+
+  at::Tensor ClaimAs(absl::string_view name, at::ScalarType type, int64_t dimensions) {
+    at::Tensor loaded = Claim(name);
+    if (!loaded.defined() || (loaded.scalar_type() == type && loaded.dim() == dimensions)) return loaded;
+    problems_.push_back(absl::StrCat(Path(name), " is ", Describe(loaded), ", expected ", at::toString(type), " with ",
+                                     dimensions, " dimensions"));
+    return at::Tensor();
+  }
+
+  template <class T>
+  void Scalar(absl::string_view name, at::ScalarType type, T& value) {
+    const at::Tensor loaded = ClaimAs(name, type, 0);
+    if (loaded.defined()) assignments_.push_back([&value, item = loaded.item<T>()] { value = item; });
+  }
+
+  template <class T>
+  void List(absl::string_view name, at::ScalarType type, std::vector<T>& value) {
+    const at::Tensor loaded = ClaimAs(name, type, 1);
+    if (loaded.defined()) assignments_.push_back([&value, items = ToValues<T>(loaded)] { value = items; });
+  }
+
+  std::unordered_map<std::string, at::Tensor> unclaimed_;
+  std::vector<std::function<void()>> assignments_;
+  std::vector<std::function<void()>> finishers_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> CollectState(Stateful& root) {
+  Collector collector;
+  root.VisitState(collector);
+  std::vector<NamedTensor> state = collector.Take();
+  std::set<absl::string_view> names;
+  for (const NamedTensor& entry : state) {
+    if (!names.insert(entry.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("state '", entry.name, "' is visited twice"));
+    }
+  }
+  return state;
+}
+
+absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state, const std::string& origin) {
+  Matcher matcher(state);
+  root.VisitState(matcher);
+  const std::vector<std::string> problems = matcher.Problems();
+  if (!problems.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin, ": saved by another model, optimizer or configuration: ", absl::StrJoin(problems, "; ")));
+  }
+  const c10::AutoGradMode no_gradients(false);
+  matcher.Apply();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> HashState(Stateful& root) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(root));
+  uint32_t hash = 0;
+  for (const NamedTensor& entry : state) {
+    hash = ExtendCrc32c(hash, entry.name);
+    if (!entry.tensor.defined()) continue;
+    const at::Tensor bytes = entry.tensor.detach().contiguous();
+    hash = ExtendCrc32c(hash, {static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()});
+  }
+  return hash;
+}
+
+}  // namespace ssl

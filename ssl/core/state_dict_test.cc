@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/state_dict.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Inner : Stateful {
+  at::Tensor weight = at::full({2, 2}, 1.5);
+  int64_t count = 3;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Tensor("weight", weight);
+    visitor.Int("count", count);
+  }
+};
+
+struct Outer : Stateful {
+  Inner inner;
+  double best = 0.1;
+  std::vector<int64_t> order = {4, 5};
+  std::vector<double> losses = {0.25};
+  std::string note = "grün";
+  at::Tensor lazy;
+  int restored = 0;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Scope("inner", inner);
+    visitor.Double("best", best);
+    visitor.Ints("order", order);
+    visitor.Doubles("losses", losses);
+    visitor.Text("note", note);
+    visitor.OnRestored([this] { ++restored; });
+  }
+};
+
+Outer Changed() {
+  Outer outer;
+  outer.inner.weight = at::full({2, 2}, -1.0);
+  outer.inner.count = 99;
+  outer.best = 7.0;
+  outer.order = {1};
+  outer.losses = {};
+  outer.note = "";
+  return outer;
+}
+
+TEST(StateDictTest, CollectState_NamesByScope) {
+  Outer outer;
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(outer));
+  std::vector<std::string> names;
+  for (const NamedTensor& entry : state) names.push_back(entry.name);
+  EXPECT_THAT(names, ElementsAre("inner/weight", "inner/count", "best", "order", "losses", "note"));
+}
+
+TEST(StateDictTest, RestoreState_PutsEverythingBack) {
+  Outer saved;
+  Outer outer = Changed();
+  ASSERT_OK(RestoreState(outer, *CollectState(saved), "here"));
+  EXPECT_TRUE(at::equal(outer.inner.weight, saved.inner.weight));
+  EXPECT_EQ(outer.inner.count, 3);
+  EXPECT_EQ(outer.best, 0.1);
+  EXPECT_THAT(outer.order, ElementsAre(4, 5));
+  EXPECT_THAT(outer.losses, ElementsAre(0.25));
+  EXPECT_EQ(outer.note, "grün");
+  EXPECT_EQ(outer.restored, 1);
+}
+
+TEST(StateDictTest, RestoreState_KeepsTheTensorsStorage) {
+  Outer saved;
+  Outer outer = Changed();
+  const at::Tensor alias = outer.inner.weight;
+  ASSERT_OK(RestoreState(outer, *CollectState(saved), "here"));
+  EXPECT_TRUE(at::equal(alias, saved.inner.weight));
+}
+
+TEST(StateDictTest, AnyDifference_ChangesNothingAndListsAll) {
+  Outer saved;
+  std::vector<NamedTensor> state = *CollectState(saved);
+  state[0].tensor = at::full({3}, 1.0);
+  state[2].name = "worst";
+  Outer outer = Changed();
+
+  const absl::Status status = RestoreState(outer, state, "step_3");
+
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("step_3: saved by another model, optimizer or configuration: inner/weight is "
+                                         "Float [3], expected Float [2, 2]; best is missing; worst has no place")));
+  EXPECT_EQ(outer.inner.count, 99);
+  EXPECT_EQ(outer.restored, 0);
+}
+
+TEST(StateDictTest, WrongKindOfValue_IsRefused) {
+  Outer saved;
+  std::vector<NamedTensor> state = *CollectState(saved);
+  state[1].tensor = at::full({}, 3.0, at::kDouble);
+  Outer outer;
+  EXPECT_THAT(RestoreState(outer, state, "x"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("inner/count is Double [], expected Long with 0")));
+}
+
+TEST(StateDictTest, HashState_DiffersForAnyBit) {
+  Outer first, second;
+  EXPECT_EQ(*HashState(first), *HashState(second));
+  second.inner.weight[0][1] = 1.5000001f;
+  EXPECT_NE(*HashState(first), *HashState(second));
+  Outer negative_zero, zero;
+  zero.best = 0.0;
+  negative_zero.best = -0.0;
+  EXPECT_NE(*HashState(zero), *HashState(negative_zero));
+}
+
+TEST(StateDictTest, OneNameTwice_IsRefused) {
+  struct Twice : Stateful {
+    int64_t a = 0;
+    void VisitState(StateVisitor& visitor) override {
+      visitor.Int("a", a);
+      visitor.Int("a", a);
+    }
+  } twice;
+  EXPECT_THAT(CollectState(twice), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'a' is visited twice")));
+}
+
+}  // namespace
+}  // namespace ssl

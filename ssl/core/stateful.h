@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One walk over everything that must survive a restart. The same VisitState saves, loads, hashes and compares, so
+// that saving and loading cannot drift apart. Nothing that training depends on may live outside this walk.
+//
+//   void MyHook::VisitState(StateVisitor& visitor) { visitor.Int("calls", calls_); }
+#ifndef SSL_CORE_STATEFUL_H_
+#define SSL_CORE_STATEFUL_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ssl/core/tensor_fwd.h"
+
+namespace ssl {
+
+class Stateful;
+
+// Names are relative to the enclosing scope; '/' separates scopes ("hooks/check_nan/count").
+// A visitor that loads writes through the references once the whole walk is known to match: they must outlive the
+// walk. (A defined tensor is a handle; a copy of it will do.)
+class StateVisitor {
+ public:
+  virtual ~StateVisitor() = default;
+
+  // Loading copies into a defined tensor (same dtype and shape); an undefined one takes the loaded tensor.
+  virtual void Tensor(absl::string_view name, at::Tensor& value) = 0;
+  virtual void Int(absl::string_view name, int64_t& value) = 0;
+  virtual void Double(absl::string_view name, double& value) = 0;
+  virtual void Ints(absl::string_view name, std::vector<int64_t>& value) = 0;
+  virtual void Doubles(absl::string_view name, std::vector<double>& value) = 0;
+  virtual void Text(absl::string_view name, std::string& value) = 0;
+
+  // Calls `function` after a restore has written all values; visitors that do not load ignore it.
+  virtual void OnRestored(std::function<void()> function) {}
+
+  // Walks `child` inside scope `name`.
+  virtual void Scope(absl::string_view name, Stateful& child) = 0;
+};
+
+class Stateful {
+ public:
+  virtual ~Stateful() = default;
+
+  // Visits every piece of state, in a fixed order, under a fixed name. Stateless objects keep the default.
+  virtual void VisitState(StateVisitor& visitor) {}
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_STATEFUL_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What hooks and methods see of a training run: the run's parts, and the step in progress.
+#ifndef SSL_CORE_STEP_CONTEXT_H_
+#define SSL_CORE_STEP_CONTEXT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/model.h"
+#include "ssl/core/optimizer.h"
+#include "ssl/core/train_state.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+
+// Saves the run's state; implemented by the checkpointer. Collective.
+class CheckpointSaver {
+ public:
+  virtual ~CheckpointSaver() = default;
+  // Writes checkpoints/step_<iteration> unless that one exists already.
+  virtual absl::Status Save() = 0;
+};
+
+// How long the parts of the steps took since the last report, in seconds of the training thread.
+struct StepTimes {
+  double data_wait = 0.0;
+  double total = 0.0;
+  int64_t steps = 0;
+};
+
+// References outlive the context; tensors belong to the current step.
+struct StepContext {
+  TrainState& state;
+  Model& model;
+  Optimizer* optimizer;  // null in runs that do not train
+  Communicator& communicator;
+  MetricStore& metrics;
+  StopToken& stop;
+  CheckpointSaver* checkpoints;  // null when the run keeps none
+
+  // Constants of the run.
+  int64_t batch_size = 0;          // per rank
+  int64_t batches_per_epoch = 0;   // of the current phase, on this rank
+  int64_t num_epochs = 0;
+  int64_t first_iteration = 0;     // state.iteration when this process started
+
+  StepTimes times = {};  // since the last report; whoever reports resets it
+
+  const Batch* batch = nullptr;
+  std::vector<at::Tensor> outputs = {};  // of the model
+  at::Tensor loss = {};                  // scalar; with its graph until backward
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_STEP_CONTEXT_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where training stands. Plain data with VISSL's counters; saved in every checkpoint.
+#ifndef SSL_CORE_TRAIN_STATE_H_
+#define SSL_CORE_TRAIN_STATE_H_
+
+#include <cstdint>
+
+#include "ssl/core/stateful.h"
+
+namespace ssl {
+
+struct TrainState : public Stateful {
+  int64_t phase_index = -1;        // of the current phase, train and test phases counted; -1 before the first
+  int64_t train_phase_index = -1;  // of the current or last train phase: the epoch
+  int64_t iteration = 0;           // optimizer updates done
+  int64_t batch_in_phase = 0;      // batches done in the current phase
+  int64_t num_updates = 0;         // samples seen in training, over all ranks
+  int64_t max_iterations = 0;      // of the whole training; derived, not saved
+  bool training = true;            // the current phase trains; derived, not saved
+
+  // Finished fraction of training in [0, 1].
+  double where() const { return max_iterations > 0 ? static_cast<double>(iteration) / max_iterations : 0.0; }
+
+  void VisitState(StateVisitor& visitor) override;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_TRAIN_STATE_H_

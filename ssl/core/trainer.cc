@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Next stop for a reader: ssl/core/train_step.cc, what one step does.
+#include "ssl/core/trainer.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/train_step.h"
+
+namespace ssl {
+
+Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
+    : task_(std::move(task)),
+      context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, stop, nullptr} {
+  context_.batch_size = task_->options().batch_size;
+  context_.num_epochs = task_->options().num_epochs;
+}
+
+absl::Status Trainer::Prepare() {
+  SSL_RETURN_IF_ERROR(GuardTorch("preparing the method", [this] { return task_->method().Prepare(context_); }));
+  for (std::unique_ptr<Hook>& hook : task_->method().MakeHooks()) SSL_RETURN_IF_ERROR(AddHook(std::move(hook)));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Start() {
+  TrainState& state = task_->state();
+  context_.first_iteration = state.iteration;
+  SSL_LOG(INFO) << "hooks: " << hooks_.Order();
+  SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStart, context_));
+  if (state.phase_index < 0) return absl::OkStatus();
+  // A checkpoint from the middle of a phase goes on in that phase; a finished phase is not entered again.
+  state.training = task_->phases()[state.phase_index].train;
+  if (state.batch_in_phase >= task_->source(state.training).batches_per_epoch()) return absl::OkStatus();
+  return StartPhase(state.batch_in_phase);
+}
+
+absl::StatusOr<bool> Trainer::Step() {
+  if (context_.stop.requested()) return false;
+  const absl::Time begin = Clock::Real().Now();
+  SSL_ASSIGN_OR_RETURN(const bool has_batch, NextBatch());
+  if (!has_batch) return false;
+  SSL_RETURN_IF_ERROR(RunStep());
+  context_.times.total += absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+  ++context_.times.steps;
+  SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStep, context_));
+  return true;
+}
+
+absl::StatusOr<bool> Trainer::NextBatch() {
+  while (true) {
+    if (!phase_is_running_) {
+      SSL_ASSIGN_OR_RETURN(const bool has_phase, BeginNextPhase());
+      if (!has_phase) return false;
+    }
+    const absl::Time begin = Clock::Real().Now();
+    SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(task_->state().training).Next());
+    context_.times.data_wait += absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+    if (context_.batch != nullptr) return true;
+    SSL_RETURN_IF_ERROR(EndPhase());
+  }
+}
+
+absl::StatusOr<bool> Trainer::BeginNextPhase() {
+  TrainState& state = task_->state();
+  if (state.phase_index + 1 >= static_cast<int64_t>(task_->phases().size())) return false;
+  ++state.phase_index;
+  state.training = task_->phases()[state.phase_index].train;
+  if (state.training) ++state.train_phase_index;
+  SSL_RETURN_IF_ERROR(StartPhase(/*first_batch=*/0));
+  return true;
+}
+
+absl::Status Trainer::StartPhase(int64_t first_batch) {
+  TrainState& state = task_->state();
+  state.batch_in_phase = first_batch;
+  BatchSource& source = task_->source(state.training);
+  context_.batches_per_epoch = source.batches_per_epoch();
+  // As in VISSL, samplers count train and test phases alike.
+  SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
+  task_->model().SetTraining(state.training);
+  if (state.training) task_->UpdateLearningRate(Schedule::UpdateInterval::kEpoch);
+  phase_is_running_ = true;
+  return hooks_.Run(&Hook::OnPhaseStart, context_);
+}
+
+absl::Status Trainer::EndPhase() {
+  phase_is_running_ = false;
+  return hooks_.Run(&Hook::OnPhaseEnd, context_);
+}
+
+absl::Status Trainer::RunStep() {
+  const bool training = task_->state().training;
+  SSL_RETURN_IF_ERROR(training ? StandardTrainStep(*task_, hooks_, context_)
+                               : StandardTestStep(*task_, hooks_, context_));
+  AdvanceCounters();
+  return absl::OkStatus();
+}
+
+void Trainer::AdvanceCounters() {
+  TrainState& state = task_->state();
+  ++state.batch_in_phase;
+  if (!state.training) return;
+  ++state.iteration;
+  state.num_updates += context_.batch->size() * context_.communicator.size();
+}
+
+absl::Status Trainer::Finish(const absl::Status& status) {
+  absl::Status first = status;
+  if (!status.ok()) {
+    first.Update(hooks_.RunOnException(context_, status));
+  } else if (context_.checkpoints != nullptr) {
+    first.Update(context_.checkpoints->Save());
+  }
+  first.Update(hooks_.RunOnEnd(context_));
+  first.Update(metrics_.Flush());
+  return first;
+}
+
+void Trainer::VisitState(StateVisitor& visitor) {
+  task_->VisitState(visitor);
+  visitor.Scope("hooks", hooks_);
+}
+
+}  // namespace ssl

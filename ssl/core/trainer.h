@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The training loop: phases, steps, events, counters. The session drives it: Prepare, restore, Start, Step..., Finish.
+#ifndef SSL_CORE_TRAINER_H_
+#define SSL_CORE_TRAINER_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/hook_list.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/self_supervision_task.h"
+#include "ssl/core/step_context.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+
+// One thread uses a trainer. References outlive it.
+class Trainer : public Stateful {
+ public:
+  Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop);
+
+  SelfSupervisionTask& task() { return *task_; }
+  MetricStore& metrics() { return metrics_; }
+
+  // Prepares the method and adds its hooks. First of all, so that a restore finds all state in place.
+  absl::Status Prepare();
+
+  // Between Prepare and Start.
+  absl::Status AddHook(std::unique_ptr<Hook> hook) { return hooks_.Add(std::move(hook)); }
+  void SetCheckpoints(CheckpointSaver* checkpoints) { context_.checkpoints = checkpoints; }
+
+  // Tells the hooks that training starts; goes on where a restored state stands.
+  absl::Status Start();
+
+  // Runs one step, with the phase changes around it; false when there is none left or a stop was requested.
+  absl::StatusOr<bool> Step();
+
+  // Ends the run: saves unless it failed, tells the hooks, flushes the metrics. `status` is why it ends: OK, or the
+  // error, which it returns then.
+  absl::Status Finish(const absl::Status& status);
+
+  // The task's state, and hooks/.
+  void VisitState(StateVisitor& visitor) override;
+
+ private:
+  // Makes sure that a phase is running and fetches its next batch; false when no phase is left.
+  absl::StatusOr<bool> NextBatch();
+  absl::StatusOr<bool> BeginNextPhase();
+  absl::Status StartPhase(int64_t first_batch);
+  absl::Status EndPhase();
+  absl::Status RunStep();
+  void AdvanceCounters();
+
+  std::unique_ptr<SelfSupervisionTask> task_;
+  MetricStore metrics_;
+  HookList hooks_;
+  StepContext context_;
+  bool phase_is_running_ = false;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_TRAINER_H_

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One suite for every Communicator: the local world and worlds of threads follow the same rules.
+#include "ssl/distributed/communicator.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+
+#include <functional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+using RankMain = std::function<absl::Status(Communicator&)>;
+
+struct World {
+  const char* name;
+  int64_t size;
+  std::function<absl::Status(const RankMain&)> run;
+};
+
+absl::Status RunLocal(const RankMain& rank_main) { return rank_main(*MakeLocalCommunicator()); }
+absl::Status RunTwoThreads(const RankMain& rank_main) { return ThreadWorld(2, absl::Seconds(30)).Run(rank_main); }
+absl::Status RunThreeThreads(const RankMain& rank_main) { return ThreadWorld(3, absl::Seconds(30)).Run(rank_main); }
+
+class CommunicatorTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(CommunicatorTest, RanksAreNumberedFromZero) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    EXPECT_EQ(communicator.size(), GetParam().size);
+    EXPECT_GE(communicator.rank(), 0);
+    EXPECT_LT(communicator.rank(), communicator.size());
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, AllReduceSumsOverRanksInPlace) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    at::Tensor tensor = at::arange(3, at::kFloat) + communicator.rank();
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(tensor, ReduceOp::kSum));
+    EXPECT_TRUE(at::equal(tensor, at::arange(3, at::kFloat) * size + size * (size - 1) / 2));
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, AllReduceTakesMeanAndMaximum) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    at::Tensor mean = at::full({1}, communicator.rank(), at::kDouble);
+    at::Tensor maximum = at::full({1}, communicator.rank(), at::kLong);
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(mean, ReduceOp::kMean));
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(maximum, ReduceOp::kMax));
+    EXPECT_EQ(mean.item<double>(), (communicator.size() - 1) / 2.0);
+    EXPECT_EQ(maximum.item<int64_t>(), communicator.size() - 1);
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, AllGatherStacksByRank) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(at::full({2}, communicator.rank(), at::kLong)));
+    EXPECT_EQ(all.sizes(), at::IntArrayRef({communicator.size(), 2}));
+    for (int64_t rank = 0; rank < communicator.size(); ++rank) EXPECT_EQ(all[rank][1].item<int64_t>(), rank);
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, BroadcastTakesTheRootsValue) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    at::Tensor tensor = at::full({2}, communicator.rank() + 5, at::kLong);
+    SSL_RETURN_IF_ERROR(communicator.Broadcast(tensor, 0));
+    EXPECT_EQ(tensor[0].item<int64_t>(), 5);
+    return communicator.Barrier();
+  }));
+}
+
+TEST_P(CommunicatorTest, BroadcastFromARankThatDoesNotExist_IsInvalidArgument) {
+  const absl::Status status = GetParam().run([](Communicator& communicator) {
+    at::Tensor tensor = at::full({1}, 0, at::kLong);
+    return communicator.Broadcast(tensor, communicator.size());
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(CommunicatorTest, AgreeOnStatus_OneFailureFailsAllRanks) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const bool last = communicator.rank() == communicator.size() - 1;
+    const absl::Status own = last ? absl::DataLossError("torn") : absl::OkStatus();
+    const absl::Status agreed = AgreeOnStatus(own, "saving", communicator);
+    EXPECT_EQ(agreed.code(), last ? absl::StatusCode::kDataLoss : absl::StatusCode::kAborted);
+    return AgreeOnStatus(absl::OkStatus(), "saving", communicator);
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
+                         ::testing::Values(World{"Local", 1, RunLocal}, World{"TwoThreads", 2, RunTwoThreads},
+                                           World{"ThreeThreads", 3, RunThreeThreads}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ThreadWorldTest, MissingRank_IsDeadlineExceededThatNamesTheOperation) {
+  ThreadWorld world(2, absl::Milliseconds(50));
+  const absl::Status status = world.Run([](Communicator& communicator) {
+    return communicator.rank() == 0 ? communicator.Barrier() : absl::OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("barrier: 1 of 2 ranks")));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/testing/thread_communicator.h"
+
+#include <ATen/ops/stack.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+
+// Every operation is one exchange: all ranks deposit a tensor, wait for the last, and take a copy of all deposits.
+class ThreadWorld::Rendezvous {
+ public:
+  Rendezvous(int64_t size, absl::Duration timeout) : size_(size), timeout_(timeout), deposits_(size) {}
+
+  int64_t size() const { return size_; }
+
+  absl::StatusOr<std::vector<at::Tensor>> Exchange(int64_t rank, const std::string& operation, at::Tensor tensor) {
+    absl::MutexLock lock(&mutex_);
+    const int64_t round = round_;
+    if (arrived_ > 0 && operation != operation_) {
+      return absl::InternalError(absl::StrCat("rank ", rank, " calls ", operation, " while another rank calls ",
+                                              operation_));
+    }
+    operation_ = operation;
+    deposits_[rank] = std::move(tensor);
+    if (++arrived_ == size_) {
+      exchanged_ = deposits_;
+      arrived_ = 0;
+      ++round_;
+      return exchanged_;
+    }
+    const auto finished = [this, round]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return round_ != round; };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&finished), timeout_)) {
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_),
+                                                      " in ", operation, ": ", arrived_, " of ", size_,
+                                                      " ranks are there"));
+    }
+    return exchanged_;
+  }
+
+ private:
+  const int64_t size_;
+  const absl::Duration timeout_;
+  absl::Mutex mutex_;
+  int64_t round_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string operation_ ABSL_GUARDED_BY(mutex_);
+  std::vector<at::Tensor> deposits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<at::Tensor> exchanged_ ABSL_GUARDED_BY(mutex_);
+};
+
+class ThreadWorld::RankCommunicator : public Communicator {
+ public:
+  RankCommunicator(int64_t rank, Rendezvous& rendezvous) : rank_(rank), rendezvous_(rendezvous) {}
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return rendezvous_.size(); }
+
+  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override {
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all, AllGather(tensor));
+    switch (op) {
+      case ReduceOp::kSum:
+        tensor.copy_(all.sum(0));
+        break;
+      case ReduceOp::kMean:
+        tensor.copy_(all.sum(0).div(size()));
+        break;
+      case ReduceOp::kMax:
+        tensor.copy_(all.amax(0));
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override {
+    // Cloned, because the owner may overwrite its tensor while slower ranks still read it.
+    SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
+                         rendezvous_.Exchange(rank_, "all-gather", tensor.detach().clone()));
+    return at::stack(all);
+  }
+
+  absl::Status Broadcast(at::Tensor& tensor, int64_t root) override {
+    SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
+                         rendezvous_.Exchange(rank_, "broadcast", tensor.detach().clone()));
+    if (root < 0 || root >= size()) return absl::InvalidArgumentError(absl::StrCat("broadcast root is ", root));
+    tensor.copy_(all[root]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Barrier() override { return rendezvous_.Exchange(rank_, "barrier", at::Tensor()).status(); }
+
+ private:
+  const int64_t rank_;
+  Rendezvous& rendezvous_;
+};
+
+ThreadWorld::ThreadWorld(int64_t size, absl::Duration timeout)
+    : rendezvous_(std::make_unique<Rendezvous>(size, timeout)) {}
+
+ThreadWorld::~ThreadWorld() = default;
+
+absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& rank_main) {
+  std::vector<absl::Status> statuses(rendezvous_->size());
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < rendezvous_->size(); ++rank) {
+    threads.emplace_back([this, rank, &rank_main, &statuses] {
+      RankCommunicator communicator(rank, *rendezvous_);
+      statuses[rank] = rank_main(communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& status : statuses) SSL_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+}  // namespace ssl
