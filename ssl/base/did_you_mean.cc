@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ssl/base/did_you_mean.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace ssl {
+namespace {
+
+// Optimal string alignment distance by rows: row i holds the distances between the first i
+// letters of a and every prefix of b.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> two_back(b.size() + 1);
+  std::vector<size_t> previous(b.size() + 1);
+  std::vector<size_t> current(b.size() + 1);
+  std::iota(previous.begin(), previous.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) current[j] = std::min(current[j], two_back[j - 2] + 1);
+    }
+    std::swap(two_back, previous);
+    std::swap(previous, current);
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates) {
+  const std::string wanted = absl::AsciiStrToLower(name);
+  size_t limit = std::max<size_t>(2, wanted.size() / 3);
+  // Replacing every letter makes any short name near any other.
+  limit = std::min(limit, wanted.empty() ? 0 : wanted.size() - 1);
+  std::string nearest;
+  bool found = false;
+  for (const std::string& candidate : candidates) {
+    const size_t longer = std::max(candidate.size(), wanted.size());
+    if (longer - std::min(candidate.size(), wanted.size()) > limit) continue;
+    const size_t distance = EditDistance(wanted, absl::AsciiStrToLower(candidate));
+    if (distance > limit || (found && distance == limit)) continue;
+    // From here on only a strictly nearer candidate wins.
+    nearest = candidate;
+    limit = distance;
+    found = true;
+  }
+  return nearest;
+}
+
+std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {
+  const std::string nearest = NearestName(name, candidates);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
+}
+
+}  // namespace ssl

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ssl/base/did_you_mean.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace ssl {
+namespace {
+
+const std::vector<std::string>& Names() {
+  static const auto* names = new std::vector<std::string>{
+      "swav_loss", "moco_loss", "BATCHSIZE_PER_REPLICA", "num_epochs", "lr", "momentum"};
+  return *names;
+}
+
+TEST(NearestNameTest, OneEdit_IsNear) {
+  EXPECT_EQ(NearestName("swav_los", Names()), "swav_loss");     // deleted
+  EXPECT_EQ(NearestName("swav_losss", Names()), "swav_loss");   // inserted
+  EXPECT_EQ(NearestName("swav_lozs", Names()), "swav_loss");    // replaced
+  EXPECT_EQ(NearestName("swva_loss", Names()), "swav_loss");    // swapped
+}
+
+TEST(NearestNameTest, Swap_CountsOnce) {
+  // Two swaps are two edits; as four replacements they would be too far from a 6-letter name.
+  EXPECT_EQ(NearestName("badcef", {"abcdef"}), "abcdef");
+}
+
+TEST(NearestNameTest, Case_DoesNotCount) {
+  EXPECT_EQ(NearestName("batchsize_per_replica", Names()), "BATCHSIZE_PER_REPLICA");
+}
+
+TEST(NearestNameTest, FarNames_AreNotSuggested) {
+  EXPECT_EQ(NearestName("temperature", Names()), "");
+  EXPECT_EQ(NearestName("", Names()), "");
+  EXPECT_EQ(NearestName("swav_loss", {}), "");
+}
+
+TEST(NearestNameTest, ShortName_IsNotNearToEveryOtherShortName) {
+  EXPECT_EQ(NearestName("wd", Names()), "");
+  EXPECT_EQ(NearestName("x", {"y"}), "");
+  EXPECT_EQ(NearestName("lrr", Names()), "lr");
+}
+
+TEST(NearestNameTest, LimitIsAThirdOfTheLength) {
+  const std::string name = "abcdefghi";  // 9 letters: 3 edits
+  EXPECT_EQ(NearestName("xyzdefghi", {name}), name);
+  EXPECT_EQ(NearestName("wxyzefghi", {name}), "");
+}
+
+TEST(NearestNameTest, NearestWins_AndTheFirstOnATie) {
+  EXPECT_EQ(NearestName("moco_lss", {"moco_less", "moco_loss"}), "moco_less");
+  EXPECT_EQ(NearestName("moco_loss2", {"moco_lose", "moco_loss"}), "moco_loss");
+}
+
+TEST(NearestNameTest, HugeName_IsAnsweredWithoutQuadraticWork) {
+  EXPECT_EQ(NearestName(std::string(10'000'000, 'a'), Names()), "");
+}
+
+TEST(DidYouMeanTest, Text_IsReadyForTheEndOfAMessage) {
+  EXPECT_EQ(DidYouMean("num_epoch", Names()), "; did you mean 'num_epochs'?");
+  EXPECT_EQ(DidYouMean("temperature", Names()), "");
+}
+
+}  // namespace
+}  // namespace ssl

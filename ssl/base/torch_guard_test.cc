@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ssl/base/torch_guard.h"
+
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+template <class Error>
+absl::Status ThrowC10() {
+  return GuardTorch("step 12", []() -> absl::Status {
+    throw Error({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, "batch is wrong");
+  });
+}
+
+TEST(GuardTorchTest, Status_PassesUnchanged) {
+  EXPECT_OK(GuardTorch("step 1", [] { return absl::OkStatus(); }));
+  EXPECT_THAT(GuardTorch("step 1", [] { return absl::NotFoundError("gone"); }),
+              StatusIs(absl::StatusCode::kNotFound, "gone"));
+}
+
+TEST(GuardTorchTest, C10Exceptions_GetTheirCode) {
+  const char* message = "step 12: batch is wrong";
+  EXPECT_THAT(ThrowC10<c10::OutOfMemoryError>(),
+              StatusIs(absl::StatusCode::kResourceExhausted, message));
+  EXPECT_THAT(ThrowC10<c10::ValueError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
+  EXPECT_THAT(ThrowC10<c10::IndexError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
+  EXPECT_THAT(ThrowC10<c10::TypeError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
+  EXPECT_THAT(ThrowC10<c10::NotImplementedError>(),
+              StatusIs(absl::StatusCode::kUnimplemented, message));
+  EXPECT_THAT(ThrowC10<c10::DistBackendError>(),
+              StatusIs(absl::StatusCode::kUnavailable, message));
+  EXPECT_THAT(ThrowC10<c10::DistNetworkError>(),
+              StatusIs(absl::StatusCode::kUnavailable, message));
+  EXPECT_THAT(ThrowC10<c10::Error>(), StatusIs(absl::StatusCode::kInternal, message));
+}
+
+TEST(GuardTorchTest, TorchCheck_GivesItsFirstLineWithoutTheStack) {
+  const absl::Status status = GuardTorch("build", []() -> absl::Status {
+    TORCH_CHECK(false, "size is 3\nsecond line");
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+                               AllOf(StartsWith("build: size is 3"), Not(HasSubstr("\n")))));
+}
+
+TEST(GuardTorchTest, StandardExceptions_GetTheirCode) {
+  EXPECT_THAT(GuardTorch("load", []() -> absl::Status { throw std::bad_alloc(); }),
+              StatusIs(absl::StatusCode::kResourceExhausted, "load: out of memory"));
+  EXPECT_THAT(GuardTorch("load", []() -> absl::Status { throw std::runtime_error("a\nb"); }),
+              StatusIs(absl::StatusCode::kInternal, "load: a"));
+  EXPECT_THAT(GuardTorch("load", []() -> absl::Status { throw 3; }),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("unknown type")));
+}
+
+}  // namespace
+}  // namespace ssl

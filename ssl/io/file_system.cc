@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ssl/io/file_system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/io/errno_status.h"
+#include "ssl/io/posix_fd.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kReadBytes = int64_t{1} << 20;
+constexpr int64_t kMaxReadBytes = int64_t{1} << 30;
+constexpr int64_t kMaxHolderBytes = 512;
+
+class PosixWritableFile : public WritableFile {
+ public:
+  PosixWritableFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  absl::Status Append(absl::string_view bytes) override {
+    SSL_RETURN_IF_ERROR(CheckOpen("appending"));
+    return WriteAll(fd_.get(), bytes, path_);
+  }
+
+  absl::Status Sync() override {
+    SSL_RETURN_IF_ERROR(CheckOpen("syncing"));
+    return SyncFd(fd_.get(), path_);
+  }
+
+  absl::Status Close() override {
+    SSL_RETURN_IF_ERROR(CheckOpen("closing"));
+    // Linux frees the descriptor even when close is interrupted: a retry could close another.
+    if (close(fd_.Release()) != 0 && errno != EINTR) return ErrnoStatus(errno, "closing", path_);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckOpen(absl::string_view operation) const {
+    if (fd_.get() >= 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("file ", path_, ": ", operation, " after it was closed"));
+  }
+
+  UniqueFd fd_;
+  const std::string path_;
+};
+
+class PosixReadableFile : public ReadableFile {
+ public:
+  PosixReadableFile(UniqueFd fd, std::string path, int64_t size)
+      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+
+  int64_t size() const override { return size_; }
+
+  absl::Status ReadAt(int64_t offset, absl::Span<char> into) const override {
+    SSL_ASSIGN_OR_RETURN(const int64_t got, ReadUpTo(fd_.get(), offset, into, path_));
+    if (got == static_cast<int64_t>(into.size())) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("file ", path_, ": ends after ", offset + got,
+                                            " bytes, expected at least ",
+                                            offset + static_cast<int64_t>(into.size())));
+  }
+
+ private:
+  const UniqueFd fd_;
+  const std::string path_;
+  const int64_t size_;
+};
+
+class PosixFileLock : public FileLock {
+ public:
+  explicit PosixFileLock(UniqueFd fd) : fd_(std::move(fd)) {}
+
+ private:
+  UniqueFd fd_;  // closing it frees the lock
+};
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+// A lock file holds "process <pid> on host <name>".
+absl::Status LockIsHeld(int fd, const std::string& path) {
+  std::string holder(kMaxHolderBytes, '\0');
+  SSL_ASSIGN_OR_RETURN(const int64_t size, ReadUpTo(fd, 0, absl::MakeSpan(holder), path));
+  holder.resize(size);
+  absl::StripAsciiWhitespace(&holder);
+  if (holder.empty()) holder = "an unknown process";
+  return absl::UnavailableError(absl::StrCat("lock ", path, ": is held by ", holder,
+                                             "; two runs cannot use one directory"));
+}
+
+absl::Status TooLarge(const std::string& path, int64_t size) {
+  return absl::InvalidArgumentError(absl::StrCat("file ", path, ": has ", size,
+                                                 " bytes or more, expected at most ",
+                                                 kMaxReadBytes));
+}
+
+absl::StatusOr<struct stat> Stat(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "looking it up", path);
+  return info;
+}
+
+class PosixFileSystemImpl : public FileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_WRONLY | O_CREAT | O_TRUNC, "creating"));
+    return std::make_unique<PosixWritableFile>(std::move(fd), path);
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd,
+                         OpenFd(path, O_WRONLY | O_CREAT | O_APPEND, "opening to append"));
+    return std::make_unique<PosixWritableFile>(std::move(fd), path);
+  }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) override {
+    // O_NONBLOCK: opening a FIFO would wait for a writer; regular files ignore it.
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_RDONLY | O_NONBLOCK, "opening"));
+    SSL_ASSIGN_OR_RETURN(const int64_t size, RegularFileSize(fd.get(), path));
+    return std::make_unique<PosixReadableFile>(std::move(fd), path, size);
+  }
+
+  // Reads to the end, whatever the size says: files of /proc claim to be empty.
+  absl::StatusOr<std::string> Read(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFd(path, O_RDONLY | O_NONBLOCK, "opening"));
+    SSL_ASSIGN_OR_RETURN(const int64_t size, RegularFileSize(fd.get(), path));
+    if (size > kMaxReadBytes) return TooLarge(path, size);
+    std::string content;
+    int64_t got = 0;
+    // One byte more than the size, so that the first round can meet the end.
+    for (int64_t room = size + 1;; room = kReadBytes) {
+      content.resize(got + room);
+      const absl::Span<char> rest = absl::MakeSpan(content).subspan(got);
+      SSL_ASSIGN_OR_RETURN(const int64_t count, ReadUpTo(fd.get(), got, rest, path));
+      got += count;
+      if (count < room) break;
+      if (got > kMaxReadBytes) return TooLarge(path, got);
+    }
+    content.resize(got);
+    return content;
+  }
+
+  absl::StatusOr<int64_t> Size(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(const struct stat info, Stat(path));
+    return static_cast<int64_t>(info.st_size);
+  }
+
+  bool Exists(const std::string& path) override { return Stat(path).ok(); }
+
+  bool IsDirectory(const std::string& path) override {
+    const absl::StatusOr<struct stat> info = Stat(path);
+    return info.ok() && S_ISDIR(info->st_mode);
+  }
+
+  absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override {
+    std::error_code error;
+    std::vector<std::string> names;
+    std::filesystem::directory_iterator entry(directory, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error) return ErrnoStatus(error.value(), "listing", directory);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  absl::Status CreateDirectories(const std::string& directory) override {
+    if (IsDirectory(directory)) return absl::OkStatus();
+    const std::string parent = ParentDirectory(directory);
+    if (parent != directory) SSL_RETURN_IF_ERROR(CreateDirectories(parent));
+    constexpr mode_t kMode = 0777;
+    if (mkdir(directory.c_str(), kMode) != 0) {
+      const int error = errno;
+      // Another process may have been faster.
+      if (error == EEXIST && IsDirectory(directory)) return absl::OkStatus();
+      return ErrnoStatus(error, "making the directory", directory);
+    }
+    return SyncDirectory(parent);
+  }
+
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+    return ErrnoStatus(errno, absl::StrCat("renaming to ", to), from);
+  }
+
+  absl::Status RemoveFile(const std::string& path) override {
+    if (unlink(path.c_str()) == 0) return absl::OkStatus();
+    return ErrnoStatus(errno, "removing", path);
+  }
+
+  absl::Status RemoveAll(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) return ErrnoStatus(error.value(), "removing", path);
+    return absl::OkStatus();
+  }
+
+  absl::Status SyncDirectory(const std::string& directory) override {
+    SSL_ASSIGN_OR_RETURN(const UniqueFd fd,
+                         OpenFd(directory, O_RDONLY | O_DIRECTORY, "opening to sync"));
+    // File systems that cannot sync a directory answer EINVAL; there is no other way to ask.
+    if (fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
+    if (errno == EINTR) return SyncFd(fd.get(), directory);
+    return ErrnoStatus(errno, "syncing", directory);
+  }
+
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_RDWR | O_CREAT, "opening to lock"));
+    int result = 0;
+    do {
+      result = flock(fd.get(), LOCK_EX | LOCK_NB);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 && errno == EWOULDBLOCK) return LockIsHeld(fd.get(), path);
+    if (result != 0) return ErrnoStatus(errno, "locking", path);
+    // The name is for messages only: the kernel holds the lock, so none outlives its process.
+    if (ftruncate(fd.get(), 0) != 0) return ErrnoStatus(errno, "emptying", path);
+    const std::string holder = absl::StrCat("process ", getpid(), " on host ", HostName(), "\n");
+    SSL_RETURN_IF_ERROR(WriteAll(fd.get(), holder, path));
+    return std::make_unique<PosixFileLock>(std::move(fd));
+  }
+
+  absl::StatusOr<int64_t> FreeBytes(const std::string& path) override {
+    struct statvfs info;
+    if (statvfs(path.c_str(), &info) != 0) {
+      return ErrnoStatus(errno, "reading the free space", path);
+    }
+    return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+  }
+};
+
+}  // namespace
+
+std::string ParentDirectory(absl::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos) return ".";
+  path = path.substr(0, slash);
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  return path.empty() ? "/" : std::string(path);
+}
+
+FileSystem& PosixFileSystem() {
+  static PosixFileSystemImpl* file_system = new PosixFileSystemImpl;
+  return *file_system;
+}
+
+}  // namespace ssl

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "ssl/io/testing/durable_tree.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+namespace {
+
+using NodePtr = std::shared_ptr<DurableNode>;
+
+NodePtr MakeDirectory() {
+  NodePtr node = std::make_shared<DurableNode>();
+  node->is_directory = true;
+  return node;
+}
+
+// Components of `path` below `root`; false when it lies outside.
+bool SplitBelow(absl::string_view root, absl::string_view path,
+                std::vector<std::string>* components) {
+  if (!absl::ConsumePrefix(&path, root)) return false;
+  if (!path.empty() && path.front() != '/') return false;
+  *components = absl::StrSplit(path, '/', absl::SkipEmpty());
+  return true;
+}
+
+absl::Status ImportInto(FileSystem& base, const std::string& path, DurableNode& node) {
+  node.is_directory = base.IsDirectory(path);
+  if (!node.is_directory) {
+    SSL_ASSIGN_OR_RETURN(node.bytes, base.Read(path));
+    node.synced = node.bytes;
+    return absl::OkStatus();
+  }
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, base.List(path));
+  for (const std::string& name : names) {
+    NodePtr& child = node.names[name];
+    child = std::make_shared<DurableNode>();
+    SSL_RETURN_IF_ERROR(ImportInto(base, absl::StrCat(path, "/", name), *child));
+  }
+  node.synced_names = node.names;
+  return absl::OkStatus();
+}
+
+// What is durable is also what there is, once the power is back.
+absl::Status WriteNode(FileSystem& base, const std::string& path, DurableNode& node) {
+  if (!node.is_directory) {
+    node.bytes = node.synced;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, base.Create(path));
+    SSL_RETURN_IF_ERROR(file->Append(node.synced));
+    return file->Close();
+  }
+  SSL_RETURN_IF_ERROR(base.CreateDirectories(path));
+  node.names = node.synced_names;
+  for (auto& [name, child] : node.names) {
+    SSL_RETURN_IF_ERROR(WriteNode(base, absl::StrCat(path, "/", name), *child));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DurableTree::DurableTree(std::string root)
+    : root_(absl::StripSuffix(root, "/")), top_(MakeDirectory()) {}
+
+absl::Status DurableTree::Import(FileSystem& base) { return ImportInto(base, root_, *top_); }
+
+absl::Status DurableTree::WriteSynced(FileSystem& base) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, base.List(root_));
+  for (const std::string& name : names) {
+    SSL_RETURN_IF_ERROR(base.RemoveAll(absl::StrCat(root_, "/", name)));
+  }
+  return WriteNode(base, root_, *top_);
+}
+
+NodePtr DurableTree::OpenFile(absl::string_view path, bool truncate) {
+  std::string name;
+  const NodePtr parent = FindParent(path, &name);
+  if (parent == nullptr) return nullptr;
+  NodePtr& node = parent->names[name];
+  if (node == nullptr) node = std::make_shared<DurableNode>();
+  if (truncate) {
+    node->bytes.clear();
+    node->synced.clear();
+  }
+  return node;
+}
+
+void DurableTree::CreateDirectories(absl::string_view path) {
+  std::vector<std::string> components;
+  if (!SplitBelow(root_, path, &components)) return;
+  NodePtr node = top_;
+  for (const std::string& component : components) {
+    NodePtr& child = node->names[component];
+    if (child == nullptr) {
+      child = MakeDirectory();
+      // The parent's sync makes all of its names durable, not only this one.
+      node->synced_names = node->names;
+    }
+    node = child;
+  }
+}
+
+void DurableTree::Rename(absl::string_view from, absl::string_view to) {
+  std::string from_name;
+  std::string to_name;
+  const NodePtr from_parent = FindParent(from, &from_name);
+  const NodePtr to_parent = FindParent(to, &to_name);
+  if (from_parent == nullptr || to_parent == nullptr) return;
+  NodePtr node = std::move(from_parent->names[from_name]);
+  from_parent->names.erase(from_name);
+  to_parent->names[to_name] = std::move(node);
+}
+
+void DurableTree::Remove(absl::string_view path) {
+  std::string name;
+  const NodePtr parent = FindParent(path, &name);
+  if (parent != nullptr) parent->names.erase(name);
+}
+
+void DurableTree::SyncDirectory(absl::string_view path) {
+  const NodePtr node = Find(path);
+  if (node != nullptr) node->synced_names = node->names;
+}
+
+NodePtr DurableTree::Find(absl::string_view path) const {
+  std::vector<std::string> components;
+  if (!SplitBelow(root_, path, &components)) return nullptr;
+  NodePtr node = top_;
+  for (const std::string& component : components) {
+    const auto child = node->names.find(component);
+    if (child == node->names.end()) return nullptr;
+    node = child->second;
+  }
+  return node;
+}
+
+NodePtr DurableTree::FindParent(absl::string_view path, std::string* name) const {
+  path = absl::StripSuffix(path, "/");
+  *name = std::string(path.substr(path.rfind('/') + 1));
+  return Find(ParentDirectory(path));
+}
+
+}  // namespace ssl

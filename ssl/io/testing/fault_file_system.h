@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A FileSystem that fails where a test asks it to. Mutating calls (Create, OpenAppend,
+// Append, Sync, Close, CreateDirectories, Rename, RemoveFile, RemoveAll, SyncDirectory, Lock)
+// are counted from 1; reading calls always pass. A call that fails has no effect, except that
+// Append writes the first half with set_short_writes, and Close closes. Thread-safe.
+//
+//   for (int call = 1; ; ++call) {
+//     FaultFileSystem faults(PosixFileSystem(), dir);
+//     faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
+//     absl::Status saved = Save(faults);
+//     if (faults.mutating_calls() < call) break;   // every call has failed once
+//     ...the previous checkpoint verifies...
+//   }
+
+#ifndef SSL_IO_TESTING_FAULT_FILE_SYSTEM_H_
+#define SSL_IO_TESTING_FAULT_FILE_SYSTEM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/testing/durable_tree.h"
+
+namespace ssl {
+
+class FaultFileSystem : public FileSystem {
+ public:
+  enum class Repeat { kOnce, kFromThenOn };
+
+  // Files under `root`, an existing directory, are modelled for DropUnsynced; all that lies
+  // there now counts as durable. `base` must outlive this object and its files.
+  FaultFileSystem(FileSystem& base, std::string root);
+
+  // Mutating call number `call` fails with `error_number`, and with kFromThenOn all after it.
+  void FailCall(int call, int error_number, Repeat repeat);
+  // The process "dies" at that call: it and all later ones fail with EIO, without any effect.
+  void CrashAtCall(int call);
+  void StopFailing();
+  // A failing Append writes its first half before it fails.
+  void set_short_writes(bool short_writes);
+  // Mutating calls so far, failed ones included.
+  int mutating_calls() const;
+  // Calls that were made to fail.
+  int failed_calls() const;
+
+  // Power loss: rewrites `root` on the base without the bytes and names that were not synced.
+  // Files that are still open must not be used afterwards.
+  absl::Status DropUnsynced();
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) override;
+  absl::StatusOr<std::string> Read(const std::string& path) override;
+  absl::StatusOr<int64_t> Size(const std::string& path) override;
+  bool Exists(const std::string& path) override;
+  bool IsDirectory(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override;
+  absl::Status CreateDirectories(const std::string& directory) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status RemoveFile(const std::string& path) override;
+  absl::Status RemoveAll(const std::string& path) override;
+  absl::Status SyncDirectory(const std::string& directory) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  absl::StatusOr<int64_t> FreeBytes(const std::string& path) override;
+
+ private:
+  class File;
+
+  // Counts a mutating call; an error when it has to fail.
+  absl::Status CountCall(absl::string_view operation, const std::string& path);
+  absl::StatusOr<std::unique_ptr<WritableFile>> Open(const std::string& path, bool truncate);
+  // Changes the model under the lock.
+  void Model(const std::function<void(DurableTree&)>& change);
+  bool short_writes() const;
+
+  FileSystem& base_;
+  mutable absl::Mutex mutex_;
+  DurableTree tree_ ABSL_GUARDED_BY(mutex_);
+  absl::Status imported_;
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  int failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  int fail_at_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: never
+  int error_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool from_then_on_ ABSL_GUARDED_BY(mutex_) = false;
+  bool short_writes_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_IO_TESTING_FAULT_FILE_SYSTEM_H_
