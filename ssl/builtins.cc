@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/builtins.h"
+
+#include "ssl/base/status_macros.h"
+#include "ssl/core/core_options.h"
+#include "ssl/data/register_data.h"
+#include "ssl/engines/register_engines.h"
+#include "ssl/hooks/register_hooks.h"
+#include "ssl/methods/register_methods.h"
+#include "ssl/models/register_models.h"
+#include "ssl/optim/register_optim.h"
+
+namespace ssl {
+
+absl::Status RegisterBuiltins(Registries* registries) {
+  SSL_RETURN_IF_ERROR(RegisterCore(registries));
+  SSL_RETURN_IF_ERROR(RegisterData(registries));
+  SSL_RETURN_IF_ERROR(RegisterEngines(registries));
+  SSL_RETURN_IF_ERROR(RegisterHooks(registries));
+  SSL_RETURN_IF_ERROR(RegisterMethods(registries));
+  SSL_RETURN_IF_ERROR(RegisterModels(registries));
+  return RegisterOptim(registries);
+}
+
+}  // namespace ssl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// engine_name=knn: how well the features of the run's newest checkpoint tell the classes of DATA.TEST apart, by
+// weighted nearest neighbours in DATA.TRAIN, beside the baselines "raw_pixels" and "untrained" (the same network as
+// initialised). Both splits are read with DATA.TEST's transforms.
+// Results: {"knn": {"raw_pixels": top-1, "untrained": top-1, "trained": top-1, "k": k}}, fractions.
+#ifndef SSL_ENGINES_KNN_ENGINE_H_
+#define SSL_ENGINES_KNN_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
+#include "ssl/engines/engine.h"
+
+namespace ssl {
+
+// The section NEAREST_NEIGHBOR. SIGMA, TOPK and L2_NORM_FEATS are VISSL's; LAYERS and BASELINES are ours.
+struct NearestNeighborOptions : Options {
+  double sigma = 0.1;
+  int64_t topk = 200;
+  bool l2_norm_feats = false;
+  std::vector<std::string> layers = {"res5avg"};
+  std::vector<std::string> baselines;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngine(const ConfigNode& config, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_KNN_ENGINE_H_

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/train_engine.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/session.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kTrainSeconds[] = "train_seconds";
+
+// What earlier sessions of this run took; nothing for a run that starts from the beginning.
+double EarlierSeconds(const ConfigNode& results, bool resumed) {
+  const ConfigNode* recorded = results.Find(kTrainSeconds);
+  return resumed && recorded != nullptr ? recorded->AsDouble().value_or(0.0) : 0.0;
+}
+
+class TrainEngine : public Engine {
+ public:
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    SessionOptions options;
+    options.communicator = &context.communicator;
+    options.stop = &context.stop;
+    options.file_system = &context.file_system;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         Session::Create(context.config, context.registries, std::move(options)));
+    SSL_RETURN_IF_ERROR(session->Start());
+    const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);
+    const absl::Time begin = Clock::Real().Now();
+    SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
+    const double seconds = earlier + absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+    context.results.Set(kTrainSeconds, ConfigNode::FromDouble(seconds));
+
+    const TrainState& state = session->state();
+    EngineReport report;
+    report.stopped = outcome == TrainOutcome::kStopped;
+    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training",
+                                     report.stopped ? "stopped" : "finished", state.iteration, state.max_iterations,
+                                     seconds);
+    return report;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeTrainEngine(const ConfigNode& config, const BuildContext& context) {
+  return std::make_unique<TrainEngine>();
+}
+
+}  // namespace ssl

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// engine_name=train: trains to the end, or to a stop request, after which the same command goes on.
+// Results: {"train_seconds": seconds spent training, summed over the sessions of one run that ended in order}.
+#ifndef SSL_ENGINES_TRAIN_ENGINE_H_
+#define SSL_ENGINES_TRAIN_ENGINE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ssl/engines/engine.h"
+
+namespace ssl {
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeTrainEngine(const ConfigNode& config, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_TRAIN_ENGINE_H_

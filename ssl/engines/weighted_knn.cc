@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/weighted_knn.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kBlockBytes = int64_t{64} << 20;
+
+absl::Status CheckShapes(const at::Tensor& bank, const at::Tensor& bank_labels, const at::Tensor& queries,
+                         const at::Tensor& query_labels, int64_t k) {
+  const bool matrices = bank.dim() == 2 && queries.dim() == 2 && bank.size(1) == queries.size(1);
+  if (!matrices || bank_labels.numel() != bank.size(0) || query_labels.numel() != queries.size(0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nearest neighbours: bank is [", absl::StrJoin(bank.sizes(), ", "), "] with ", bank_labels.numel(),
+        " labels, queries are [", absl::StrJoin(queries.sizes(), ", "), "] with ", query_labels.numel(),
+        " labels; expected [N, D] with N and [M, D] with M"));
+  }
+  if (k < 1 || k > bank.size(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nearest neighbours: k is ", k, ", expected 1 to the ", bank.size(0), " samples of the bank"));
+  }
+  return absl::OkStatus();
+}
+
+// Each row divided by its length; rows of zeros stay.
+at::Tensor NormalizeRows(const at::Tensor& rows) {
+  return rows.div(rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12));
+}
+
+}  // namespace
+
+absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor& bank_labels,
+                                        const at::Tensor& queries, const at::Tensor& query_labels,
+                                        const WeightedKnnOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckShapes(bank, bank_labels, queries, query_labels, options.k));
+  const int64_t classes = std::max(bank_labels.max().item<int64_t>(), query_labels.max().item<int64_t>()) + 1;
+  const int64_t top = std::min<int64_t>(5, classes);
+  const int64_t block = std::max<int64_t>(1, kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))));
+  const at::Tensor bank_rows = (options.normalize ? NormalizeRows(bank) : bank).t();  // [D, N]
+  int64_t top1 = 0;
+  int64_t top5 = 0;
+  for (int64_t begin = 0; begin < queries.size(0); begin += block) {
+    const at::Tensor rows = queries.slice(0, begin, begin + block);  // [b, D]
+    const at::Tensor similarity = (options.normalize ? NormalizeRows(rows) : rows).matmul(bank_rows);  // [b, N]
+    const auto [nearest, neighbors] = similarity.topk(options.k);                                       // [b, k]
+    const at::Tensor votes = at::zeros({rows.size(0), classes}, bank.options());
+    // Relative to the nearest neighbour: a factor that all of a query's votes share, and no overflow.
+    const at::Tensor weights = (nearest - nearest.slice(1, 0, 1)).div(options.temperature).exp();
+    votes.scatter_add_(1, bank_labels.index_select(0, neighbors.flatten()).view_as(neighbors), weights);
+    const at::Tensor ranked = std::get<1>(votes.topk(top));  // [b, top]
+    const at::Tensor hits = ranked.eq(query_labels.slice(0, begin, begin + block).unsqueeze(1));
+    top1 += hits.slice(1, 0, 1).sum().item<int64_t>();
+    top5 += hits.sum().item<int64_t>();
+    if (options.on_progress) options.on_progress(std::min(begin + block, queries.size(0)));
+  }
+  const double count = static_cast<double>(queries.size(0));
+  return KnnAccuracy{static_cast<double>(top1) / count, static_cast<double>(top5) / count};
+}
+
+}  // namespace ssl

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Classification by weighted nearest neighbours (Wu et al., arXiv 1805.01978; the protocol of DINO and VISSL): a
+// query takes its k most similar bank samples; each votes for its class with weight exp(similarity / temperature).
+#ifndef SSL_ENGINES_WEIGHTED_KNN_H_
+#define SSL_ENGINES_WEIGHTED_KNN_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+
+namespace ssl {
+
+struct WeightedKnnOptions {
+  int64_t k = 20;
+  double temperature = 0.07;
+  bool normalize = true;  // similarity is the cosine; otherwise the dot product
+  // Called with the number of queries done.
+  std::function<void(int64_t)> on_progress = nullptr;
+};
+
+struct KnnAccuracy {
+  double top1 = 0.0;  // fractions in [0, 1]
+  double top5 = 0.0;
+};
+
+// bank: [N, D], queries: [M, D] float; labels: [N] and [M] int64, from 0. Similarities are computed for a block of
+// queries at a time, within 64 MiB, never all N x M at once. InvalidArgument when shapes do not fit or k > N.
+// May throw LibTorch exceptions.
+absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor& bank_labels,
+                                        const at::Tensor& queries, const at::Tensor& query_labels,
+                                        const WeightedKnnOptions& options);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_WEIGHTED_KNN_H_

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ssl_main does once its command line is taken apart: compose the configuration, run the engines, keep the
+// results. Prints results on the stream it is given; everything else goes through the log.
+#ifndef SSL_TOOLS_COMMAND_H_
+#define SSL_TOOLS_COMMAND_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+
+struct CommandLine {
+  std::vector<std::string> tokens;       // config=..., +config/GROUP=..., config.A.B=value, engine_name=...
+  std::vector<std::string> search_dirs;  // where configuration files are looked up
+  std::string run_files;                 // see RunFilesDirectory; "" for none
+};
+
+// Everything that a configuration may name.
+absl::Status FillRegistries(const CommandLine& line, Registries* registries);
+
+// The composed root tree: {engine_name, config}; the tree under config is resolved. Warnings go to the log.
+absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries);
+
+// Runs the engines of `root` in the run directory; true when all work is done, false when it was stopped.
+absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
+                                std::ostream& out);
+
+// Names of one kind ("losses", "hooks", ...), one per line; NotFound names the kinds.
+absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_COMMAND_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exit codes of ssl_main, for scripts and schedulers. docs/exit_codes.md is the table for people.
+#ifndef SSL_TOOLS_EXIT_CODES_H_
+#define SSL_TOOLS_EXIT_CODES_H_
+
+#include "absl/status/status.h"
+
+namespace ssl {
+
+inline constexpr int kExitFinished = 0;
+inline constexpr int kExitFailed = 1;         // anything not named below
+inline constexpr int kExitConfiguration = 2;  // command line, configuration, or a named file that is not there
+inline constexpr int kExitData = 4;           // damaged data, or no intact checkpoint
+inline constexpr int kExitStorage = 5;        // run directory: not writable, full, or in use by another process
+inline constexpr int kExitStopped = 75;       // stopped by a signal after saving; the same command resumes
+
+int ExitCodeOf(const absl::Status& status);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_EXIT_CODES_H_
