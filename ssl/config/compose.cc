@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/config/compose.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "ssl/config/find_file.h"
+#include "ssl/config/key_check.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kCommandLine[] = "command line";
+// With the depth of a value this stays far from any limit of the stack.
+constexpr size_t kMaxKeyParts = 32;
+
+// "+config.A.B=value", taken apart.
+struct Override {
+  int position = 0;  // From 1.
+  bool is_addition = false;
+  std::string key;
+  std::string value;
+};
+
+bool IsFileKey(absl::string_view key) {
+  return key == "config" || absl::StartsWith(key, "config/");
+}
+
+bool IsHydraKey(absl::string_view key) {
+  return absl::StartsWith(key, "hydra.") || absl::StartsWith(key, "hydra/");
+}
+
+// At most one byte more than ParseYaml accepts, whatever the file's size.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(static_cast<size_t>(kMaxYamlBytes) + 1, '\0');
+  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream && !stream.eof()) {
+    return absl::UnavailableError(
+        absl::StrCat(path, ": config file cannot be read: ", std::strerror(errno)));
+  }
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
+}
+
+bool IsNullText(absl::string_view text) {
+  return text == "null" || text == "Null" || text == "NULL" || text == "~";
+}
+
+absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
+  const SourceLocation location{kCommandLine, token.position};
+  const std::string& text = token.value;
+  if (IsNullText(text)) return ConfigNode::Null(location);
+  if (text.empty() || !absl::StrContains("[{\"'", text.substr(0, 1))) {
+    return ConfigNode::Scalar(text, /*quoted=*/text.empty(), location);
+  }
+  absl::StatusOr<ConfigNode> value =
+      ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), nullptr);
+  if (value.ok()) value->Relocate(location);
+  return value;
+}
+
+// Null in the place of a section means that nothing is set there. Any other value there has
+// been reported; without it the keys of the section stay known to the checks that follow.
+void RestoreSections(const ConfigNode& defaults, ConfigNode* node) {
+  if (!IsSection(defaults)) return;
+  if (!node->is_map()) *node = defaults;
+  for (const auto& [key, value] : defaults.entries()) {
+    if (ConfigNode* child = node->FindMutable(key)) RestoreSections(value, child);
+  }
+}
+
+class Composer {
+ public:
+  explicit Composer(const ComposeRequest& request) : request_(request) {
+    result_.root = request.defaults;
+  }
+
+  absl::StatusOr<ComposedConfig> Run() {
+    SplitTokens();
+    for (const Override& token : files_) MergeFile(token);
+    RestoreSections(request_.defaults, &result_.root);
+    for (const Override& token : values_) SetValue(token);
+    RestoreSections(request_.defaults, &result_.root);
+    if (problems_.empty()) return std::move(result_);
+    return absl::InvalidArgumentError(absl::StrJoin(problems_, "\n"));
+  }
+
+ private:
+  void SplitTokens() {
+    bool has_base = false;
+    for (size_t i = 0; i < request_.tokens.size(); ++i) {
+      absl::string_view text = request_.tokens[i];
+      Override token;
+      token.position = static_cast<int>(i) + 1;
+      token.is_addition = absl::ConsumePrefix(&text, "+");
+      const std::pair<absl::string_view, absl::string_view> sides =
+          absl::StrSplit(text, absl::MaxSplits('=', 1));
+      token.key = std::string(sides.first);
+      token.value = std::string(sides.second);
+      if (token.key.empty() || !absl::StrContains(text, '=')) {
+        Report(absl::StrCat("'", request_.tokens[i], "' is no override, expected KEY=VALUE"));
+      } else if (IsHydraKey(token.key)) {
+        result_.warnings.push_back(
+            absl::StrCat(kCommandLine, ": '", request_.tokens[i], "' has no effect here"));
+      } else if (!IsFileKey(token.key)) {
+        values_.push_back(std::move(token));
+      } else {
+        TakeFile(std::move(token), &has_base);
+      }
+    }
+  }
+
+  void TakeFile(Override token, bool* has_base) {
+    if (!token.is_addition && token.key != "config") {
+      Report(absl::StrCat("'", token.key, "=", token.value, "' lacks its plus, expected '+",
+                          token.key, "=", token.value, "'"));
+    } else if (!token.is_addition && std::exchange(*has_base, true)) {
+      Report(absl::StrCat("'config=", token.value,
+                          "' is a second base file, expected '+config=", token.value, "'"));
+    } else {
+      files_.push_back(std::move(token));
+    }
+  }
+
+  void MergeFile(const Override& token) {
+    std::string name = token.value;
+    absl::string_view group = token.key;
+    if (absl::ConsumePrefix(&group, "config/")) name = absl::StrCat(group, "/", name);
+    const absl::StatusOr<std::string> path = FindConfigFile(name, request_.search_dirs);
+    if (!path.ok()) return Report(path.status().message());
+    result_.files.push_back(*path);
+    const absl::StatusOr<std::string> text = ReadText(*path);
+    if (!text.ok()) return Add(text.status().message());
+    const absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &result_.warnings);
+    if (!file.ok()) return Add(file.status().message());
+    if (!file->is_map()) {
+      return Add(absl::StrCat(*path, ": config file is ", file->Describe(),
+                              ", expected a map with the key 'config'"));
+    }
+    KeyProblems found;
+    CheckKeys(request_.defaults, *file, "", request_.defaults, &found);
+    if (found.unlisted_keys > 0) {
+      found.unknown_keys.push_back(
+          absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
+    }
+    Append(found.wrong_kinds, &problems_);
+    Append(found.unknown_keys, request_.strict_files ? &problems_ : &result_.warnings);
+    MergeInto(&result_.root, *file);
+  }
+
+  void SetValue(const Override& token) {
+    if (!CheckPath(token)) return;
+    const absl::StatusOr<ConfigNode> value = ParseValue(token);
+    if (!value.ok()) return Add(value.status().message());
+    if (const ConfigNode* defaults = request_.defaults.FindPath(token.key)) {
+      KeyProblems found;
+      CheckKeys(*defaults, *value, token.key, request_.defaults, &found);
+      Append(found.wrong_kinds, &problems_);
+      if (!token.is_addition) Append(found.unknown_keys, &problems_);
+      if (!found.wrong_kinds.empty()) return;
+    }
+    ConfigNode merged = ConfigNode::Null();
+    if (const ConfigNode* present = result_.root.FindPath(token.key)) merged = *present;
+    MergeInto(&merged, *value);
+    result_.root.SetPath(token.key, std::move(merged));
+  }
+
+  // Whether the key may be set: known (or added on purpose), and with maps all the way.
+  bool CheckPath(const Override& token) {
+    const std::vector<std::string> parts = absl::StrSplit(token.key, '.');
+    if (parts.size() > kMaxKeyParts) {
+      Report(absl::StrCat("key '", token.key.substr(0, 40), "...' has ", parts.size(),
+                          " parts, expected at most ", kMaxKeyParts));
+      return false;
+    }
+    for (const std::string& part : parts) {
+      if (!part.empty()) continue;
+      Report(absl::StrCat("key '", token.key, "' has an empty part"));
+      return false;
+    }
+    const bool is_known =
+        HasKey(result_.root, token.key) || HasKey(request_.defaults, token.key);
+    if (!token.is_addition && !is_known) {
+      Report(UnknownKey(token.key, result_.root));
+      return false;
+    }
+    return CheckParents(parts);
+  }
+
+  bool CheckParents(const std::vector<std::string>& parts) {
+    std::string path;
+    for (const std::string& part : parts) {
+      const ConfigNode* parent = result_.root.FindPath(path);
+      if (parent == nullptr || parent->is_null()) return true;
+      const std::string next = JoinPath(path, part);
+      if (!parent->is_map() && parent->FindPath(part) == nullptr) {
+        Report(absl::StrCat("key '", next, "' cannot be set: ", path, " is ",
+                            parent->Describe(), " (", parent->location().ToString(), ")"));
+        return false;
+      }
+      path = next;
+    }
+    return true;
+  }
+
+  void Report(absl::string_view problem) { Add(absl::StrCat(kCommandLine, ": ", problem)); }
+  void Add(absl::string_view problem) { problems_.emplace_back(problem); }
+
+  static void Append(const std::vector<std::string>& lines, std::vector<std::string>* to) {
+    to->insert(to->end(), lines.begin(), lines.end());
+  }
+
+  const ComposeRequest& request_;
+  ComposedConfig result_;
+  std::vector<Override> files_;
+  std::vector<Override> values_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request) {
+  return Composer(request).Run();
+}
+
+}  // namespace ssl

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/config/fields.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ssl {
+
+Doc& Doc::Between(double low, double high) {
+  low_ = low;
+  high_ = high;
+  return *this;
+}
+
+Doc& Doc::AtLeast(double low) {
+  low_ = low;
+  return *this;
+}
+
+Doc& Doc::Above(double low) {
+  low_ = low;
+  low_is_exclusive_ = true;
+  return *this;
+}
+
+Doc& Doc::OneOf(std::vector<std::string> names) {
+  names_ = std::move(names);
+  return *this;
+}
+
+Doc& Doc::Unit(absl::string_view unit) {
+  unit_ = std::string(unit);
+  return *this;
+}
+
+bool Doc::Allows(double value) const {
+  if (low_.has_value() && (low_is_exclusive_ ? value <= *low_ : value < *low_)) return false;
+  return !high_.has_value() || value <= *high_;
+}
+
+bool Doc::Allows(absl::string_view value) const {
+  return names_.empty() || std::find(names_.begin(), names_.end(), value) != names_.end();
+}
+
+std::string Doc::Range() const {
+  if (!names_.empty()) return absl::StrCat("one of '", absl::StrJoin(names_, "', '"), "'");
+  const std::string unit = unit_.empty() ? "" : absl::StrCat(" ", unit_);
+  if (!low_.has_value()) return unit.empty() ? "" : absl::StrCat("in", unit);
+  if (high_.has_value()) return absl::StrCat("between ", *low_, " and ", *high_, unit);
+  return absl::StrCat(low_is_exclusive_ ? "above " : "at least ", *low_, unit);
+}
+
+}  // namespace ssl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Help text of options: a table with key, type, default, range and documentation.
+//
+//   std::cout << FormatHelp("config.LOSS.swav_loss", options);
+#ifndef SSL_CONFIG_HELP_H_
+#define SSL_CONFIG_HELP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+
+namespace ssl {
+
+// One field; `key` is its full path.
+struct HelpRow {
+  std::string key;
+  std::string type;
+  std::string default_value;
+  std::string range;
+  std::string doc;
+};
+
+// The fields of `options`, those of nested sections in place. Does not change `options`.
+std::vector<HelpRow> HelpRows(absl::string_view path, Options& options);
+
+// Lines with aligned columns under a heading; "" for no rows.
+std::string FormatHelpRows(const std::vector<HelpRow>& rows);
+
+std::string FormatHelp(absl::string_view path, Options& options);
+
+}  // namespace ssl
+
+#endif  // SSL_CONFIG_HELP_H_

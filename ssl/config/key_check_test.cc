@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/config/key_check.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ConfigNode Parse(absl::string_view text) {
+  absl::StatusOr<ConfigNode> node = ParseYaml(text, "f.yaml", nullptr);
+  EXPECT_OK(node);
+  return node.ok() ? *node : ConfigNode();
+}
+
+ConfigNode Defaults() {
+  ConfigNode root = Parse(
+      "engine_name: train\n"
+      "config:\n"
+      "  LOSS: {name: '', swav_loss: {temperature: 0.1, sinkhorn: {num_iters: 3}}}\n"
+      "  TRANSFORMS: [{name: x}]\n"
+      "  REGNET: {}\n"
+      "  HOOKS: {PERF_STATS: {MONITOR_PERF_STATS: false}}\n"
+      "  FREE: {a: 1}\n");
+  root.FindMutable("config")->FindMutable("FREE")->set_free_form(true);
+  return root;
+}
+
+KeyProblems Check(absl::string_view overlay) {
+  KeyProblems problems;
+  CheckKeys(Defaults(), Parse(overlay), "", Defaults(), &problems);
+  return problems;
+}
+
+TEST(CheckKeysTest, KnownKeys_GiveNoProblem) {
+  const KeyProblems problems = Check("config: {LOSS: {swav_loss: {temperature: 1}}}\n");
+  EXPECT_THAT(problems.unknown_keys, IsEmpty());
+  EXPECT_THAT(problems.wrong_kinds, IsEmpty());
+}
+
+TEST(CheckKeysTest, UnknownKeys_AreListedWithTheirPlaceAndTheNearestName) {
+  EXPECT_THAT(Check("engine: train\n"
+                    "config:\n"
+                    "  LOSS:\n"
+                    "    swav_loss: {tempreture: 1}\n"
+                    "    zzz: 1\n"
+                    "  MONITOR_PERF_STATS: true\n"
+                    "TRANSFORMS: []\n")
+                  .unknown_keys,
+              ElementsAre("f.yaml:1: unknown key 'engine'",
+                          "f.yaml:4: unknown key 'config.LOSS.swav_loss.tempreture'"
+                          "; did you mean 'config.LOSS.swav_loss.temperature'?",
+                          "f.yaml:5: unknown key 'config.LOSS.zzz'",
+                          "f.yaml:6: unknown key 'config.MONITOR_PERF_STATS'"
+                          "; did you mean 'config.HOOKS.PERF_STATS.MONITOR_PERF_STATS'?",
+                          "f.yaml:7: unknown key 'TRANSFORMS'; did you mean 'config.TRANSFORMS'?"));
+}
+
+TEST(CheckKeysTest, BelowListsFreeFormAndEmptyMaps_NothingIsChecked) {
+  EXPECT_THAT(Check("config: {TRANSFORMS: [{p: 1}], REGNET: {w_a: 1}, FREE: {b: {c: 1}}}\n")
+                  .unknown_keys,
+              IsEmpty());
+}
+
+TEST(CheckKeysTest, ValueForASection_IsAWrongKind_NullIsNot) {
+  const KeyProblems problems = Check("config:\n  LOSS: swav\n  HOOKS: [a]\n");
+  EXPECT_THAT(problems.wrong_kinds,
+              ElementsAre("f.yaml:2: config.LOSS is 'swav', expected a map",
+                          "f.yaml:3: config.HOOKS is a list, expected a map"));
+  EXPECT_THAT(Check("config:\n  LOSS:\n").wrong_kinds, IsEmpty());
+}
+
+TEST(CheckKeysTest, UnknownKeysBeyondTheLimit_AreCounted) {
+  std::string text;
+  for (int i = 0; i < kMaxListedKeys + 7; ++i) absl::StrAppend(&text, "k", i, ": 1\n");
+  const KeyProblems problems = Check(text);
+  EXPECT_EQ(problems.unknown_keys.size(), static_cast<size_t>(kMaxListedKeys));
+  EXPECT_EQ(problems.unlisted_keys, 7);
+}
+
+TEST(HasKeyTest, WalksMapsListsAndEverythingBelowFreeForm) {
+  const ConfigNode root = Defaults();
+  for (const char* path : {"config", "config.LOSS.name", "config.TRANSFORMS.0.name",
+                           "config.FREE", "config.FREE.x.y"}) {
+    EXPECT_TRUE(HasKey(root, path)) << path;
+  }
+  for (const char* path : {"x", "config.LOSS.x", "config.TRANSFORMS.1", "config.REGNET.x"}) {
+    EXPECT_FALSE(HasKey(root, path)) << path;
+  }
+}
+
+TEST(UnknownKeyTest, WrongPartInTheMiddle_IsReplaced) {
+  EXPECT_EQ(UnknownKey("config.LOSSS.swav_loss.temperature", Defaults()),
+            "unknown key 'config.LOSSS.swav_loss.temperature'"
+            "; did you mean 'config.LOSS.swav_loss.temperature'?");
+  EXPECT_EQ(UnknownKey("config.LOSSS.other", Defaults()),
+            "unknown key 'config.LOSSS.other'; did you mean 'config.LOSS'?");
+}
+
+}  // namespace
+}  // namespace ssl
