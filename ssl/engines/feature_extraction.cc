@@ -3,6 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 
 #include "absl/strings/numbers.h"
@@ -18,9 +19,16 @@
 namespace ssl {
 namespace {
 
+// [B, D] float. A grey picture that the loader repeated for three channels counts once.
+at::Tensor Pixels(const at::Tensor& images) {
+  const at::Tensor first = images.slice(1, 0, 1);
+  const bool is_grey = images.size(1) == 3 && at::equal(images, first.expand_as(images));
+  return (is_grey ? first : images).flatten(1);
+}
+
 // [B, D] float: the pixels, or the requested stages side by side.
 at::Tensor RowsOf(Model* model, const at::Tensor& images, const FeatureExtractionOptions& options) {
-  if (model == nullptr) return images.flatten(1);
+  if (model == nullptr) return Pixels(images);
   const AutocastScope autocast(options.use_autocast);
   std::vector<at::Tensor> rows;
   for (const at::Tensor& stage : model->Features(images, options.requests)) {

@@ -47,7 +47,7 @@ ConfigNode Node(const ConfigNode& config, absl::string_view path) {
   return node != nullptr ? *node : ConfigNode::Map(config.location());
 }
 
-// Pixels as they are in the files: one channel for grey images, no normalisation.
+// Pixels as they are in the files, without normalisation.
 ConfigNode RawPixelTransforms(const ConfigNode& config) {
   ConfigNode to_tensor = ConfigNode::Map();
   to_tensor.Set("name", ConfigNode::FromString("ToTensor"));
@@ -55,7 +55,6 @@ ConfigNode RawPixelTransforms(const ConfigNode& config) {
   transforms.Append(to_tensor);
   ConfigNode split = Node(config, "DATA.TEST");
   split.Set("TRANSFORMS", transforms);
-  split.Set("IMAGE_CHANNELS", ConfigNode::FromInt(1));
   return split;
 }
 

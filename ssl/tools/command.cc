@@ -36,7 +36,9 @@ absl::StatusOr<std::vector<std::string>> EngineNames(const ConfigNode& root) {
     SSL_ASSIGN_OR_RETURN(names.emplace_back(), node->AsString());
     return names;
   }
-  for (const ConfigNode& item : node->items()) SSL_ASSIGN_OR_RETURN(names.emplace_back(), item.AsString());
+  for (const ConfigNode& item : node->items()) {
+    SSL_ASSIGN_OR_RETURN(names.emplace_back(), item.AsString());
+  }
   return names;
 }
 
@@ -65,20 +67,30 @@ class RunDirectory {
  public:
   RunDirectory(std::string path, FileSystem& file_system) : path_(std::move(path)), file_system_(file_system) {}
 
+  // Makes it, with the configuration of the run, and sends the log there. Whatever is wrong, it is the place, not
+  // the configuration: the code is FailedPrecondition, or what a full disk or a missing permission has.
   absl::Status Open(const ConfigNode& root) {
+    const absl::Status status = Prepare(root);
+    const bool keeps_code = absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status);
+    if (status.ok()) return status;
+    return absl::Status(keeps_code ? status.code() : absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("run directory ", path_, " cannot be used: ", status.message()));
+  }
+
+  std::string File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+
+ private:
+  absl::Status Prepare(const ConfigNode& root) {
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(path_));
     SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File("train_config.yaml"),
                                             absl::StrCat(kConfigHeader, WriteYaml(root))));
     LogOptions log;
     log.file = File("log.txt");
     InitLogging(log);
-    if (file_system_.Exists(File("failure.json"))) return file_system_.RemoveFile(File("failure.json"));
-    return absl::OkStatus();
+    return file_system_.Exists(File("failure.json")) ? file_system_.RemoveFile(File("failure.json"))
+                                                     : absl::OkStatus();
   }
 
-  std::string File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
-
- private:
   const std::string path_;
   FileSystem& file_system_;
 };

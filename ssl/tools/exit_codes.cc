@@ -14,6 +14,7 @@ int ExitCodeOf(const absl::Status& status) {
       return kExitConfiguration;
     case absl::StatusCode::kDataLoss:
       return kExitData;
+    case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnavailable:

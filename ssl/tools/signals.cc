@@ -2,6 +2,7 @@
 #include "ssl/tools/signals.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace ssl {
 namespace {
