@@ -23,14 +23,16 @@ struct DatasetType : Options {
   void VisitFields(FieldVisitor& visitor) override { visitor.Field("BASE_DATASET", &name, Doc("data set type")); }
 };
 
-// The node at `path`, or an empty map: a component then reports what it misses.
-ConfigNode Section(const ConfigNode& config, absl::string_view path) {
+// The node at `path`, in place, so that components can tell where it stands; or an empty map, of which a component
+// reports what it misses.
+const ConfigNode& Section(const ConfigNode& config, absl::string_view path) {
+  static const auto* const empty = new ConfigNode(ConfigNode::Map());
   const ConfigNode* node = config.FindPath(path);
-  return node != nullptr && node->is_map() ? *node : ConfigNode::Map(config.location());
+  return node != nullptr && node->is_map() ? *node : *empty;
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSource(const BuildContext& context, const std::string& path) {
-  const ConfigNode section = Section(context.config, path);
+  const ConfigNode& section = Section(context.config, path);
   DatasetType type;
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", path), UnknownKeys::kIgnore, &type));
   return context.registries.batch_sources.Make(type.name, section, context);
@@ -95,13 +97,13 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
 
 absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   const Registries& registries = context.registries;
-  const ConfigNode section = Section(context.config, "OPTIMIZER");
+  const ConfigNode& section = Section(context.config, "OPTIMIZER");
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ParameterGrouper> grouper,
                        registries.parameter_groupers.Make(options_.parameter_grouping, section, context));
   SSL_ASSIGN_OR_RETURN(std::vector<ParameterGroup> groups, grouper->Group(model_->Parameters()));
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
-  const ConfigNode schedule = Section(context.config, "OPTIMIZER.param_schedulers.lr");
+  const ConfigNode& schedule = Section(context.config, "OPTIMIZER.param_schedulers.lr");
   const ConfigNode* name = schedule.Find("name");
   SSL_ASSIGN_OR_RETURN(const std::string schedule_name,
                        name != nullptr ? name->AsString() : absl::StatusOr<std::string>("constant"));
@@ -111,7 +113,9 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
 
 void SelfSupervisionTask::UpdateLearningRate(Schedule::UpdateInterval due) {
   if (learning_rate_->update_interval() != due) return;
-  const double value = learning_rate_->ValueAt(state_.where());
+  // A run that resumes within an epoch has the value of the epoch's start, too.
+  const bool per_epoch = due == Schedule::UpdateInterval::kEpoch;
+  const double value = learning_rate_->ValueAt(per_epoch ? state_.where_phase_started() : state_.where());
   for (ParameterGroup& group : optimizer_->groups()) group.learning_rate = value;
 }
 

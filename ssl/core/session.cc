@@ -106,7 +106,7 @@ absl::Status Session::BuildCheckpointer() {
   return checkpointer_->Open();
 }
 
-absl::Status Session::EnsureStarted() {
+absl::Status Session::Start() {
   if (started_) return absl::OkStatus();
   started_ = true;
   SSL_RETURN_IF_ERROR(GuardTorch("restoring", [this] { return Restore(); }));
@@ -126,7 +126,7 @@ absl::Status Session::Restore() {
 }
 
 absl::StatusOr<TrainOutcome> Session::Train() {
-  absl::Status status = EnsureStarted();
+  absl::Status status = Start();
   absl::StatusOr<bool> stepped = true;
   while (status.ok() && *stepped) {
     stepped = trainer_->Step();
@@ -137,7 +137,7 @@ absl::StatusOr<TrainOutcome> Session::Train() {
 }
 
 absl::StatusOr<bool> Session::Step() {
-  SSL_RETURN_IF_ERROR(EnsureStarted());
+  SSL_RETURN_IF_ERROR(Start());
   return trainer_->Step();
 }
 

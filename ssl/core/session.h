@@ -63,7 +63,11 @@ class Session {
   // Before the first Train or Step. A host's own metric sinks go to metrics().
   absl::Status AddHook(std::unique_ptr<Hook> hook) { return trainer_->AddHook(std::move(hook)); }
 
-  // Resumes from the newest checkpoint of CHECKPOINT.DIR if there is one, and trains to the end or to a stop.
+  // Restores the newest checkpoint of CHECKPOINT.DIR, if there is one, and tells the hooks. Train and Step begin with
+  // it; a second call does nothing.
+  absl::Status Start();
+
+  // Trains to the end or to a stop.
   absl::StatusOr<TrainOutcome> Train();
 
   // One optimizer update (or test step); false when training is over or a stop was requested. The host then calls
@@ -84,8 +88,6 @@ class Session {
   absl::Status Build(SessionOptions options);
   absl::Status BuildCheckpointer();
   BuildContext MakeContext() const;
-  // Restores and starts, once.
-  absl::Status EnsureStarted();
   absl::Status Restore();
 
   ConfigNode config_;

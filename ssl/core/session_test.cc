@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,10 @@ absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config) {
 uint32_t ModelHash(Session& session) { return *HashState(session.model()); }
 
 // The hash of the weights after training without interruption.
-uint32_t UninterruptedHash() {
-  std::unique_ptr<Session> session = *MakeSession(FakeConfig(MakeTempDir("uninterrupted")));
+uint32_t UninterruptedHash(absl::string_view schedule = "linear") {
+  ConfigNode config = FakeConfig(MakeTempDir("uninterrupted"));
+  config.SetPath("OPTIMIZER.param_schedulers.lr.name", ConfigNode::FromString(schedule));
+  std::unique_ptr<Session> session = *MakeSession(config);
   EXPECT_OK(session->Train());
   return ModelHash(*session);
 }
@@ -117,22 +120,24 @@ TEST(SessionTest, Step_DrivenByTheHost_EqualsTrain) {
   EXPECT_EQ(ModelHash(*session), UninterruptedHash());
 }
 
-class ResumeTest : public ::testing::TestWithParam<int64_t> {};
+class ResumeTest : public ::testing::TestWithParam<std::tuple<int64_t, const char*>> {};
 
 TEST_P(ResumeTest, StopAfterAnyStep_ResumesBitwise) {
-  const ConfigNode config = FakeConfig(MakeTempDir("resume"));
+  const auto [stop_at, schedule] = GetParam();
+  ConfigNode config = FakeConfig(MakeTempDir("resume"));
+  config.SetPath("OPTIMIZER.param_schedulers.lr.name", ConfigNode::FromString(schedule));
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config));
     std::vector<std::string> events;
     auto hook = std::make_unique<RecordingHook>("stop", HookStage::kObserve, &events);
-    hook->At("OnStep", [](StepContext& context) {
-      if (context.state.iteration == GetParam()) context.stop.Request(kStopTerminate);
+    hook->At("OnStep", [stop_at = stop_at](StepContext& context) {
+      if (context.state.iteration == stop_at) context.stop.Request(kStopTerminate);
       return absl::OkStatus();
     });
     ASSERT_OK(first->AddHook(std::move(hook)));
     ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, first->Train());
     ASSERT_EQ(outcome, TrainOutcome::kStopped);
-    ASSERT_EQ(first->state().iteration, GetParam());
+    ASSERT_EQ(first->state().iteration, stop_at);
   }
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> second, MakeSession(config));
 
@@ -140,10 +145,12 @@ TEST_P(ResumeTest, StopAfterAnyStep_ResumesBitwise) {
 
   EXPECT_EQ(outcome, TrainOutcome::kFinished);
   EXPECT_EQ(second->state().iteration, kTotalSteps);
-  EXPECT_EQ(ModelHash(*second), UninterruptedHash());
+  EXPECT_EQ(ModelHash(*second), UninterruptedHash(schedule));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryStep, ResumeTest, ::testing::Range<int64_t>(1, kTotalSteps + 1));
+INSTANTIATE_TEST_SUITE_P(EveryStep, ResumeTest,
+                         ::testing::Combine(::testing::Range<int64_t>(1, kTotalSteps + 1),
+                                            ::testing::Values("linear", "linear_by_epoch")));
 
 TEST(SessionTest, FinishedRun_IsNotTrainedAgain) {
   const ConfigNode config = FakeConfig(MakeTempDir("finished"));

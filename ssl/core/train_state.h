@@ -20,9 +20,17 @@ struct TrainState : public Stateful {
   bool training = true;            // the current phase trains; derived, not saved
 
   // Finished fraction of training in [0, 1].
-  double where() const { return max_iterations > 0 ? static_cast<double>(iteration) / max_iterations : 0.0; }
+  double where() const { return Fraction(iteration); }
+
+  // The same at the start of the current train phase.
+  double where_phase_started() const { return Fraction(iteration - batch_in_phase); }
 
   void VisitState(StateVisitor& visitor) override;
+
+ private:
+  double Fraction(int64_t iterations) const {
+    return max_iterations > 0 ? static_cast<double>(iterations) / static_cast<double>(max_iterations) : 0.0;
+  }
 };
 
 }  // namespace ssl

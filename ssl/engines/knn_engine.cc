@@ -42,9 +42,11 @@ constexpr Subject kSubjects[] = {
     {"trained", "trained network", true, true},
 };
 
-ConfigNode Node(const ConfigNode& config, absl::string_view path) {
+// The node at `path`, in place, so that components can tell where it stands; or an empty map.
+const ConfigNode& Node(const ConfigNode& config, absl::string_view path) {
+  static const auto* const empty = new ConfigNode(ConfigNode::Map());
   const ConfigNode* node = config.FindPath(path);
-  return node != nullptr ? *node : ConfigNode::Map(config.location());
+  return node != nullptr ? *node : *empty;
 }
 
 // Pixels as they are in the files, without normalisation.
@@ -121,7 +123,7 @@ class KnnEngine : public Engine {
                                       const BuildContext& build) const {
     const ConfigNode transforms = model != nullptr ? Node(context.config, "DATA.TEST")
                                                    : RawPixelTransforms(context.config);
-    const ConfigNode data = Node(context.config, absl::StrCat("DATA.", split));
+    const ConfigNode& data = Node(context.config, absl::StrCat("DATA.", split));
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeEvaluationSource(data, transforms, build));
     FeatureExtractionOptions options;
     options.requests = requests_;
@@ -177,7 +179,7 @@ void NearestNeighborOptions::VisitFields(FieldVisitor& visitor) {
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngine(const ConfigNode& config, const BuildContext& context) {
   NearestNeighborOptions options;
-  const ConfigNode section = Node(config, kSection);
+  const ConfigNode& section = Node(config, kSection);
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckBaselines(options.baselines, section.location().ToString()));
   SSL_ASSIGN_OR_RETURN(std::vector<FeatureRequest> requests, ParseFeatureRequests(options.layers));

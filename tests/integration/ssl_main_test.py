@@ -126,7 +126,7 @@ class SslMainTest(unittest.TestCase):
         (newest / "model.safetensors").write_bytes(content)
         result = self.run_main("damaged", "engine_name=train")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f"damaged checkpoint passed over: {newest / 'model.safetensors'}", result.stderr)
+        self.assertIn(f"damaged checkpoint passed over: file {newest / 'model.safetensors'}", result.stderr)
         self.assertEqual(self.model("damaged", STEPS), expected)
 
     def test_no_intact_checkpoint_is_refused(self):

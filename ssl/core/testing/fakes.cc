@@ -91,10 +91,11 @@ class OneGroup : public ParameterGrouper {
   }
 };
 
+template <Schedule::UpdateInterval interval>
 class LinearDecay : public Schedule {
  public:
   double ValueAt(double where) const override { return 0.02 * (1.0 - where); }
-  UpdateInterval update_interval() const override { return UpdateInterval::kStep; }
+  UpdateInterval update_interval() const override { return interval; }
 };
 
 template <class Interface, class Implementation>
@@ -139,7 +140,9 @@ absl::Status RegisterFakes(Registries* registries) {
   SSL_RETURN_IF_ERROR((Add<Method, AlignmentMethod>(registries->methods, "swav_loss")));
   SSL_RETURN_IF_ERROR((Add<Optimizer, MomentumOptimizer>(registries->optimizers, "sgd")));
   SSL_RETURN_IF_ERROR((Add<ParameterGrouper, OneGroup>(registries->parameter_groupers, "default")));
-  return Add<Schedule, LinearDecay>(registries->schedules, "linear");
+  SSL_RETURN_IF_ERROR(
+      (Add<Schedule, LinearDecay<Schedule::UpdateInterval::kEpoch>>(registries->schedules, "linear_by_epoch")));
+  return Add<Schedule, LinearDecay<Schedule::UpdateInterval::kStep>>(registries->schedules, "linear");
 }
 
 ConfigNode FakeConfig(const std::string& run_directory) {

@@ -47,8 +47,8 @@ class FakeSource : public BatchSource {
 };
 
 // Registers: data set type "generic_ssl" (40 samples), model "multi_input_output_model", loss "swav_loss" (its names
-// are the defaults of the configuration), optimizer "sgd" (with momentum), schedule "linear" (0.02 -> 0),
-// grouping "default".
+// are the defaults of the configuration), optimizer "sgd" (with momentum), schedules "linear"
+// and "linear_by_epoch" (0.02 -> 0), grouping "default".
 absl::Status RegisterFakes(Registries* registries);
 
 // Two epochs of 10 steps, batch size 4, checkpoints in `run_directory`.
