@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; IMAGE_CHANNELS and SPLIT
+// are ours.
+#ifndef SSL_DATA_DATA_OPTIONS_H_
+#define SSL_DATA_DATA_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/node.h"
+
+namespace ssl {
+
+// DATA, without the splits.
+struct DataOptions : public Options {
+  int64_t num_dataloader_workers = 4;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// DATA.<SPLIT>.DATA_LIMIT_SAMPLING.
+struct DataLimitSamplingOptions : public Options {
+  int64_t seed = 0;
+  bool is_balanced = false;
+  int64_t skip_num_samples = 0;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// DATA.TRAIN and DATA.TEST.
+struct DataSplitOptions : public Options {
+  std::string split = "train";  // which part of a data set that has parts: train | test
+  std::string base_dataset = "generic_ssl";
+  std::vector<std::string> data_sources;
+  std::vector<std::string> dataset_names = {"imagenet1k_folder"};
+  std::vector<std::string> data_paths;
+  std::vector<std::string> label_sources;
+  std::vector<std::string> label_paths;
+  std::string label_type = "standard";
+  int64_t batch_size_per_replica = 256;
+  ConfigNode transforms = ConfigNode::List();
+  std::string collate_function = "default_collate";
+  bool drop_last = false;
+  int64_t data_limit = -1;
+  DataLimitSamplingOptions data_limit_sampling;
+  int64_t image_channels = 3;
+  int64_t default_gray_img_size = 224;
+  int64_t random_synthetic_labels = 0;
+  bool mmap_mode = true;
+  bool copy_to_local_disk = false;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// Reads a DATA.<SPLIT> node of the tree `config`; keys that are not ours are left to the check of the whole tree.
+// Unimplemented for VISSL's settings that have no counterpart here.
+absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config);
+
+// "file:line: config.DATA.TRAIN.KEY": how messages name a key of a split. `config` is the tree that holds the split;
+// a key that no file sets is named without a place.
+std::string SplitKey(const ConfigNode& data_split, const ConfigNode& config, absl::string_view key);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATA_OPTIONS_H_

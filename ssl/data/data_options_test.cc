@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/data_options.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// The tree under "config", from a file "run.yaml".
+ConfigNode Parse(const std::string& text) { return ParseYaml(text, "run.yaml", nullptr).value(); }
+
+absl::StatusOr<DataSplitOptions> ReadTrain(const ConfigNode& config) {
+  return ReadDataSplit(*config.FindPath("DATA.TRAIN"), config);
+}
+
+TEST(DataSplitOptions, EmptySplit_HasTheDefaultsOfVissl) {
+  ASSERT_OK_AND_ASSIGN(const DataSplitOptions options, ReadTrain(Parse("DATA: {TRAIN: {}}")));
+
+  EXPECT_EQ(options.base_dataset, "generic_ssl");
+  EXPECT_TRUE(options.data_sources.empty());
+  EXPECT_EQ(options.batch_size_per_replica, 256);
+  EXPECT_EQ(options.collate_function, "default_collate");
+  EXPECT_FALSE(options.drop_last);
+  EXPECT_EQ(options.data_limit, -1);
+  EXPECT_EQ(options.label_type, "standard");
+  EXPECT_EQ(options.image_channels, 3);
+}
+
+TEST(DataSplitOptions, KeysOfVissl_AreRead) {
+  ASSERT_OK_AND_ASSIGN(const DataSplitOptions options, ReadTrain(Parse(R"(
+DATA:
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    LABEL_SOURCES: [synthetic]
+    BATCHSIZE_PER_REPLICA: 32
+    LABEL_TYPE: sample_index
+    COLLATE_FUNCTION: multicrop_collator
+    DROP_LAST: True
+    MMAP_MODE: True
+    COPY_TO_LOCAL_DISK: False
+    DATA_LIMIT: 500
+    DATA_LIMIT_SAMPLING: {SEED: 3}
+    TRANSFORMS:
+      - name: ToTensor
+    UNKNOWN_TO_US: 1
+)")));
+
+  EXPECT_EQ(options.data_sources, std::vector<std::string>{"synthetic"});
+  EXPECT_EQ(options.batch_size_per_replica, 32);
+  EXPECT_EQ(options.label_type, "sample_index");
+  EXPECT_EQ(options.collate_function, "multicrop_collator");
+  EXPECT_TRUE(options.drop_last);
+  EXPECT_EQ(options.data_limit, 500);
+  EXPECT_EQ(options.data_limit_sampling.seed, 3);
+  EXPECT_EQ(options.transforms.items().size(), 1u);
+}
+
+TEST(DataSplitOptions, WrongValue_NamesFileLineKeyAndValue) {
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    BATCHSIZE_PER_REPLICA: zero\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.BATCHSIZE_PER_REPLICA"), HasSubstr("zero"))));
+}
+
+TEST(DataSplitOptions, SettingsThatAreNotSupported_AreRefused) {
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN: {COPY_TO_LOCAL_DISK: True}\n")),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("run.yaml:2: config.DATA.TRAIN.COPY_TO_LOCAL_DISK is True, expected False")));
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("IS_BALANCED is True, expected False")));
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    IMAGE_CHANNELS: 2\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IMAGE_CHANNELS is 2, expected 1 or 3")));
+}
+
+TEST(SplitKey, NamesTheSplitAndThePlace) {
+  const ConfigNode config = Parse("DATA:\n  TRAIN: {}\n  TEST:\n    DATA_LIMIT: 5\n");
+
+  EXPECT_EQ(SplitKey(*config.FindPath("DATA.TEST"), config, "DATA_LIMIT"), "run.yaml:4: config.DATA.TEST.DATA_LIMIT");
+  EXPECT_EQ(SplitKey(*config.FindPath("DATA.TRAIN"), config, "DATA_LIMIT"), "config.DATA.TRAIN.DATA_LIMIT");
+  const ConfigNode elsewhere = *config.FindPath("DATA.TEST");
+  EXPECT_EQ(SplitKey(elsewhere, config, "DATA_PATHS"), "config.DATA.<split>.DATA_PATHS");
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of a data set: sample i is sample positions[i] of the whole. And VISSL's rule for drawing one (DATA_LIMIT).
+#ifndef SSL_DATA_DATASETS_SUBSET_DATASET_H_
+#define SSL_DATA_DATASETS_SUBSET_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/data/dataset.h"
+
+namespace ssl {
+
+// `count` different positions in [0, size), in random order: the positions from `skip` on of
+// numpy.random.RandomState(seed).choice(size, skip + count, replace=False), as VISSL draws them without balancing.
+// skip + count <= size. Golden test: subset_dataset_test.
+std::vector<int64_t> DrawSubset(int64_t size, int64_t count, int64_t skip, uint32_t seed);
+
+class SubsetDataset : public Dataset {
+ public:
+  // positions: each in [0, dataset->size()).
+  SubsetDataset(std::unique_ptr<Dataset> dataset, std::vector<int64_t> positions);
+
+  int64_t size() const override { return static_cast<int64_t>(positions_.size()); }
+  bool has_labels() const override { return dataset_->has_labels(); }
+  std::string description() const override { return dataset_->description(); }
+  absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+  std::vector<int64_t> positions_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_SUBSET_DATASET_H_

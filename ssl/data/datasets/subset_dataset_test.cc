@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/subset_dataset.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/data/testing/golden_cases.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+TEST(SubsetDatasetGolden, DrawIsThatOfVissl) {
+  for (const golden::Case& golden_case : GoldenCases("samplers", "data_limit")) {
+    SCOPED_TRACE(golden_case.name);
+
+    const std::vector<int64_t> drawn =
+        DrawSubset(golden_case.Int("total"), golden_case.Int("num_samples"), golden_case.Int("skip"),
+                   static_cast<uint32_t>(golden_case.Int("seed")));
+
+    EXPECT_EQ(drawn, ToInts(golden_case.steps[0].outputs.at("indices").value));
+  }
+}
+
+TEST(SubsetDataset, Draw_HasNoPositionTwice) {
+  const std::vector<int64_t> drawn = DrawSubset(1000, 700, 300, 5);
+  const std::set<int64_t> distinct(drawn.begin(), drawn.end());
+  EXPECT_EQ(distinct.size(), 700u);
+  EXPECT_GE(*distinct.begin(), 0);
+  EXPECT_LT(*distinct.rbegin(), 1000);
+}
+
+TEST(SubsetDataset, Skip_MovesTheWindow) {
+  const std::vector<int64_t> first = DrawSubset(15, 8, 0, 0);
+  const std::vector<int64_t> second = DrawSubset(15, 8, 2, 0);
+  EXPECT_EQ(std::vector<int64_t>(first.begin() + 2, first.end()),
+            std::vector<int64_t>(second.begin(), second.end() - 2));
+}
+
+TEST(SubsetDataset, Get_ReadsTheChosenSamples) {
+  ImageArray array;
+  array.count = 4;
+  array.height = array.width = 1;
+  array.pixels = {10, 20, 30, 40};
+  array.labels = {0, 1, 2, 3};
+  const SubsetDataset subset(ArrayDataset::Create(std::move(array), "four").value(), {3, 1});
+  Sample sample;
+  sample.ResetViews(1);
+
+  ASSERT_OK(subset.Get(0, &sample));
+
+  EXPECT_EQ(subset.size(), 2);
+  EXPECT_TRUE(subset.has_labels());
+  EXPECT_EQ(subset.description(), "four");
+  EXPECT_EQ(sample.view(0).image.pixels()[0], 40);
+  EXPECT_EQ(sample.label, 3);
+  ASSERT_OK(subset.Get(1, &sample));
+  EXPECT_EQ(sample.label, 1);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/pipeline.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/data/transform.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Dataset> ThreePictures(bool labels) {
+  ImageArray array;
+  array.count = 3;
+  array.height = array.width = 1;
+  array.pixels = {10, 20, 30};
+  if (labels) array.labels = {7, 8, 9};
+  return ArrayDataset::Create(std::move(array), "three pictures").value();
+}
+
+// Records one random number for each of two views.
+class RecordRandom : public Transform {
+ public:
+  explicit RecordRandom(std::vector<uint32_t>* draws) : draws_(draws) {}
+  absl::string_view name() const override { return "RecordRandom"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override {
+    for (int v = 0; v < 2; ++v) draws_->push_back(context.Random(v).Next());
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<uint32_t>* draws_;
+};
+
+class Fail : public Transform {
+ public:
+  absl::string_view name() const override { return "Fail"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override {
+    return absl::InvalidArgumentError("picture is too dark");
+  }
+};
+
+TEST(Pipeline, Read_LendsThePixelsAndSetsLabelAndIndex) {
+  const Pipeline pipeline(ThreePictures(true), {}, LabelType::kStandard, 0);
+  PipelineScratch scratch;
+
+  ASSERT_OK(pipeline.Read(0, 2, &scratch));
+
+  EXPECT_EQ(scratch.sample.num_views(), 1);
+  EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 30);
+  EXPECT_EQ(scratch.sample.label, 9);
+  EXPECT_EQ(scratch.sample.index, 2);
+}
+
+TEST(Pipeline, LabelTypes_ReplaceTheLabel) {
+  PipelineScratch scratch;
+  const Pipeline index(ThreePictures(false), {}, LabelType::kSampleIndex, 0);
+  ASSERT_OK(index.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, 1);
+  EXPECT_TRUE(index.has_labels());
+
+  const Pipeline zero(ThreePictures(true), {}, LabelType::kZero, 0);
+  ASSERT_OK(zero.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, 0);
+
+  const Pipeline none(ThreePictures(false), {}, LabelType::kStandard, 0);
+  ASSERT_OK(none.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, -1);
+  EXPECT_FALSE(none.has_labels());
+}
+
+TEST(Pipeline, RandomStreams_DifferBySeedEpochSampleViewAndOperation) {
+  std::vector<uint32_t> draws;
+  for (uint64_t seed : {0, 1}) {
+    std::vector<std::unique_ptr<Transform>> transforms;
+    transforms.push_back(std::make_unique<RecordRandom>(&draws));
+    transforms.push_back(std::make_unique<RecordRandom>(&draws));
+    const Pipeline pipeline(ThreePictures(true), std::move(transforms), LabelType::kStandard, seed);
+    PipelineScratch scratch;
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      for (int64_t index = 0; index < 3; ++index) ASSERT_OK(pipeline.Read(epoch, index, &scratch));
+    }
+  }
+  const std::set<uint32_t> distinct(draws.begin(), draws.end());
+  EXPECT_EQ(draws.size(), 2u * 3 * 3 * 2 * 2);
+  EXPECT_EQ(distinct.size(), draws.size());
+}
+
+TEST(Pipeline, RandomStreams_DoNotDependOnWhatWasReadBefore) {
+  std::vector<uint32_t> draws;
+  std::vector<std::unique_ptr<Transform>> transforms;
+  transforms.push_back(std::make_unique<RecordRandom>(&draws));
+  const Pipeline pipeline(ThreePictures(true), std::move(transforms), LabelType::kStandard, 5);
+  PipelineScratch used;
+  PipelineScratch fresh;
+  ASSERT_OK(pipeline.Read(0, 0, &used));
+  ASSERT_OK(pipeline.Read(4, 1, &used));
+  ASSERT_OK(pipeline.Read(4, 1, &fresh));
+
+  ASSERT_EQ(draws.size(), 6u);
+  EXPECT_EQ(draws[2], draws[4]);
+  EXPECT_EQ(draws[3], draws[5]);
+}
+
+TEST(Pipeline, FailingTransform_NamesSampleDataSetAndTransform) {
+  std::vector<std::unique_ptr<Transform>> transforms;
+  transforms.push_back(std::make_unique<Fail>());
+  const Pipeline pipeline(ThreePictures(true), std::move(transforms), LabelType::kStandard, 0);
+  PipelineScratch scratch;
+
+  EXPECT_THAT(pipeline.Read(0, 1, &scratch),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sample 1 of three pictures: transform 0, 'Fail': picture is too dark")));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/register_data.h"
+
+#include <memory>
+
+#include "ssl/base/status_macros.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/data_source_builder.h"
+#include "ssl/data/datasets/idx_dataset.h"
+#include "ssl/data/datasets/synthetic_dataset.h"
+#include "ssl/data/transforms/color_jitter.h"
+#include "ssl/data/transforms/img_pil_to_multi_crop.h"
+#include "ssl/data/transforms/random_horizontal_flip.h"
+#include "ssl/data/transforms/random_resized_crop.h"
+#include "ssl/data/transforms/to_tensor.h"
+
+namespace ssl {
+namespace {
+
+// The defaults of a split differ in the part of the data set only.
+OptionCatalog::Factory SplitOptions(const char* split) {
+  return [split] {
+    auto options = std::make_unique<DataSplitOptions>();
+    options->split = split;
+    return options;
+  };
+}
+
+}  // namespace
+
+absl::Status RegisterData(Registries* registries) {
+  if (!registries->AddPackage("data")) return absl::OkStatus();
+
+  SSL_RETURN_IF_ERROR(registries->batch_sources.Register("generic_ssl", MakeTrainingSource));
+
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("synthetic", MakeSyntheticDataset));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("torchvision_dataset", MakeTorchvisionDataset));
+
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("ColorJitter", MakeColorJitter));
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("ImgPilToMultiCrop", MakeImgPilToMultiCrop));
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("Normalize", MakeNormalize));
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("RandomHorizontalFlip", MakeRandomHorizontalFlip));
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("RandomResizedCrop", MakeRandomResizedCrop));
+  SSL_RETURN_IF_ERROR(registries->transforms.Register("ToTensor", MakeToTensor));
+
+  SSL_RETURN_IF_ERROR(registries->options.Add("DATA", [] { return std::make_unique<DataOptions>(); }));
+  SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TEST", SplitOptions("test")));
+  SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TRAIN", SplitOptions("train")));
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One element of a data set on its way through the transforms: its views (pictures), label and index.
+//
+// A worker reuses one Sample for all its work: views keep their buffers when their number shrinks. Not thread-safe.
+#ifndef SSL_DATA_SAMPLE_H_
+#define SSL_DATA_SAMPLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ssl/data/image.h"
+#include "ssl/data/pixel_table.h"
+
+namespace ssl {
+
+struct View {
+  Image image;
+  // The picture is mirrored (left-right) when it is written into the batch.
+  bool flipped = false;
+  // How 8-bit values become floats: set by ToTensor, replaced by Normalize; null before. Owned by the transform.
+  const PixelTable* table = nullptr;
+};
+
+class Sample {
+ public:
+  int64_t index = 0;   // position in the data set
+  int64_t label = -1;  // class; -1 when the data set has none
+
+  int num_views() const { return num_views_; }
+  View& view(int i) { return views_[i]; }
+  const View& view(int i) const { return views_[i]; }
+
+  // Sets the number of views and makes each one plain (not flipped, no table). Images keep what they hold.
+  void ResetViews(int count) {
+    if (count > static_cast<int>(views_.size())) views_.resize(count);
+    num_views_ = count;
+    for (int i = 0; i < count; ++i) {
+      views_[i].flipped = false;
+      views_[i].table = nullptr;
+    }
+  }
+
+ private:
+  int num_views_ = 0;
+  std::vector<View> views_;  // the first num_views_ are in use
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_SAMPLE_H_

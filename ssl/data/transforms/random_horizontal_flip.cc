@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/transforms/random_horizontal_flip.h"
+
+#include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/transform_options.h"
+
+namespace ssl {
+namespace {
+
+struct RandomHorizontalFlipOptions : public Options {
+  double p = 0.5;
+
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("p", &p, Doc("Probability.").Between(0.0, 1.0));
+  }
+};
+
+}  // namespace
+
+absl::Status RandomHorizontalFlip::Apply(const TransformContext& context, Sample* sample) const {
+  for (int v = 0; v < sample->num_views(); ++v) {
+    if (context.Random(v).Bernoulli(probability_)) sample->view(v).flipped = !sample->view(v).flipped;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeRandomHorizontalFlip(const ConfigNode& entry,
+                                                                    const BuildContext& context) {
+  RandomHorizontalFlipOptions options;
+  SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
+  return std::make_unique<RandomHorizontalFlip>(options.p);
+}
+
+}  // namespace ssl

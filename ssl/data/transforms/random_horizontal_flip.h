@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RandomHorizontalFlip (torchvision): mirrors each view with probability p (0.5). The mirroring is noted and happens
+// when the view is written into the batch.
+#ifndef SSL_DATA_TRANSFORMS_RANDOM_HORIZONTAL_FLIP_H_
+#define SSL_DATA_TRANSFORMS_RANDOM_HORIZONTAL_FLIP_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/transform.h"
+
+namespace ssl {
+
+class RandomHorizontalFlip : public Transform {
+ public:
+  explicit RandomHorizontalFlip(double probability) : probability_(probability) {}
+
+  absl::string_view name() const override { return "RandomHorizontalFlip"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+
+ private:
+  double probability_;
+};
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeRandomHorizontalFlip(const ConfigNode& entry,
+                                                                    const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_TRANSFORMS_RANDOM_HORIZONTAL_FLIP_H_

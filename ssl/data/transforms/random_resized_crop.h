@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RandomResizedCrop (torchvision): every view is replaced by a random part of itself, scaled to a fixed size.
+// Parameters: size (a number, or [height, width]), scale [0.08, 1.0], ratio [3/4, 4/3].
+#ifndef SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_
+#define SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/crop_box.h"
+#include "ssl/data/transform.h"
+
+namespace ssl {
+
+struct RandomCropRule {
+  int height = 0;
+  int width = 0;
+  Interval scale = {0.08, 1.0};
+  Interval ratio = {3.0 / 4.0, 4.0 / 3.0};
+};
+
+// Draws a box in `source` by `rule` and view `view`'s stream, and resizes it into `result`, another image.
+void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
+              Image* result);
+
+class RandomResizedCrop : public Transform {
+ public:
+  explicit RandomResizedCrop(const RandomCropRule& rule) : rule_(rule) {}
+
+  absl::string_view name() const override { return "RandomResizedCrop"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+
+ private:
+  RandomCropRule rule_;
+};
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeRandomResizedCrop(const ConfigNode& entry, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/transforms/to_tensor.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/pixel_view.h"
+#include "ssl/data/transforms/transform_options.h"
+
+namespace ssl {
+namespace {
+
+struct ToTensorOptions : public Options {
+  void VisitFields(FieldVisitor& visitor) override {}
+};
+
+struct NormalizeOptions : public Options {
+  std::vector<double> mean;
+  std::vector<double> std;
+
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("mean", &mean, Doc("Subtracted: one number, or one for each channel."));
+    visitor.Field("std", &std, Doc("Divides: one number, or one for each channel.").Above(0.0));
+  }
+};
+
+}  // namespace
+
+absl::Status ToTensor::Apply(const TransformContext& context, Sample* sample) const {
+  for (int v = 0; v < sample->num_views(); ++v) {
+    SSL_RETURN_IF_ERROR(CheckPixelsOpen(sample->view(v)));
+    sample->view(v).table = &table_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Normalize::Apply(const TransformContext& context, Sample* sample) const {
+  for (int v = 0; v < sample->num_views(); ++v) {
+    View& view = sample->view(v);
+    if (view.table == nullptr || view.table->normalized) {
+      return absl::InvalidArgumentError(view.table == nullptr ? "stands before ToTensor, expected after it"
+                                                              : "stands twice, expected once");
+    }
+    view.table = &table_;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeToTensor(const ConfigNode& entry, const BuildContext& context) {
+  ToTensorOptions options;
+  SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
+  return std::make_unique<ToTensor>();
+}
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry, const BuildContext& context) {
+  NormalizeOptions options;
+  SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
+  const size_t size = options.mean.size();
+  if (options.std.size() != size || (size != 1 && size != 3)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        TransformKey(entry, "mean"), " is [", absl::StrJoin(options.mean, ", "), "] and std is [",
+        absl::StrJoin(options.std, ", "), "], expected 1 or 3 numbers, equally many in both"));
+  }
+  return std::make_unique<Normalize>(options.mean, options.std);
+}
+
+}  // namespace ssl

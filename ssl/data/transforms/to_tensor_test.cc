@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/transforms/to_tensor.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/batch_buffer.h"
+#include "ssl/data/sample.h"
+#include "ssl/data/testing/golden_cases.h"
+#include "ssl/data/transforms/testing/transform_test_util.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ToTensorGolden, NormalizedBatchIsThatOfTorchvision) {
+  const ToTensor to_tensor;
+  for (const golden::Case& golden_case : GoldenCases("image", "to_tensor_normalize")) {
+    SCOPED_TRACE(golden_case.name);
+    const Normalize normalize(ToDoubles(*golden_case.params.Find("mean")), ToDoubles(*golden_case.params.Find("std")));
+    Sample sample;
+    sample.ResetViews(1);
+    sample.view(0).image = ToImage(golden_case.steps[0].inputs.at("image"));
+    BatchLayout layout;
+    layout.batch_size = 1;
+
+    ASSERT_OK(ApplyTransform(to_tensor, &sample));
+    ASSERT_OK(ApplyTransform(normalize, &sample));
+    ASSERT_OK_AND_ASSIGN(layout, LayoutFor("default_collate", sample, layout));
+    BatchBuffer buffer(layout);
+    ASSERT_OK(buffer.Write(sample, 0));
+
+    const at::Tensor actual = buffer.Finish(1).views[0][0].contiguous();
+    const at::Tensor& expected = golden_case.steps[0].outputs.at("image").tensor;
+    ASSERT_EQ(actual.sizes(), expected.sizes());
+    for (int64_t i = 0; i < actual.numel(); ++i) {
+      ASSERT_NEAR(actual.const_data_ptr<float>()[i], expected.const_data_ptr<float>()[i], 1e-6) << i;
+    }
+  }
+}
+
+TEST(Normalize, OneOrThreeNumbers_AreAccepted) {
+  EXPECT_OK(MakeTransform("{name: Normalize, mean: [0.3], std: [0.4]}"));
+  EXPECT_OK(MakeTransform("{name: Normalize, mean: [0.3, 0.4, 0.5], std: [0.4, 0.5, 0.6]}"));
+}
+
+TEST(Normalize, WrongParameters_NameKeyAndValues) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(MakeTransform("name: Normalize\nmean: [0.3, 0.4]\nstd: [0.4, 0.5]"),
+              StatusIs(invalid, HasSubstr("run.yaml:2: TRANSFORMS.Normalize.mean is [0.3, 0.4]")));
+  EXPECT_THAT(MakeTransform("{name: Normalize, mean: [0.3], std: [1, 1, 1]}"),
+              StatusIs(invalid, HasSubstr("equally many in both")));
+  EXPECT_THAT(MakeTransform("{name: Normalize}"), StatusIs(invalid, HasSubstr("expected 1 or 3 numbers")));
+  EXPECT_THAT(MakeTransform("{name: Normalize, mean: [0.3], std: [0]}"), StatusIs(invalid, HasSubstr("above 0")));
+}
+
+TEST(Normalize, PlaceAmongTheTransforms_IsChecked) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> to_tensor, MakeTransform("{name: ToTensor}"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> normalize,
+                       MakeTransform("{name: Normalize, mean: [0.3], std: [0.4]}"));
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  Sample sample = OnePicture(2, 2, 1);
+
+  EXPECT_THAT(ApplyTransform(*normalize, &sample), StatusIs(invalid, HasSubstr("before ToTensor")));
+  ASSERT_OK(ApplyTransform(*to_tensor, &sample));
+  EXPECT_THAT(ApplyTransform(*to_tensor, &sample), StatusIs(invalid, HasSubstr("after ToTensor")));
+  ASSERT_OK(ApplyTransform(*normalize, &sample));
+  EXPECT_THAT(ApplyTransform(*normalize, &sample), StatusIs(invalid, HasSubstr("twice")));
+}
+
+}  // namespace
+}  // namespace ssl

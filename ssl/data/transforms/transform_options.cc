@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/transforms/transform_options.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/config/reader.h"
+
+namespace ssl {
+namespace {
+
+std::string TransformPath(const ConfigNode& entry) {
+  const ConfigNode* name = entry.Find("name");
+  return absl::StrCat("TRANSFORMS.", name != nullptr ? name->text() : "");
+}
+
+}  // namespace
+
+absl::Status ReadTransformOptions(const ConfigNode& entry, Options* options) {
+  ConfigNode parameters = ConfigNode::Map(entry.location());
+  for (const ConfigNode::Entry& parameter : entry.entries()) {
+    if (parameter.first != "name") parameters.Set(parameter.first, parameter.second);
+  }
+  return ReadOptions(parameters, TransformPath(entry), UnknownKeys::kError, options);
+}
+
+std::string TransformKey(const ConfigNode& entry, absl::string_view key) {
+  const ConfigNode* value = entry.Find(key);
+  const ConfigNode& place = value != nullptr ? *value : entry;
+  return absl::StrCat(place.location().ToString(), ": ", TransformPath(entry), ".", key);
+}
+
+absl::StatusOr<Interval> ParseInterval(const ConfigNode& entry, absl::string_view key, const std::vector<double>& pair,
+                                       double limit) {
+  if (pair.size() == 2 && pair[0] > 0.0 && pair[0] <= pair[1] && pair[1] <= limit) return Interval{pair[0], pair[1]};
+  return absl::InvalidArgumentError(absl::StrCat(TransformKey(entry, key), " is [", absl::StrJoin(pair, ", "),
+                                                 "], expected two increasing numbers above 0 and at most ", limit));
+}
+
+}  // namespace ssl
