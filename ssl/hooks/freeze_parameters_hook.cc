@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/freeze_parameters_hook.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// The name without the parts that only VISSL's wrappers add.
+std::string Plain(absl::string_view name) {
+  return absl::StrReplaceAll(name, {{"_fsdp_wrapped_module.", ""},
+                                    {"_fpw_module.", ""},
+                                    {"_feature_blocks.", ""},
+                                    {"module.", ""}});
+}
+
+absl::StatusOr<FrozenParameter> ParseEntry(const ConfigNode& entry) {
+  const auto wrong = [&] {
+    return absl::InvalidArgumentError(absl::StrCat(
+        entry.location().ToString(), ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP has the entry ", entry.Describe(),
+        ", expected [name of a parameter, number of iterations of at least 0]"));
+  };
+  if (entry.items().size() != 2 || !entry.items()[0].is_scalar()) return wrong();
+  const absl::StatusOr<int64_t> iterations = entry.items()[1].AsInt();
+  if (!iterations.ok() || *iterations < 0) return wrong();
+  return FrozenParameter{entry.items()[0].text(), *iterations, entry.location().ToString()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigNode& list) {
+  if (!list.is_list() && !list.is_null()) {
+    return absl::InvalidArgumentError(absl::StrCat(list.location().ToString(),
+                                                   ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP is ", list.Describe(),
+                                                   ", expected a list of [name, iterations]"));
+  }
+  std::vector<FrozenParameter> frozen;
+  std::vector<std::string> problems;
+  for (const ConfigNode& entry : list.items()) {
+    absl::StatusOr<FrozenParameter> parsed = ParseEntry(entry);
+    if (parsed.ok()) {
+      frozen.push_back(*std::move(parsed));
+    } else {
+      problems.emplace_back(parsed.status().message());
+    }
+  }
+  if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  return frozen;
+}
+
+absl::Status FreezeParametersHook::OnStart(StepContext& context) {
+  const std::vector<NamedParameter> parameters = context.model.Parameters();
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : parameters) names.push_back(Plain(parameter.name));
+
+  std::vector<std::string> problems;
+  parameters_.clear();
+  for (const FrozenParameter& frozen : frozen_) {
+    const auto found = std::find(names.begin(), names.end(), Plain(frozen.name));
+    if (found == names.end()) {
+      problems.push_back(absl::StrCat(frozen.location, ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP names '", frozen.name,
+                                      "', which is no parameter of the model", DidYouMean(Plain(frozen.name), names)));
+      continue;
+    }
+    parameters_.push_back(parameters[found - names.begin()].value);
+  }
+  return problems.empty() ? absl::OkStatus() : absl::NotFoundError(absl::StrJoin(problems, "\n"));
+}
+
+absl::Status FreezeParametersHook::OnBackward(StepContext& context) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (context.state.iteration < frozen_[i].iterations) parameters_[i].mutable_grad().reset();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/progress_line.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kMinute = 60;
+constexpr int64_t kHour = 60 * kMinute;
+constexpr int64_t kDay = 24 * kHour;
+constexpr double kLongestDuration = 1e12;  // beyond it a double no longer counts seconds as an integer safely
+
+// Rounds down: 100% is for the end alone.
+int64_t Percent(int64_t part, int64_t whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+}  // namespace
+
+std::string FormatDuration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0.0 || seconds > kLongestDuration) return "unknown";
+  const int64_t total = std::llround(seconds);
+  if (total < kMinute) return absl::StrCat(total, "s");
+  if (total < kHour) return absl::StrFormat("%dm %02ds", total / kMinute, total % kMinute);
+  if (total < kDay) return absl::StrFormat("%dh %02dm", total / kHour, total % kHour / kMinute);
+  return absl::StrFormat("%dd %02dh", total / kDay, total % kDay / kHour);
+}
+
+std::string FormatCount(int64_t count) {
+  std::string digits = absl::StrCat(count);
+  const int64_t first_digit = count < 0 ? 1 : 0;
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > first_digit; i -= 3) digits.insert(i, ",");
+  return digits;
+}
+
+std::string FormatProgress(const Progress& progress) {
+  return absl::StrFormat(
+      "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s | data %.0f%% | %s left | %s MB",
+      Percent(progress.step, progress.num_steps), progress.epoch, progress.num_epochs, FormatCount(progress.step),
+      FormatCount(progress.num_steps), progress.loss, progress.learning_rate,
+      FormatCount(std::llround(progress.samples_per_second)), 100.0 * progress.data_wait_share,
+      FormatDuration(progress.seconds_left), FormatCount(std::llround(progress.resident_megabytes)));
+}
+
+}  // namespace ssl

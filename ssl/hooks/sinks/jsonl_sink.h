@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Metric reports as JSON lines, for scripts:
+//
+//   {"iteration":20,"epoch":0,"Speed/samples_per_sec":812.5,"Training/Loss":4.61}
+//
+// The file is opened at the first report. A run that resumes at an earlier iteration than the file holds goes on where
+// it resumed: lines of that first report's iteration and later ones are dropped, and so is a last line that a crash cut
+// off; iterations in the file therefore only rise. NaN and infinity, which JSON lacks, are null. One thread.
+#ifndef SSL_HOOKS_SINKS_JSONL_SINK_H_
+#define SSL_HOOKS_SINKS_JSONL_SINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "ssl/core/metrics.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+// path: made with its directory when missing. The file system outlives the sink. Every line reaches the operating
+// system at once; Flush makes the lines durable. Errors name the path.
+std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_SINKS_JSONL_SINK_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/sinks/tensorboard_sink.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/hooks/sinks/event_encoding.h"
+
+namespace ssl {
+namespace {
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+class TensorboardSink : public MetricSink {
+ public:
+  TensorboardSink(FileSystem& file_system, std::string directory, Clock& clock)
+      : file_system_(file_system), directory_(std::move(directory)), clock_(clock) {}
+
+  absl::Status Write(const MetricReport& report) override {
+    const double now = absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch());
+    if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(now, report.iteration));
+    absl::Status status = file_->Append(EncodeRecord(EncodeScalars(now, report.iteration, report.values)));
+    // Half a record hides all that follow it: the next report starts a new file.
+    if (!status.ok()) file_.reset();
+    return status;
+  }
+
+  absl::Status Flush() override { return file_ == nullptr ? absl::OkStatus() : file_->Sync(); }
+
+ private:
+  absl::Status Open(double now, int64_t iteration) {
+    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
+    SSL_RETURN_IF_ERROR(file->Append(absl::StrCat(EncodeRecord(EncodeFileVersion(now)),
+                                                  EncodeRecord(EncodeSessionStart(now, iteration)))));
+    SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory_));
+    file_ = std::move(file);
+    return absl::OkStatus();
+  }
+
+  // Readers take files in the order of their names: ten digits of seconds come first.
+  std::string FreePath(double now) const {
+    const std::string path = absl::StrCat(directory_, "/events.out.tfevents.",
+                                          absl::StrFormat("%010d", static_cast<int64_t>(now)), ".", HostName(), ".",
+                                          getpid());
+    std::string candidate = path;
+    for (int count = 1; file_system_.Exists(candidate); ++count) candidate = absl::StrCat(path, ".", count);
+    return candidate;
+  }
+
+  FileSystem& file_system_;
+  const std::string directory_;
+  Clock& clock_;
+  std::unique_ptr<WritableFile> file_;  // null before the first report
+};
+
+}  // namespace
+
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock) {
+  return std::make_unique<TensorboardSink>(file_system, std::move(directory), clock);
+}
+
+}  // namespace ssl

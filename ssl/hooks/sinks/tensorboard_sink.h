@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Metric reports as a TensorBoard event file, one scalar per value, step = iteration. One thread.
+//
+// Each process writes its own file, events.out.tfevents.<seconds>.<host>.<process>, opened at the first report. It
+// begins with the mark of a session start at that report's step, on which TensorBoard drops what an earlier, crashed
+// process wrote for that step and later ones. What a file holds when a process dies is complete up to the last record.
+#ifndef SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
+#define SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "ssl/base/clock.h"
+#include "ssl/core/metrics.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+// directory: made when missing. File system and clock (wall time of events) outlive the sink. Errors name the path.
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_

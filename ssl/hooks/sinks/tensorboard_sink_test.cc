@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Event files are read back by a decoder of this test's own, written from the format descriptions.
+#include "ssl/hooks/sinks/tensorboard_sink.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/testing/manual_clock.h"
+#include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+// CRC-32C bit by bit, masked as TFRecord files store it.
+uint32_t NaiveMaskedCrc(absl::string_view bytes) {
+  uint32_t crc = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    crc ^= static_cast<uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? (crc >> 1) ^ 0x82F63B78 : crc >> 1;
+  }
+  crc = ~crc;
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8;
+}
+
+template <class Number>
+Number Take(absl::string_view* bytes) {
+  Number value{};
+  EXPECT_GE(bytes->size(), sizeof(value));
+  if (bytes->size() < sizeof(value)) return value;
+  std::memcpy(&value, bytes->data(), sizeof(value));
+  bytes->remove_prefix(sizeof(value));
+  return value;
+}
+
+uint64_t TakeVarint(absl::string_view* bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; !bytes->empty(); shift += 7) {
+    const uint8_t byte = static_cast<uint8_t>(bytes->front());
+    bytes->remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+  ADD_FAILURE() << "a varint does not end";
+  return value;
+}
+
+// A protocol buffer message: raw values by field number.
+struct Message {
+  std::map<uint64_t, uint64_t> varints;
+  std::map<uint64_t, double> doubles;
+  std::map<uint64_t, float> floats;
+  std::map<uint64_t, std::vector<std::string>> bytes;
+};
+
+Message Decode(absl::string_view text) {
+  Message message;
+  while (!text.empty()) {
+    const uint64_t tag = TakeVarint(&text);
+    const uint64_t field = tag >> 3;
+    switch (tag & 7) {
+      case 0: message.varints[field] = TakeVarint(&text); break;
+      case 1: message.doubles[field] = Take<double>(&text); break;
+      case 5: message.floats[field] = Take<float>(&text); break;
+      case 2: {
+        const uint64_t size = TakeVarint(&text);
+        EXPECT_LE(size, text.size());
+        message.bytes[field].emplace_back(text.substr(0, size));
+        text.remove_prefix(std::min<size_t>(size, text.size()));
+        break;
+      }
+      default: ADD_FAILURE() << "wire type " << (tag & 7); return message;
+    }
+  }
+  return message;
+}
+
+std::vector<Message> ReadEvents(const std::string& path) {
+  const std::string file = PosixFileSystem().Read(path).value_or("");
+  absl::string_view rest = file;
+  std::vector<Message> events;
+  while (!rest.empty()) {
+    const uint32_t length_crc = NaiveMaskedCrc(rest.substr(0, 8));
+    const uint64_t length = Take<uint64_t>(&rest);
+    EXPECT_EQ(Take<uint32_t>(&rest), length_crc);
+    EXPECT_LE(length, rest.size());
+    const absl::string_view payload = rest.substr(0, length);
+    rest.remove_prefix(std::min<size_t>(length, rest.size()));
+    EXPECT_EQ(Take<uint32_t>(&rest), NaiveMaskedCrc(payload));
+    events.push_back(Decode(payload));
+  }
+  return events;
+}
+
+std::map<std::string, float> ScalarsOf(const Message& event) {
+  std::map<std::string, float> scalars;
+  const auto summaries = event.bytes.find(5);
+  if (summaries == event.bytes.end()) return scalars;
+  const Message summary = Decode(summaries->second[0]);
+  for (const std::string& value : summary.bytes.at(1)) {
+    const Message entry = Decode(value);
+    scalars[entry.bytes.at(1)[0]] = entry.floats.at(2);
+  }
+  return scalars;
+}
+
+class TensorboardSinkTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Files() {
+    std::vector<std::string> paths;
+    for (const std::string& name : PosixFileSystem().List(directory_).value_or(std::vector<std::string>())) {
+      paths.push_back(directory_ + "/" + name);
+    }
+    return paths;
+  }
+
+  const std::string root_ = MakeTempDir("tensorboard");
+  const std::string directory_ = root_ + "/tb_logs";
+  ManualClock clock_{absl::FromUnixSeconds(1700000000)};
+};
+
+TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+
+  ASSERT_OK(sink->Write({10, 0, {{"Training/Loss", 4.5}, {"Speed/samples_per_sec", 812.5}}}));
+  clock_.Advance(absl::Seconds(3));
+  ASSERT_OK(sink->Write({300, 1, {{"Training/Loss", 4.25}}}));
+  ASSERT_OK(sink->Flush());
+
+  ASSERT_THAT(Files(), SizeIs(1));
+  std::vector<Message> events = ReadEvents(Files()[0]);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_THAT(events[0].bytes[3], ElementsAre("brain.Event:2"));
+  EXPECT_EQ(events[1].varints[2], 10u);
+  EXPECT_EQ(Decode(events[1].bytes[7][0]).varints[1], 1u);  // SessionLog.START
+  EXPECT_EQ(events[2].varints[2], 10u);
+  EXPECT_EQ(events[2].doubles[1], 1700000000.0);
+  EXPECT_EQ(ScalarsOf(events[2]),
+            (std::map<std::string, float>{{"Speed/samples_per_sec", 812.5F}, {"Training/Loss", 4.5F}}));
+  EXPECT_EQ(events[3].varints[2], 300u);
+  EXPECT_EQ(events[3].doubles[1], 1700000003.0);
+  EXPECT_EQ(ScalarsOf(events[3]), (std::map<std::string, float>{{"Training/Loss", 4.25F}}));
+}
+
+TEST_F(TensorboardSinkTest, Name_IsOneThatTensorboardLooksFor) {
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+
+  ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
+
+  EXPECT_THAT(Files()[0], StartsWith(directory_ + "/events.out.tfevents.1700000000."));
+}
+
+TEST_F(TensorboardSinkTest, SecondProcess_WritesAnotherFileThatSortsLater) {
+  for (const int64_t first : {1, 7}) {
+    const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+    ASSERT_OK(sink->Write({first, 0, {{"a", 1.0}}}));
+  }
+
+  ASSERT_THAT(Files(), SizeIs(2));
+  EXPECT_EQ(ReadEvents(Files()[0])[1].varints[2], 1u);
+  EXPECT_EQ(ReadEvents(Files()[1])[1].varints[2], 7u);
+}
+
+TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+
+  EXPECT_OK(sink->Flush());
+
+  EXPECT_THAT(Files(), IsEmpty());
+}
+
+TEST_F(TensorboardSinkTest, EveryRecord_IsInTheFileBeforeTheNext) {
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+
+  ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
+
+  EXPECT_THAT(ReadEvents(Files()[0]), SizeIs(3));
+}
+
+TEST_F(TensorboardSinkTest, EveryFailingCall_IsReportedAndTheNextReportStartsAFreshFile) {
+  int call = 1;
+  for (;; ++call) {
+    ASSERT_OK(PosixFileSystem().RemoveAll(directory_));
+    FaultFileSystem faults(PosixFileSystem(), root_);
+    faults.set_short_writes(true);
+    faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
+    const auto sink = MakeTensorboardSink(faults, directory_, clock_);
+    const absl::Status first = sink->Write({1, 0, {{"a", 1.0}}});
+    if (faults.failed_calls() == 0) break;
+    EXPECT_THAT(first, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(directory_)));
+
+    ASSERT_OK(sink->Write({2, 0, {{"a", 2.0}}}));
+
+    const std::vector<Message> events = ReadEvents(Files().back());
+    ASSERT_THAT(events, SizeIs(3)) << "call " << call;
+    EXPECT_EQ(ScalarsOf(events[2]).at("a"), 2.0F);
+  }
+  EXPECT_EQ(call, 6);  // directory, file, head, directory's fsync and first record were made to fail
+}
+
+}  // namespace
+}  // namespace ssl

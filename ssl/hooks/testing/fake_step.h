@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A training step without training: the parts of a StepContext, which a test sets and which record what a hook does
+// to them.
+//
+//   FakeStep step;
+//   step.state.iteration = 7;
+//   EXPECT_OK(hook.OnStep(step.context));
+//   EXPECT_THAT(step.saver.iterations, ElementsAre(7));
+#ifndef SSL_HOOKS_TESTING_FAKE_STEP_H_
+#define SSL_HOOKS_TESTING_FAKE_STEP_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/model.h"
+#include "ssl/core/optimizer.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/train_state.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+
+// Has parameters and nothing else.
+class FakeModel : public Model {
+ public:
+  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override { return views; }
+  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
+  std::vector<NamedParameter> Parameters() override { return parameters; }
+  void SetTraining(bool) override {}
+
+  std::vector<NamedParameter> parameters;
+};
+
+// Has one group and never updates.
+class FakeOptimizer : public Optimizer {
+ public:
+  FakeOptimizer() : groups_(1) {}
+
+  absl::Status Initialize(std::vector<ParameterGroup> groups) override {
+    groups_ = std::move(groups);
+    return absl::OkStatus();
+  }
+  std::vector<ParameterGroup>& groups() override { return groups_; }
+  void Step() override {}
+
+ private:
+  std::vector<ParameterGroup> groups_;
+};
+
+// Notes at which iterations it was asked to save.
+class RecordingSaver : public CheckpointSaver {
+ public:
+  explicit RecordingSaver(const TrainState& state) : state_(state) {}
+
+  absl::Status Save() override {
+    iterations.push_back(state_.iteration);
+    return result;
+  }
+
+  std::vector<int64_t> iterations;
+  absl::Status result;
+
+ private:
+  const TrainState& state_;
+};
+
+// What a sink was given. Outlives the store that owns the sink.
+struct SinkRecord {
+  std::vector<MetricReport> reports;
+  int flushes = 0;
+  absl::Status result;  // of every call
+};
+
+class FakeStep {
+ public:
+  FakeStep();
+  // On a rank of a larger world.
+  explicit FakeStep(Communicator& communicator);
+
+  TrainState state;
+  FakeModel model;
+  FakeOptimizer optimizer;
+  StopToken stop;
+  RecordingSaver saver{state};
+  SinkRecord sink;
+  MetricStore metrics;
+
+ private:
+  std::unique_ptr<Communicator> own_communicator_;
+
+ public:
+  // Last: refers to the members above. A training step of rank 0 with a loss of 1.
+  StepContext context;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_TESTING_FAKE_STEP_H_

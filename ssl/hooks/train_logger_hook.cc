@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/train_logger_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/hooks/progress_line.h"
+
+namespace ssl {
+namespace {
+
+// At the start people look at every step; two show that data, forward, backward and update all work.
+constexpr int64_t kFirstSteps = 2;
+constexpr double kBytesPerMegabyte = 1e6;
+
+// Memory of this process that lies in RAM; 0 where the system does not tell (no /proc).
+double ResidentMegabytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t size_pages = 0;
+  int64_t resident_pages = 0;
+  if (!(statm >> size_pages >> resident_pages)) return 0.0;
+  return static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)) / kBytesPerMegabyte;
+}
+
+double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
+
+}  // namespace
+
+void TrainLoggerOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1));
+}
+
+bool TrainLoggerHook::Due(const StepContext& context) const {
+  const int64_t iteration = context.state.iteration;
+  return iteration % options_.log_frequency == 0 || iteration - context.first_iteration <= kFirstSteps ||
+         iteration == context.state.max_iterations;
+}
+
+double TrainLoggerHook::SecondsLeft(const StepContext& context) {
+  if (has_first_step_only_) {
+    seconds_ = 0.0;
+    steps_ = 0;
+  }
+  has_first_step_only_ = steps_ == 0 && context.times.steps == 1;
+  seconds_ += context.times.total;
+  steps_ += context.times.steps;
+  const int64_t left = context.state.max_iterations - context.state.iteration;
+  return Ratio(seconds_, static_cast<double>(steps_)) * static_cast<double>(left);
+}
+
+absl::Status TrainLoggerHook::OnPhaseStart(StepContext& context) {
+  if (!context.state.training) train_times_ = context.times;
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoggerHook::OnLossAndMeter(StepContext& context) {
+  if (context.state.training) context.metrics.Add("Training/Loss", context.loss.detach());
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoggerHook::OnStep(StepContext& context) {
+  if (!context.state.training || !Due(context)) return absl::OkStatus();
+  return Report(context);
+}
+
+absl::Status TrainLoggerHook::Report(StepContext& context) {
+  const StepTimes& times = context.times;
+  const TrainState& state = context.state;
+  Progress progress;
+  progress.epoch = state.train_phase_index + 1;
+  progress.num_epochs = context.num_epochs;
+  progress.step = state.iteration;
+  progress.num_steps = state.max_iterations;
+  if (context.optimizer != nullptr && !context.optimizer->groups().empty()) {
+    progress.learning_rate = context.optimizer->groups()[0].learning_rate;
+  }
+  const double samples = static_cast<double>(times.steps * context.batch_size * context.communicator.size());
+  progress.samples_per_second = Ratio(samples, times.total);
+  progress.data_wait_share = Ratio(times.data_wait, times.total);
+  progress.seconds_left = SecondsLeft(context);
+  progress.resident_megabytes = ResidentMegabytes();
+
+  context.metrics.Set("Training/Learning_rate", progress.learning_rate);
+  context.metrics.Set("Speed/samples_per_sec", progress.samples_per_second);
+  context.metrics.Set("Speed/data_wait_share", progress.data_wait_share);
+  context.metrics.Set("Speed/ETA_seconds", progress.seconds_left);
+  context.metrics.Set("Memory/rss_mb", progress.resident_megabytes);
+  SSL_ASSIGN_OR_RETURN(const MetricReport report,
+                       context.metrics.Report(state.iteration, state.train_phase_index, context.communicator));
+  context.times = StepTimes();
+  const auto loss = report.values.find("Training/Loss");
+  SSL_RET_CHECK(loss != report.values.end(), "a step was reported without a loss");
+  progress.loss = loss->second;
+  if (context.communicator.rank() == 0) SSL_LOG(INFO) << FormatProgress(progress);
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoggerHook::OnPhaseEnd(StepContext& context) {
+  if (!context.state.training) context.times = train_times_;
+  return context.metrics.Flush();
+}
+
+absl::Status TrainLoggerHook::OnEnd(StepContext& context) { return context.metrics.Flush(); }
+
+}  // namespace ssl

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/train_logger_hook.h"
+
+#include <ATen/ops/full.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/log.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Collects log lines while it lives.
+class CapturedLog : public LogSink {
+ public:
+  CapturedLog() { AddLogSink(this); }
+  ~CapturedLog() override { RemoveLogSink(this); }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
+
+  std::vector<std::string> lines;
+};
+
+TrainLoggerHook Hook(int64_t log_frequency) {
+  TrainLoggerOptions options;
+  options.log_frequency = log_frequency;
+  return TrainLoggerHook(options);
+}
+
+// One training step of `seconds` with `loss`.
+void Step(TrainLoggerHook& hook, FakeStep& step, double seconds, double loss) {
+  step.context.loss = at::full({}, loss, at::kFloat).set_requires_grad(true);
+  ASSERT_OK(hook.OnLossAndMeter(step.context));
+  ++step.state.iteration;
+  ++step.context.times.steps;
+  step.context.times.total += seconds;
+  step.context.times.data_wait += seconds / 4.0;
+  ASSERT_OK(hook.OnStep(step.context));
+}
+
+std::vector<int64_t> ReportedIterations(const FakeStep& step) {
+  std::vector<int64_t> iterations;
+  for (const MetricReport& report : step.sink.reports) iterations.push_back(report.iteration);
+  return iterations;
+}
+
+TEST(TrainLoggerHook, Reports_AtTheFirstTwoEveryFrequencyAndTheLastStep) {
+  FakeStep step;
+  step.state.max_iterations = 23;
+  TrainLoggerHook hook = Hook(10);
+
+  for (int i = 0; i < 23; ++i) Step(hook, step, 0.1, 1.0);
+
+  EXPECT_THAT(ReportedIterations(step), ElementsAre(1, 2, 10, 20, 23));
+}
+
+TEST(TrainLoggerHook, ResumedProcess_ReportsItsOwnFirstSteps) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  step.state.iteration = step.context.first_iteration = 34;
+  TrainLoggerHook hook = Hook(10);
+
+  for (int i = 0; i < 8; ++i) Step(hook, step, 0.1, 1.0);
+
+  EXPECT_THAT(ReportedIterations(step), ElementsAre(35, 36, 40));
+}
+
+TEST(TrainLoggerHook, Report_HoldsMeanLossRateAndSpeed) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  step.state.iteration = 18;
+  step.state.train_phase_index = 4;
+  step.context.batch_size = 32;
+  step.optimizer.groups()[0].learning_rate = 0.25;
+  TrainLoggerHook hook = Hook(20);
+
+  Step(hook, step, 0.5, 3.0);
+  Step(hook, step, 0.3, 5.0);
+
+  ASSERT_EQ(step.sink.reports.size(), 1u);
+  const MetricReport& report = step.sink.reports[0];
+  EXPECT_EQ(report.epoch, 4);
+  EXPECT_DOUBLE_EQ(report.values.at("Training/Loss"), 4.0);
+  EXPECT_DOUBLE_EQ(report.values.at("Training/Learning_rate"), 0.25);
+  EXPECT_DOUBLE_EQ(report.values.at("Speed/samples_per_sec"), 64.0 / 0.8);
+  EXPECT_DOUBLE_EQ(report.values.at("Speed/data_wait_share"), 0.25);
+  EXPECT_NEAR(report.values.at("Speed/ETA_seconds"), 80 * 0.4, 1e-9);
+  EXPECT_GT(report.values.at("Memory/rss_mb"), 1.0);
+}
+
+TEST(TrainLoggerHook, Times_StartAnewAfterAReport) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  TrainLoggerHook hook = Hook(10);
+
+  Step(hook, step, 0.5, 3.0);
+
+  EXPECT_EQ(step.context.times.steps, 0);
+  EXPECT_EQ(step.context.times.total, 0.0);
+}
+
+TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
+  FakeStep step;
+  step.state.max_iterations = 12;
+  TrainLoggerHook hook = Hook(10);
+
+  Step(hook, step, 60.0, 1.0);  // warms up
+  for (int i = 1; i < 10; ++i) Step(hook, step, 0.5, 1.0);
+
+  EXPECT_NEAR(step.sink.reports[0].values.at("Speed/ETA_seconds"), 11 * 60.0, 1e-9);
+  EXPECT_NEAR(step.sink.reports[1].values.at("Speed/ETA_seconds"), 10 * 0.5, 1e-9);
+  EXPECT_NEAR(step.sink.reports[2].values.at("Speed/ETA_seconds"), 2 * 0.5, 1e-9);
+}
+
+TEST(TrainLoggerHook, Line_IsForPeople) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  CapturedLog log;
+  FakeStep step;
+  step.state.max_iterations = 4000;
+  step.state.train_phase_index = 0;
+  step.context.num_epochs = 2;
+  step.context.batch_size = 16;
+  TrainLoggerHook hook = Hook(10);
+
+  Step(hook, step, 0.5, 4.5);
+
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_THAT(log.lines[0], HasSubstr("  0% | epoch 1/2 | step 1/4,000 | loss 4.5000 | lr 0 | 32 samples/s | data 25% "
+                                      "| 33m 20s left | "));
+}
+
+TEST(TrainLoggerHook, TestPhases_AreNotReported) {
+  FakeStep step;
+  step.state.training = false;
+  TrainLoggerHook hook = Hook(1);
+
+  ASSERT_OK(hook.OnLossAndMeter(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
+
+  EXPECT_THAT(step.sink.reports, IsEmpty());
+}
+
+TEST(TrainLoggerHook, TimeOfTestPhases_DoesNotCountAsTraining) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  step.state.iteration = 18;
+  step.context.batch_size = 10;
+  TrainLoggerHook hook = Hook(20);
+  Step(hook, step, 0.5, 1.0);
+  step.state.training = false;
+  ASSERT_OK(hook.OnPhaseStart(step.context));
+  step.context.times = {/*data_wait=*/50.0, /*total=*/90.0, /*steps=*/7};
+  ASSERT_OK(hook.OnPhaseEnd(step.context));
+  step.state.training = true;
+  ASSERT_OK(hook.OnPhaseStart(step.context));
+
+  Step(hook, step, 0.3, 1.0);
+
+  EXPECT_DOUBLE_EQ(step.sink.reports[0].values.at("Speed/samples_per_sec"), 20.0 / 0.8);
+  EXPECT_DOUBLE_EQ(step.sink.reports[0].values.at("Speed/data_wait_share"), 0.25);
+}
+
+TEST(TrainLoggerHook, TwoRanks_ReportTheMeanLossOnceAndCountAllSamples) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  CapturedLog log;
+  ThreadWorld world(2, absl::Seconds(60));
+  std::vector<MetricReport> reports_of[2];
+
+  ASSERT_OK(world.Run([&](Communicator& communicator) {
+    FakeStep step(communicator);
+    step.state.max_iterations = 10;
+    step.context.batch_size = 8;
+    TrainLoggerHook hook = Hook(10);
+    Step(hook, step, 1.0, communicator.rank() == 0 ? 1.0 : 2.0);
+    reports_of[communicator.rank()] = step.sink.reports;
+    return absl::OkStatus();
+  }));
+
+  ASSERT_EQ(reports_of[0].size(), 1u);
+  EXPECT_DOUBLE_EQ(reports_of[0][0].values.at("Training/Loss"), 1.5);
+  EXPECT_DOUBLE_EQ(reports_of[0][0].values.at("Speed/samples_per_sec"), 16.0);
+  EXPECT_THAT(reports_of[1], IsEmpty());
+  EXPECT_EQ(log.lines.size(), 1u);
+}
+
+TEST(TrainLoggerHook, FailingSink_IsReported) {
+  FakeStep step;
+  step.sink.result = absl::ResourceExhaustedError("metrics.jsonl: disk is full");
+  step.context.loss = at::full({}, 1.0);
+  TrainLoggerHook hook = Hook(1);
+  ASSERT_OK(hook.OnLossAndMeter(step.context));
+  step.state.iteration = 1;
+
+  EXPECT_THAT(hook.OnStep(step.context), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("metrics.jsonl")));
+  EXPECT_THAT(hook.OnEnd(step.context), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(TrainLoggerHook, PhaseEndAndEnd_FlushTheSinks) {
+  FakeStep step;
+  TrainLoggerHook hook = Hook(10);
+
+  ASSERT_OK(hook.OnPhaseEnd(step.context));
+  ASSERT_OK(hook.OnEnd(step.context));
+
+  EXPECT_EQ(step.sink.flushes, 2);
+}
+
+}  // namespace
+}  // namespace ssl

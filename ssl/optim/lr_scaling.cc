@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/optim/lr_scaling.h"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/optim/schedule_options.h"
+
+namespace ssl {
+namespace {
+
+struct BatchShape {
+  int64_t per_rank = 0;
+  int64_t ranks_per_node = 1;
+  int64_t nodes = 1;
+};
+
+struct Scaling {
+  double scaled = 0.0;        // the learning rate for the batch of all ranks
+  double warm_up_start = 0.0;  // that for the batch of one node, always by the linear rule
+  bool single_node = true;
+};
+
+// Sets a number where `key` stood, keeping the place that messages point to.
+void SetNumber(ConfigNode* schedule, absl::string_view key, ConfigNode value) {
+  const ConfigNode* old = schedule->Find(key);
+  value.Relocate(old == nullptr ? schedule->location() : old->location());
+  schedule->Set(key, std::move(value));
+}
+
+double RoundTo(double value, double unit) { return std::round(value / unit) * unit; }
+
+absl::Status ScaleConstant(ConfigNode* schedule, const ScheduleOptions&, const Scaling& scaling) {
+  SetNumber(schedule, "value", ConfigNode::FromDouble(scaling.scaled));
+  return absl::OkStatus();
+}
+
+absl::Status ScaleLinear(ConfigNode* schedule, const ScheduleOptions&, const Scaling& scaling) {
+  SetNumber(schedule, "end_value", ConfigNode::FromDouble(scaling.scaled));
+  return absl::OkStatus();
+}
+
+absl::Status ScaleCosine(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
+  if (options.start_value == 0.0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        schedule->location().ToString(), ": param_schedulers.start_value is 0, expected a value that "
+        "auto_lr_scaling can scale"));
+  }
+  const double ratio = options.end_value / options.start_value;
+  SetNumber(schedule, "end_value", ConfigNode::FromDouble(scaling.scaled * ratio));
+  SetNumber(schedule, "start_value", ConfigNode::FromDouble(scaling.scaled));
+  return absl::OkStatus();
+}
+
+// All values follow from the first by the ratio of the first two, rounded as VISSL rounds them.
+absl::Status ScaleSteps(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
+  const std::vector<double>& values = options.values;
+  const double gamma = values.size() < 2 ? 1.0 : RoundTo(values[1] / values[0], 1e-6);
+  std::vector<double> scaled;
+  for (size_t i = 0; i < values.size(); ++i) {
+    scaled.push_back(RoundTo(scaling.scaled * std::pow(gamma, static_cast<double>(i)), 1e-8));
+  }
+  SetNumber(schedule, "values", ConfigNode::FromDoubles(scaled));
+  return absl::OkStatus();
+}
+
+absl::Status ScaleSchedule(ConfigNode* schedule, const Scaling& scaling);
+
+// The only remaining part takes the place of its composite.
+void BecomePart(ConfigNode* composite, const ConfigNode& part) {
+  for (const auto& [key, node] : part.entries()) composite->Set(key, node);
+}
+
+absl::Status ScaleComposite(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
+  ConfigNode kept = ConfigNode::List(options.schedulers.location());
+  for (ConfigNode part : options.schedulers.items()) {
+    SSL_RETURN_IF_ERROR(ScaleSchedule(&part, scaling));
+    const ConfigNode* name = part.Find("name");
+    if (name != nullptr && name->text() == "linear") {
+      SetNumber(&part, "start_value", ConfigNode::FromDouble(scaling.warm_up_start));
+      if (scaling.single_node && scaling.warm_up_start <= scaling.scaled) continue;
+    }
+    kept.Append(std::move(part));
+  }
+  schedule->Set("schedulers", kept);
+  if (kept.items().size() == 1) BecomePart(schedule, kept.items()[0]);
+  return absl::OkStatus();
+}
+
+using ScaleFunction = absl::Status (*)(ConfigNode*, const ScheduleOptions&, const Scaling&);
+
+absl::Status ScaleSchedule(ConfigNode* schedule, const Scaling& scaling) {
+  const std::map<std::string, ScaleFunction> functions = {
+      {"composite", &ScaleComposite}, {"constant", &ScaleConstant}, {"cosine", &ScaleCosine},
+      {"linear", &ScaleLinear},       {"multistep", &ScaleSteps},   {"step", &ScaleSteps},
+  };
+  ScheduleOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(*schedule, "param_schedulers", UnknownKeys::kIgnore, &options));
+  const auto found = functions.find(options.name);
+  if (found == functions.end()) {
+    const ConfigNode* name = schedule->Find("name");
+    const SourceLocation& location = name == nullptr ? schedule->location() : name->location();
+    return absl::InvalidArgumentError(absl::StrCat(
+        location.ToString(), ": param_schedulers.name is '", options.name,
+        "', which auto_lr_scaling cannot scale; expected composite, constant, cosine, linear, multistep or step"));
+  }
+  return found->second(schedule, options, scaling);
+}
+
+// A count that must stand in the configuration, or `fallback` when it may be absent.
+absl::StatusOr<int64_t> ReadCount(const ConfigNode& config, absl::string_view path, int64_t fallback) {
+  const ConfigNode* node = config.FindPath(path);
+  if (node == nullptr && fallback > 0) return fallback;
+  if (node == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("config.", path, " is missing, auto_lr_scaling needs it"));
+  }
+  SSL_ASSIGN_OR_RETURN(const int64_t count, node->AsInt());
+  if (count >= 1) return count;
+  return absl::InvalidArgumentError(
+      absl::StrCat(node->location().ToString(), ": config.", path, " is ", count, ", expected at least 1"));
+}
+
+absl::StatusOr<BatchShape> ReadBatchShape(const ConfigNode& config) {
+  BatchShape batch;
+  SSL_ASSIGN_OR_RETURN(batch.per_rank, ReadCount(config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 0));
+  SSL_ASSIGN_OR_RETURN(batch.ranks_per_node, ReadCount(config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
+  SSL_ASSIGN_OR_RETURN(batch.nodes, ReadCount(config, "DISTRIBUTED.NUM_NODES", 1));
+  return batch;
+}
+
+absl::Status ResolveSchedule(ConfigNode* schedule, const ConfigNode& config) {
+  ScheduleOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(*schedule, "param_schedulers", UnknownKeys::kIgnore, &options));
+  const AutoLrScalingOptions& automatic = options.auto_lr_scaling;
+  if (!automatic.auto_scale) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const BatchShape batch, ReadBatchShape(config));
+
+  const double node_factor = static_cast<double>(batch.per_rank * batch.ranks_per_node) /
+                             static_cast<double>(automatic.base_lr_batch_size);
+  const double factor = node_factor * static_cast<double>(batch.nodes);
+  Scaling scaling;
+  scaling.scaled = automatic.base_value * (automatic.scaling_type == "sqrt" ? std::sqrt(factor) : factor);
+  scaling.warm_up_start = automatic.base_value * node_factor;
+  scaling.single_node = batch.nodes == 1;
+  return ScaleSchedule(schedule, scaling);
+}
+
+}  // namespace
+
+absl::Status ResolveLearningRateScaling(ConfigNode* config) {
+  const ConfigNode* schedules = config->FindPath("OPTIMIZER.param_schedulers");
+  if (schedules == nullptr) return absl::OkStatus();
+  for (const absl::string_view key : {"lr", "lr_head"}) {
+    const ConfigNode* found = schedules->Find(key);
+    if (found == nullptr) continue;
+    ConfigNode schedule = *found;
+    SSL_RETURN_IF_ERROR(ResolveSchedule(&schedule, *config));
+    if (schedule == *found) continue;
+    config->SetPath(absl::StrCat("OPTIMIZER.param_schedulers.", key), std::move(schedule));
+    schedules = config->FindPath("OPTIMIZER.param_schedulers");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

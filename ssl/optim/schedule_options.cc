@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/optim/schedule_options.h"
+
+namespace ssl {
+
+void AutoLrScalingOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("auto_scale", &auto_scale, Doc("scale with the batch size of all ranks"));
+  visitor.Field("base_value", &base_value, Doc("learning rate at base_lr_batch_size").AtLeast(0));
+  visitor.Field("base_lr_batch_size", &base_lr_batch_size, Doc("batch size of base_value").AtLeast(1));
+  visitor.Field("scaling_type", &scaling_type, Doc("growth with the batch size").OneOf({"linear", "sqrt"}));
+}
+
+void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Section("auto_lr_scaling", &auto_lr_scaling, Doc("sets the values from the batch size"));
+  visitor.Field("name", &name, Doc("schedule: constant, linear, cosine, multistep, step, composite"));
+  visitor.Field("update_interval", &update_interval,
+                Doc("when the value changes; empty for the schedule's default").OneOf({"step", "epoch", ""}));
+  visitor.Field("values", &values, Doc("multistep, step: one value per part"));
+  visitor.Field("milestones", &milestones, Doc("multistep: first epochs of the later parts").Unit("epochs"));
+  visitor.Field("schedulers", &schedulers, Doc("composite: the parts, each a schedule"));
+  visitor.Field("interval_scaling", &interval_scaling,
+                Doc("composite: progress within a part; empty for rescaled").OneOf({"rescaled", "fixed"}));
+  visitor.Field("lengths", &lengths, Doc("composite: share of training of each part").Between(0, 1));
+  visitor.Field("start_value", &start_value, Doc("linear, cosine: first value"));
+  visitor.Field("end_value", &end_value, Doc("linear, cosine: last value"));
+  visitor.Field("value", &value, Doc("constant: the value"));
+}
+
+LearningRateOptions::LearningRateOptions() {
+  name = "multistep";
+  update_interval = "epoch";
+  values = {0.1, 0.01, 0.001};
+  milestones = {30, 60};
+}
+
+}  // namespace ssl

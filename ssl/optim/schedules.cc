@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/optim/schedules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/optim/schedule_options.h"
+
+namespace ssl {
+namespace {
+
+// Progress is a quotient of integers: a boundary must not be missed by a rounding error.
+constexpr double kWhereEpsilon = 1e-6;
+constexpr double kLengthsTolerance = 1e-3;
+constexpr double kPi = 3.14159265358979323846;
+
+class FunctionSchedule : public Schedule {
+ public:
+  FunctionSchedule(std::function<double(double)> function, UpdateInterval interval)
+      : function_(std::move(function)), interval_(interval) {}
+
+  double ValueAt(double where) const override { return function_(where); }
+  UpdateInterval update_interval() const override { return interval_; }
+
+ private:
+  std::function<double(double)> function_;
+  UpdateInterval interval_;
+};
+
+struct Part {
+  std::unique_ptr<Schedule> schedule;
+  double begin = 0.0;
+  double end = 0.0;
+  double length = 0.0;
+  bool rescaled = true;
+};
+
+class CompositeSchedule : public Schedule {
+ public:
+  CompositeSchedule(std::vector<Part> parts, UpdateInterval interval) : parts_(std::move(parts)), interval_(interval) {}
+
+  double ValueAt(double where) const override {
+    size_t i = 0;
+    while (i + 1 < parts_.size() && where + kWhereEpsilon > parts_[i].end) ++i;
+    const Part& part = parts_[i];
+    return part.schedule->ValueAt(part.rescaled ? (where - part.begin) / part.length : where);
+  }
+  UpdateInterval update_interval() const override { return interval_; }
+
+ private:
+  std::vector<Part> parts_;
+  UpdateInterval interval_;
+};
+
+absl::StatusOr<ScheduleOptions> Read(const ConfigNode& params) {
+  ScheduleOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "param_schedulers", UnknownKeys::kError, &options));
+  return options;
+}
+
+Schedule::UpdateInterval IntervalOf(const ScheduleOptions& options, Schedule::UpdateInterval fallback) {
+  if (options.update_interval.empty()) return fallback;
+  return options.update_interval == "step" ? Schedule::UpdateInterval::kStep : Schedule::UpdateInterval::kEpoch;
+}
+
+absl::Status Wrong(const ConfigNode& params, absl::string_view key, absl::string_view problem) {
+  const ConfigNode* node = params.Find(key);
+  const SourceLocation& location = node == nullptr ? params.location() : node->location();
+  return absl::InvalidArgumentError(absl::StrCat(location.ToString(), ": param_schedulers.", key, " ", problem));
+}
+
+absl::StatusOr<int64_t> NumEpochs(const BuildContext& context) {
+  const ConfigNode* node = context.config.FindPath("OPTIMIZER.num_epochs");
+  if (node == nullptr) return absl::InvalidArgumentError("config.OPTIMIZER.num_epochs is missing, a schedule needs it");
+  return node->AsInt();
+}
+
+// Checks the composite's lists against each other and returns the lengths, the last one corrected.
+absl::StatusOr<std::vector<double>> CheckedLengths(const ConfigNode& params, const ScheduleOptions& options) {
+  const size_t count = options.schedulers.items().size();
+  if (count == 0) return Wrong(params, "schedulers", "is empty, expected at least one schedule");
+  if (options.lengths.size() != count) {
+    return Wrong(params, "lengths", absl::StrCat("has ", options.lengths.size(), " entries, expected one for each of ",
+                                                 count, " schedulers"));
+  }
+  if (!options.interval_scaling.empty() && options.interval_scaling.size() != count) {
+    return Wrong(params, "interval_scaling", absl::StrCat("has ", options.interval_scaling.size(),
+                                                          " entries, expected one for each of ", count, " schedulers"));
+  }
+  std::vector<double> lengths = options.lengths;
+  if (*std::min_element(lengths.begin(), lengths.end()) <= 0.0) {
+    return Wrong(params, "lengths", "has an entry that is not above 0");
+  }
+  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  if (std::abs(sum - 1.0) > kLengthsTolerance) {
+    return Wrong(params, "lengths", absl::StrCat("add up to ", sum, ", expected 1"));
+  }
+  lengths.back() += 1.0 - sum;
+  return lengths;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeConstantSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  return std::make_unique<FunctionSchedule>([value = options.value](double) { return value; },
+                                            IntervalOf(options, Schedule::UpdateInterval::kEpoch));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeLinearSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  const auto function = [start = options.start_value, end = options.end_value](double where) {
+    return end * where + start * (1.0 - where);
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeCosineSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  const auto function = [start = options.start_value, end = options.end_value](double where) {
+    return end + (start - end) * (1.0 + std::cos(kPi * where)) / 2.0;
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeMultistepSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  SSL_ASSIGN_OR_RETURN(const int64_t num_epochs, NumEpochs(context));
+  const std::vector<int64_t>& milestones = options.milestones;
+  if (options.values.size() != milestones.size() + 1) {
+    return Wrong(params, "values", absl::StrCat("has ", options.values.size(), " entries, expected ",
+                                                milestones.size() + 1, ", one more than milestones"));
+  }
+  if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
+    return Wrong(params, "milestones", "do not rise, expected rising epochs");
+  }
+  if (!milestones.empty() && milestones.back() >= num_epochs) {
+    return Wrong(params, "milestones",
+                 absl::StrCat("reach epoch ", milestones.back(), ", expected epochs below config.OPTIMIZER.num_epochs ",
+                              num_epochs));
+  }
+  const auto function = [values = options.values, milestones, num_epochs](double where) {
+    const int64_t epoch = static_cast<int64_t>((where + kWhereEpsilon) * static_cast<double>(num_epochs));
+    return values[std::upper_bound(milestones.begin(), milestones.end(), epoch) - milestones.begin()];
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kEpoch));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeStepSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  if (options.values.empty()) return Wrong(params, "values", "is empty, expected at least one value");
+  const auto function = [values = options.values](double where) {
+    const size_t i = static_cast<size_t>((where + kWhereEpsilon) * static_cast<double>(values.size()));
+    return values[std::min(i, values.size() - 1)];
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kEpoch));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeCompositeSchedule(const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  SSL_ASSIGN_OR_RETURN(const std::vector<double> lengths, CheckedLengths(params, options));
+  std::vector<Part> parts;
+  double begin = 0.0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const ConfigNode& child = options.schedulers.items()[i];
+    const ConfigNode* name = child.Find("name");
+    if (name == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(child.location().ToString(), ": param_schedulers.schedulers.", i,
+                                                     ".name is missing, expected the name of a schedule"));
+    }
+    Part part;
+    SSL_ASSIGN_OR_RETURN(part.schedule, context.registries.schedules.Make(name->text(), child, context));
+    part.begin = begin;
+    part.end = begin + lengths[i];
+    part.length = lengths[i];
+    part.rescaled = options.interval_scaling.empty() || options.interval_scaling[i] == "rescaled";
+    begin = part.end;
+    parts.push_back(std::move(part));
+  }
+  return std::make_unique<CompositeSchedule>(std::move(parts), IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+}  // namespace ssl
