@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian packages as repositories: trusted through apt's signatures, checked against a lock file."""
 
 _TIMEOUT_S = 1800

@@ -1,14 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
 """Downloads Debian packages through apt and unpacks them, checked against a lock file.
 
 Usage: fetch_debian.py --lock debian.lock.json --into DIR PACKAGE...
-       fetch_debian.py --update --lock debian.lock.json        (rewrites the lock file)
+       fetch_debian.py --lock debian.lock.json --update [PACKAGE...]   (rewrites the lock file)
 
 Trust: apt verifies the archive's signature. The lock file records, for each package, the
-version and sha256 that were seen. The same version must have the same sha256. Another
-version of the same upstream release (a security build) is taken with a note on stderr;
+version and sha256 that were seen. The same version must have the same sha256. A newer
+build of the same upstream release (a security build) is taken with a note on stderr;
 anything else is an error that says what to do.
+
+Lists: the system's package lists are used when they offer what is wanted. When they are
+empty or stale, a private copy is refreshed in the user's cache folder, so that neither
+root nor a change to the machine is needed. Concurrent runs share one refresh.
 """
 import argparse
+import contextlib
+import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -17,57 +25,173 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+
+ARCHITECTURE = "amd64"
+LISTS_FRESH_S = 600
+UPDATE = "python3 bazel/fetch_debian.py --lock third_party/debian.lock.json --update"
+
+
+class FetchError(Exception):
+    """A refusal or a failure; the message says what to do."""
 
 
 def upstream(version):
-    """'1:1.2.13.dfsg-1+deb12u2' -> '1.2.13.dfsg'."""
-    return re.sub(r"-[^-]*$", "", version.split(":", 1)[-1])
+    """'1:1.2.13.dfsg-1+deb12u2' -> '1.2.13.dfsg'; a rebuild suffix such as +b1 is no new release."""
+    without_epoch = version.split(":", 1)[-1]
+    if "-" in without_epoch:
+        return without_epoch.rsplit("-", 1)[0]
+    return re.sub(r"\+b\d+$", "", without_epoch)
 
 
-def apt_options(state):
-    """Options that keep apt's lists and cache in a folder of our own, so that no root is needed."""
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (state / folder).mkdir(parents=True, exist_ok=True)
-    return ["-o", f"Dir::State::Lists={state}/lists", "-o", f"Dir::Cache={state}/cache",
-            "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=root"]
+def compare_versions(a, b):
+    """Debian's order: negative, zero or positive as `a` is older than, equal to or newer than `b`."""
+    if a == b:
+        return 0
+    newer = subprocess.run(["dpkg", "--compare-versions", a, "gt", b]).returncode == 0
+    return 1 if newer else -1
 
 
-def download(packages, folder):
-    """Downloads `packages`; refreshes a private copy of apt's lists when the system's do not do."""
-    command = ["apt-get", "download", "-qq"]
-    first = subprocess.run(command + packages, cwd=folder, capture_output=True, text=True)
-    if first.returncode == 0:
-        return
-    state = folder / "apt"
-    options = apt_options(state)
-    for step in (["apt-get", "update", "-qq"] + options, command + options + packages):
-        result = subprocess.run(step, cwd=folder, capture_output=True, text=True)
-        if result.returncode:
-            sys.exit(f"{' '.join(step[:2])} failed for {' '.join(packages)}:\n{result.stderr}"
-                     "Are Debian 12's package sources set up in /etc/apt, and reachable?")
+def parse_madison(text):
+    """`apt-cache madison` output -> {package: [versions that can be downloaded]}, sources left out."""
+    offered = {}
+    for line in text.splitlines():
+        columns = [column.strip() for column in line.split("|")]
+        if len(columns) == 3 and columns[2].endswith(" Packages"):
+            offered.setdefault(columns[0], []).append(columns[1])
+    return offered
 
 
-def describe(deb):
-    fields = subprocess.run(["dpkg-deb", "-f", deb, "Package", "Version"], check=True,
-                            capture_output=True, text=True).stdout
-    name, version = re.search(r"Package: (\S+)\nVersion: (\S+)", fields).groups()
-    return name, {"version": version, "sha256": hashlib.sha256(deb.read_bytes()).hexdigest()}
+def choose(versions, locked):
+    """The newest of `versions` that is a build of `locked`'s upstream release and not older; or None."""
+    builds = [v for v in versions if upstream(v) == upstream(locked) and compare_versions(v, locked) >= 0]
+    return max(builds, key=functools.cmp_to_key(compare_versions), default=None)
+
+
+def refusal(name, versions, locked):
+    """Why no offered version is acceptable, and what to do."""
+    offer = "offer " + ", ".join(sorted(set(versions))) if versions else "do not have it"
+    return (f"{name}: third_party/debian.lock.json has {locked}, but this machine's package sources {offer}. "
+            "Build on Debian 12 with its main and security sources set up in /etc/apt; or, to move to "
+            f"another release, run `{UPDATE}`, then the tests.")
 
 
 def check(name, seen, locked):
-    """Returns nothing when `seen` is acceptable; notes a security build; exits otherwise."""
-    if seen == locked:
-        return
-    if seen["version"] == locked["version"]:
-        sys.exit(f"{name} {seen['version']}: sha256 is {seen['sha256']}, but third_party/debian.lock.json "
-                 f"has {locked['sha256']}. The same version must have the same content: do not build; "
-                 "check the package source.")
-    if upstream(seen["version"]) != upstream(locked["version"]):
-        sys.exit(f"{name}: the archive offers {seen['version']}, but third_party/debian.lock.json has "
-                 f"{locked['version']}. Build on Debian 12, or move to the new release: run "
-                 "`python3 bazel/fetch_debian.py --update --lock third_party/debian.lock.json`, then the tests.")
-    print(f"note: {name} {seen['version']} is a newer build of the locked {locked['version']}; taken.",
-          file=sys.stderr)
+    """Returns a note or '' when the downloaded package is acceptable; raises FetchError otherwise."""
+    if seen["version"] != locked["version"]:
+        if choose([seen["version"]], locked["version"]) is None:
+            raise FetchError(refusal(name, [seen["version"]], locked["version"]))
+        return f"{name} {seen['version']} is a newer build of the locked {locked['version']}; taken"
+    if seen["sha256"] != locked["sha256"]:
+        raise FetchError(f"{name} {seen['version']}: sha256 is {seen['sha256']}, but third_party/debian.lock.json "
+                         f"has {locked['sha256']}. One version has one content: do not build with this file; "
+                         "find out where the package source got it.")
+    return ""
+
+
+def run(command, folder=None):
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise FetchError(f"{command[0]}: not found. Debian packages are fetched with apt and dpkg: "
+                         "build on Debian 12.") from None
+
+
+def offered_versions(options, packages):
+    return parse_madison(run(["apt-cache"] + options + ["madison"] + packages).stdout)
+
+
+def apt_get_download(options, targets, folder):
+    """Downloads `targets` (name or name=version) into `folder`; returns apt's complaint, '' when it worked."""
+    # As root, apt drops to a user who cannot write here, and says so for each file.
+    command = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root"]
+    result = run(command + options + targets, folder)
+    return result.stderr.strip() or "apt-get download failed" if result.returncode else ""
+
+
+def cache_folder(fallback):
+    """The user's own folder for refreshed lists; `fallback` when there is no writable home."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = pathlib.Path(base) / "ssl_apt"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    return fallback / "apt"
+
+
+def private_lists(state):
+    """Refreshes the private lists unless they are fresh; returns (apt options, complaint of the refresh)."""
+    for part in ("lists/partial", "cache/archives/partial"):
+        (state / part).mkdir(parents=True, exist_ok=True)
+    options = ["-o", f"Dir::State::Lists={state}/lists", "-o", f"Dir::Cache={state}/cache",
+               "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=root"]
+    stamp = state / "refreshed"
+    with open(state / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < LISTS_FRESH_S:
+            return options, ""
+        result = run(["apt-get", "update", "-qq"] + options)
+        # One unreachable third-party source makes apt fail; the Debian lists may be here all the same.
+        if result.returncode == 0:
+            stamp.touch()
+        return options, result.stderr.strip()
+
+
+def download(packages, lock, folder):
+    """Downloads the acceptable version of each package, from the system's lists or refreshed ones."""
+    complaint, problems = "", []
+    for lists in (lambda: ([], ""), lambda: private_lists(cache_folder(folder))):
+        options, complaint = lists()
+        offered = offered_versions(options, packages)
+        chosen = {name: choose(offered.get(name, []), lock[name]["version"]) for name in packages}
+        problems = [refusal(n, offered.get(n, []), lock[n]["version"]) for n in packages if not chosen[n]]
+        if not problems:
+            failure = apt_get_download(options, [f"{n}={v}" for n, v in chosen.items()], folder)
+            if not failure:
+                return
+            problems = [failure]
+    raise FetchError("\n".join(problems + ([f"apt-get update said: {complaint}"] if complaint else [])))
+
+
+def describe(deb):
+    text = subprocess.run(["dpkg-deb", "--show", "--showformat=${Package} ${Version}", deb], check=True,
+                          capture_output=True, text=True).stdout
+    name, version = text.split()
+    return name, {"version": version, "sha256": hashlib.sha256(deb.read_bytes()).hexdigest()}
+
+
+def fetch(packages, lock, into):
+    unknown = [name for name in packages if name not in lock]
+    if unknown:
+        raise FetchError(f"{', '.join(unknown)}: not in third_party/debian.lock.json; run `{UPDATE} "
+                         f"{' '.join(unknown)}`")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        download(packages, lock, folder)
+        debs = {deb: describe(deb) for deb in sorted(folder.glob("*.deb"))}
+        missing = set(packages) - {name for name, _ in debs.values()}
+        if missing:
+            raise FetchError(f"apt-get download left out {', '.join(sorted(missing))}")
+        for name, seen in debs.values():
+            note = check(name, seen, lock[name])
+            if note:
+                print(f"note: {note}", file=sys.stderr)
+        for deb in debs:
+            subprocess.run(["dpkg-deb", "-x", deb, into], check=True)
+
+
+def update(packages, lock_path, lock):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        options, complaint = private_lists(cache_folder(folder))
+        failure = apt_get_download(options, sorted(set(packages) | set(lock)), folder)
+        if failure:
+            raise FetchError(f"{failure}\n{complaint}")
+        seen = dict(sorted(describe(deb) for deb in folder.glob("*.deb")))
+    new = lock_path.with_suffix(".new")
+    new.write_text(json.dumps(seen, indent=1) + "\n")
+    new.replace(lock_path)
 
 
 def main():
@@ -77,23 +201,17 @@ def main():
     parser.add_argument("--update", action="store_true", help="rewrite the lock file for all its packages")
     parser.add_argument("packages", nargs="*")
     args = parser.parse_args()
-    lock = json.loads(args.lock.read_text())
-    unknown = [name for name in args.packages if name not in lock]
-    if unknown and not args.update:
-        sys.exit(f"{', '.join(unknown)}: not in {args.lock}; add with --update")
-    wanted = sorted(set(args.packages) | set(lock)) if args.update else args.packages
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        os.chmod(folder, 0o755)
-        download(wanted, folder)
-        debs = {deb: describe(deb) for deb in sorted(folder.glob("*.deb"))}
+    try:
+        architecture = run(["dpkg", "--print-architecture"]).stdout.strip()
+        if architecture != ARCHITECTURE:
+            raise FetchError(f"architecture is {architecture or 'unknown'}, but only Debian's {ARCHITECTURE} is supported")
+        lock = json.loads(args.lock.read_text())
         if args.update:
-            args.lock.write_text(json.dumps(dict(sorted(debs.values())), indent=1) + "\n")
-            return
-        for name, seen in debs.values():
-            check(name, seen, lock[name])
-        for deb in debs:
-            subprocess.run(["dpkg-deb", "-x", deb, args.into], check=True)
+            update(args.packages, args.lock, lock)
+        else:
+            fetch(args.packages, lock, args.into)
+    except (FetchError, OSError, subprocess.CalledProcessError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

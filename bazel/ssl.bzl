@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules that this workspace's C++ is built with."""
 
 _COPTS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python wheels as repositories: pinned by version and sha256, fetched by pip, never run as Python."""
 
 _PLATFORMS = [
@@ -11,10 +12,18 @@ _TIMEOUT_S = 3600
 
 def _run(ctx, what, command):
     result = ctx.execute(command, timeout = _TIMEOUT_S, quiet = True)
+    if "No module named pip" in result.stderr:
+        fail("%s: python3 has no pip: apt-get install python3-pip, or call ./bazelw, which does" % ctx.name)
     if result.return_code:
         fail("%s: %s failed:\n%s%s" % (ctx.name, what, result.stdout, result.stderr))
 
+def _check_platform(ctx):
+    machine = ctx.execute(["uname", "-sm"]).stdout.strip()
+    if machine != "Linux x86_64":
+        fail("%s: the pinned wheels are for Linux x86_64, but this machine is %s" % (ctx.name, machine))
+
 def _wheel_archive_impl(ctx):
+    _check_platform(ctx)
     pin = "%s==%s --hash=sha256:%s\n" % (ctx.attr.package, ctx.attr.version, ctx.attr.sha256)
     ctx.file("requirements.txt", pin)
     command = ["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every dependency, by its canonical repository name. A workspace that embeds //ssl and
 declares one of these names before calling third_party_dependencies() keeps its own."""
 

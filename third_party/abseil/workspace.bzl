@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Abseil LTS 20220623 from Debian, under Abseil's own labels (@com_google_absl//absl/...)."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -38,5 +39,5 @@ def abseil():
             "usr/lib/x86_64-linux-gnu/libabsl_merged.a": "usr/lib/x86_64-linux-gnu/libabsl_*.a",
         },
         extra_files = {"absl/%s/BUILD.bazel" % package: _build_file(names) for package, names in _TARGETS.items()},
-        build_file = "//third_party/abseil:abseil.BUILD.bazel",
+        build_file = Label("//third_party/abseil:abseil.BUILD.bazel"),
     )

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fashion-MNIST (60,000 + 10,000 grey 28x28 images, IDX, gzip) from Debian, as data."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -8,5 +9,5 @@ def fashion_mnist():
         debian_packages,
         name = "fashion_mnist",
         packages = ["dataset-fashion-mnist"],
-        build_file = "//third_party/fashion_mnist:fashion_mnist.BUILD.bazel",
+        build_file = Label("//third_party/fashion_mnist:fashion_mnist.BUILD.bazel"),
     )

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gflags 2.2 from Debian."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -8,5 +9,5 @@ def gflags():
         debian_packages,
         name = "com_github_gflags_gflags",
         packages = ["libgflags-dev"],
-        build_file = "//third_party/gflags:gflags.BUILD.bazel",
+        build_file = Label("//third_party/gflags:gflags.BUILD.bazel"),
     )

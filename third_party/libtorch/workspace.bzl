@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LibTorch 2.11.0 (headers and CPU libraries) out of the Python wheel, CXX11 ABI."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -16,5 +17,5 @@ def libtorch():
             "torch/lib/libgomp.so.1",
             "torch/lib/libtorch_cpu.so",
         ],
-        build_file = "//third_party/libtorch:libtorch.BUILD.bazel",
+        build_file = Label("//third_party/libtorch:libtorch.BUILD.bazel"),
     )

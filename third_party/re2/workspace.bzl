@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RE2 from Debian."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -8,5 +9,5 @@ def re2():
         debian_packages,
         name = "com_googlesource_code_re2",
         packages = ["libre2-dev"],
-        build_file = "//third_party/re2:re2.BUILD.bazel",
+        build_file = Label("//third_party/re2:re2.BUILD.bazel"),
     )

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """zlib from Debian."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
@@ -8,5 +9,5 @@ def zlib():
         debian_packages,
         name = "zlib",
         packages = ["zlib1g-dev"],
-        build_file = "//third_party/zlib:zlib.BUILD.bazel",
+        build_file = Label("//third_party/zlib:zlib.BUILD.bazel"),
     )

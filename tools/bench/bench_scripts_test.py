@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark scripts read what they are given: result lines, process trees, profiles."""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from tools.bench import compare_swav
+from tools.bench import compile_times
+
+
+class CompareSwavTest(unittest.TestCase):
+    def command(self, line):
+        return [sys.executable, "-c", f"print({line!r})"]
+
+    def test_our_result_line_is_read(self):
+        line = "steps 100  ms/step 512.5  samples/s 499.5  data_wait_ms 0.2  max_rss_mb 800"
+        result = compare_swav.measure(self.command(line), compare_swav.OURS_RESULT)
+        self.assertEqual((result["ms"], result["rate"], result["wait"]), (512.5, 499.5, 0.2))
+
+    def test_peer_result_line_is_read(self):
+        line = "peer: 1019.0 ms/step  251 samples/s  data-wait 189.0 ms  maxrss 900 MB"
+        result = compare_swav.measure(self.command(line), compare_swav.PEER_RESULT)
+        self.assertEqual((result["ms"], result["rate"], result["wait"]), (1019.0, 251.0, 189.0))
+
+    def test_program_without_result_line_is_named(self):
+        with self.assertRaisesRegex(SystemExit, "0 result lines.*\nnothing to see"):
+            compare_swav.measure(self.command("nothing to see"), compare_swav.PEER_RESULT)
+
+    def test_program_that_fails_is_named(self):
+        with self.assertRaisesRegex(SystemExit, "exit code 3"):
+            compare_swav.measure([sys.executable, "-c", "raise SystemExit(3)"], compare_swav.PEER_RESULT)
+
+    def test_tree_has_all_descendants_and_nobody_else(self):
+        self.assertEqual(compare_swav.tree(2, {2: 1, 3: 2, 4: 3, 5: 1, 1: 0}), {2, 3, 4})
+
+    def test_memory_of_children_is_added(self):
+        with tempfile.TemporaryDirectory() as proc:
+            for pid, parent, kb in ((10, 1, 2048), (11, 10, 1024), (12, 1, 4096)):
+                folder = pathlib.Path(proc, str(pid))
+                folder.mkdir()
+                (folder / "stat").write_text(f"{pid} (a (b) c) S {parent} 0 0")
+                (folder / "smaps_rollup").write_text(f"55d0-7ffd ---p 0 [rollup]\nRss: 9999 kB\nPss: {kb} kB\n")
+            self.assertEqual(compare_swav.tree_pss_mb(10, proc), 3.0)
+
+    def test_own_process_has_memory(self):
+        self.assertGreater(compare_swav.tree_pss_mb(os.getpid()), 1.0)
+
+    def test_report_divides_medians(self):
+        ours = [{"ms": ms, "wait": 0.0, "pss": 500.0} for ms in (900.0, 500.0, 510.0)]
+        peer = [{"ms": ms, "wait": 9.0, "pss": 1500.0} for ms in (1020.0, 1020.0, 10.0)]
+        text = compare_swav.report(ours, peer)
+        self.assertRegex(text, r"ms/step +510.0 +1020.0 +2.00")
+        self.assertRegex(text, r"peak PSS MB +500.0 +1500.0 +3.00")
+        self.assertIn("ours 500.0-900.0, peer 10.0-1020.0", text)
+
+
+class CompileTimesTest(unittest.TestCase):
+    def events(self, *names, process=True):
+        for index, name in enumerate(names):
+            yield {"cat": "action processing", "name": name, "ts": index * 100, "dur": 90, "tid": 1}
+            if process:
+                yield {"cat": compile_times.PROCESS, "name": "CppCompile", "ts": index * 100 + 10, "dur": 50, "tid": 1}
+
+    def test_time_is_that_of_the_compiler(self):
+        seconds = compile_times.compile_seconds(list(self.events("Compiling ssl/a.cc", "Linking ssl/a", "Compiling ssl/b.cc")))
+        self.assertEqual(seconds, {"ssl/a.cc": 50e-6, "ssl/b.cc": 50e-6})
+
+    def test_other_threads_do_not_count(self):
+        events = list(self.events("Compiling ssl/a.cc"))
+        events.append({"cat": compile_times.PROCESS, "name": "CppCompile", "ts": 20, "dur": 70, "tid": 2})
+        self.assertEqual(compile_times.compile_seconds(events), {"ssl/a.cc": 50e-6})
+
+    def test_cached_file_is_left_out(self):
+        self.assertEqual(compile_times.compile_seconds(list(self.events("Compiling ssl/a.cc", process=False))), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
