@@ -249,6 +249,23 @@ TEST(SessionTest, TwoRanks_HoldEqualWeightsAndResume) {
   EXPECT_NE(part[0], resumed[0]);
 }
 
+TEST(SessionTest, StopOnOneRank_StopsAllAtTheSameStep) {
+  std::vector<int64_t> stopped_at(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&stopped_at](Communicator& communicator) -> absl::Status {
+    SessionOptions options;
+    options.communicator = &communicator;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         Session::Create(FakeConfig(""), FakeRegistries(), std::move(options)));
+    SSL_RETURN_IF_ERROR(session->Step().status());
+    if (communicator.rank() == 1) session->RequestStop(kStopTerminate);
+    SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
+    EXPECT_EQ(outcome, TrainOutcome::kStopped);
+    stopped_at[communicator.rank()] = session->state().iteration;
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(stopped_at, ElementsAre(1, 1));
+}
+
 TEST(SessionTest, AddedHookTwice_IsRefused) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
   std::vector<std::string> events;

@@ -3,6 +3,8 @@
 // Next stop for a reader: ssl/core/train_step.cc, what one step does.
 #include "ssl/core/trainer.h"
 
+#include <ATen/ops/full.h>
+
 #include <utility>
 
 #include "absl/time/time.h"
@@ -40,7 +42,8 @@ absl::Status Trainer::Start() {
 }
 
 absl::StatusOr<bool> Trainer::Step() {
-  if (context_.stop.requested()) return false;
+  SSL_ASSIGN_OR_RETURN(const bool stops, StopIsRequested());
+  if (stops) return false;
   const absl::Time begin = Clock::Real().Now();
   SSL_ASSIGN_OR_RETURN(const bool has_batch, NextBatch());
   if (!has_batch) return false;
@@ -48,6 +51,16 @@ absl::StatusOr<bool> Trainer::Step() {
   context_.times.total += absl::ToDoubleSeconds(Clock::Real().Now() - begin);
   ++context_.times.steps;
   SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStep, context_));
+  return true;
+}
+
+// Signals reach ranks at different times: they stop together, before the step at which the first of them was asked.
+absl::StatusOr<bool> Trainer::StopIsRequested() {
+  at::Tensor reason = at::full({1}, context_.stop.reason(), at::kLong);
+  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(reason, ReduceOp::kMax));
+  const int agreed = static_cast<int>(reason.item<int64_t>());
+  if (agreed == kStopNone) return false;
+  context_.stop.Request(agreed);
   return true;
 }
 

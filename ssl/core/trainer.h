@@ -47,6 +47,7 @@ class Trainer : public Stateful {
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  absl::StatusOr<bool> StopIsRequested();
   // Makes sure that a phase is running and fetches its next batch; false when no phase is left.
   absl::StatusOr<bool> NextBatch();
   absl::StatusOr<bool> BeginNextPhase();

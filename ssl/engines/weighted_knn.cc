@@ -57,7 +57,8 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
     // Relative to the nearest neighbour: a factor that all of a query's votes share, and no overflow.
     const at::Tensor weights = (nearest - nearest.slice(1, 0, 1)).div(options.temperature).exp();
     votes.scatter_add_(1, bank_labels.index_select(0, neighbors.flatten()).view_as(neighbors), weights);
-    const at::Tensor ranked = std::get<1>(votes.topk(top));  // [b, top]
+    // Stable: classes without a vote rank by their number, as in VISSL.
+    const at::Tensor ranked = std::get<1>(votes.sort(/*stable=*/true, 1, /*descending=*/true)).slice(1, 0, top);
     const at::Tensor hits = ranked.eq(query_labels.slice(0, begin, begin + block).unsqueeze(1));
     top1 += hits.slice(1, 0, 1).sum().item<int64_t>();
     top5 += hits.sum().item<int64_t>();

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/methods/register_methods.h"
+
+#include "ssl/base/status_macros.h"
+#include "ssl/core/registries.h"
+#include "ssl/methods/swav/swav.h"
+
+namespace ssl {
+
+absl::Status RegisterMethods(Registries* registries) {
+  if (!registries->AddPackage("methods")) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(RegisterSwav(registries));
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

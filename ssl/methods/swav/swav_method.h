@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SwAV (arXiv 2006.09882): swapped prediction of balanced cluster assignments between crops of an image.
+//
+// The model returns [embeddings, scores_0, scores_1, ...] and has parameters "...prototypes<j>.weight" (SwavHead).
+// State: the iteration and, with a queue, embeddings and scores of earlier images of this rank. Like VISSL, the queue
+// starts with random values, and its scores are recomputed from the step after the first that used it. Unlike VISSL,
+// evaluation leaves iteration and queue alone.
+#ifndef SSL_METHODS_SWAV_SWAV_METHOD_H_
+#define SSL_METHODS_SWAV_SWAV_METHOD_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/method.h"
+#include "ssl/core/step_context.h"
+#include "ssl/methods/swav/swav_options.h"
+
+namespace ssl {
+
+class SwavMethod : public Method {
+ public:
+  // seed: of the queue's initial values; ranks draw different ones.
+  SwavMethod(const SwavOptions& options, int64_t seed);
+
+  // Finds the prototypes in the model, makes the queue and warns when there are more prototypes than rows to balance.
+  // NotFound when the model lacks a prototype layer; InvalidArgument when the options contradict each other.
+  absl::Status Prepare(StepContext& context) override;
+
+  // InvalidArgument when the outputs do not fit the options.
+  absl::Status ComputeLoss(StepContext& context) override;
+
+  // Queue scores, prototype normalisation, report after a failure: see swav_hooks.h.
+  std::vector<std::unique_ptr<Hook>> MakeHooks() override;
+
+  void VisitState(StateVisitor& visitor) override;
+
+  // Recomputes the scores of the queue with the current prototypes, if the previous step used the queue.
+  void UpdateQueueScores();
+
+  // Scales every prototype to unit length.
+  void NormalizePrototypes();
+
+  // What of `outputs` and of the last assignments is NaN or infinite, by crop and head; "" when nothing is.
+  // Waits for the device.
+  std::string DescribeNonFinite(const std::vector<at::Tensor>& outputs) const;
+
+  bool uses_queue() const { return uses_queue_ != 0; }
+  int64_t iteration() const { return iteration_; }
+
+ private:
+  absl::Status FindPrototypes(Model& model);
+  void MakeQueue(int64_t local_length, int64_t rank);
+  void WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_length, int64_t world_size) const;
+  absl::Status CheckOutputs(const StepContext& context) const;
+  void Enqueue(const at::Tensor& embeddings);
+
+  const SwavOptions options_;
+  const int64_t seed_;
+  std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters
+  std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
+
+  int64_t iteration_ = 0;                  // training losses computed
+  int64_t uses_queue_ = 0;                 // 1 when the last training loss used the queue
+  at::Tensor queue_embeddings_;            // [A, L, D], newest first; undefined without a queue
+  std::vector<at::Tensor> queue_scores_;   // per head [A, L, K_h]
+};
+
+}  // namespace ssl
+
+#endif  // SSL_METHODS_SWAV_SWAV_METHOD_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/methods/swav/swav_resolver.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// Appends the arguments of every [swav_head, {...}] in `entry`, which is such a pair or a list of them.
+void FindSwavHeads(const ConfigNode& entry, std::vector<const ConfigNode*>* arguments) {
+  const std::vector<ConfigNode>& items = entry.items();
+  if (items.empty()) return;
+  if (items[0].is_list()) {
+    for (const ConfigNode& item : items) FindSwavHeads(item, arguments);
+  } else if (items[0].text() == "swav_head" && items.size() == 2) {
+    arguments->push_back(&items[1]);
+  }
+}
+
+absl::Status TakeHeadSettings(ConfigNode* config) {
+  std::vector<const ConfigNode*> heads;
+  const ConfigNode* params = config->FindPath("MODEL.HEAD.PARAMS");
+  const ConfigNode none;
+  if (params == nullptr) params = &none;
+  for (const ConfigNode& entry : params->items()) FindSwavHeads(entry, &heads);
+  if (heads.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(params->location().ToString(), ": config.MODEL.HEAD.PARAMS has ",
+                                                   heads.size(), " swav_head entries, swav_loss needs exactly one"));
+  }
+  const ConfigNode* dims = heads[0]->Find("dims");
+  const ConfigNode* clusters = heads[0]->Find("num_clusters");
+  if (dims == nullptr || dims->items().empty() || clusters == nullptr || clusters->items().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(heads[0]->location().ToString(),
+                                                   ": swav_head needs dims and num_clusters, each a list"));
+  }
+  // Copies: SetPath may move the nodes that these pointers look at.
+  ConfigNode embedding_dim = dims->items().back();
+  ConfigNode num_prototypes = *clusters;
+  config->SetPath("LOSS.swav_loss.embedding_dim", std::move(embedding_dim));
+  config->SetPath("LOSS.swav_loss.num_prototypes", std::move(num_prototypes));
+  return absl::OkStatus();
+}
+
+void TakeNumCrops(ConfigNode* config) {
+  const ConfigNode* transforms = config->FindPath("DATA.TRAIN.TRANSFORMS");
+  if (transforms == nullptr) return;
+  ConfigNode num_crops;
+  for (const ConfigNode& transform : transforms->items()) {
+    if (const ConfigNode* total = transform.Find("total_num_crops")) num_crops = *total;
+  }
+  if (!num_crops.is_null()) config->SetPath("LOSS.swav_loss.num_crops", std::move(num_crops));
+}
+
+absl::Status CheckAssignCrops(const ConfigNode& config) {
+  const ConfigNode* num_crops = config.FindPath("LOSS.swav_loss.num_crops");
+  const ConfigNode* assign = config.FindPath("LOSS.swav_loss.crops_for_assign");
+  if (num_crops == nullptr || assign == nullptr) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t count, num_crops->AsInt());
+  for (const ConfigNode& item : assign->items()) {
+    SSL_ASSIGN_OR_RETURN(const int64_t crop, item.AsInt());
+    if (crop >= 0 && crop < count) continue;
+    return absl::InvalidArgumentError(absl::StrCat(item.location().ToString(),
+                                                   ": config.LOSS.swav_loss.crops_for_assign holds crop ", crop,
+                                                   ", but there are ", count, " crops (", num_crops->location().ToString(),
+                                                   ")"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ResolveSwav(ConfigNode* config) {
+  const ConfigNode* name = config->FindPath("LOSS.name");
+  if (name == nullptr || name->text() != "swav_loss") return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
+  TakeNumCrops(config);
+  return CheckAssignCrops(*config);
+}
+
+}  // namespace ssl

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/models/heads/layer_stack.h"
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/relu.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace ssl {
+
+void LayerStack::AddLinear(LinearLayer layer) { layers_.push_back({Kind::kLinear, std::move(layer), {}}); }
+void LayerStack::AddBatchNorm(BatchNormLayer layer) { layers_.push_back({Kind::kBatchNorm, {}, std::move(layer)}); }
+void LayerStack::AddRelu() { layers_.push_back({Kind::kRelu, {}, {}}); }
+void LayerStack::AddGelu() { layers_.push_back({Kind::kGelu, {}, {}}); }
+void LayerStack::AddDropout() { layers_.push_back({Kind::kDropout, {}, {}}); }
+
+at::Tensor LayerStack::Forward(const at::Tensor& input, bool training) const {
+  at::Tensor output = input;
+  for (const Layer& layer : layers_) {
+    switch (layer.kind) {
+      case Kind::kLinear:
+        output = layer.linear.Forward(output);
+        break;
+      case Kind::kBatchNorm:
+        output = layer.norm.Forward(output, training);
+        break;
+      case Kind::kRelu:
+        output = at::relu(output);
+        break;
+      case Kind::kGelu:
+        output = at::gelu(output);
+        break;
+      case Kind::kDropout:
+        output = at::dropout(output, 0.5, training);
+        break;
+    }
+  }
+  return output;
+}
+
+void LayerStack::List(const std::string& prefix, ModelTensors* tensors) const {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string name = absl::StrCat(prefix, i, ".");
+    if (layers_[i].kind == Kind::kLinear) layers_[i].linear.List(name, tensors);
+    if (layers_[i].kind == Kind::kBatchNorm) layers_[i].norm.List(name, tensors);
+  }
+}
+
+}  // namespace ssl

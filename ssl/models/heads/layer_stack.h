@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Linear layers with normalisation, activation and dropout between them: what MLP heads share. Layers are numbered
+// as in torch.nn.Sequential, activations counted ("3.weight").
+#ifndef SSL_MODELS_HEADS_LAYER_STACK_H_
+#define SSL_MODELS_HEADS_LAYER_STACK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ssl/models/layers.h"
+
+namespace ssl {
+
+class LayerStack {
+ public:
+  void AddLinear(LinearLayer layer);
+  void AddBatchNorm(BatchNormLayer layer);
+  void AddRelu();
+  void AddGelu();
+  // Zeroes half of the values in training mode.
+  void AddDropout();
+
+  // input: [N, in]. The input is not changed.
+  at::Tensor Forward(const at::Tensor& input, bool training) const;
+
+  // Appends "<prefix><index>.weight" and so on.
+  void List(const std::string& prefix, ModelTensors* tensors) const;
+
+ private:
+  enum class Kind { kLinear, kBatchNorm, kRelu, kGelu, kDropout };
+  struct Layer {
+    Kind kind = Kind::kRelu;
+    LinearLayer linear;
+    BatchNormLayer norm;
+  };
+
+  std::vector<Layer> layers_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_MODELS_HEADS_LAYER_STACK_H_

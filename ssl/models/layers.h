@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The few layers that trunks and heads are made of: plain structs that own their tensors and run one operator each.
+// Names and default initialisation are PyTorch's. Random values come from the caller's generator, never from the
+// process-wide one, so that building a model disturbs nobody and depends on its seed alone.
+//
+//   at::Generator generator = MakeGenerator(seed);
+//   LinearLayer layer = MakeLinear(512, 128, /*use_bias=*/true, generator);
+//   at::Tensor output = layer.Forward(features);  // [N, 512] -> [N, 128]
+#ifndef SSL_MODELS_LAYERS_H_
+#define SSL_MODELS_LAYERS_H_
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "ssl/models/model_tensor.h"
+
+namespace ssl {
+
+// A generator of its own on the CPU (mt19937, as torch.Generator().manual_seed(seed)).
+at::Generator MakeGenerator(int64_t seed);
+
+struct LinearLayer {
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out]; undefined without bias
+
+  at::Tensor Forward(const at::Tensor& input) const;
+  // Appends "<prefix>weight" and "<prefix>bias".
+  void List(const std::string& prefix, ModelTensors* tensors) const;
+};
+
+// Uniform in +-1/sqrt(in), weight first, then bias.
+LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator);
+
+// Convolution without bias, weights channels-last in memory.
+struct ConvLayer {
+  at::Tensor weight;  // [out, in / groups, kernel, kernel]
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t groups = 1;
+
+  at::Tensor Forward(const at::Tensor& input) const;
+  void List(const std::string& prefix, ModelTensors* tensors) const;
+};
+
+enum class ConvInit {
+  kKaimingUniform,  // uniform in +-1/sqrt(fan_in): the layer's own default
+  kKaimingFanOut,   // normal with variance 2 / fan_out: torchvision's ResNet
+};
+
+struct ConvShape {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t groups = 1;
+};
+
+// Padding kernel / 2.
+ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generator);
+
+// Batch normalisation over all dimensions but the second. Statistics are per call (and per rank).
+struct BatchNormLayer {
+  at::Tensor weight;               // [C]
+  at::Tensor bias;                 // [C]
+  at::Tensor running_mean;         // [C]
+  at::Tensor running_var;          // [C]
+  at::Tensor num_batches_tracked;  // [] int64
+  double eps = 1e-5;
+  double momentum = 0.1;
+
+  // input: [N, C] or [N, C, H, W]. Training mode also updates the running statistics.
+  at::Tensor Forward(const at::Tensor& input, bool training) const;
+  void List(const std::string& prefix, ModelTensors* tensors) const;
+};
+
+BatchNormLayer MakeBatchNorm(int64_t channels, double eps = 1e-5, double momentum = 0.1);
+
+}  // namespace ssl
+
+#endif  // SSL_MODELS_LAYERS_H_

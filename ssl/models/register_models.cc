@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/models/register_models.h"
+
+#include "ssl/base/status_macros.h"
+#include "ssl/core/registries.h"
+#include "ssl/models/heads/mlp.h"
+#include "ssl/models/heads/swav_head.h"
+#include "ssl/models/ssl_model.h"
+#include "ssl/models/trunks/resnet.h"
+
+namespace ssl {
+
+absl::Status RegisterModels(Registries* registries) {
+  if (!registries->AddPackage("models")) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(RegisterMlp(registries));
+  SSL_RETURN_IF_ERROR(RegisterResNet(registries));
+  SSL_RETURN_IF_ERROR(RegisterSslModel(registries));
+  SSL_RETURN_IF_ERROR(RegisterSwavHead(registries));
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs SwavMethod on given outputs of a head: loss, gradients, queue and counters over several calls.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ssl/testing/status_matchers.h"
+#include "tests/golden/golden.h"
+#include "tests/golden/swav_case.h"
+
+namespace ssl {
+namespace {
+
+// Prototype parameters of the right shape: the loss never reads them.
+class GivenOutputsModel : public Model {
+ public:
+  GivenOutputsModel(const std::vector<int64_t>& num_prototypes, int64_t embedding_dim) {
+    for (size_t head = 0; head < num_prototypes.size(); ++head) {
+      parameters_.push_back({absl::StrCat("heads.0.prototypes", head, ".weight"),
+                             at::zeros({num_prototypes[head], embedding_dim}), false});
+    }
+  }
+  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>&) override { return {}; }
+  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
+  std::vector<NamedParameter> Parameters() override { return parameters_; }
+  void SetTraining(bool) override {}
+
+ private:
+  std::vector<NamedParameter> parameters_;
+};
+
+void CheckSwavLoss(const golden::Case& golden_case) {
+  const SwavOptions options = golden::SwavOptionsOf(golden_case);
+  GivenOutputsModel model(options.num_prototypes, options.embedding_dim);
+  SwavMethod method(options, /*seed=*/0);
+  golden::SwavRun run(&model, golden_case.Int("batch"));
+  ASSERT_OK(method.Prepare(run.context()));
+  golden::LoadQueue(golden_case, &method);
+
+  for (size_t index = 0; index < golden_case.steps.size(); ++index) {
+    SCOPED_TRACE(absl::StrCat("step ", index));
+    const golden::Step& step = golden_case.steps[index];
+    std::vector<at::Tensor> outputs = {step.inputs.at("embedding").clone()};
+    for (size_t head = 0; head < options.num_prototypes.size(); ++head) {
+      outputs.push_back(step.inputs.at(absl::StrCat("scores", head)).clone().requires_grad_());
+    }
+    run.context().outputs = outputs;
+    ASSERT_OK(method.ComputeLoss(run.context()));
+    run.context().loss.backward();
+    for (const auto& [name, expected] : step.outputs) {
+      SCOPED_TRACE(name);
+      if (name == "loss") {
+        EXPECT_TRUE(golden::Matches(run.context().loss, expected));
+      } else if (absl::StartsWith(name, "grad_scores")) {
+        const int64_t head = std::stoll(name.substr(std::string("grad_scores").size()));
+        EXPECT_TRUE(golden::Matches(outputs.at(1 + head).grad(), expected));
+      } else {
+        golden::CheckSwavState(method, name, expected);
+      }
+    }
+  }
+}
+
+TEST(SwavLossGolden, LossGradientsAndQueueAreVissls) {
+  golden::RunCategory("swav_loss", {{"swav_loss", &CheckSwavLoss}});
+}
+
+}  // namespace
+}  // namespace ssl
