@@ -39,7 +39,7 @@ struct SinkhornOptions {
 absl::StatusOr<at::Tensor> SinkhornAssignments(const at::Tensor& scores, const SinkhornOptions& options,
                                                Communicator& communicator);
 
-// The iteration itself. weights: [..., n, K], non-negative; overwritten. Infinite entries count as the largest finite
+// The iteration itself. weights: [..., n, K], non-negative. Infinite entries count as the largest finite
 // one; when a prototype has no mass, 1e-12 is added to every entry (VISSL's repair). Uses options.num_iters and
 // options.powerlaw. Returns float32 rows that sum to 1.
 absl::StatusOr<at::Tensor> BalanceAssignments(at::Tensor weights, const SinkhornOptions& options,

@@ -99,10 +99,9 @@ absl::StatusOr<SwavLossResult> SwavLoss(const std::vector<at::Tensor>& scores,
                                 communicator));
     // sum over c and p != c of <q_c, log p_p> = sum over p of <sum over c != p of q_c, log p_p>: one product.
     const at::Tensor targets = TargetsOfCrops(assignments, options).view_as(rows);
-    const double terms = static_cast<double>(options.crops_for_assign.size()) *
+    const double terms = static_cast<double>(scores.size()) * static_cast<double>(options.crops_for_assign.size()) *
                          static_cast<double>(options.num_crops - 1) * static_cast<double>(batch_size);
-    const at::Tensor head_loss =
-        (targets * at::log_softmax(rows / options.temperature, 1)).sum() / (-terms * static_cast<double>(scores.size()));
+    const at::Tensor head_loss = (targets * at::log_softmax(rows / options.temperature, 1)).sum() / -terms;
     result.loss = result.loss.defined() ? result.loss + head_loss : head_loss;
     result.assignments.push_back(std::move(assignments));
   }

@@ -21,8 +21,8 @@ namespace ssl {
 namespace {
 
 // On a map of at most this many pixels most taps of a 3x3 kernel meet padding only, and convolution kernels run far
-// below a matrix product's speed: there the convolution is written as the matrix that it is. Measured on a CPU with
-// 256 channels, forward and backward: 1x1 maps 10 times faster, 2x2 maps 4 times.
+// below a matrix product's speed: there the convolution is written as the matrix that it is. bench_forward_backward
+// (whose last stage has such maps) takes about a quarter less time in float32, a third less in bfloat16.
 constexpr int64_t kMatrixMapArea = 4;
 
 bool RunsAsMatrix(const ConvLayer& layer, const at::Tensor& input) {

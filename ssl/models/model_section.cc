@@ -15,7 +15,8 @@ void TrunkSection::VisitFields(FieldVisitor& visitor) { visitor.Field("NAME", &n
 
 void AmpSection::VisitFields(FieldVisitor& visitor) {
   visitor.Field("USE_AMP", &use_amp, Doc("Runs forward and loss in mixed precision (bfloat16 on the CPU)."));
-  visitor.Field("AMP_TYPE", &amp_type, Doc("Accepted for VISSL's files; both mean autocast.").OneOf({"apex", "pytorch"}));
+  visitor.Field("AMP_TYPE", &amp_type,
+                Doc("Accepted for VISSL's files; both mean autocast.").OneOf({"apex", "pytorch"}));
   visitor.Field("AMP_ARGS", &amp_args, Doc("Accepted for VISSL's files; has no effect."));
 }
 

@@ -18,6 +18,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/tensor_memory.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/run_files.h"
@@ -109,6 +110,7 @@ int main(int argc, char** argv) {
     return ssl::kExitFailed;
   }
   ssl::InitLogging({});
+  ssl::InstallTensorMemory();
   ssl::StopToken stop;
   ssl::StopOnSignals(&stop);
   const absl::StatusOr<int> exit_code = Run(MakeCommandLine(arguments[0], count, tokens), stop);

@@ -85,7 +85,9 @@ absl::StatusOr<Output> ReadOutput(const Json& json, const TensorTable& table) {
   } else if (json.contains("tensor")) {
     output.kind = Output::Kind::kTensor;
     const auto found = table.find(json["tensor"].get<std::string>());
-    if (found == table.end()) return absl::NotFoundError(absl::StrCat("tensor '", json["tensor"].dump(), "' is missing"));
+    if (found == table.end()) {
+      return absl::NotFoundError(absl::StrCat("tensor ", json["tensor"].dump(), " is missing"));
+    }
     output.tensor = found->second;
     output.f32_dev = json.value("f32_dev", 0.0);
     output.absmax = json.value("absmax", 0.0);

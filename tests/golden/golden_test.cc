@@ -4,8 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -80,10 +79,20 @@ TEST(GoldenCategory, CasesHaveNamesOpsParametersAndSteps) {
   }
 }
 
-TEST(GoldenCategory, OpThatNobodyRuns_IsAFailure) {
-  EXPECT_NONFATAL_FAILURE(RunCategory("swav_train", {{"swav_train_of_another_kind", [](const Case&) {}}},
-                                      {"swav_train"}),
-                          "run");
+TEST(GoldenCategory, OpThatNobodyRuns_IsAFailurePerCase) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<Case> cases, ReadCategory("swav_train"));
+  ::testing::TestPartResultArray failures;
+  {
+    ::testing::ScopedFakeTestPartResultReporter reporter(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+    RunCategory("swav_train", {});
+  }
+  ASSERT_EQ(failures.size(), static_cast<int>(cases.size()) + 1) << "one per case, and one because none ran";
+  EXPECT_THAT(failures.GetTestPartResult(0).message(), HasSubstr("op 'swav_train' is not known"));
+}
+
+TEST(GoldenCategory, CategoryOfWhichNothingRuns_IsAFailure) {
+  EXPECT_NONFATAL_FAILURE(RunCategory("swav_train", {}, {"swav_train"}), "run");
 }
 
 TEST(GoldenCategory, EachCaseRunsOnce) {

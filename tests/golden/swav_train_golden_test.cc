@@ -158,7 +158,8 @@ void CheckTraining(const golden::Case& golden_case) {
     StepResult result = {context.loss, context.outputs[0], GradientsOf(*model), false};
     result.frozen = static_cast<int64_t>(index) < golden_case.Int("frozen_iters");
     for (NamedParameter& parameter : model->Parameters()) {
-      if (result.frozen && absl::StrContains(parameter.name, "prototypes")) parameter.value.mutable_grad() = at::Tensor();
+      const bool drop = result.frozen && absl::StrContains(parameter.name, "prototypes");
+      if (drop) parameter.value.mutable_grad() = at::Tensor();
     }
     sgd.Step(model->Parameters());
     for (const auto& hook : hooks) ASSERT_OK(hook->OnUpdate(context));

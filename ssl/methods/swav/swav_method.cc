@@ -123,8 +123,8 @@ void SwavMethod::WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_len
 absl::Status SwavMethod::CheckOutputs(const StepContext& context) const {
   const std::vector<at::Tensor>& outputs = context.outputs;
   if (outputs.size() != 1 + options_.num_prototypes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("model returned ", outputs.size(), " outputs, swav_loss expects 1 + ",
-                                                   options_.num_prototypes.size(), ": embeddings and scores"));
+    return absl::InvalidArgumentError(absl::StrCat("model returned ", outputs.size(), " outputs, swav_loss expects 1 ",
+                                                   "+ ", options_.num_prototypes.size(), ": embeddings and scores"));
   }
   if (context.batch != nullptr && static_cast<int64_t>(context.batch->views.size()) != options_.num_crops) {
     return absl::InvalidArgumentError(absl::StrCat("batch has ", context.batch->views.size(),

@@ -66,8 +66,8 @@ absl::Status CheckAssignCrops(const ConfigNode& config) {
     if (crop >= 0 && crop < count) continue;
     return absl::InvalidArgumentError(absl::StrCat(item.location().ToString(),
                                                    ": config.LOSS.swav_loss.crops_for_assign holds crop ", crop,
-                                                   ", but there are ", count, " crops (", num_crops->location().ToString(),
-                                                   ")"));
+                                                   ", but there are ", count, " crops (",
+                                                   num_crops->location().ToString(), ")"));
   }
   return absl::OkStatus();
 }

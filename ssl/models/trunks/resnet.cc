@@ -19,6 +19,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
+#include "ssl/models/batch_norm_relu.h"
 #include "ssl/models/layers.h"
 
 namespace ssl {
@@ -48,6 +49,16 @@ struct ConvNorm {
   at::Tensor Forward(const at::Tensor& input, bool training) const {
     return norm.Forward(conv.Forward(input), training);
   }
+
+  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. In-place operations touch only the output of
+  // batch norm, whose backward does not read it.
+  at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const {
+    const at::Tensor map = conv.Forward(input);
+    if (training && CanFuseBatchNormRelu(norm, map, shortcut)) return BatchNormRelu(norm, map, shortcut);
+    at::Tensor output = norm.Forward(map, training);
+    if (shortcut.defined()) output.add_(shortcut);
+    return output.relu_();
+  }
 };
 
 // relu(f(x) + shortcut(x)); f has two 3x3 convolutions, or 1x1, 3x3, 1x1 (bottleneck).
@@ -55,15 +66,11 @@ struct Block {
   std::vector<ConvNorm> layers;
   std::optional<ConvNorm> downsample;
 
-  // In-place operations touch only outputs of batch norm, whose backward does not read them.
   at::Tensor Forward(const at::Tensor& input, bool training) const {
     at::Tensor output = input;
-    for (size_t i = 0; i < layers.size(); ++i) {
-      output = layers[i].Forward(output, training);
-      if (i + 1 < layers.size()) output.relu_();
-    }
-    output.add_(downsample.has_value() ? downsample->Forward(input, training) : input);
-    return output.relu_();
+    for (size_t i = 0; i + 1 < layers.size(); ++i) output = layers[i].ForwardRelu(output, at::Tensor(), training);
+    const at::Tensor shortcut = downsample.has_value() ? downsample->Forward(input, training) : input;
+    return layers.back().ForwardRelu(output, shortcut, training);
   }
 
   void List(const std::string& prefix, ModelTensors* tensors) const {
@@ -210,7 +217,7 @@ class ResNet : public Trunk {
   }
 
   at::Tensor RunStep(size_t step, const at::Tensor& input) const {
-    if (step == 0) return stem_.Forward(input, training_).relu_();
+    if (step == 0) return stem_.ForwardRelu(input, at::Tensor(), training_);
     if (step == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
     at::Tensor map = input;
     for (const Block& block : stages_[step - 2]) map = block.Forward(map, training_);
@@ -263,8 +270,9 @@ absl::StatusOr<std::unique_ptr<Trunk>> MakeResNet(const ResNetOptions& options, 
   }
   if (!spec->second.bottleneck && (options.groups != 1 || options.width_per_group != 64)) {
     return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.GROUPS is ", options.groups,
-                                                   " and WIDTH_PER_GROUP ", options.width_per_group, ", expected 1 and 64",
-                                                   " at DEPTH ", options.depth, ": it has no bottlenecks"));
+                                                   " and WIDTH_PER_GROUP ", options.width_per_group,
+                                                   ", expected 1 and 64 at DEPTH ", options.depth,
+                                                   ": it has no bottlenecks"));
   }
   if (std::llround(64 * options.width_multiplier) < 1) {
     return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER is ",

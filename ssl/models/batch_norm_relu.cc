@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/models/batch_norm_relu.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ssl/models/channel_kernels.h"
+
+namespace ssl {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Floats of a map that are worked on at a time: a few such buffers fit the first-level cache.
+constexpr int64_t kBlockFloats = 2048;
+// Rows that are summed in float before the sum moves to double.
+constexpr int64_t kRowsPerFloatSum = 64;
+// Rows per task of the thread pool; fixed, so that sums do not depend on the number of threads.
+constexpr int64_t kTaskFloats = 1 << 17;
+
+// A map as rows of channels, float32 or bfloat16, read and written in float blocks.
+class Rows {
+ public:
+  explicit Rows(const at::Tensor& map)
+      : channels_(map.size(1)), rows_(map.numel() / map.size(1)), data_(map.data_ptr()),
+        narrow_(map.scalar_type() == at::kBFloat16) {}
+
+  int64_t rows() const { return rows_; }
+  int64_t channels() const { return channels_; }
+
+  // The rows [begin, begin + count) in float: in place when they are, else in `buffer`.
+  const float* Read(int64_t begin, int64_t count, std::vector<float>* buffer) const {
+    if (!narrow_) return static_cast<const float*>(data_) + begin * channels_;
+    WidenBfloat16(static_cast<const uint16_t*>(data_) + begin * channels_, count * channels_, buffer->data());
+    return buffer->data();
+  }
+
+  // Where to put rows before Store: the rows themselves, or `buffer`.
+  float* Target(int64_t begin, std::vector<float>* buffer) const {
+    return narrow_ ? buffer->data() : static_cast<float*>(data_) + begin * channels_;
+  }
+  void Store(const float* values, int64_t begin, int64_t count) const {
+    if (narrow_) NarrowToBfloat16(values, count * channels_, static_cast<uint16_t*>(data_) + begin * channels_);
+  }
+
+ private:
+  const int64_t channels_;
+  const int64_t rows_;
+  void* const data_;
+  const bool narrow_;
+};
+
+int64_t BlockRows(int64_t channels) { return std::max<int64_t>(1, kBlockFloats / channels); }
+
+// Float buffers of one task, each for one block.
+struct Buffers {
+  explicit Buffers(int64_t channels)
+      : x(static_cast<size_t>(std::max(kBlockFloats, channels))), y(x.size()), gradient(x.size()) {}
+
+  std::vector<float> x;
+  std::vector<float> y;
+  std::vector<float> gradient;
+};
+
+using TaskBody = std::function<void(int64_t task, int64_t begin, int64_t end, Buffers& buffers)>;
+using BlockBody = std::function<void(int64_t begin, int64_t rows, Buffers& buffers)>;
+using BlockSum = std::function<void(int64_t begin, int64_t rows, Buffers& buffers, float* first, float* second)>;
+
+// Calls body for all tasks in parallel; [begin, end) are the task's rows.
+void ForTasks(const Rows& map, const TaskBody& body) {
+  const int64_t task_rows = std::max<int64_t>(1, kTaskFloats / map.channels());
+  const int64_t tasks = (map.rows() + task_rows - 1) / task_rows;
+  at::parallel_for(0, tasks, 1, [&](int64_t first, int64_t last) {
+    Buffers buffers(map.channels());
+    for (int64_t task = first; task < last; ++task) {
+      body(task, task * task_rows, std::min(map.rows(), (task + 1) * task_rows), buffers);
+    }
+  });
+}
+
+// Two sums per channel over all rows, in double.
+struct ChannelSums {
+  std::vector<double> first;
+  std::vector<double> second;
+};
+
+// add: adds the rows of a block to the float sums. Tasks are added up in their order.
+ChannelSums SumRows(const Rows& map, const BlockSum& add) {
+  const int64_t channels = map.channels();
+  const int64_t tasks = map.rows() * channels / kTaskFloats + 2;
+  std::vector<ChannelSums> parts(static_cast<size_t>(tasks));
+  ForTasks(map, [&](int64_t task, int64_t begin, int64_t end, Buffers& buffers) {
+    ChannelSums& part = parts[static_cast<size_t>(task)];
+    part = {std::vector<double>(channels), std::vector<double>(channels)};
+    std::vector<float> sums(2 * channels);
+    for (int64_t row = begin; row < end;) {
+      const int64_t flush = std::min(end, row + kRowsPerFloatSum);
+      std::fill(sums.begin(), sums.end(), 0.0f);
+      for (; row < flush;) {
+        const int64_t count = std::min(BlockRows(channels), flush - row);
+        add(row, count, buffers, sums.data(), sums.data() + channels);
+        row += count;
+      }
+      for (int64_t c = 0; c < channels; ++c) {
+        part.first[c] += sums[c];
+        part.second[c] += sums[channels + c];
+      }
+    }
+  });
+  ChannelSums total = {std::vector<double>(channels), std::vector<double>(channels)};
+  for (const ChannelSums& part : parts) {
+    for (size_t c = 0; c < part.first.size(); ++c) {
+      total.first[c] += part.first[c];
+      total.second[c] += part.second[c];
+    }
+  }
+  return total;
+}
+
+// Calls body(begin, rows) for every block of the map, in parallel.
+void ForBlocks(const Rows& map, const BlockBody& body) {
+  ForTasks(map, [&](int64_t, int64_t begin, int64_t end, Buffers& buffers) {
+    for (int64_t row = begin; row < end; row += BlockRows(map.channels())) {
+      body(row, std::min(BlockRows(map.channels()), end - row), buffers);
+    }
+  });
+}
+
+struct Statistics {
+  at::Tensor mean;    // [C] float
+  at::Tensor invstd;  // [C] float
+};
+
+// Of the batch; also moves the running statistics.
+Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x) {
+  const int64_t channels = x.channels();
+  std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
+  const float* first = x.Read(0, 1, &first_row);
+  if (first != first_row.data()) std::copy_n(first, channels, first_row.begin());
+  const ChannelSums sums = SumRows(x, [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* squares) {
+    AddMoments(x.Read(begin, rows, &buffers.x), rows, channels, first_row.data(), sum, squares);
+  });
+  Statistics statistics = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat)};
+  float* mean = statistics.mean.data_ptr<float>();
+  float* invstd = statistics.invstd.data_ptr<float>();
+  float* running_mean = layer.running_mean.data_ptr<float>();
+  float* running_var = layer.running_var.data_ptr<float>();
+  const double n = static_cast<double>(x.rows());
+  for (int64_t c = 0; c < channels; ++c) {
+    const double distance = sums.first[c] / n;
+    const double variance = std::max(0.0, sums.second[c] / n - distance * distance);
+    const double unbiased = variance * n / std::max(1.0, n - 1.0);
+    mean[c] = static_cast<float>(first_row[c] + distance);
+    invstd[c] = static_cast<float>(1.0 / std::sqrt(variance + layer.eps));
+    running_mean[c] = static_cast<float>((1.0 - layer.momentum) * running_mean[c] + layer.momentum * mean[c]);
+    running_var[c] = static_cast<float>((1.0 - layer.momentum) * running_var[c] + layer.momentum * unbiased);
+  }
+  return statistics;
+}
+
+// Gradients of the parameters, and the input's as a linear function of the masked gradient g and the input x:
+// a g + b x + d, per channel.
+struct InputGradient {
+  at::Tensor weight;
+  at::Tensor bias;
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> d;
+};
+
+// sums: of g, and of g (x - mean), over `rows` rows.
+InputGradient SolveGradient(const ChannelSums& sums, int64_t rows, const at::Tensor& weight,
+                            const Statistics& statistics) {
+  const int64_t channels = weight.numel();
+  const double n = static_cast<double>(rows);
+  InputGradient gradient = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat),
+                            std::vector<float>(channels), std::vector<float>(channels), std::vector<float>(channels)};
+  for (int64_t c = 0; c < channels; ++c) {
+    const double invstd = statistics.invstd.data_ptr<float>()[c];
+    const double a = weight.data_ptr<float>()[c] * invstd;
+    const double b = -a * invstd * invstd * sums.second[c] / n;
+    gradient.a[c] = static_cast<float>(a);
+    gradient.b[c] = static_cast<float>(b);
+    gradient.d[c] = static_cast<float>(-a * sums.first[c] / n - b * statistics.mean.data_ptr<float>()[c]);
+    gradient.weight.data_ptr<float>()[c] = static_cast<float>(sums.second[c] * invstd);
+    gradient.bias.data_ptr<float>()[c] = static_cast<float>(sums.first[c]);
+  }
+  return gradient;
+}
+
+struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& bias, const std::optional<at::Tensor>& residual,
+                            const BatchNormLayer& layer) {
+    const Rows x(input);
+    const int64_t channels = x.channels();
+    const Statistics statistics = BatchStatistics(layer, x);
+    std::vector<float> scale(channels);
+    std::vector<float> offset(channels);
+    for (int64_t c = 0; c < channels; ++c) {
+      scale[c] = weight.data_ptr<float>()[c] * statistics.invstd.data_ptr<float>()[c];
+      offset[c] = bias.data_ptr<float>()[c] - scale[c] * statistics.mean.data_ptr<float>()[c];
+    }
+    const at::Tensor output = at::empty_like(input);
+    const Rows y(output);
+    const bool has_residual = residual.has_value();
+    const Rows r(has_residual ? *residual : input);
+    ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
+      const float* source = x.Read(begin, rows, &buffers.x);
+      const float* added = has_residual ? r.Read(begin, rows, &buffers.y) : nullptr;
+      float* target = y.Target(begin, &buffers.x);
+      ScaleAddRelu(source, added, rows, channels, scale.data(), offset.data(), target);
+      y.Store(target, begin, rows);
+    });
+    context->save_for_backward({input, output, weight, statistics.mean, statistics.invstd});
+    context->saved_data["has_residual"] = has_residual;
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Rows x(saved[0]);
+    const Rows y(saved[1]);
+    const int64_t channels = x.channels();
+    const float* mean = saved[3].data_ptr<float>();
+    const at::Tensor given = gradients[0].to(saved[0].scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
+    const Rows given_rows(given);
+
+    // The gradient behind ReLU: also the residual's, and the input of the second pass.
+    const at::Tensor masked = at::empty_like(saved[0]);
+    const Rows masked_rows(masked);
+    const BlockSum mask_and_sum = [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* products) {
+      const float* source = given_rows.Read(begin, rows, &buffers.gradient);
+      float* target = masked_rows.Target(begin, &buffers.gradient);
+      if (source != target) std::copy_n(source, rows * channels, target);
+      MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y),
+                         rows, channels, mean, target, sum, products);
+      masked_rows.Store(target, begin, rows);
+    };
+    const ChannelSums sums = SumRows(x, mask_and_sum);
+
+    const InputGradient solved = SolveGradient(sums, x.rows(), saved[2], {saved[3], saved[4]});
+    const bool has_residual = context->saved_data["has_residual"].toBool();
+    // Without a residual nobody else reads `masked`: it becomes the input's gradient in place.
+    const at::Tensor input_gradient = has_residual ? at::empty_like(masked) : masked;
+    const Rows input_rows(input_gradient);
+    ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
+      const float* source = masked_rows.Read(begin, rows, &buffers.gradient);
+      float* target = input_rows.Target(begin, &buffers.gradient);
+      if (source != target) std::copy_n(source, rows * channels, target);
+      CombineGradient(x.Read(begin, rows, &buffers.x), rows, channels, solved.a.data(), solved.b.data(),
+                      solved.d.data(), target);
+      input_rows.Store(target, begin, rows);
+    });
+    return {input_gradient, solved.weight, solved.bias, has_residual ? masked : at::Tensor(), at::Tensor()};
+  }
+};
+
+bool IsFusableMap(const at::Tensor& map) {
+  return map.is_cpu() && map.dim() == 4 && map.numel() > 0 && map.is_contiguous(at::MemoryFormat::ChannelsLast) &&
+         (map.scalar_type() == at::kFloat || map.scalar_type() == at::kBFloat16);
+}
+
+}  // namespace
+
+bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
+  if (!IsFusableMap(input) || layer.weight.scalar_type() != at::kFloat || !layer.weight.is_cpu()) return false;
+  return !residual.defined() || (IsFusableMap(residual) && residual.sizes() == input.sizes() &&
+                                 residual.scalar_type() == input.scalar_type());
+}
+
+at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
+  layer.num_batches_tracked.add_(1);
+  const std::optional<at::Tensor> added = residual.defined() ? std::make_optional(residual) : std::nullopt;
+  return BatchNormReluFunction::apply(input, layer.weight, layer.bias, added, layer);
+}
+
+}  // namespace ssl

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// relu(batch_norm(input) + residual) in training mode, as one operation on the CPU.
+//
+// As separate operators this reads and writes the feature map nine times forward; here it is read twice and written
+// once, and backward needs no extra pass for ReLU. Statistics, running averages and gradients are those of
+// torch.nn.BatchNorm2d followed by ReLU, up to rounding.
+#ifndef SSL_MODELS_BATCH_NORM_RELU_H_
+#define SSL_MODELS_BATCH_NORM_RELU_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "ssl/models/layers.h"
+
+namespace ssl {
+
+// Whether BatchNormRelu takes these tensors: channels-last maps on the CPU, float32 or bfloat16, residual (if
+// defined) of the same kind and shape, parameters float32.
+bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
+
+// input: [N, C, H, W]; residual: the same, or undefined. Updates the running statistics. Requires
+// CanFuseBatchNormRelu. Neither input nor residual may be changed in place before backward.
+at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
+
+}  // namespace ssl
+
+#endif  // SSL_MODELS_BATCH_NORM_RELU_H_
