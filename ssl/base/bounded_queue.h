@@ -59,9 +59,7 @@ class BoundedQueue {
   }
 
  private:
-  bool CanPush() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return closed_ || items_.size() < capacity_;
-  }
+  bool CanPush() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return closed_ || items_.size() < capacity_; }
   bool CanPop() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return closed_ || !items_.empty(); }
 
   const size_t capacity_;

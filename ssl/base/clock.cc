@@ -12,9 +12,7 @@ namespace {
 
 class RealClock : public Clock {
  public:
-  absl::Time Now() override {
-    return wall_start_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_start_);
-  }
+  absl::Time Now() override { return wall_start_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_start_); }
 
  private:
   const absl::Time wall_start_ = absl::Now();

@@ -55,8 +55,7 @@ uint32_t ExtendTable(uint32_t crc, absl::string_view bytes) {
   for (; end - data >= kSlices; data += kSlices) {
     uint32_t next = 0;
     for (int i = 0; i < kSlices; ++i) {
-      const uint8_t mixed = i < 4 ? ByteAt(data + i) ^ static_cast<uint8_t>(crc >> (8 * i))
-                                  : ByteAt(data + i);
+      const uint8_t mixed = i < 4 ? ByteAt(data + i) ^ static_cast<uint8_t>(crc >> (8 * i)) : ByteAt(data + i);
       next ^= kTables[kSlices - 1 - i][mixed];
     }
     crc = next;
@@ -69,8 +68,7 @@ uint32_t ExtendTable(uint32_t crc, absl::string_view bytes) {
 
 bool HardwareAvailable() { return __builtin_cpu_supports("sse4.2"); }
 
-__attribute__((target("sse4.2"))) uint32_t ExtendHardware(uint32_t crc,
-                                                          absl::string_view bytes) {
+__attribute__((target("sse4.2"))) uint32_t ExtendHardware(uint32_t crc, absl::string_view bytes) {
   uint64_t state = static_cast<uint32_t>(~crc);
   const char* data = bytes.data();
   const char* const end = data + bytes.size();
@@ -96,8 +94,7 @@ uint32_t ExtendHardware(uint32_t crc, absl::string_view bytes) { return ExtendTa
 
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes) {
   static const bool hardware = crc32c_internal::HardwareAvailable();
-  return hardware ? crc32c_internal::ExtendHardware(crc, bytes)
-                  : crc32c_internal::ExtendTable(crc, bytes);
+  return hardware ? crc32c_internal::ExtendHardware(crc, bytes) : crc32c_internal::ExtendTable(crc, bytes);
 }
 
 uint32_t Crc32c(absl::string_view bytes) { return ExtendCrc32c(0, bytes); }

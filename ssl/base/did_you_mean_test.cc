@@ -11,16 +11,16 @@ namespace ssl {
 namespace {
 
 const std::vector<std::string>& Names() {
-  static const auto* names = new std::vector<std::string>{
-      "swav_loss", "moco_loss", "BATCHSIZE_PER_REPLICA", "num_epochs", "lr", "momentum"};
+  static const auto* names =
+      new std::vector<std::string>{"swav_loss", "moco_loss", "BATCHSIZE_PER_REPLICA", "num_epochs", "lr", "momentum"};
   return *names;
 }
 
 TEST(NearestNameTest, OneEdit_IsNear) {
-  EXPECT_EQ(NearestName("swav_los", Names()), "swav_loss");     // deleted
-  EXPECT_EQ(NearestName("swav_losss", Names()), "swav_loss");   // inserted
-  EXPECT_EQ(NearestName("swav_lozs", Names()), "swav_loss");    // replaced
-  EXPECT_EQ(NearestName("swva_loss", Names()), "swav_loss");    // swapped
+  EXPECT_EQ(NearestName("swav_los", Names()), "swav_loss");    // deleted
+  EXPECT_EQ(NearestName("swav_losss", Names()), "swav_loss");  // inserted
+  EXPECT_EQ(NearestName("swav_lozs", Names()), "swav_loss");   // replaced
+  EXPECT_EQ(NearestName("swva_loss", Names()), "swav_loss");   // swapped
 }
 
 TEST(NearestNameTest, Swap_CountsOnce) {

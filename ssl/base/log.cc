@@ -56,25 +56,23 @@ absl::string_view BaseName(absl::string_view path) {
 }
 
 // "HH:MM:SS I file.cc:12 message"
-std::string FormatLine(LogSeverity severity, absl::string_view file, int line,
-                       absl::string_view message) {
+std::string FormatLine(LogSeverity severity, absl::string_view file, int line, absl::string_view message) {
   const absl::string_view letter = absl::string_view("IWE").substr(static_cast<int>(severity), 1);
   const std::string time = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone());
   return absl::StrCat(time, " ", letter, " ", BaseName(file), ":", line, " ", message);
 }
 
 // A host that initialised glog gets plain messages, to which its glog adds its own prefix.
-void WriteToGlog(LogState& state, const char* file, int line, LogSeverity severity,
-                 absl::string_view message, absl::string_view formatted)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void WriteToGlog(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message,
+                 absl::string_view formatted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
   const bool host_has_glog = !state.glog_is_ours && google::IsGoogleLoggingInitialized();
   if (!host_has_glog && severity < state.console_threshold) return;
   const absl::string_view text = state.glog_is_ours ? formatted : message;
   google::LogMessage(file, line, GlogSeverity(severity)).stream() << text;
 }
 
-void Emit(LogState& state, const char* file, int line, LogSeverity severity,
-          absl::string_view message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void Emit(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
   const std::string formatted = FormatLine(severity, file, line, message);
   WriteToGlog(state, file, line, severity, message, formatted);
   if (state.file != nullptr) {
@@ -84,8 +82,7 @@ void Emit(LogState& state, const char* file, int line, LogSeverity severity,
   for (LogSink* sink : state.sinks) sink->Write(severity, file, line, message);
 }
 
-void InitGlog(LogState& state, const LogOptions& options)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void InitGlog(LogState& state, const LogOptions& options) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
   if (!state.glog_is_ours) {
     if (google::IsGoogleLoggingInitialized()) return;  // the host's console settings hold
     state.program = options.program;
@@ -97,16 +94,14 @@ void InitGlog(LogState& state, const LogOptions& options)
   state.console_threshold = options.to_stderr ? LogSeverity::kInfo : LogSeverity::kError;
 }
 
-void OpenFile(LogState& state, const std::string& path)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void OpenFile(LogState& state, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
   if (state.file != nullptr) fclose(state.file);
   state.file = nullptr;
   if (path.empty()) return;
   state.file = fopen(path.c_str(), "ae");
   if (state.file != nullptr) return;
   Emit(state, __FILE__, __LINE__, LogSeverity::kError,
-       absl::StrCat("log file ", path, " cannot be opened: ", strerror(errno),
-                    "; lines go to stderr only"));
+       absl::StrCat("log file ", path, " cannot be opened: ", strerror(errno), "; lines go to stderr only"));
 }
 
 }  // namespace
@@ -128,8 +123,7 @@ void AddLogSink(LogSink* sink) {
 void RemoveLogSink(LogSink* sink) {
   LogState& state = State();
   absl::MutexLock lock(&state.mutex);
-  state.sinks.erase(std::remove(state.sinks.begin(), state.sinks.end(), sink),
-                    state.sinks.end());
+  state.sinks.erase(std::remove(state.sinks.begin(), state.sinks.end(), sink), state.sinks.end());
 }
 
 bool VlogIsOn(int level) { return level <= State().verbosity.load(std::memory_order_relaxed); }

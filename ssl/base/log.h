@@ -19,9 +19,8 @@
 #define SSL_LOG(severity) SSL_INTERNAL_LOG_##severity.stream()
 
 // Written as INFO when LogOptions::verbosity >= level; else the operands are not evaluated.
-#define SSL_VLOG(level)                                       \
-  for (bool ssl_vlog_on_ = ::ssl::VlogIsOn(level); ssl_vlog_on_; ssl_vlog_on_ = false) \
-  SSL_LOG(INFO)
+#define SSL_VLOG(level) \
+  for (bool ssl_vlog_on_ = ::ssl::VlogIsOn(level); ssl_vlog_on_; ssl_vlog_on_ = false) SSL_LOG(INFO)
 
 #define SSL_INTERNAL_LOG_INFO ::ssl::LogLine(__FILE__, __LINE__, ::ssl::LogSeverity::kInfo)
 #define SSL_INTERNAL_LOG_WARNING ::ssl::LogLine(__FILE__, __LINE__, ::ssl::LogSeverity::kWarning)
@@ -35,15 +34,14 @@ enum class LogSeverity { kInfo = 0, kWarning = 1, kError = 2 };
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  virtual void Write(LogSeverity severity, absl::string_view file, int line,
-                     absl::string_view message) = 0;
+  virtual void Write(LogSeverity severity, absl::string_view file, int line, absl::string_view message) = 0;
 };
 
 struct LogOptions {
-  bool to_stderr = true;           // INFO and above; when false, ERROR only
-  std::string program = "ssl";     // the name that glog reports
-  std::string file;                // appended to, line by line; "" means no file
-  int verbosity = 0;               // SSL_VLOG(n) is written for n <= verbosity
+  bool to_stderr = true;        // INFO and above; when false, ERROR only
+  std::string program = "ssl";  // the name that glog reports
+  std::string file;             // appended to, line by line; "" means no file
+  int verbosity = 0;            // SSL_VLOG(n) is written for n <= verbosity
 };
 
 // Sets where lines go. May be called again: the last call holds. Without any call, lines of
@@ -61,8 +59,7 @@ bool VlogIsOn(int level);
 // One line under construction; the destructor emits it. Used through SSL_LOG.
 class LogLine {
  public:
-  LogLine(const char* file, int line, LogSeverity severity)
-      : file_(file), line_(line), severity_(severity) {}
+  LogLine(const char* file, int line, LogSeverity severity) : file_(file), line_(line), severity_(severity) {}
   ~LogLine();
   LogLine(const LogLine&) = delete;
   LogLine& operator=(const LogLine&) = delete;

@@ -34,8 +34,7 @@ class RecordingSink : public LogSink {
   RecordingSink() { AddLogSink(this); }
   ~RecordingSink() override { RemoveLogSink(this); }
 
-  void Write(LogSeverity severity, absl::string_view file, int line,
-             absl::string_view message) override {
+  void Write(LogSeverity severity, absl::string_view file, int line, absl::string_view message) override {
     lines.push_back(absl::StrCat(static_cast<int>(severity), " ", file, ":", line, " ", message));
   }
 
@@ -66,8 +65,7 @@ TEST(LogTest, ConsoleLine_HasTimeSeverityAndTheCallersPlace) {
   SSL_LOG(INFO) << "step " << 12;
   const int line = __LINE__ - 1;
   EXPECT_THAT(GetCapturedStderr(),
-              MatchesRegex(absl::StrCat("[0-9][0-9]:[0-9][0-9]:[0-9][0-9] I log_test.cc:", line,
-                                        " step 12\n")));
+              MatchesRegex(absl::StrCat("[0-9][0-9]:[0-9][0-9]:[0-9][0-9] I log_test.cc:", line, " step 12\n")));
 }
 
 TEST(LogTest, NotToStderr_KeepsErrorsOnly) {
@@ -149,8 +147,7 @@ TEST(LogTest, ManyThreads_LinesStayWhole) {
   for (std::thread& thread : threads) thread.join();
   InitLogging(LogOptions());
 
-  const std::vector<std::string> lines =
-      absl::StrSplit(ReadFile(options.file), '\n', absl::SkipEmpty());
+  const std::vector<std::string> lines = absl::StrSplit(ReadFile(options.file), '\n', absl::SkipEmpty());
   EXPECT_THAT(lines, SizeIs(200));
   for (const std::string& line : lines) EXPECT_THAT(line, EndsWith(" " + text));
 }

@@ -39,15 +39,14 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
   for (int round = 0; round < kPhiloxRounds; ++round) {
     const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * counter[0];
     const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * counter[2];
-    counter = {High(product1) ^ counter[1] ^ key[0], Low(product1),
-               High(product0) ^ counter[3] ^ key[1], Low(product0)};
+    counter = {High(product1) ^ counter[1] ^ key[0], Low(product1), High(product0) ^ counter[3] ^ key[1],
+               Low(product0)};
     key = {key[0] + kPhiloxWeyl0, key[1] + kPhiloxWeyl1};
   }
   return counter;
 }
 
-CounterRandom::CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t view,
-                             uint64_t operation) {
+CounterRandom::CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t view, uint64_t operation) {
   // Two salts give 128 bits that name the stream: streams do not meet by chance.
   const std::array<uint64_t, 5> parts = {seed, epoch, sample, view, operation};
   const uint64_t key = HashStream(0, parts);

@@ -23,8 +23,7 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 
 class CounterRandom {
  public:
-  CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t view,
-                uint64_t operation);
+  CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t view, uint64_t operation);
 
   // 32 uniform bits.
   uint32_t Next();
@@ -43,7 +42,7 @@ class CounterRandom {
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 4> counter_;  // words 0-1 count blocks, words 2-3 name the stream
   std::array<uint32_t, 4> block_ = {};
-  int used_ = 4;                     // words of block_ that were given out
+  int used_ = 4;  // words of block_ that were given out
 };
 
 }  // namespace ssl

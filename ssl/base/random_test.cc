@@ -25,8 +25,7 @@ std::vector<uint32_t> FirstWords(CounterRandom random, int count) {
 // kat_vectors of Random123: philox4x32, 10 rounds.
 TEST(PhiloxTest, KnownAnswers_OfRandom123) {
   constexpr uint32_t kOnes = 0xFFFFFFFF;
-  EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
-            (Block{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
+  EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}), (Block{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
   EXPECT_EQ(Philox4x32({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
             (Block{0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}));
   EXPECT_EQ(Philox4x32({0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}, {0xA4093822, 0x299F31D0}),
@@ -34,8 +33,7 @@ TEST(PhiloxTest, KnownAnswers_OfRandom123) {
 }
 
 TEST(CounterRandomTest, SameNames_GiveTheSameStream) {
-  EXPECT_EQ(FirstWords(CounterRandom(1, 2, 3, 4, 5), 100),
-            FirstWords(CounterRandom(1, 2, 3, 4, 5), 100));
+  EXPECT_EQ(FirstWords(CounterRandom(1, 2, 3, 4, 5), 100), FirstWords(CounterRandom(1, 2, 3, 4, 5), 100));
 }
 
 TEST(CounterRandomTest, EachOfTheFive_ChangesTheStream) {

@@ -23,25 +23,24 @@
 #include "ssl/base/status_util.h"
 
 // Returns the error of an absl::Status expression from the enclosing function.
-#define SSL_RETURN_IF_ERROR(...)                              \
-  do {                                                        \
-    absl::Status ssl_status_ = (__VA_ARGS__);                 \
-    if (ABSL_PREDICT_FALSE(!ssl_status_.ok())) {              \
-      return ssl_status_;                                     \
-    }                                                         \
+#define SSL_RETURN_IF_ERROR(...)                 \
+  do {                                           \
+    absl::Status ssl_status_ = (__VA_ARGS__);    \
+    if (ABSL_PREDICT_FALSE(!ssl_status_.ok())) { \
+      return ssl_status_;                        \
+    }                                            \
   } while (false)
 
 // Moves the value of an absl::StatusOr expression into `declaration`, or returns its error.
-#define SSL_ASSIGN_OR_RETURN(declaration, ...)                                      \
-  SSL_INTERNAL_ASSIGN_OR_RETURN(SSL_INTERNAL_CONCAT(ssl_status_or_, __COUNTER__),   \
-                                declaration, (__VA_ARGS__))
+#define SSL_ASSIGN_OR_RETURN(declaration, ...) \
+  SSL_INTERNAL_ASSIGN_OR_RETURN(SSL_INTERNAL_CONCAT(ssl_status_or_, __COUNTER__), declaration, (__VA_ARGS__))
 
 // Returns an InternalError with file:line when an invariant of our own code is broken.
-#define SSL_RET_CHECK(condition, message)                                              \
-  do {                                                                                 \
-    if (ABSL_PREDICT_FALSE(!(condition))) {                                            \
-      return ::ssl::BrokenInvariantError(__FILE__, __LINE__, #condition, (message));   \
-    }                                                                                  \
+#define SSL_RET_CHECK(condition, message)                                            \
+  do {                                                                               \
+    if (ABSL_PREDICT_FALSE(!(condition))) {                                          \
+      return ::ssl::BrokenInvariantError(__FILE__, __LINE__, #condition, (message)); \
+    }                                                                                \
   } while (false)
 
 #define SSL_INTERNAL_CONCAT_(a, b) a##b

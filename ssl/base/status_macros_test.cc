@@ -31,9 +31,7 @@ absl::StatusOr<std::unique_ptr<int>> PassOn(absl::StatusOr<std::unique_ptr<int>>
   return value;
 }
 
-absl::StatusOr<std::pair<int, int>> Pair(int first, int second) {
-  return std::make_pair(first, second);
-}
+absl::StatusOr<std::pair<int, int>> Pair(int first, int second) { return std::make_pair(first, second); }
 
 absl::StatusOr<int> SumOfPair() {
   SSL_ASSIGN_OR_RETURN(auto pair, Pair(1, 2));
@@ -48,8 +46,7 @@ absl::Status CheckPositive(int value) {
 
 TEST(StatusMacrosTest, ReturnIfError_ReturnsErrorsAndPassesOk) {
   int reached = 0;
-  EXPECT_THAT(ReturnIfError(absl::NotFoundError("gone"), &reached),
-              StatusIs(absl::StatusCode::kNotFound, "gone"));
+  EXPECT_THAT(ReturnIfError(absl::NotFoundError("gone"), &reached), StatusIs(absl::StatusCode::kNotFound, "gone"));
   EXPECT_EQ(reached, 0);
   EXPECT_OK(ReturnIfError(absl::OkStatus(), &reached));
   EXPECT_EQ(reached, 1);
@@ -69,8 +66,7 @@ TEST(StatusMacrosTest, RetCheck_NamesPlaceConditionAndMessage) {
   EXPECT_OK(CheckPositive(1));
   const absl::Status status = CheckPositive(0);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("status_macros_test.cc:")));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
-                               HasSubstr("value must be positive here (value > 0)")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("value must be positive here (value > 0)")));
 }
 
 TEST(StatusMacrosTest, AssignOrReturn_TwiceInOneScope) { EXPECT_EQ(SumOfPair().value(), 10); }

@@ -12,9 +12,8 @@ namespace ssl {
 absl::Status Annotate(absl::Status status, absl::string_view prefix) {
   if (status.ok()) return status;
   absl::Status annotated(status.code(), absl::StrCat(prefix, ": ", status.message()));
-  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
-    annotated.SetPayload(type, payload);
-  });
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { annotated.SetPayload(type, payload); });
   return annotated;
 }
 

@@ -14,8 +14,7 @@ TEST(AnnotateTest, Error_KeepsCodeAndPayloadAndGetsThePrefix) {
   absl::Status status = absl::DataLossError("CRC32C differs");
   status.SetPayload("type", absl::Cord("payload"));
   const absl::Status annotated = Annotate(status, "checkpoint step_10");
-  EXPECT_THAT(annotated,
-              StatusIs(absl::StatusCode::kDataLoss, "checkpoint step_10: CRC32C differs"));
+  EXPECT_THAT(annotated, StatusIs(absl::StatusCode::kDataLoss, "checkpoint step_10: CRC32C differs"));
   EXPECT_EQ(annotated.GetPayload("type"), absl::Cord("payload"));
 }
 

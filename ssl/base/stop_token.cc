@@ -8,8 +8,7 @@ namespace ssl {
 
 void StopToken::Request(int reason) noexcept {
   int current = reason_.load(std::memory_order_relaxed);
-  while (reason > current &&
-         !reason_.compare_exchange_weak(current, reason, std::memory_order_release)) {
+  while (reason > current && !reason_.compare_exchange_weak(current, reason, std::memory_order_release)) {
   }
 }
 

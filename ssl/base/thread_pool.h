@@ -34,9 +34,7 @@ class ThreadPool {
 
  private:
   void Work();
-  bool HasWorkOrStops() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !tasks_.empty();
-  }
+  bool HasWorkOrStops() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_ || !tasks_.empty(); }
 
   absl::Mutex mutex_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);

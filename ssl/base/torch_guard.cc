@@ -16,8 +16,7 @@ namespace ssl {
 namespace {
 
 // LibTorch appends C++ frames after the first line.
-absl::Status FromMessage(absl::StatusCode code, absl::string_view what,
-                         absl::string_view message) {
+absl::Status FromMessage(absl::StatusCode code, absl::string_view what, absl::string_view message) {
   return absl::Status(code, absl::StrCat(what, ": ", message.substr(0, message.find('\n'))));
 }
 
@@ -25,8 +24,7 @@ absl::StatusCode CodeOf(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) {
     return absl::StatusCode::kResourceExhausted;
   }
-  if (dynamic_cast<const c10::ValueError*>(&error) ||
-      dynamic_cast<const c10::IndexError*>(&error) ||
+  if (dynamic_cast<const c10::ValueError*>(&error) || dynamic_cast<const c10::IndexError*>(&error) ||
       dynamic_cast<const c10::TypeError*>(&error)) {
     return absl::StatusCode::kInvalidArgument;
   }

@@ -35,26 +35,21 @@ TEST(GuardTorchTest, Status_PassesUnchanged) {
 
 TEST(GuardTorchTest, C10Exceptions_GetTheirCode) {
   const char* message = "step 12: batch is wrong";
-  EXPECT_THAT(ThrowC10<c10::OutOfMemoryError>(),
-              StatusIs(absl::StatusCode::kResourceExhausted, message));
+  EXPECT_THAT(ThrowC10<c10::OutOfMemoryError>(), StatusIs(absl::StatusCode::kResourceExhausted, message));
   EXPECT_THAT(ThrowC10<c10::ValueError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
   EXPECT_THAT(ThrowC10<c10::IndexError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
   EXPECT_THAT(ThrowC10<c10::TypeError>(), StatusIs(absl::StatusCode::kInvalidArgument, message));
-  EXPECT_THAT(ThrowC10<c10::NotImplementedError>(),
-              StatusIs(absl::StatusCode::kUnimplemented, message));
-  EXPECT_THAT(ThrowC10<c10::DistBackendError>(),
-              StatusIs(absl::StatusCode::kUnavailable, message));
-  EXPECT_THAT(ThrowC10<c10::DistNetworkError>(),
-              StatusIs(absl::StatusCode::kUnavailable, message));
+  EXPECT_THAT(ThrowC10<c10::NotImplementedError>(), StatusIs(absl::StatusCode::kUnimplemented, message));
+  EXPECT_THAT(ThrowC10<c10::DistBackendError>(), StatusIs(absl::StatusCode::kUnavailable, message));
+  EXPECT_THAT(ThrowC10<c10::DistNetworkError>(), StatusIs(absl::StatusCode::kUnavailable, message));
   EXPECT_THAT(ThrowC10<c10::Error>(), StatusIs(absl::StatusCode::kInternal, message));
 }
 
 TEST(GuardTorchTest, TorchCheck_GivesItsFirstLineWithoutTheStack) {
-  const absl::Status status = GuardTorch("build", []() -> absl::Status {
-    TORCH_CHECK(false, "size is 3\nsecond line");
-  });
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
-                               AllOf(StartsWith("build: size is 3"), Not(HasSubstr("\n")))));
+  const absl::Status status =
+      GuardTorch("build", []() -> absl::Status { TORCH_CHECK(false, "size is 3\nsecond line"); });
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInternal, AllOf(StartsWith("build: size is 3"), Not(HasSubstr("\n")))));
 }
 
 TEST(GuardTorchTest, StandardExceptions_GetTheirCode) {

@@ -35,13 +35,9 @@ struct Override {
   std::string value;
 };
 
-bool IsFileKey(absl::string_view key) {
-  return key == "config" || absl::StartsWith(key, "config/");
-}
+bool IsFileKey(absl::string_view key) { return key == "config" || absl::StartsWith(key, "config/"); }
 
-bool IsHydraKey(absl::string_view key) {
-  return absl::StartsWith(key, "hydra.") || absl::StartsWith(key, "hydra/");
-}
+bool IsHydraKey(absl::string_view key) { return absl::StartsWith(key, "hydra.") || absl::StartsWith(key, "hydra/"); }
 
 // At most one byte more than ParseYaml accepts, whatever the file's size.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
@@ -49,16 +45,13 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::string text(static_cast<size_t>(kMaxYamlBytes) + 1, '\0');
   if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream && !stream.eof()) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ": config file cannot be read: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat(path, ": config file cannot be read: ", std::strerror(errno)));
   }
   text.resize(static_cast<size_t>(stream.gcount()));
   return text;
 }
 
-bool IsNullText(absl::string_view text) {
-  return text == "null" || text == "Null" || text == "NULL" || text == "~";
-}
+bool IsNullText(absl::string_view text) { return text == "null" || text == "Null" || text == "NULL" || text == "~"; }
 
 absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
   const SourceLocation location{kCommandLine, token.position};
@@ -67,8 +60,7 @@ absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
   if (text.empty() || !absl::StrContains("[{\"'", text.substr(0, 1))) {
     return ConfigNode::Scalar(text, /*quoted=*/text.empty(), location);
   }
-  absl::StatusOr<ConfigNode> value =
-      ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), nullptr);
+  absl::StatusOr<ConfigNode> value = ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), nullptr);
   if (value.ok()) value->Relocate(location);
   return value;
 }
@@ -85,9 +77,7 @@ void RestoreSections(const ConfigNode& defaults, ConfigNode* node) {
 
 class Composer {
  public:
-  explicit Composer(const ComposeRequest& request) : request_(request) {
-    result_.root = request.defaults;
-  }
+  explicit Composer(const ComposeRequest& request) : request_(request) { result_.root = request.defaults; }
 
   absl::StatusOr<ComposedConfig> Run() {
     SplitTokens();
@@ -107,15 +97,13 @@ class Composer {
       Override token;
       token.position = static_cast<int>(i) + 1;
       token.is_addition = absl::ConsumePrefix(&text, "+");
-      const std::pair<absl::string_view, absl::string_view> sides =
-          absl::StrSplit(text, absl::MaxSplits('=', 1));
+      const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, absl::MaxSplits('=', 1));
       token.key = std::string(sides.first);
       token.value = std::string(sides.second);
       if (token.key.empty() || !absl::StrContains(text, '=')) {
         Report(absl::StrCat("'", request_.tokens[i], "' is no override, expected KEY=VALUE"));
       } else if (IsHydraKey(token.key)) {
-        result_.warnings.push_back(
-            absl::StrCat(kCommandLine, ": '", request_.tokens[i], "' has no effect here"));
+        result_.warnings.push_back(absl::StrCat(kCommandLine, ": '", request_.tokens[i], "' has no effect here"));
       } else if (!IsFileKey(token.key)) {
         values_.push_back(std::move(token));
       } else {
@@ -126,11 +114,10 @@ class Composer {
 
   void TakeFile(Override token, bool* has_base) {
     if (!token.is_addition && token.key != "config") {
-      Report(absl::StrCat("'", token.key, "=", token.value, "' lacks its plus, expected '+",
-                          token.key, "=", token.value, "'"));
+      Report(absl::StrCat("'", token.key, "=", token.value, "' lacks its plus, expected '+", token.key, "=",
+                          token.value, "'"));
     } else if (!token.is_addition && std::exchange(*has_base, true)) {
-      Report(absl::StrCat("'config=", token.value,
-                          "' is a second base file, expected '+config=", token.value, "'"));
+      Report(absl::StrCat("'config=", token.value, "' is a second base file, expected '+config=", token.value, "'"));
     } else {
       files_.push_back(std::move(token));
     }
@@ -148,14 +135,12 @@ class Composer {
     const absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &result_.warnings);
     if (!file.ok()) return Add(file.status().message());
     if (!file->is_map()) {
-      return Add(absl::StrCat(*path, ": config file is ", file->Describe(),
-                              ", expected a map with the key 'config'"));
+      return Add(absl::StrCat(*path, ": config file is ", file->Describe(), ", expected a map with the key 'config'"));
     }
     KeyProblems found;
     CheckKeys(request_.defaults, *file, "", request_.defaults, &found);
     if (found.unlisted_keys > 0) {
-      found.unknown_keys.push_back(
-          absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
+      found.unknown_keys.push_back(absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
     }
     Append(found.wrong_kinds, &problems_);
     Append(found.unknown_keys, request_.strict_files ? &problems_ : &result_.warnings);
@@ -183,8 +168,8 @@ class Composer {
   bool CheckPath(const Override& token) {
     const std::vector<std::string> parts = absl::StrSplit(token.key, '.');
     if (parts.size() > kMaxKeyParts) {
-      Report(absl::StrCat("key '", token.key.substr(0, 40), "...' has ", parts.size(),
-                          " parts, expected at most ", kMaxKeyParts));
+      Report(absl::StrCat("key '", token.key.substr(0, 40), "...' has ", parts.size(), " parts, expected at most ",
+                          kMaxKeyParts));
       return false;
     }
     for (const std::string& part : parts) {
@@ -192,8 +177,7 @@ class Composer {
       Report(absl::StrCat("key '", token.key, "' has an empty part"));
       return false;
     }
-    const bool is_known =
-        HasKey(result_.root, token.key) || HasKey(request_.defaults, token.key);
+    const bool is_known = HasKey(result_.root, token.key) || HasKey(request_.defaults, token.key);
     if (!token.is_addition && !is_known) {
       Report(UnknownKey(token.key, result_.root));
       return false;
@@ -208,8 +192,8 @@ class Composer {
       if (parent == nullptr || parent->is_null()) return true;
       const std::string next = JoinPath(path, part);
       if (!parent->is_map() && parent->FindPath(part) == nullptr) {
-        Report(absl::StrCat("key '", next, "' cannot be set: ", path, " is ",
-                            parent->Describe(), " (", parent->location().ToString(), ")"));
+        Report(absl::StrCat("key '", next, "' cannot be set: ", path, " is ", parent->Describe(), " (",
+                            parent->location().ToString(), ")"));
         return false;
       }
       path = next;
@@ -233,8 +217,6 @@ class Composer {
 
 }  // namespace
 
-absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request) {
-  return Composer(request).Run();
-}
+absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request) { return Composer(request).Run(); }
 
 }  // namespace ssl

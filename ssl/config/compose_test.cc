@@ -43,8 +43,7 @@ class ComposeTest : public ::testing::Test {
 
   // The path of a new file below configs/config.
   std::string Make(const std::string& name, const std::string& text) {
-    const std::filesystem::path path =
-        std::filesystem::path(dir_) / "configs/config" / (name + ".yaml");
+    const std::filesystem::path path = std::filesystem::path(dir_) / "configs/config" / (name + ".yaml");
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << text;
     return path.string();
@@ -84,20 +83,16 @@ TEST_F(ComposeTest, Files_MergeInTheOrderOfTheirTokens) {
   const std::string base = Make("pretrain/swav/base",
                                 "# @package _global_\nengine_name: extract_features\n"
                                 "config: {OPTIMIZER: {name: adamw, num_epochs: 1}}\n");
-  const std::string group =
-      Make("pretrain/swav/epochs/ep2", "config: {OPTIMIZER: {num_epochs: 2}}\n");
+  const std::string group = Make("pretrain/swav/epochs/ep2", "config: {OPTIMIZER: {num_epochs: 2}}\n");
   const std::string last = Make("ep3", "config: {OPTIMIZER: {betas: [0.5]}}\n");
 
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed,
-                       Run({"config=pretrain/swav/base", "+config/pretrain/swav/epochs=ep2",
-                            "+config=ep3.yaml"}));
+                       Run({"config=pretrain/swav/base", "+config/pretrain/swav/epochs=ep2", "+config=ep3.yaml"}));
 
   EXPECT_THAT(composed.files, ElementsAre(base, group, last));
   EXPECT_EQ(composed.root.Find("engine_name")->text(), "extract_features");
-  EXPECT_EQ(WriteYaml(*composed.root.FindPath("config.OPTIMIZER")),
-            "name: adamw\nnum_epochs: 2\nbetas: [0.5]\n");
-  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.num_epochs")->location().ToString(),
-            absl::StrCat(group, ":1"));
+  EXPECT_EQ(WriteYaml(*composed.root.FindPath("config.OPTIMIZER")), "name: adamw\nnum_epochs: 2\nbetas: [0.5]\n");
+  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.num_epochs")->location().ToString(), absl::StrCat(group, ":1"));
   EXPECT_THAT(composed.warnings, IsEmpty());
 }
 
@@ -136,17 +131,14 @@ TEST_F(ComposeTest, Values_AreReadAsPeopleTypeThem) {
 }
 
 TEST_F(ComposeTest, Value_KnowsItsToken) {
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed,
-                       Run({"node_id=1", "config.OPTIMIZER.betas=[0.5]"}));
-  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.betas.0")->location().ToString(),
-            "command line:2");
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"node_id=1", "config.OPTIMIZER.betas=[0.5]"}));
+  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.betas.0")->location().ToString(), "command line:2");
   EXPECT_EQ(composed.root.FindPath("node_id")->location().ToString(), "command line:1");
 }
 
 TEST_F(ComposeTest, RootKeys_AreSet) {
   EXPECT_EQ(Get({"engine_name=knn"}, "engine_name"), "knn\n");
-  EXPECT_EQ(ErrorOf({"engine_nam=knn"}),
-            "command line: unknown key 'engine_nam'; did you mean 'engine_name'?");
+  EXPECT_EQ(ErrorOf({"engine_nam=knn"}), "command line: unknown key 'engine_nam'; did you mean 'engine_name'?");
 }
 
 TEST_F(ComposeTest, MapValue_Merges_ListIndex_Replaces) {
@@ -174,14 +166,12 @@ TEST_F(ComposeTest, NullSection_GoesBackToItsDefaults) {
   EXPECT_EQ(Get({"config=a", "+config=b"}, "config.OPTIMIZER.name"), "sgd\n");
   EXPECT_EQ(Get({"config=b"}, "config.LOSS.swav_loss.temperature"), "0.1\n");
   EXPECT_EQ(Get({"config.OPTIMIZER=null"}, "config.OPTIMIZER.num_epochs"), "90\n");
-  EXPECT_EQ(Get({"config=b", "config.OPTIMIZER.num_epochs=4"}, "config.OPTIMIZER.num_epochs"),
-            "4\n");
+  EXPECT_EQ(Get({"config=b", "config.OPTIMIZER.num_epochs=4"}, "config.OPTIMIZER.num_epochs"), "4\n");
 }
 
 TEST_F(ComposeTest, UnknownKeysOfFiles_AreWarnings_OrErrorsWhenStrict) {
   const std::string path = Make("a", "config:\n  OPTIMISER: {num_epochs: 1}\n");
-  const std::string line =
-      absl::StrCat(path, ":2: unknown key 'config.OPTIMISER'; did you mean 'config.OPTIMIZER'?");
+  const std::string line = absl::StrCat(path, ":2: unknown key 'config.OPTIMISER'; did you mean 'config.OPTIMIZER'?");
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
   EXPECT_THAT(composed.warnings, ElementsAre(line));
   EXPECT_EQ(composed.root.FindPath("config.OPTIMISER.num_epochs")->text(), "1");
@@ -202,23 +192,19 @@ TEST_F(ComposeTest, DuplicateKeysOfFiles_AreWarnings) {
   const std::string path = Make("a", "config: {LOSS: {name: a, name: b}}\n");
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
   EXPECT_THAT(composed.warnings,
-              ElementsAre(absl::StrCat(
-                  path, ":1: key 'name' stands also in line 1; the last one holds")));
+              ElementsAre(absl::StrCat(path, ":1: key 'name' stands also in line 1; the last one holds")));
 }
 
 TEST_F(ComposeTest, HydraTokens_AreIgnoredWithAWarning) {
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed,
-                       Run({"hydra.verbose=true", "+hydra/launcher=x"}));
-  EXPECT_THAT(composed.warnings,
-              ElementsAre("command line: 'hydra.verbose=true' has no effect here",
-                          "command line: '+hydra/launcher=x' has no effect here"));
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"hydra.verbose=true", "+hydra/launcher=x"}));
+  EXPECT_THAT(composed.warnings, ElementsAre("command line: 'hydra.verbose=true' has no effect here",
+                                             "command line: '+hydra/launcher=x' has no effect here"));
   EXPECT_EQ(composed.root, request_.defaults);
 }
 
 TEST_F(ComposeTest, TokensThatAreNoOverride_AreNamed) {
   for (const char* token : {"verbose", "=3", "+", "--flag", ""}) {
-    EXPECT_EQ(ErrorOf({token}),
-              absl::StrCat("command line: '", token, "' is no override, expected KEY=VALUE"));
+    EXPECT_EQ(ErrorOf({token}), absl::StrCat("command line: '", token, "' is no override, expected KEY=VALUE"));
   }
   EXPECT_EQ(ErrorOf({"config/pretrain/swav=x"}),
             "command line: 'config/pretrain/swav=x' lacks its plus, expected "
@@ -227,8 +213,7 @@ TEST_F(ComposeTest, TokensThatAreNoOverride_AreNamed) {
 
 TEST_F(ComposeTest, SecondBaseFile_IsAnError) {
   Make("a", "config: {}\n");
-  EXPECT_EQ(ErrorOf({"config=a", "config=a"}),
-            "command line: 'config=a' is a second base file, expected '+config=a'");
+  EXPECT_EQ(ErrorOf({"config=a", "config=a"}), "command line: 'config=a' is a second base file, expected '+config=a'");
 }
 
 TEST_F(ComposeTest, KeysThatCannotBeSet_AreNamed) {
@@ -249,8 +234,7 @@ TEST_F(ComposeTest, KeysThatCannotBeSet_AreNamed) {
 TEST_F(ComposeTest, ValueThatIsNoYaml_NamesItsKey) {
   EXPECT_EQ(ErrorOf({"config.OPTIMIZER.name=\"a"}),
             "command line: value of config.OPTIMIZER.name:1: no valid YAML: illegal EOF in scalar");
-  EXPECT_THAT(ErrorOf({"config.OPTIMIZER.betas=[1,2"}),
-              HasSubstr("command line: value of config.OPTIMIZER.betas:1: "));
+  EXPECT_THAT(ErrorOf({"config.OPTIMIZER.betas=[1,2"}), HasSubstr("command line: value of config.OPTIMIZER.betas:1: "));
 }
 
 TEST_F(ComposeTest, BrokenFiles_AreNamed) {
@@ -258,13 +242,10 @@ TEST_F(ComposeTest, BrokenFiles_AreNamed) {
   const std::string empty = Make("empty", "");
   const std::string broken = Make("broken", "config:\n  a: b: c\n");
   const std::string large = Make("large", std::string(3 << 20, '#'));
-  EXPECT_EQ(ErrorOf({"config=list"}),
-            list + ": config file is a list, expected a map with the key 'config'");
-  EXPECT_EQ(ErrorOf({"config=empty"}),
-            empty + ": config file is null, expected a map with the key 'config'");
+  EXPECT_EQ(ErrorOf({"config=list"}), list + ": config file is a list, expected a map with the key 'config'");
+  EXPECT_EQ(ErrorOf({"config=empty"}), empty + ": config file is null, expected a map with the key 'config'");
   EXPECT_EQ(ErrorOf({"config=broken"}), broken + ":2: no valid YAML: illegal map value");
-  EXPECT_EQ(ErrorOf({"config=large"}),
-            large + ": text has 1048577 bytes, expected at most 1048576");
+  EXPECT_EQ(ErrorOf({"config=large"}), large + ": text has 1048577 bytes, expected at most 1048576");
   EXPECT_EQ(ErrorOf({"config=brokn"}),
             absl::StrCat("command line: config file 'brokn' is not found, neither as a path nor "
                          "below ",
@@ -305,12 +286,12 @@ TEST_F(ComposeTest, AllProblems_AreReportedAtOnce) {
   const std::string path = Make("a", "config:\n  LOSS: swav\n  OPTIMIZER: [x]\n");
   request_.strict_files = true;
   const std::string strict = Make("g/b", "config: {LOSSS: 1}\n");
-  EXPECT_EQ(ErrorOf({"oops", "config=a", "config.OPTIMIZER.num_epoch=3", "+config/g=b",
-                     "config.LOSS=3", "config.OPTIMIZER={nam: 1}", "node_id=4"}),
-            absl::StrCat("command line: 'oops' is no override, expected KEY=VALUE\n",
-                         path, ":2: config.LOSS is 'swav', expected a map\n",
-                         path, ":3: config.OPTIMIZER is a list, expected a map\n",
-                         strict, ":1: unknown key 'config.LOSSS'; did you mean 'config.LOSS'?\n",
+  EXPECT_EQ(ErrorOf({"oops", "config=a", "config.OPTIMIZER.num_epoch=3", "+config/g=b", "config.LOSS=3",
+                     "config.OPTIMIZER={nam: 1}", "node_id=4"}),
+            absl::StrCat("command line: 'oops' is no override, expected KEY=VALUE\n", path,
+                         ":2: config.LOSS is 'swav', expected a map\n", path,
+                         ":3: config.OPTIMIZER is a list, expected a map\n", strict,
+                         ":1: unknown key 'config.LOSSS'; did you mean 'config.LOSS'?\n",
                          "command line: unknown key 'config.OPTIMIZER.num_epoch'"
                          "; did you mean 'config.OPTIMIZER.num_epochs'?\n"
                          "command line:5: config.LOSS is '3', expected a map\n"

@@ -68,8 +68,7 @@ class FieldVisitor {
   virtual void Field(absl::string_view name, std::string* value, const Doc& doc) = 0;
   virtual void Field(absl::string_view name, std::vector<int64_t>* value, const Doc& doc) = 0;
   virtual void Field(absl::string_view name, std::vector<double>* value, const Doc& doc) = 0;
-  virtual void Field(absl::string_view name, std::vector<std::string>* value,
-                     const Doc& doc) = 0;
+  virtual void Field(absl::string_view name, std::vector<std::string>* value, const Doc& doc) = 0;
   // Free form: any value, whose keys nobody checks.
   virtual void Field(absl::string_view name, ConfigNode* value, const Doc& doc) = 0;
   // A map of its own below `name`.

@@ -40,10 +40,8 @@ std::string FileAt(const fs::path& path) {
 std::vector<std::string> ListNames(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  fs::recursive_directory_iterator entry(
-      folder, fs::directory_options::skip_permission_denied, error);
-  while (!error && entry != fs::recursive_directory_iterator() &&
-         names.size() < kMaxListedFiles) {
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  while (!error && entry != fs::recursive_directory_iterator() && names.size() < kMaxListedFiles) {
     if (entry->path().extension() == ".yaml") {
       names.push_back(entry->path().lexically_relative(folder).replace_extension().string());
     }
@@ -74,17 +72,15 @@ absl::Status FileNotFound(absl::string_view name, const std::vector<std::string>
     names.insert(names.end(), listed.begin(), listed.end());
   }
   const std::string nearest = NearestFile(name, names);
-  return absl::NotFoundError(absl::StrCat(
-      "config file '", name, "' is not found",
-      folders.empty() ? "" : absl::StrCat(", neither as a path nor below ",
-                                          absl::StrJoin(folders, ", ")),
-      nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?")));
+  return absl::NotFoundError(
+      absl::StrCat("config file '", name, "' is not found",
+                   folders.empty() ? "" : absl::StrCat(", neither as a path nor below ", absl::StrJoin(folders, ", ")),
+                   nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?")));
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> FindConfigFile(absl::string_view name,
-                                           const std::vector<std::string>& search_dirs) {
+absl::StatusOr<std::string> FindConfigFile(absl::string_view name, const std::vector<std::string>& search_dirs) {
   const fs::path relative{std::string(name)};
   if (std::string found = FileAt(relative); !found.empty()) return found;
   std::vector<std::string> folders;

@@ -17,8 +17,7 @@ namespace ssl {
 // Tries `name`, then `name`.yaml, first as a path and then below the folders configs/config and
 // configs/config/pretrain of each search directory; the first file wins. NotFound names the
 // places, and the nearest file below them.
-absl::StatusOr<std::string> FindConfigFile(absl::string_view name,
-                                           const std::vector<std::string>& search_dirs);
+absl::StatusOr<std::string> FindConfigFile(absl::string_view name, const std::vector<std::string>& search_dirs);
 
 }  // namespace ssl
 

@@ -31,8 +31,8 @@ class FindConfigFileTest : public ::testing::Test {
 
 TEST_F(FindConfigFileTest, Names_WithAndWithoutSuffixAndPretrain_AreFound) {
   const std::string path = Make(first_, "configs/config/pretrain/swav/swav_8node.yaml");
-  for (const char* name : {"pretrain/swav/swav_8node", "pretrain/swav/swav_8node.yaml",
-                           "swav/swav_8node", "swav/swav_8node.yaml"}) {
+  for (const char* name :
+       {"pretrain/swav/swav_8node", "pretrain/swav/swav_8node.yaml", "swav/swav_8node", "swav/swav_8node.yaml"}) {
     ASSERT_OK_AND_ASSIGN(const std::string found, FindConfigFile(name, {first_}));
     EXPECT_EQ(found, path) << name;
   }
@@ -60,18 +60,15 @@ TEST_F(FindConfigFileTest, Folder_IsNoFile) {
 
 TEST_F(FindConfigFileTest, MissingFile_NamesThePlacesAndTheNearestFile) {
   Make(first_, "configs/config/pretrain/swav/swav_8node.yaml");
-  const std::string places = absl::StrCat("neither as a path nor below ", first_,
-                                          "/configs/config, ", second_, "/configs/config");
+  const std::string places =
+      absl::StrCat("neither as a path nor below ", first_, "/configs/config, ", second_, "/configs/config");
   EXPECT_EQ(FindConfigFile("pretrain/swav/swav_8nod.yaml", {first_, second_}).status(),
-            absl::NotFoundError(absl::StrCat(
-                "config file 'pretrain/swav/swav_8nod.yaml' is not found, ", places,
-                "; did you mean 'pretrain/swav/swav_8node'?")));
+            absl::NotFoundError(absl::StrCat("config file 'pretrain/swav/swav_8nod.yaml' is not found, ", places,
+                                             "; did you mean 'pretrain/swav/swav_8node'?")));
   EXPECT_EQ(FindConfigFile("swav_8node", {first_, second_}).status(),
-            absl::NotFoundError(
-                absl::StrCat("config file 'swav_8node' is not found, ", places,
-                             "; did you mean 'pretrain/swav/swav_8node'?")));
-  EXPECT_EQ(FindConfigFile("/gone/x", {}).status(),
-            absl::NotFoundError("config file '/gone/x' is not found"));
+            absl::NotFoundError(absl::StrCat("config file 'swav_8node' is not found, ", places,
+                                             "; did you mean 'pretrain/swav/swav_8node'?")));
+  EXPECT_EQ(FindConfigFile("/gone/x", {}).status(), absl::NotFoundError("config file '/gone/x' is not found"));
 }
 
 }  // namespace

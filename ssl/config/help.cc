@@ -46,8 +46,7 @@ std::string Shorten(std::string text) {
 
 class HelpCollector : public FieldVisitor {
  public:
-  HelpCollector(absl::string_view path, std::vector<HelpRow>* rows)
-      : path_(path), rows_(*rows) {}
+  HelpCollector(absl::string_view path, std::vector<HelpRow>* rows) : path_(path), rows_(*rows) {}
 
   void Field(absl::string_view name, bool* value, const Doc& doc) override {
     Add(name, "bool", ConfigNode::FromBool(*value), doc);
@@ -70,9 +69,7 @@ class HelpCollector : public FieldVisitor {
   void Field(absl::string_view name, std::vector<std::string>* value, const Doc& doc) override {
     Add(name, "list of string", ConfigNode::FromStrings(*value), doc);
   }
-  void Field(absl::string_view name, ConfigNode* value, const Doc& doc) override {
-    Add(name, "any", *value, doc);
-  }
+  void Field(absl::string_view name, ConfigNode* value, const Doc& doc) override { Add(name, "any", *value, doc); }
   void Section(absl::string_view name, Options* nested, const Doc& doc) override {
     const std::string key = JoinPath(path_, name);
     rows_.push_back({key, "section", "", "", doc.text()});
@@ -81,10 +78,8 @@ class HelpCollector : public FieldVisitor {
   }
 
  private:
-  void Add(absl::string_view name, absl::string_view type, const ConfigNode& value,
-           const Doc& doc) {
-    rows_.push_back({JoinPath(path_, name), std::string(type), Shorten(FormatValue(value)),
-                     doc.Range(), doc.text()});
+  void Add(absl::string_view name, absl::string_view type, const ConfigNode& value, const Doc& doc) {
+    rows_.push_back({JoinPath(path_, name), std::string(type), Shorten(FormatValue(value)), doc.Range(), doc.text()});
   }
 
   const std::string path_;
@@ -128,8 +123,6 @@ std::string FormatHelpRows(const std::vector<HelpRow>& rows) {
   return text;
 }
 
-std::string FormatHelp(absl::string_view path, Options& options) {
-  return FormatHelpRows(HelpRows(path, options));
-}
+std::string FormatHelp(absl::string_view path, Options& options) { return FormatHelpRows(HelpRows(path, options)); }
 
 }  // namespace ssl

@@ -11,19 +11,18 @@ namespace {
 TEST(FormatHelpTest, ShowsOneAlignedLinePerField) {
   TestingOptions options;
   options.name = "";
-  EXPECT_EQ(
-      FormatHelp("LOSS", options),
-      "KEY                      TYPE            DEFAULT  RANGE                MEANING\n"
-      "LOSS.normalize           bool            true                          Unit rows.\n"
-      "LOSS.queue_length        int             0        between 0 and 100    Kept samples.\n"
-      "LOSS.temperature         float           0.1      above 0              Divides scores.\n"
-      "LOSS.name                string          \"\"                            The method.\n"
-      "LOSS.crops               list of int     [2, 6]   at least 1           Crops per size.\n"
-      "LOSS.scales              list of float   [0.5]    between 0 and 1      Area.\n"
-      "LOSS.devices             list of string  [cpu]    one of 'cpu', 'gpu'  Where.\n"
-      "LOSS.params              any             null                          Anything.\n"
-      "LOSS.sinkhorn            section                                       Balancing.\n"
-      "LOSS.sinkhorn.num_iters  int             3        at least 1           Rounds.\n");
+  EXPECT_EQ(FormatHelp("LOSS", options),
+            "KEY                      TYPE            DEFAULT  RANGE                MEANING\n"
+            "LOSS.normalize           bool            true                          Unit rows.\n"
+            "LOSS.queue_length        int             0        between 0 and 100    Kept samples.\n"
+            "LOSS.temperature         float           0.1      above 0              Divides scores.\n"
+            "LOSS.name                string          \"\"                            The method.\n"
+            "LOSS.crops               list of int     [2, 6]   at least 1           Crops per size.\n"
+            "LOSS.scales              list of float   [0.5]    between 0 and 1      Area.\n"
+            "LOSS.devices             list of string  [cpu]    one of 'cpu', 'gpu'  Where.\n"
+            "LOSS.params              any             null                          Anything.\n"
+            "LOSS.sinkhorn            section                                       Balancing.\n"
+            "LOSS.sinkhorn.num_iters  int             3        at least 1           Rounds.\n");
 }
 
 TEST(HelpRowsTest, FreeFormDefaults_AreShownInline_LongOnesAreCut) {

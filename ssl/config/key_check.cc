@@ -12,8 +12,7 @@ namespace ssl {
 namespace {
 
 // The first path whose last part is `key`, or "".
-std::string FindElsewhere(const ConfigNode& node, absl::string_view key,
-                          const std::string& path) {
+std::string FindElsewhere(const ConfigNode& node, absl::string_view key, const std::string& path) {
   for (const auto& [name, value] : node.entries()) {
     if (name == key) return JoinPath(path, name);
     const std::string below = FindElsewhere(value, key, JoinPath(path, name));
@@ -54,13 +53,12 @@ bool IsSection(const ConfigNode& defaults) {
   return defaults.is_map() && !defaults.free_form() && !defaults.entries().empty();
 }
 
-void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std::string& path,
-               const ConfigNode& root, KeyProblems* problems) {
+void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std::string& path, const ConfigNode& root,
+               KeyProblems* problems) {
   if (!IsSection(defaults) || overlay.is_null()) return;
   const std::string location = overlay.location().ToString();
   if (!overlay.is_map()) {
-    problems->wrong_kinds.push_back(
-        absl::StrCat(location, ": ", path, " is ", overlay.Describe(), ", expected a map"));
+    problems->wrong_kinds.push_back(absl::StrCat(location, ": ", path, " is ", overlay.Describe(), ", expected a map"));
     return;
   }
   for (const auto& [key, value] : overlay.entries()) {
@@ -70,8 +68,7 @@ void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std:
     } else if (problems->unknown_keys.size() >= kMaxListedKeys) {
       ++problems->unlisted_keys;
     } else {
-      problems->unknown_keys.push_back(
-          absl::StrCat(value.location().ToString(), ": ", UnknownKey(key_path, root)));
+      problems->unknown_keys.push_back(absl::StrCat(value.location().ToString(), ": ", UnknownKey(key_path, root)));
     }
   }
 }
@@ -88,8 +85,7 @@ bool HasKey(const ConfigNode& tree, absl::string_view path) {
 
 std::string UnknownKey(absl::string_view path, const ConfigNode& root) {
   const std::string nearest = NearestPath(path, root);
-  const std::string hint =
-      nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
+  const std::string hint = nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
   return absl::StrCat("unknown key '", path, "'", hint);
 }
 

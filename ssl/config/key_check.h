@@ -22,15 +22,15 @@ constexpr int kMaxListedKeys = 50;
 
 struct KeyProblems {
   std::vector<std::string> unknown_keys;  // "file:line: unknown key 'x'; did you mean 'y'?"
-  int unlisted_keys = 0;  // Further unknown keys, after the first kMaxListedKeys.
+  int unlisted_keys = 0;                  // Further unknown keys, after the first kMaxListedKeys.
   std::vector<std::string> wrong_kinds;   // "file:line: x is 'v', expected a map"
 };
 
 bool IsSection(const ConfigNode& defaults);
 
 // Compares `overlay` with `defaults`, both standing at `path` of the tree `root`.
-void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std::string& path,
-               const ConfigNode& root, KeyProblems* problems);
+void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std::string& path, const ConfigNode& root,
+               KeyProblems* problems);
 
 // Whether `path` leads to a key of `tree`, or to or below a free-form node of it.
 bool HasKey(const ConfigNode& tree, absl::string_view path);

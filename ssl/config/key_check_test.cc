@@ -66,16 +66,13 @@ TEST(CheckKeysTest, UnknownKeys_AreListedWithTheirPlaceAndTheNearestName) {
 }
 
 TEST(CheckKeysTest, BelowListsFreeFormAndEmptyMaps_NothingIsChecked) {
-  EXPECT_THAT(Check("config: {TRANSFORMS: [{p: 1}], REGNET: {w_a: 1}, FREE: {b: {c: 1}}}\n")
-                  .unknown_keys,
-              IsEmpty());
+  EXPECT_THAT(Check("config: {TRANSFORMS: [{p: 1}], REGNET: {w_a: 1}, FREE: {b: {c: 1}}}\n").unknown_keys, IsEmpty());
 }
 
 TEST(CheckKeysTest, ValueForASection_IsAWrongKind_NullIsNot) {
   const KeyProblems problems = Check("config:\n  LOSS: swav\n  HOOKS: [a]\n");
-  EXPECT_THAT(problems.wrong_kinds,
-              ElementsAre("f.yaml:2: config.LOSS is 'swav', expected a map",
-                          "f.yaml:3: config.HOOKS is a list, expected a map"));
+  EXPECT_THAT(problems.wrong_kinds, ElementsAre("f.yaml:2: config.LOSS is 'swav', expected a map",
+                                                "f.yaml:3: config.HOOKS is a list, expected a map"));
   EXPECT_THAT(Check("config:\n  LOSS:\n").wrong_kinds, IsEmpty());
 }
 
@@ -89,8 +86,8 @@ TEST(CheckKeysTest, UnknownKeysBeyondTheLimit_AreCounted) {
 
 TEST(HasKeyTest, WalksMapsListsAndEverythingBelowFreeForm) {
   const ConfigNode root = Defaults();
-  for (const char* path : {"config", "config.LOSS.name", "config.TRANSFORMS.0.name",
-                           "config.FREE", "config.FREE.x.y"}) {
+  for (const char* path :
+       {"config", "config.LOSS.name", "config.TRANSFORMS.0.name", "config.FREE", "config.FREE.x.y"}) {
     EXPECT_TRUE(HasKey(root, path)) << path;
   }
   for (const char* path : {"x", "config.LOSS.x", "config.TRANSFORMS.1", "config.REGNET.x"}) {

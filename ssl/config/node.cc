@@ -18,8 +18,7 @@ namespace ssl {
 namespace {
 
 absl::Status NotA(const ConfigNode& node, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(node.location().ToString(), ": ",
-                                                 node.Describe(), " is not ", what));
+  return absl::InvalidArgumentError(absl::StrCat(node.location().ToString(), ": ", node.Describe(), " is not ", what));
 }
 
 // Removes each underscore that stands between two digits; false for one anywhere else.
@@ -30,8 +29,8 @@ bool StripUnderscores(absl::string_view text, std::string* digits) {
       digits->push_back(text[i]);
       continue;
     }
-    const bool between = i > 0 && i + 1 < text.size() && absl::ascii_isdigit(text[i - 1]) &&
-                         absl::ascii_isdigit(text[i + 1]);
+    const bool between =
+        i > 0 && i + 1 < text.size() && absl::ascii_isdigit(text[i - 1]) && absl::ascii_isdigit(text[i + 1]);
     if (!between) return false;
   }
   return true;
@@ -50,8 +49,7 @@ bool HasOnlyNumberCharacters(absl::string_view text) {
 }
 
 bool ParseIndex(absl::string_view part, size_t size, size_t* index) {
-  return !part.empty() && absl::ascii_isdigit(part[0]) && absl::SimpleAtoi(part, index) &&
-         *index < size;
+  return !part.empty() && absl::ascii_isdigit(part[0]) && absl::SimpleAtoi(part, index) && *index < size;
 }
 
 template <class T>
@@ -114,9 +112,7 @@ ConfigNode ConfigNode::FromDouble(double value) {
 
 ConfigNode ConfigNode::FromBool(bool value) { return Scalar(value ? "true" : "false"); }
 
-ConfigNode ConfigNode::FromString(absl::string_view value) {
-  return Scalar(std::string(value), /*quoted=*/true);
-}
+ConfigNode ConfigNode::FromString(absl::string_view value) { return Scalar(std::string(value), /*quoted=*/true); }
 
 ConfigNode ConfigNode::FromInts(const std::vector<int64_t>& values) {
   return ListOf<int64_t>(values, [](int64_t value) { return FromInt(value); });
@@ -143,9 +139,7 @@ const ConfigNode* ConfigNode::Find(absl::string_view key) const {
   return nullptr;
 }
 
-ConfigNode* ConfigNode::FindMutable(absl::string_view key) {
-  return const_cast<ConfigNode*>(Find(key));
-}
+ConfigNode* ConfigNode::FindMutable(absl::string_view key) { return const_cast<ConfigNode*>(Find(key)); }
 
 const ConfigNode* ConfigNode::FindPath(absl::string_view path) const {
   if (path.empty()) return this;
@@ -162,9 +156,7 @@ const ConfigNode* ConfigNode::FindPath(absl::string_view path) const {
   return node;
 }
 
-void ConfigNode::Set(absl::string_view key, ConfigNode node) {
-  *MutableChild(key) = std::move(node);
-}
+void ConfigNode::Set(absl::string_view key, ConfigNode node) { *MutableChild(key) = std::move(node); }
 
 void ConfigNode::Append(ConfigNode node) {
   if (!is_list()) *this = List(std::move(location_));
@@ -207,8 +199,7 @@ absl::StatusOr<bool> ConfigNode::AsBool() const {
 absl::StatusOr<int64_t> ConfigNode::AsInt() const {
   std::string digits;
   int64_t value = 0;
-  if (is_scalar() && StripUnderscores(text_, &digits) && IsDecimalInteger(digits) &&
-      absl::SimpleAtoi(digits, &value)) {
+  if (is_scalar() && StripUnderscores(text_, &digits) && IsDecimalInteger(digits) && absl::SimpleAtoi(digits, &value)) {
     return value;
   }
   return NotA(*this, "an integer");
@@ -244,8 +235,8 @@ std::string ConfigNode::Describe() const {
 }
 
 bool operator==(const ConfigNode& left, const ConfigNode& right) {
-  return left.kind_ == right.kind_ && left.text_ == right.text_ &&
-         left.items_ == right.items_ && left.entries_ == right.entries_;
+  return left.kind_ == right.kind_ && left.text_ == right.text_ && left.items_ == right.items_ &&
+         left.entries_ == right.entries_;
 }
 
 }  // namespace ssl

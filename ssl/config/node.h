@@ -106,9 +106,7 @@ class ConfigNode {
 
   // Compares kinds, texts, order of keys and children; neither locations, quotes nor free_form.
   friend bool operator==(const ConfigNode& left, const ConfigNode& right);
-  friend bool operator!=(const ConfigNode& left, const ConfigNode& right) {
-    return !(left == right);
-  }
+  friend bool operator!=(const ConfigNode& left, const ConfigNode& right) { return !(left == right); }
 
  private:
   ConfigNode* MutableChild(absl::string_view part);

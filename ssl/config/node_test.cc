@@ -17,9 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-ConfigNode At(std::string text) {
-  return ConfigNode::Scalar(std::move(text), false, {"a.yaml", 7});
-}
+ConfigNode At(std::string text) { return ConfigNode::Scalar(std::move(text), false, {"a.yaml", 7}); }
 
 TEST(SourceLocationTest, PrintsFileAndLineAsFarAsKnown) {
   EXPECT_EQ((SourceLocation{"a.yaml", 3}).ToString(), "a.yaml:3");
@@ -45,9 +43,12 @@ TEST(ConfigNodeTest, AsBool_TakesWordsInAnyCase) {
 
 TEST(ConfigNodeTest, AsInt_TakesSignsAndUnderscores) {
   const std::vector<std::pair<std::string, int64_t>> cases = {
-      {"0", 0},          {"-1", -1},
-      {"+3", 3},         {"16_384", 16384},
-      {"1_000_000", 1000000}, {"9223372036854775807", std::numeric_limits<int64_t>::max()},
+      {"0", 0},
+      {"-1", -1},
+      {"+3", 3},
+      {"16_384", 16384},
+      {"1_000_000", 1000000},
+      {"9223372036854775807", std::numeric_limits<int64_t>::max()},
       {"-9223372036854775808", std::numeric_limits<int64_t>::min()}};
   for (const auto& [text, expected] : cases) {
     ASSERT_OK_AND_ASSIGN(const int64_t value, At(text).AsInt());
@@ -56,17 +57,16 @@ TEST(ConfigNodeTest, AsInt_TakesSignsAndUnderscores) {
 }
 
 TEST(ConfigNodeTest, AsInt_RefusesEverythingElse) {
-  for (const char* text : {"", "a", "1.0", "1e3", "_1", "1_", "1__0", "9223372036854775808", "010",
-                           "0x10", " 1", "1 ", "--1", "+"}) {
-    EXPECT_EQ(At(text).AsInt().status().message(),
-              "a.yaml:7: '" + std::string(text) + "' is not an integer");
+  for (const char* text :
+       {"", "a", "1.0", "1e3", "_1", "1_", "1__0", "9223372036854775808", "010", "0x10", " 1", "1 ", "--1", "+"}) {
+    EXPECT_EQ(At(text).AsInt().status().message(), "a.yaml:7: '" + std::string(text) + "' is not an integer");
   }
 }
 
 TEST(ConfigNodeTest, AsDouble_TakesEveryDecimalForm) {
-  const std::vector<std::pair<std::string, double>> cases = {
-      {"1", 1},        {"1e-5", 1e-5}, {"1e-08", 1e-8},    {".25", 0.25}, {"1.", 1},
-      {"-0.5E2", -50}, {"+2.5", 2.5},  {"16_384", 16384.}, {"1_0.5", 10.5}};
+  const std::vector<std::pair<std::string, double>> cases = {{"1", 1},      {"1e-5", 1e-5},     {"1e-08", 1e-8},
+                                                             {".25", 0.25}, {"1.", 1},          {"-0.5E2", -50},
+                                                             {"+2.5", 2.5}, {"16_384", 16384.}, {"1_0.5", 10.5}};
   for (const auto& [text, expected] : cases) {
     ASSERT_OK_AND_ASSIGN(const double value, At(text).AsDouble());
     EXPECT_EQ(value, expected) << text;
@@ -74,10 +74,8 @@ TEST(ConfigNodeTest, AsDouble_TakesEveryDecimalForm) {
 }
 
 TEST(ConfigNodeTest, AsDouble_RefusesWhatIsNoFiniteNumber) {
-  for (const char* text :
-       {"", "x", "inf", "-inf", ".inf", "nan", ".nan", "1e999", "0x10", "1,5", "e5", ".", "1_.5"}) {
-    EXPECT_EQ(At(text).AsDouble().status().message(),
-              "a.yaml:7: '" + std::string(text) + "' is not a number");
+  for (const char* text : {"", "x", "inf", "-inf", ".inf", "nan", ".nan", "1e999", "0x10", "1,5", "e5", ".", "1_.5"}) {
+    EXPECT_EQ(At(text).AsDouble().status().message(), "a.yaml:7: '" + std::string(text) + "' is not a number");
   }
 }
 
@@ -88,10 +86,8 @@ TEST(ConfigNodeTest, Conversions_OfOtherKindsNameTheKind) {
             absl::InvalidArgumentError("a.yaml:2: a map is not an integer"));
   EXPECT_EQ(ConfigNode::Null({"a.yaml", 2}).AsDouble().status(),
             absl::InvalidArgumentError("a.yaml:2: null is not a number"));
-  EXPECT_EQ(ConfigNode::Null().AsString().status(),
-            absl::InvalidArgumentError("(built in): null is not a string"));
-  EXPECT_EQ(At("maybe").AsBool().status(),
-            absl::InvalidArgumentError("a.yaml:7: 'maybe' is not true or false"));
+  EXPECT_EQ(ConfigNode::Null().AsString().status(), absl::InvalidArgumentError("(built in): null is not a string"));
+  EXPECT_EQ(At("maybe").AsBool().status(), absl::InvalidArgumentError("a.yaml:7: 'maybe' is not true or false"));
 }
 
 TEST(ConfigNodeTest, AsString_GivesTheTextOfAnyScalar) {

@@ -18,8 +18,7 @@ namespace {
 bool IsPlainMap(const ConfigNode& node) { return node.is_map() && !node.free_form(); }
 
 absl::Status DeclaredTwice(absl::string_view key) {
-  return absl::AlreadyExistsError(
-      absl::StrCat("option catalog: key '", key, "' is declared twice"));
+  return absl::AlreadyExistsError(absl::StrCat("option catalog: key '", key, "' is declared twice"));
 }
 
 // Adds the keys of `added` to the map `tree`, which stands at `path`.
@@ -44,8 +43,7 @@ absl::StatusOr<ConfigNode> Wrap(ConfigNode tree, const std::string& path) {
   std::vector<std::string> parts = absl::StrSplit(path, '.');
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     if (part->empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("option catalog: path '", path, "' has an empty part"));
+      return absl::InvalidArgumentError(absl::StrCat("option catalog: path '", path, "' has an empty part"));
     }
     ConfigNode outer = ConfigNode::Map();
     outer.Set(*part, std::move(tree));
@@ -59,8 +57,7 @@ absl::StatusOr<ConfigNode> Wrap(ConfigNode tree, const std::string& path) {
 absl::Status OptionCatalog::Add(std::string path, Factory make) {
   const std::unique_ptr<Options> options = make == nullptr ? nullptr : make();
   if (options == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("option catalog: factory of '", path, "' makes no options"));
+    return absl::InvalidArgumentError(absl::StrCat("option catalog: factory of '", path, "' makes no options"));
   }
   absl::StatusOr<ConfigNode> tree = Wrap(WriteOptions(*options), path);
   if (!tree.ok()) return tree.status();
@@ -86,8 +83,7 @@ std::string OptionCatalog::Help(absl::string_view prefix) const {
     }
   }
   if (!rows.empty()) return FormatHelpRows(rows);
-  return absl::StrCat("no option begins with '", full_prefix, "'",
-                      DidYouMean(full_prefix, keys), "\n");
+  return absl::StrCat("no option begins with '", full_prefix, "'", DidYouMean(full_prefix, keys), "\n");
 }
 
 std::vector<std::string> OptionCatalog::Paths() const {

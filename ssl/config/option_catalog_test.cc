@@ -39,8 +39,7 @@ TEST(OptionCatalogTest, KeyDeclaredTwice_IsRefusedAndChangesNothing) {
   ASSERT_OK(catalog.Add("LOSS", MakeOptions));
   const ConfigNode before = catalog.Defaults();
   EXPECT_EQ(catalog.Add("LOSS.sinkhorn", MakeSection),
-            absl::AlreadyExistsError(
-                "option catalog: key 'LOSS.sinkhorn.num_iters' is declared twice"));
+            absl::AlreadyExistsError("option catalog: key 'LOSS.sinkhorn.num_iters' is declared twice"));
   EXPECT_EQ(catalog.Add("LOSS.name", MakeSection),
             absl::AlreadyExistsError("option catalog: key 'LOSS.name' is declared twice"));
   EXPECT_EQ(catalog.Add("LOSS.params.x", MakeSection),
@@ -53,8 +52,7 @@ TEST(OptionCatalogTest, BrokenRegistrations_AreRefused) {
   OptionCatalog catalog;
   EXPECT_EQ(catalog.Add("A..B", MakeSection),
             absl::InvalidArgumentError("option catalog: path 'A..B' has an empty part"));
-  EXPECT_EQ(catalog.Add("A", nullptr),
-            absl::InvalidArgumentError("option catalog: factory of 'A' makes no options"));
+  EXPECT_EQ(catalog.Add("A", nullptr), absl::InvalidArgumentError("option catalog: factory of 'A' makes no options"));
   EXPECT_EQ(catalog.Add("A", [] { return std::unique_ptr<Options>(); }),
             absl::InvalidArgumentError("option catalog: factory of 'A' makes no options"));
 }

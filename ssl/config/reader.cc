@@ -16,8 +16,7 @@ namespace {
 // One map of the tree against one Options; adds a line to `problems` for whatever is wrong.
 class OptionReader : public FieldVisitor {
  public:
-  OptionReader(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
-               std::vector<std::string>* problems)
+  OptionReader(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, std::vector<std::string>* problems)
       : node_(node), path_(path), unknown_(unknown), problems_(*problems) {}
 
   void Read(Options* options) {
@@ -30,18 +29,10 @@ class OptionReader : public FieldVisitor {
     if (unknown_ == UnknownKeys::kError) ReportUnknownKeys();
   }
 
-  void Field(absl::string_view name, bool* value, const Doc& doc) override {
-    ReadField(name, value, doc);
-  }
-  void Field(absl::string_view name, int64_t* value, const Doc& doc) override {
-    ReadField(name, value, doc);
-  }
-  void Field(absl::string_view name, double* value, const Doc& doc) override {
-    ReadField(name, value, doc);
-  }
-  void Field(absl::string_view name, std::string* value, const Doc& doc) override {
-    ReadField(name, value, doc);
-  }
+  void Field(absl::string_view name, bool* value, const Doc& doc) override { ReadField(name, value, doc); }
+  void Field(absl::string_view name, int64_t* value, const Doc& doc) override { ReadField(name, value, doc); }
+  void Field(absl::string_view name, double* value, const Doc& doc) override { ReadField(name, value, doc); }
+  void Field(absl::string_view name, std::string* value, const Doc& doc) override { ReadField(name, value, doc); }
   void Field(absl::string_view name, std::vector<int64_t>* value, const Doc& doc) override {
     ReadField(name, value, doc);
   }
@@ -80,8 +71,7 @@ class OptionReader : public FieldVisitor {
     return true;
   }
 
-  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc,
-                 int64_t* value) {
+  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, int64_t* value) {
     const absl::StatusOr<int64_t> read = node.AsInt();
     if (!read.ok() || !doc.Allows(static_cast<double>(*read))) {
       return Report(node, path, Expected("an integer", doc));
@@ -90,8 +80,7 @@ class OptionReader : public FieldVisitor {
     return true;
   }
 
-  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc,
-                 double* value) {
+  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, double* value) {
     const absl::StatusOr<double> read = node.AsDouble();
     if (!read.ok() || !doc.Allows(*read)) {
       return Report(node, path, Expected("a number", doc));
@@ -100,8 +89,7 @@ class OptionReader : public FieldVisitor {
     return true;
   }
 
-  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc,
-                 std::string* value) {
+  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, std::string* value) {
     const bool is_text = node.is_scalar() || node.is_null();
     if (!is_text || !doc.Allows(absl::string_view(node.text()))) {
       const std::string expected = doc.names().empty() ? "a string" : doc.Range();
@@ -113,8 +101,7 @@ class OptionReader : public FieldVisitor {
 
   // A list with a wrong element leaves the field alone, after reporting each wrong one.
   template <class T>
-  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc,
-                 std::vector<T>* value) {
+  bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, std::vector<T>* value) {
     if (!node.is_list() && !node.is_null()) return Report(node, path, "a list");
     std::vector<T> items;
     bool all_right = true;
@@ -134,8 +121,8 @@ class OptionReader : public FieldVisitor {
 
   // Returns false, for callers that hand the failure on.
   bool Report(const ConfigNode& node, absl::string_view path, absl::string_view expected) {
-    problems_.push_back(absl::StrCat(node.location().ToString(), ": ", path, " is ",
-                                     node.Describe(), ", expected ", expected));
+    problems_.push_back(
+        absl::StrCat(node.location().ToString(), ": ", path, " is ", node.Describe(), ", expected ", expected));
     return false;
   }
 
@@ -144,8 +131,8 @@ class OptionReader : public FieldVisitor {
       bool is_known = false;
       for (const std::string& name : known_) is_known |= name == key;
       if (is_known) continue;
-      problems_.push_back(absl::StrCat(value.location().ToString(), ": unknown key '",
-                                       JoinPath(path_, key), "'", DidYouMean(key, known_)));
+      problems_.push_back(absl::StrCat(value.location().ToString(), ": unknown key '", JoinPath(path_, key), "'",
+                                       DidYouMean(key, known_)));
     }
   }
 
@@ -158,8 +145,7 @@ class OptionReader : public FieldVisitor {
 
 }  // namespace
 
-absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
-                         Options* options) {
+absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, Options* options) {
   std::vector<std::string> problems;
   OptionReader(node, path, unknown, &problems).Read(options);
   if (problems.empty()) return absl::OkStatus();

@@ -23,8 +23,7 @@ enum class UnknownKeys { kError, kIgnore };
 // defaults. InvalidArgument with one line per problem otherwise, in the order of the fields:
 //   swav.yaml:12: config.LOSS.swav_loss.temperature is 'x', expected a number above 0
 // and *options then holds the values that were right.
-absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
-                         Options* options);
+absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, Options* options);
 
 }  // namespace ssl
 

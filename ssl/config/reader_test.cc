@@ -17,8 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-absl::Status Read(absl::string_view yaml, TestingOptions* options,
-                  UnknownKeys unknown = UnknownKeys::kError) {
+absl::Status Read(absl::string_view yaml, TestingOptions* options, UnknownKeys unknown = UnknownKeys::kError) {
   absl::StatusOr<ConfigNode> node = ParseYaml(yaml, "f.yaml", nullptr);
   if (!node.ok()) return absl::InternalError(node.status().message());
   return ReadOptions(*node, "config.LOSS", unknown, options);
@@ -33,10 +32,11 @@ std::string ErrorOf(absl::string_view yaml) {
 
 TEST(ReadOptionsTest, EveryType_IsRead) {
   TestingOptions options;
-  ASSERT_OK(Read("normalize: False\nqueue_length: 1_0\ntemperature: 1e-2\nname: moco\n"
-                 "crops: [1, 2, 3]\nscales: [0, 1]\ndevices: [gpu, cpu]\nparams: {a: [1]}\n"
-                 "sinkhorn: {num_iters: 5}\n",
-                 &options));
+  ASSERT_OK(
+      Read("normalize: False\nqueue_length: 1_0\ntemperature: 1e-2\nname: moco\n"
+           "crops: [1, 2, 3]\nscales: [0, 1]\ndevices: [gpu, cpu]\nparams: {a: [1]}\n"
+           "sinkhorn: {num_iters: 5}\n",
+           &options));
   EXPECT_FALSE(options.normalize);
   EXPECT_EQ(options.queue_length, 10);
   EXPECT_EQ(options.temperature, 0.01);
@@ -69,8 +69,7 @@ TEST(ReadOptionsTest, Null_EmptiesStringsAndLists_LeavesSections) {
 }
 
 TEST(ReadOptionsTest, Null_IsNoNumber) {
-  EXPECT_EQ(ErrorOf("temperature:\n"),
-            "f.yaml:1: config.LOSS.temperature is null, expected a number above 0");
+  EXPECT_EQ(ErrorOf("temperature:\n"), "f.yaml:1: config.LOSS.temperature is null, expected a number above 0");
 }
 
 TEST(ReadOptionsTest, AllProblems_AreReportedAtOnceInOrderOfFields) {

@@ -13,9 +13,7 @@ namespace {
 
 class OptionWriter : public FieldVisitor {
  public:
-  void Field(absl::string_view name, bool* value, const Doc&) override {
-    map_.Set(name, ConfigNode::FromBool(*value));
-  }
+  void Field(absl::string_view name, bool* value, const Doc&) override { map_.Set(name, ConfigNode::FromBool(*value)); }
   void Field(absl::string_view name, int64_t* value, const Doc&) override {
     map_.Set(name, ConfigNode::FromInt(*value));
   }
@@ -39,9 +37,7 @@ class OptionWriter : public FieldVisitor {
     copy.set_free_form(true);
     map_.Set(name, std::move(copy));
   }
-  void Section(absl::string_view name, Options* nested, const Doc&) override {
-    map_.Set(name, WriteOptions(*nested));
-  }
+  void Section(absl::string_view name, Options* nested, const Doc&) override { map_.Set(name, WriteOptions(*nested)); }
 
   ConfigNode Take() { return std::move(map_); }
 

@@ -38,8 +38,7 @@ TEST(WriteOptionsTest, WrittenText_ReadsBackToEqualOptions) {
   options.params.SetPath("a.b", ConfigNode::FromString("x: y"));
   options.sinkhorn.num_iters = 7;
 
-  ASSERT_OK_AND_ASSIGN(const ConfigNode tree,
-                       ParseYaml(WriteYaml(WriteOptions(options)), "f.yaml", nullptr));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode tree, ParseYaml(WriteYaml(WriteOptions(options)), "f.yaml", nullptr));
   TestingOptions back;
   ASSERT_OK(ReadOptions(tree, "", UnknownKeys::kError, &back));
 

@@ -51,8 +51,7 @@ struct Anchored {
 // itself (which recurses once per level) never sees more than kMaxYamlDepth levels.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(absl::string_view file, std::vector<std::string>* warnings)
-      : file_(file), warnings_(warnings) {}
+  TreeBuilder(absl::string_view file, std::vector<std::string>* warnings) : file_(file), warnings_(warnings) {}
 
   ConfigNode TakeRoot() { return std::move(root_); }
 
@@ -118,8 +117,7 @@ class TreeBuilder : public YAML::EventHandler {
   void Count(const YAML::Mark& mark, int64_t nodes) {
     nodes_ += nodes;
     if (nodes_ > kMaxYamlNodes) {
-      Fail(mark, absl::StrCat("document has more than ", kMaxYamlNodes,
-                              " values (aliases count expanded)"));
+      Fail(mark, absl::StrCat("document has more than ", kMaxYamlNodes, " values (aliases count expanded)"));
     }
   }
 
@@ -129,14 +127,11 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  bool AwaitsKey() const {
-    return !open_.empty() && open_.back().node.is_map() && !open_.back().has_key;
-  }
+  bool AwaitsKey() const { return !open_.empty() && open_.back().node.is_map() && !open_.back().has_key; }
 
   void TakeKey(const YAML::Mark& mark, const std::string& key, bool quoted) {
     if (key.size() > static_cast<size_t>(kMaxYamlKeyBytes)) {
-      Fail(mark, absl::StrCat("key of ", key.size(), " bytes, expected at most ",
-                              kMaxYamlKeyBytes));
+      Fail(mark, absl::StrCat("key of ", key.size(), " bytes, expected at most ", kMaxYamlKeyBytes));
     }
     if (key == "<<" && !quoted) Fail(mark, "merge key '<<', expected a name");
     OpenNode& map = open_.back();
@@ -145,13 +140,11 @@ class TreeBuilder : public YAML::EventHandler {
     map.key_line = Line(mark);
   }
 
-  void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-            ConfigNode node) {
+  void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ConfigNode node) {
     CheckTag(mark, tag);
     if (AwaitsKey()) {
       // yaml-cpp also takes an unclosed root list for the beginning of a key.
-      Fail(mark,
-           absl::StrCat(node.Describe(), " as a key or an unclosed bracket, expected a text"));
+      Fail(mark, absl::StrCat(node.Describe(), " as a key or an unclosed bracket, expected a text"));
     }
     Count(mark, 1);
     CheckDepth(mark, 1);
@@ -170,8 +163,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   // Puts a finished value in its place; `nodes` and `height` describe it.
-  void Add(const YAML::Mark& mark, ConfigNode node, YAML::anchor_t anchor, int64_t nodes,
-           int height) {
+  void Add(const YAML::Mark& mark, ConfigNode node, YAML::anchor_t anchor, int64_t nodes, int height) {
     if (anchor != 0) {
       // Anchors on every level would store the same values over and over.
       anchored_nodes_ += nodes;
@@ -207,9 +199,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
     int& first_line = map->key_lines[found->second];
     if (warnings_ != nullptr) {
-      warnings_->push_back(absl::StrCat(file_, ":", map->key_line, ": key '", map->key,
-                                        "' stands also in line ", first_line,
-                                        "; the last one holds"));
+      warnings_->push_back(absl::StrCat(file_, ":", map->key_line, ": key '", map->key, "' stands also in line ",
+                                        first_line, "; the last one holds"));
     }
     first_line = map->key_line;
     entries[found->second].second = std::move(node);
@@ -233,8 +224,8 @@ absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
     const unsigned char byte = static_cast<unsigned char>(c);
     if (byte == '\n') ++line;
     if (byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t') continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s:%d: byte 0x%02x is no text, expected UTF-8", file, line, byte));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s:%d: byte 0x%02x is no text, expected UTF-8", file, line, byte));
   }
   return absl::OkStatus();
 }
@@ -244,8 +235,8 @@ absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
 absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view file_name,
                                      std::vector<std::string>* warnings) {
   if (text.size() > static_cast<size_t>(kMaxYamlBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(file_name, ": text has ", text.size(),
-                                                   " bytes, expected at most ", kMaxYamlBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_name, ": text has ", text.size(), " bytes, expected at most ", kMaxYamlBytes));
   }
   if (absl::Status status = CheckBytes(text, file_name); !status.ok()) return status;
   TreeBuilder builder(file_name, warnings);
@@ -255,8 +246,7 @@ absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view f
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const ParseFailure& failure) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_name, ":", failure.line, ": ", failure.message));
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ":", failure.line, ": ", failure.message));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":", error.mark.line + 1, ": no valid YAML: ", error.msg));

@@ -45,8 +45,7 @@ std::string Repeat(absl::string_view text, int times) {
 }
 
 TEST(ParseYamlTest, BlockMapsAndLists_KeepOrderAndLines) {
-  const ConfigNode root = Parse(
-      "# @package _global_\nconfig:\n  B: 1\n  A:\n    - x\n    - y: 2\n");
+  const ConfigNode root = Parse("# @package _global_\nconfig:\n  B: 1\n  A:\n    - x\n    - y: 2\n");
   EXPECT_EQ(TextAt(root, "config.A.1.y"), "2");
   EXPECT_EQ(root.Find("config")->entries()[0].first, "B");
   EXPECT_EQ(root.Find("config")->location().ToString(), "f.yaml:2");
@@ -106,24 +105,24 @@ TEST(ParseYamlTest, EmptyTexts_AreNull) {
 }
 
 TEST(ParseYamlTest, WindowsLinesAndByteOrderMark_AreAccepted) {
-  EXPECT_EQ(TextAt(Parse("\xEF\xBB\xBF" "a: 1\r\nb: 2\r\n"), "b"), "2");
+  EXPECT_EQ(TextAt(Parse("\xEF\xBB\xBF"
+                         "a: 1\r\nb: 2\r\n"),
+                   "b"),
+            "2");
 }
 
 TEST(ParseYamlTest, DuplicateKeys_KeepTheLastAndWarnWithBothLines) {
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const ConfigNode root,
-                       ParseYaml("a: 1\nb: 2\na: 3\na:\n  c: 4\n", "f.yaml", &warnings));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode root, ParseYaml("a: 1\nb: 2\na: 3\na:\n  c: 4\n", "f.yaml", &warnings));
   EXPECT_EQ(TextAt(root, "a.c"), "4");
   EXPECT_EQ(root.entries().size(), 2u);
-  EXPECT_THAT(warnings,
-              ElementsAre("f.yaml:3: key 'a' stands also in line 1; the last one holds",
-                          "f.yaml:4: key 'a' stands also in line 3; the last one holds"));
+  EXPECT_THAT(warnings, ElementsAre("f.yaml:3: key 'a' stands also in line 1; the last one holds",
+                                    "f.yaml:4: key 'a' stands also in line 3; the last one holds"));
 }
 
 TEST(ParseYamlTest, Aliases_CopyTheirValue) {
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const ConfigNode root,
-                       ParseYaml("a: &x [1, 2]\nb: *x\nc: &y s\nd: *y\n", "f.yaml", &warnings));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode root, ParseYaml("a: &x [1, 2]\nb: *x\nc: &y s\nd: *y\n", "f.yaml", &warnings));
   EXPECT_EQ(*root.Find("a"), *root.Find("b"));
   EXPECT_EQ(TextAt(root, "d"), "s");
   EXPECT_THAT(warnings, IsEmpty());
@@ -133,8 +132,7 @@ TEST(ParseYamlTest, WhatAConfigNeverNeeds_IsRefusedByName) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"a: 1\n---\nb: 2\n", "f.yaml:2: second document, expected one"},
       {"a: !!int 3\n", "f.yaml:1: tag 'tag:yaml.org,2002:int', expected a value without a tag"},
-      {"a: !!python/tuple [1]\n",
-       "f.yaml:1: tag 'tag:yaml.org,2002:python/tuple', expected a value without a tag"},
+      {"a: !!python/tuple [1]\n", "f.yaml:1: tag 'tag:yaml.org,2002:python/tuple', expected a value without a tag"},
       {"b: &x {c: 1}\na:\n  <<: *x\n", "f.yaml:3: merge key '<<', expected a name"},
       {"[1]: 2\n", "f.yaml:1: a list as a key or an unclosed bracket, expected a text"},
       {"{b: 1}: 2\n", "f.yaml:1: a map as a key or an unclosed bracket, expected a text"},
@@ -142,16 +140,14 @@ TEST(ParseYamlTest, WhatAConfigNeverNeeds_IsRefusedByName) {
       {"null: 2\n", "f.yaml:1: null key, expected a text"},
       {"a: &x b\n*x : 2\n", "f.yaml:2: alias as a key, expected a text"},
       {"a: &x [*x]\n", "f.yaml:1: alias of a value that holds it"},
-      {absl::StrCat("\n? ", Repeat("k", 513), "\n: 1\n"),
-       "f.yaml:2: key of 513 bytes, expected at most 512"}};
+      {absl::StrCat("\n? ", Repeat("k", 513), "\n: 1\n"), "f.yaml:2: key of 513 bytes, expected at most 512"}};
   for (const auto& [text, message] : cases) EXPECT_EQ(ErrorOf(text), message);
 }
 
 TEST(ParseYamlTest, SyntaxErrors_NameTheLine) {
   EXPECT_EQ(ErrorOf("a: 1\nb: [1, 2\n"), "f.yaml:3: no valid YAML: end of sequence flow not found");
   EXPECT_EQ(ErrorOf("a: b: c\n"), "f.yaml:1: no valid YAML: illegal map value");
-  EXPECT_EQ(ErrorOf("a: *gone\n"),
-            "f.yaml:1: no valid YAML: the referenced anchor is not defined");
+  EXPECT_EQ(ErrorOf("a: *gone\n"), "f.yaml:1: no valid YAML: the referenced anchor is not defined");
 }
 
 TEST(ParseYamlTest, ControlBytes_AreNoText) {
@@ -161,15 +157,13 @@ TEST(ParseYamlTest, ControlBytes_AreNoText) {
 }
 
 TEST(ParseYamlLimitsTest, TooManyBytes_AreRefused) {
-  EXPECT_EQ(ErrorOf(std::string(2 << 20, 'a')),
-            "f.yaml: text has 2097152 bytes, expected at most 1048576");
+  EXPECT_EQ(ErrorOf(std::string(2 << 20, 'a')), "f.yaml: text has 2097152 bytes, expected at most 1048576");
   EXPECT_TRUE(Parse(std::string(1 << 20, 'a')).is_scalar());
 }
 
 TEST(ParseYamlLimitsTest, DepthOf64_IsTheLimit) {
   EXPECT_TRUE(Parse(Repeat("[", 64) + Repeat("]", 64)).is_list());
-  EXPECT_EQ(ErrorOf(Repeat("[", 65) + Repeat("]", 65)),
-            "f.yaml:1: document is nested more than 64 levels deep");
+  EXPECT_EQ(ErrorOf(Repeat("[", 65) + Repeat("]", 65)), "f.yaml:1: document is nested more than 64 levels deep");
 }
 
 TEST(ParseYamlLimitsTest, HundredThousandLevels_AreRefusedInEveryNotation) {
@@ -177,10 +171,8 @@ TEST(ParseYamlLimitsTest, HundredThousandLevels_AreRefusedInEveryNotation) {
   for (const char* open : {"[", "[\n", "{a: ", "- ", "? ", "[{a: ", "a: [", "&a ["}) {
     ErrorOf(Repeat(open, kLevels));
   }
-  EXPECT_EQ(ErrorOf(Repeat("a: [\n", kLevels)),
-            "f.yaml:33: document is nested more than 64 levels deep");
-  EXPECT_EQ(ErrorOf(Repeat("- ", kLevels)),
-            "f.yaml:1: document is nested more than 64 levels deep");
+  EXPECT_EQ(ErrorOf(Repeat("a: [\n", kLevels)), "f.yaml:33: document is nested more than 64 levels deep");
+  EXPECT_EQ(ErrorOf(Repeat("- ", kLevels)), "f.yaml:1: document is nested more than 64 levels deep");
 }
 
 TEST(ParseYamlLimitsTest, AliasesThatDeepenTheTree_CountTheirLevels) {
@@ -204,13 +196,11 @@ TEST(ParseYamlLimitsTest, AliasBomb_IsCountedExpanded) {
     for (int j = 0; j < 10; ++j) absl::StrAppend(&text, "*a", i - 1, ", ");
     absl::StrAppend(&text, "]\n");
   }
-  EXPECT_EQ(ErrorOf(text),
-            "f.yaml:5: document has more than 100000 values (aliases count expanded)");
+  EXPECT_EQ(ErrorOf(text), "f.yaml:5: document has more than 100000 values (aliases count expanded)");
 }
 
 TEST(ParseYamlLimitsTest, AnchorsOnEveryLevel_AreCountedWithWhatTheyHold) {
-  const std::string text =
-      Repeat("&a [", 60) + Repeat("1,", 2000) + Repeat("]", 60);
+  const std::string text = Repeat("&a [", 60) + Repeat("1,", 2000) + Repeat("]", 60);
   EXPECT_EQ(ErrorOf(text), "f.yaml:1: anchors hold more than 100000 values");
 }
 
@@ -245,15 +235,79 @@ TEST(WriteYamlTest, LooksAsPeopleWriteIt) {
 }
 
 std::vector<std::string> AwkwardTexts() {
-  std::vector<std::string> texts = {
-      "", " ", "a b", " a", "a ", "null", "Null", "~", "true", "No", "- a", "-", "--", "---",
-      "...", "..", "a: b", "a:", ":a", "# c", "a #c", "[", "]", "{a}", ",", "&a", "*a", "!a",
-      "!!str x", "|", ">", "%YAML", "@a", "`a`", "'", "\"", "\\", "\\n", "a\nb", "\n", "a\tb",
-      "\t", "\r\n", "<<", "?", "? a", "=", "1e-5", "-1", "-.5", "+1", "0x10", "16_384", "1:30",
-      "2001-01-01", "/data/train", "C:\\x", "http://a.b/c?d=e&f", "gr\xc3\xbc\xc3\x9f",
-      "\xe6\x97\xa5\xe6\x9c\xac", "\xe2\x80\xa8", "\xc2\x85", "\xf0\x9f\x98\x80",
-      "\xef\xbb\xbf" "x",
-      "$HOME", "${a.b}", "a,b", "[1, 2]", "NULL", "y", "\x7f", std::string(2000, 'x') + " y"};
+  std::vector<std::string> texts = {"",
+                                    " ",
+                                    "a b",
+                                    " a",
+                                    "a ",
+                                    "null",
+                                    "Null",
+                                    "~",
+                                    "true",
+                                    "No",
+                                    "- a",
+                                    "-",
+                                    "--",
+                                    "---",
+                                    "...",
+                                    "..",
+                                    "a: b",
+                                    "a:",
+                                    ":a",
+                                    "# c",
+                                    "a #c",
+                                    "[",
+                                    "]",
+                                    "{a}",
+                                    ",",
+                                    "&a",
+                                    "*a",
+                                    "!a",
+                                    "!!str x",
+                                    "|",
+                                    ">",
+                                    "%YAML",
+                                    "@a",
+                                    "`a`",
+                                    "'",
+                                    "\"",
+                                    "\\",
+                                    "\\n",
+                                    "a\nb",
+                                    "\n",
+                                    "a\tb",
+                                    "\t",
+                                    "\r\n",
+                                    "<<",
+                                    "?",
+                                    "? a",
+                                    "=",
+                                    "1e-5",
+                                    "-1",
+                                    "-.5",
+                                    "+1",
+                                    "0x10",
+                                    "16_384",
+                                    "1:30",
+                                    "2001-01-01",
+                                    "/data/train",
+                                    "C:\\x",
+                                    "http://a.b/c?d=e&f",
+                                    "gr\xc3\xbc\xc3\x9f",
+                                    "\xe6\x97\xa5\xe6\x9c\xac",
+                                    "\xe2\x80\xa8",
+                                    "\xc2\x85",
+                                    "\xf0\x9f\x98\x80",
+                                    "\xef\xbb\xbf"
+                                    "x",
+                                    "$HOME",
+                                    "${a.b}",
+                                    "a,b",
+                                    "[1, 2]",
+                                    "NULL",
+                                    "y",
+                                    "\x7f",
+                                    std::string(2000, 'x') + " y"};
   for (int byte = 0; byte < 0x20; ++byte) {
     texts.push_back(absl::StrCat("a", std::string(1, static_cast<char>(byte)), "b"));
   }
@@ -311,8 +365,8 @@ TEST(WriteYamlTest, NestedEmptiesAndDepthOf64_ReadBack) {
 // Texts put together at random from the pieces that mean something to YAML.
 std::string RandomText(std::mt19937& random) {
   static constexpr absl::string_view kPieces[] = {
-      "a",  "b: ", "- ", "? ", ": ", "[",   "]",   "{",    "}",     ", ",  "\n",  "  ",  "#",
-      "\"", "'",   "|",  ">",  "&x", "*x ", "!t ", "---",  "null",  "1",   "\\x", "\t",  "%",
+      "a",  "b: ", "- ", "? ", ": ", "[",   "]",    "{",    "}",        ", ",  "\n",  "  ", "#",
+      "\"", "'",   "|",  ">",  "&x", "*x ", "!t ",  "---",  "null",     "1",   "\\x", "\t", "%",
       "\r", "<<",  "~",  "@",  "`",  "\n ", "e:\n", "\xff", "\xc3\xa9", "...", "- -", "{}", "[]"};
   std::string text;
   const int pieces = static_cast<int>(random() % 25);

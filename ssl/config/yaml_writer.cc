@@ -23,8 +23,7 @@ bool IsReservedWord(absl::string_view text) {
 }
 
 bool IsPlainCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-         absl::StrContains("_./+-", absl::string_view(&c, 1));
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_./+-", absl::string_view(&c, 1));
 }
 
 // No indicator of YAML, no blank, no mark that begins a list item or ends a document.
@@ -99,8 +98,7 @@ void WriteValue(const ConfigNode& node, int indent, std::string* text) {
   }
 }
 
-void WriteMapEntries(const ConfigNode& map, int indent, bool first_is_indented,
-                     std::string* text) {
+void WriteMapEntries(const ConfigNode& map, int indent, bool first_is_indented, std::string* text) {
   bool is_indented = first_is_indented;
   for (const auto& [key, value] : map.entries()) {
     if (!is_indented) text->append(indent, ' ');

@@ -52,8 +52,8 @@ std::vector<ManifestEntry> DecodeFiles(const at::Tensor& rows) {
   const int64_t* cell = rows.const_data_ptr<int64_t>();
   for (int64_t row = 0; row < rows.size(0); ++row, cell += 2 + kMaxFileName) {
     const int64_t* name = cell + 2;
-    files.push_back({std::string(name, std::find(name, name + kMaxFileName, 0)), cell[0],
-                     static_cast<uint32_t>(cell[1])});
+    files.push_back(
+        {std::string(name, std::find(name, name + kMaxFileName, 0)), cell[0], static_cast<uint32_t>(cell[1])});
   }
   return files;
 }
@@ -201,8 +201,8 @@ absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
   absl::StatusOr<int64_t> newest = communicator_.rank() == 0 ? FindNewestValid() : absl::StatusOr<int64_t>(0);
   const bool none = newest.status().code() == absl::StatusCode::kNotFound;
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(none ? absl::OkStatus() : newest.status(), "looking for a checkpoint",
-                                    communicator_));
+  SSL_RETURN_IF_ERROR(
+      AgreeOnStatus(none ? absl::OkStatus() : newest.status(), "looking for a checkpoint", communicator_));
   at::Tensor iteration = at::full({1}, newest.ok() ? *newest : -1, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(iteration, 0));
   if (iteration.item<int64_t>() < 0) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
@@ -210,8 +210,7 @@ absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {
-  SSL_ASSIGN_OR_RETURN(SafetensorsContent content,
-                       ReadSafetensors(absl::StrCat(StepDirectory(iteration), "/", file)));
+  SSL_ASSIGN_OR_RETURN(SafetensorsContent content, ReadSafetensors(absl::StrCat(StepDirectory(iteration), "/", file)));
   return std::move(content.tensors);
 }
 

@@ -32,9 +32,9 @@ struct CheckpointPart {
 };
 
 struct CheckpointStoreOptions {
-  std::string directory;     // <run directory>/checkpoints
-  int64_t keep_last = 2;     // complete checkpoints to keep; 0 keeps all
-  std::string config_hash;   // recorded in the manifest
+  std::string directory;    // <run directory>/checkpoints
+  int64_t keep_last = 2;    // complete checkpoints to keep; 0 keeps all
+  std::string config_hash;  // recorded in the manifest
 };
 
 class CheckpointStore {

@@ -16,8 +16,8 @@ namespace ssl {
 
 // Parameters that share a learning rate and weight decay.
 struct ParameterGroup {
-  std::string name;                   // "regularized", "unregularized"
-  std::vector<std::string> names;     // of the parameters, for messages and state
+  std::string name;                // "regularized", "unregularized"
+  std::vector<std::string> names;  // of the parameters, for messages and state
   std::vector<at::Tensor> parameters;
   double learning_rate = 0.0;
   double weight_decay = 0.0;

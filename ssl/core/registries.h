@@ -65,9 +65,9 @@ struct Registries {
   Registry<Optimizer> optimizers{"optimizer"};           // OPTIMIZER.name; params: the OPTIMIZER node
   // OPTIMIZER.param_group_constructor; params: the OPTIMIZER node
   Registry<ParameterGrouper> parameter_groupers{"parameter grouping"};
-  Registry<Schedule> schedules{"schedule"};              // param_schedulers.<x>.name; params: that node
-  Registry<Transform> transforms{"transform"};           // TRANSFORMS entries; params: the entry
-  Registry<Trunk> trunks{"trunk"};                       // MODEL.TRUNK.NAME; params: the MODEL.TRUNK node
+  Registry<Schedule> schedules{"schedule"};     // param_schedulers.<x>.name; params: that node
+  Registry<Transform> transforms{"transform"};  // TRANSFORMS entries; params: the entry
+  Registry<Trunk> trunks{"trunk"};              // MODEL.TRUNK.NAME; params: the MODEL.TRUNK node
 
   // The configuration keys that the registered components read, with defaults and one line of help each.
   OptionCatalog options;

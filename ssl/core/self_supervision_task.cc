@@ -90,8 +90,8 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, Section(context.config, "MODEL"), context));
   SSL_RETURN_IF_ERROR(BroadcastParameters(*model_, context.communicator));
   const std::string& loss = options_.loss.name;
-  SSL_ASSIGN_OR_RETURN(method_, registries.methods.Make(loss, Section(context.config, absl::StrCat("LOSS.", loss)),
-                                                        context));
+  SSL_ASSIGN_OR_RETURN(method_,
+                       registries.methods.Make(loss, Section(context.config, absl::StrCat("LOSS.", loss)), context));
   return absl::OkStatus();
 }
 

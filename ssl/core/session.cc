@@ -52,8 +52,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const ConfigNode& confi
   session->registries_ = registries;
   SSL_RETURN_IF_ERROR(RegisterCore(&session->registries_));
   SSL_ASSIGN_OR_RETURN(session->config_, ResolveConfig(config, session->registries_));
-  SSL_RETURN_IF_ERROR(
-      GuardTorch("building the session", [&] { return session->Build(std::move(options)); }));
+  SSL_RETURN_IF_ERROR(GuardTorch("building the session", [&] { return session->Build(std::move(options)); }));
   return session;
 }
 
@@ -100,8 +99,8 @@ absl::Status Session::BuildCheckpointer() {
     if (status.ok() && options.overwrite_existing) status = file_system_->RemoveAll(store.directory);
   }
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "opening the run directory", *communicator_));
-  checkpointer_ = std::make_unique<Checkpointer>(store, *file_system_, *communicator_, *trainer_,
-                                                 trainer_->task().state());
+  checkpointer_ =
+      std::make_unique<Checkpointer>(store, *file_system_, *communicator_, *trainer_, trainer_->task().state());
   trainer_->SetCheckpoints(checkpointer_.get());
   return checkpointer_->Open();
 }
@@ -111,8 +110,7 @@ absl::Status Session::Start() {
   started_ = true;
   SSL_RETURN_IF_ERROR(GuardTorch("restoring", [this] { return Restore(); }));
   if (registries_.configured_sinks != nullptr && communicator_->rank() == 0) {
-    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<MetricSink>> sinks,
-                         registries_.configured_sinks(MakeContext()));
+    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<MetricSink>> sinks, registries_.configured_sinks(MakeContext()));
     for (std::unique_ptr<MetricSink>& sink : sinks) metrics().AddSink(std::move(sink));
   }
   return trainer_->Start();

@@ -106,8 +106,8 @@ TEST(StateDictTest, WrongKindOfValue_IsRefused) {
   std::vector<NamedTensor> state = *CollectState(saved);
   state[1].tensor = at::full({}, 3.0, at::kDouble);
   Outer outer;
-  EXPECT_THAT(RestoreState(outer, state, "x"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("inner/count is Double [], expected Long with 0")));
+  EXPECT_THAT(RestoreState(outer, state, "x"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                        HasSubstr("inner/count is Double [], expected Long with 0")));
 }
 
 TEST(StateDictTest, HashState_DiffersForAnyBit) {

@@ -47,10 +47,10 @@ struct StepContext {
   CheckpointSaver* checkpoints;  // null when the run keeps none
 
   // Constants of the run.
-  int64_t batch_size = 0;          // per rank
-  int64_t batches_per_epoch = 0;   // of the current phase, on this rank
+  int64_t batch_size = 0;         // per rank
+  int64_t batches_per_epoch = 0;  // of the current phase, on this rank
   int64_t num_epochs = 0;
-  int64_t first_iteration = 0;     // state.iteration when this process started
+  int64_t first_iteration = 0;  // state.iteration when this process started
 
   StepTimes times = {};  // since the last report; whoever reports resets it
 

@@ -32,9 +32,9 @@ constexpr uint8_t kPriority = 100;
 
 // Stands right before the data of each block.
 struct alignas(kAlignment) Header {
-  void* mapping;         // what the system gave; nullptr for a small block, which the general allocator gave
+  void* mapping;  // what the system gave; nullptr for a small block, which the general allocator gave
   size_t mapping_bytes;
-  size_t bytes;          // header and data
+  size_t bytes;  // header and data
 };
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }

@@ -17,8 +17,8 @@
 namespace ssl {
 
 Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
-    : task_(std::move(task)),
-      context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, stop, nullptr} {
+    : task_(std::move(task)), context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_,
+                                       stop,           nullptr} {
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
 }

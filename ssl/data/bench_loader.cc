@@ -51,8 +51,8 @@ std::vector<std::unique_ptr<Transform>> Recipe() {
   jitter.brightness = jitter.contrast = {0.6, 1.4};
   jitter.probability = 0.8;
   std::vector<std::unique_ptr<Transform>> transforms;
-  transforms.push_back(std::make_unique<ImgPilToMultiCrop>(
-      std::vector<RandomCropRule>{large, large, small, small, small, small}));
+  transforms.push_back(
+      std::make_unique<ImgPilToMultiCrop>(std::vector<RandomCropRule>{large, large, small, small, small, small}));
   transforms.push_back(std::make_unique<RandomHorizontalFlip>(0.5));
   transforms.push_back(std::make_unique<ColorJitter>(jitter));
   transforms.push_back(std::make_unique<ToTensor>());
@@ -62,8 +62,7 @@ std::vector<std::unique_ptr<Transform>> Recipe() {
 
 absl::Status Run(int workers, const std::string& folder) {
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                       folder.empty() ? NoisePictures()
-                                      : ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain));
+                       folder.empty() ? NoisePictures() : ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain));
   DistributedSamplerOptions order;
   order.dataset_size = dataset->size();
   DataLoaderOptions options;

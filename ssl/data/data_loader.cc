@@ -183,9 +183,7 @@ absl::StatusOr<const Batch*> DataLoader::Next() {
     }
   } else {
     work_available_.notify_all();
-    progress_.wait(lock, [this] {
-      return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).unfinished == 0;
-    });
+    progress_.wait(lock, [this] { return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).unfinished == 0; });
   }
   return HandOut();
 }

@@ -59,8 +59,8 @@ class DataLoader : public BatchSource {
   struct Slot {
     explicit Slot(const BatchLayout& layout) : buffer(layout) {}
     BatchBuffer buffer;
-    int64_t unfinished = 0;   // samples not yet written
-    absl::Status error;       // of the first sample that failed, by position
+    int64_t unfinished = 0;  // samples not yet written
+    absl::Status error;      // of the first sample that failed, by position
     int64_t error_position = 0;
   };
   // Samples [first, first + count) of a batch.

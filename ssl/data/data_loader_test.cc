@@ -218,8 +218,7 @@ TEST(DataLoader, Buffers_AreAllocatedOnce) {
 TEST(DataLoader, FailingSample_IsReportedAtItsBatchAndStays) {
   const int64_t bad = Shuffled()->Indices(0)[60];  // in batch 2
   for (int workers : {0, 1, 4}) {
-    auto dataset =
-        std::make_unique<FaultyDataset>(Pictures(), std::set<int64_t>{bad}, FaultyDataset::Failure::kStatus);
+    auto dataset = std::make_unique<FaultyDataset>(Pictures(), std::set<int64_t>{bad}, FaultyDataset::Failure::kStatus);
     const std::unique_ptr<DataLoader> loader = MakeLoader(workers, std::move(dataset));
     ASSERT_OK(loader->StartEpoch(0, 0));
     EXPECT_OK(loader->Next());

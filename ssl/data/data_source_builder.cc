@@ -44,8 +44,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, c
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(split, context.config));
   if (options.data_sources.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, context.config, "DATA_SOURCES"), " is [",
-                                                   absl::StrJoin(options.data_sources, ", "),
-                                                   "], expected one of ",
+                                                   absl::StrJoin(options.data_sources, ", "), "], expected one of ",
                                                    absl::StrJoin(context.registries.datasets.Names(), ", ")));
   }
   if (!options.label_sources.empty() && options.label_sources != options.data_sources) {
@@ -58,8 +57,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, c
   return ApplyLimit(std::move(dataset), options, split, context);
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<Transform>>> BuildTransforms(const ConfigNode& list,
-                                                                        const ConfigNode& split,
+absl::StatusOr<std::vector<std::unique_ptr<Transform>>> BuildTransforms(const ConfigNode& list, const ConfigNode& split,
                                                                         const BuildContext& context) {
   std::vector<std::unique_ptr<Transform>> transforms;
   for (size_t i = 0; i < list.items().size(); ++i) {
@@ -134,10 +132,10 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   DistributedSamplerOptions sampler = SamplerOptions(pipeline, context);
   const int64_t samples = DistributedSampler(sampler).size();
   if (split.batch_size_per_replica > samples) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        SplitKey(data_split, context.config, "BATCHSIZE_PER_REPLICA"), " is ", split.batch_size_per_replica,
-        ", expected at most ", samples, ", the samples of each of ", sampler.world_size, " ranks in ",
-        pipeline.dataset().description()));
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "BATCHSIZE_PER_REPLICA"),
+                                                   " is ", split.batch_size_per_replica, ", expected at most ", samples,
+                                                   ", the samples of each of ", sampler.world_size, " ranks in ",
+                                                   pipeline.dataset().description()));
   }
   return BuildLoader(std::move(pipeline), sampler, options, SplitKey(data_split, context.config, "TRANSFORMS"));
 }

@@ -115,9 +115,8 @@ TEST_F(DataSourceBuilderTest, Register_TwiceIsHarmlessAndNamesAreKnown) {
   EXPECT_OK(RegisterData(&registries_));
   EXPECT_THAT(registries_.batch_sources.Names(), ElementsAre("generic_ssl"));
   EXPECT_THAT(registries_.datasets.Names(), ElementsAre("synthetic", "torchvision_dataset"));
-  EXPECT_THAT(registries_.transforms.Names(),
-              ElementsAre("ColorJitter", "ImgPilToMultiCrop", "Normalize", "RandomHorizontalFlip", "RandomResizedCrop",
-                          "ToTensor"));
+  EXPECT_THAT(registries_.transforms.Names(), ElementsAre("ColorJitter", "ImgPilToMultiCrop", "Normalize",
+                                                          "RandomHorizontalFlip", "RandomResizedCrop", "ToTensor"));
   EXPECT_THAT(registries_.options.Paths(), ElementsAre("DATA", "DATA.TEST", "DATA.TRAIN"));
 }
 
@@ -174,9 +173,9 @@ TEST_F(DataSourceBuilderTest, Ranks_ShareTheEpoch) {
 
 TEST_F(DataSourceBuilderTest, Evaluation_GoesThroughTheDataInOrder) {
   Configure();
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> source,
-                       MakeEvaluationSource(*config_.FindPath("DATA.TRAIN"), *config_.FindPath("DATA.TEST"),
-                                            Context(*local_)));
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<BatchSource> source,
+      MakeEvaluationSource(*config_.FindPath("DATA.TRAIN"), *config_.FindPath("DATA.TEST"), Context(*local_)));
 
   EXPECT_EQ(ReadIndices(*source, 0), FirstIndices(50));
   EXPECT_EQ(ReadIndices(*source, 1), FirstIndices(50));
@@ -188,9 +187,9 @@ TEST_F(DataSourceBuilderTest, Evaluation_GoesThroughTheDataInOrder) {
 
 TEST_F(DataSourceBuilderTest, Evaluation_TakesFewerSamplesThanABatch) {
   Configure(With("DATA_LIMIT", "3"));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> source,
-                       MakeEvaluationSource(*config_.FindPath("DATA.TRAIN"), *config_.FindPath("DATA.TEST"),
-                                            Context(*local_)));
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<BatchSource> source,
+      MakeEvaluationSource(*config_.FindPath("DATA.TRAIN"), *config_.FindPath("DATA.TEST"), Context(*local_)));
   EXPECT_EQ(ReadIndices(*source, 0), FirstIndices(3));
 }
 

@@ -144,8 +144,8 @@ void Resampler::FilterHeight(PixelRows source, int64_t row_size, int in, int out
   accumulator_.resize(static_cast<size_t>(row_size));
   for (int y = 0; y < out; ++y) {
     const PixelRows window = {source.first + filter.first[y] * source.stride, source.stride};
-    BlendRows(window, &filter.weights[static_cast<size_t>(y) * filter.taps], filter.taps, row_size,
-              accumulator_.data(), result + y * row_size);
+    BlendRows(window, &filter.weights[static_cast<size_t>(y) * filter.taps], filter.taps, row_size, accumulator_.data(),
+              result + y * row_size);
   }
 }
 

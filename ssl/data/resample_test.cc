@@ -69,10 +69,10 @@ TEST(ResampleGolden, BilinearCropsEqualPillowsInEveryPixel) {
     const Image source = ToImage(golden_case.steps[0].inputs.at("image"));
     Image result;
 
-    resampler.CropAndResize(source,
-                            {static_cast<int>(box[0]), static_cast<int>(box[1]), static_cast<int>(box[2]),
-                             static_cast<int>(box[3])},
-                            static_cast<int>(size[0]), static_cast<int>(size[1]), &result);
+    resampler.CropAndResize(
+        source,
+        {static_cast<int>(box[0]), static_cast<int>(box[1]), static_cast<int>(box[2]), static_cast<int>(box[3])},
+        static_cast<int>(size[0]), static_cast<int>(size[1]), &result);
 
     EXPECT_EQ(LargestDifference(result, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
     ++compared;

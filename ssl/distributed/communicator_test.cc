@@ -111,9 +111,8 @@ INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
 
 TEST(ThreadWorldTest, MissingRank_IsDeadlineExceededThatNamesTheOperation) {
   ThreadWorld world(2, absl::Milliseconds(50));
-  const absl::Status status = world.Run([](Communicator& communicator) {
-    return communicator.rank() == 0 ? communicator.Barrier() : absl::OkStatus();
-  });
+  const absl::Status status = world.Run(
+      [](Communicator& communicator) { return communicator.rank() == 0 ? communicator.Barrier() : absl::OkStatus(); });
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("barrier: 1 of 2 ranks")));
 }
 

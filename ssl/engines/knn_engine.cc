@@ -94,13 +94,13 @@ class KnnEngine : public Engine {
   }
 
   absl::StatusOr<KnnAccuracy> Evaluate(const Subject& subject, const TaskOptions& task, EngineContext& context) const {
-    const BuildContext build{context.config, context.registries, context.communicator, task.run.seed,
-                             context.run_directory, 0};
+    const BuildContext build{context.config, context.registries,    context.communicator,
+                             task.run.seed,  context.run_directory, 0};
     std::unique_ptr<Model> model;
     if (subject.has_model) {
       SSL_RETURN_IF_ERROR(GuardTorch("building the model", [&]() -> absl::Status {
-        SSL_ASSIGN_OR_RETURN(model, context.registries.models.Make(task.model_name, Node(context.config, "MODEL"),
-                                                                   build));
+        SSL_ASSIGN_OR_RETURN(model,
+                             context.registries.models.Make(task.model_name, Node(context.config, "MODEL"), build));
         return absl::OkStatus();
       }));
     }
@@ -121,8 +121,8 @@ class KnnEngine : public Engine {
   absl::StatusOr<FeatureSet> Features(const Subject& subject, const std::string& split, Model* model,
                                       const TaskOptions& task, EngineContext& context,
                                       const BuildContext& build) const {
-    const ConfigNode transforms = model != nullptr ? Node(context.config, "DATA.TEST")
-                                                   : RawPixelTransforms(context.config);
+    const ConfigNode transforms =
+        model != nullptr ? Node(context.config, "DATA.TEST") : RawPixelTransforms(context.config);
     const ConfigNode& data = Node(context.config, absl::StrCat("DATA.", split));
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeEvaluationSource(data, transforms, build));
     FeatureExtractionOptions options;

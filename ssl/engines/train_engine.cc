@@ -39,9 +39,9 @@ class TrainEngine : public Engine {
     const TrainState& state = session->state();
     EngineReport report;
     report.stopped = outcome == TrainOutcome::kStopped;
-    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training",
-                                     report.stopped ? "stopped" : "finished", state.iteration, state.max_iterations,
-                                     seconds);
+    report.summary =
+        absl::StrFormat("%s at iteration %d of %d after %.1f s of training", report.stopped ? "stopped" : "finished",
+                        state.iteration, state.max_iterations, seconds);
     return report;
   }
 };

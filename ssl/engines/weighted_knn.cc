@@ -20,10 +20,10 @@ absl::Status CheckShapes(const at::Tensor& bank, const at::Tensor& bank_labels, 
                          const at::Tensor& query_labels, int64_t k) {
   const bool matrices = bank.dim() == 2 && queries.dim() == 2 && bank.size(1) == queries.size(1);
   if (!matrices || bank_labels.numel() != bank.size(0) || query_labels.numel() != queries.size(0)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nearest neighbours: bank is [", absl::StrJoin(bank.sizes(), ", "), "] with ", bank_labels.numel(),
-        " labels, queries are [", absl::StrJoin(queries.sizes(), ", "), "] with ", query_labels.numel(),
-        " labels; expected [N, D] with N and [M, D] with M"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nearest neighbours: bank is [", absl::StrJoin(bank.sizes(), ", "), "] with ", bank_labels.numel(),
+                     " labels, queries are [", absl::StrJoin(queries.sizes(), ", "), "] with ", query_labels.numel(),
+                     " labels; expected [N, D] with N and [M, D] with M"));
   }
   if (k < 1 || k > bank.size(0)) {
     return absl::InvalidArgumentError(
@@ -50,9 +50,9 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
   int64_t top1 = 0;
   int64_t top5 = 0;
   for (int64_t begin = 0; begin < queries.size(0); begin += block) {
-    const at::Tensor rows = queries.slice(0, begin, begin + block);  // [b, D]
+    const at::Tensor rows = queries.slice(0, begin, begin + block);                                    // [b, D]
     const at::Tensor similarity = (options.normalize ? NormalizeRows(rows) : rows).matmul(bank_rows);  // [b, N]
-    const auto [nearest, neighbors] = similarity.topk(options.k);                                       // [b, k]
+    const auto [nearest, neighbors] = similarity.topk(options.k);                                      // [b, k]
     const at::Tensor votes = at::zeros({rows.size(0), classes}, bank.options());
     // Relative to the nearest neighbour: a factor that all of a query's votes share, and no overflow.
     const at::Tensor weights = (nearest - nearest.slice(1, 0, 1)).div(options.temperature).exp();

@@ -53,7 +53,8 @@ std::vector<int64_t> RankedClasses(const Problem& problem, int64_t query, const 
   }
   std::sort(neighbors.begin(), neighbors.end());
   std::vector<double> votes(10, 0.0);
-  for (int64_t i = 0; i < options.k; ++i) votes[neighbors[i].second] += std::exp(-neighbors[i].first / options.temperature);
+  for (int64_t i = 0; i < options.k; ++i)
+    votes[neighbors[i].second] += std::exp(-neighbors[i].first / options.temperature);
   std::vector<int64_t> ranked(10);
   std::iota(ranked.begin(), ranked.end(), 0);
   std::stable_sort(ranked.begin(), ranked.end(), [&votes](int64_t a, int64_t b) { return votes[a] > votes[b]; });
@@ -70,8 +71,8 @@ TEST_P(WeightedKnnOracleTest, AgreesWithPlainLoops) {
   for (int64_t query = 0; query < 25; ++query) {
     hits += RankedClasses(problem, query, options)[0] == problem.query_labels[query].item<int64_t>();
   }
-  ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy, WeightedKnn(problem.bank, problem.bank_labels, problem.queries,
-                                                               problem.query_labels, options));
+  ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy,
+                       WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, options));
   EXPECT_DOUBLE_EQ(accuracy.top1, hits / 25);
   EXPECT_EQ(accuracy.top5, 1.0);  // four classes
 }
@@ -84,8 +85,8 @@ TEST(WeightedKnnTest, QueryInTheBank_IsFound) {
   const Problem problem = RandomProblem(500, 1, 10);
   WeightedKnnOptions options;
   options.k = 1;
-  ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy, WeightedKnn(problem.bank, problem.bank_labels, problem.bank,
-                                                               problem.bank_labels, options));
+  ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy,
+                       WeightedKnn(problem.bank, problem.bank_labels, problem.bank, problem.bank_labels, options));
   EXPECT_EQ(accuracy.top1, 1.0);
 }
 
@@ -97,9 +98,9 @@ TEST(WeightedKnnTest, ZeroVectors_AreNoNan) {
 
 TEST(WeightedKnnTest, MoreNeighboursThanSamples_IsRefused) {
   const Problem problem = RandomProblem(10, 3, 2);
-  EXPECT_THAT(WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels,
-                          {11, 0.07, true, {}}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("k is 11, expected 1 to the 10 samples")));
+  EXPECT_THAT(
+      WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, {11, 0.07, true, {}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("k is 11, expected 1 to the 10 samples")));
 }
 
 TEST(WeightedKnnTest, ShapesThatDoNotFit_AreRefused) {

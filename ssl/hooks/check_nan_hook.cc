@@ -17,12 +17,11 @@ constexpr absl::string_view kHints =
     "input images";
 
 absl::Status NotFiniteError(const StepContext& context, double loss) {
-  const std::string value = std::isfinite(loss) ? absl::StrCat(loss, " here and not finite on another rank")
-                                                : absl::StrCat(loss);
-  return absl::OutOfRangeError(absl::StrCat("loss is ", value, " at iteration ", context.state.iteration, " (epoch ",
-                                            context.state.train_phase_index,
-                                            "), expected a finite number; the weights are those before this step; ",
-                                            kHints));
+  const std::string value =
+      std::isfinite(loss) ? absl::StrCat(loss, " here and not finite on another rank") : absl::StrCat(loss);
+  return absl::OutOfRangeError(absl::StrCat(
+      "loss is ", value, " at iteration ", context.state.iteration, " (epoch ", context.state.train_phase_index,
+      "), expected a finite number; the weights are those before this step; ", kHints));
 }
 
 }  // namespace

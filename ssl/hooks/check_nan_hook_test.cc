@@ -73,8 +73,8 @@ TEST(CheckNanHook, OneBadRank_StopsAllRanksAtTheSameStep) {
     return absl::OkStatus();
   }));
 
-  EXPECT_THAT(status_of[0], StatusIs(absl::StatusCode::kOutOfRange,
-                                     HasSubstr("loss is 0.5 here and not finite on another rank")));
+  EXPECT_THAT(status_of[0],
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is 0.5 here and not finite on another rank")));
   EXPECT_THAT(status_of[1], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
 }
 

@@ -82,9 +82,9 @@ TEST_F(ConfiguredHooksTest, KeysOfOtherComponents_AreNotTakenForTheHooks) {
 }
 
 TEST_F(ConfiguredHooksTest, WrongValues_AreNamedWithTheirPlace) {
-  EXPECT_THAT(MakeConfiguredHooks(Context("A: 1\nLOG_FREQUENCY: 0")),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("test.yaml:2"), HasSubstr("LOG_FREQUENCY"))));
+  EXPECT_THAT(
+      MakeConfiguredHooks(Context("A: 1\nLOG_FREQUENCY: 0")),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:2"), HasSubstr("LOG_FREQUENCY"))));
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS:\n  CHECK_NAN: perhaps")),
               StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:2"), HasSubstr("perhaps"))));
   EXPECT_THAT(MakeConfiguredHooks(Context("CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: often}")),

@@ -14,17 +14,15 @@ namespace {
 
 // The name without the parts that only VISSL's wrappers add.
 std::string Plain(absl::string_view name) {
-  return absl::StrReplaceAll(name, {{"_fsdp_wrapped_module.", ""},
-                                    {"_fpw_module.", ""},
-                                    {"_feature_blocks.", ""},
-                                    {"module.", ""}});
+  return absl::StrReplaceAll(
+      name, {{"_fsdp_wrapped_module.", ""}, {"_fpw_module.", ""}, {"_feature_blocks.", ""}, {"module.", ""}});
 }
 
 absl::StatusOr<FrozenParameter> ParseEntry(const ConfigNode& entry) {
   const auto wrong = [&] {
-    return absl::InvalidArgumentError(absl::StrCat(
-        entry.location().ToString(), ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP has the entry ", entry.Describe(),
-        ", expected [name of a parameter, number of iterations of at least 0]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry.location().ToString(), ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP has the entry ",
+                     entry.Describe(), ", expected [name of a parameter, number of iterations of at least 0]"));
   };
   if (entry.items().size() != 2 || !entry.items()[0].is_scalar()) return wrong();
   const absl::StatusOr<int64_t> iterations = entry.items()[1].AsInt();

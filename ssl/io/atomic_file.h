@@ -20,8 +20,7 @@ namespace ssl {
 // On an error before the rename the old file stands and the temporary file is removed (as far
 // as the disk allows). An error of the last step, the directory's fsync, means that the new
 // content is visible but may not survive a power loss.
-absl::Status WriteFileAtomically(FileSystem& file_system, const std::string& path,
-                                 absl::string_view contents);
+absl::Status WriteFileAtomically(FileSystem& file_system, const std::string& path, absl::string_view contents);
 
 }  // namespace ssl
 

@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Repeat = FaultFileSystem::Repeat;
 
-constexpr int kCalls = 6;        // create, append, sync, close, rename, sync directory
+constexpr int kCalls = 6;  // create, append, sync, close, rename, sync directory
 constexpr int kRenameCall = 5;
 
 std::string DirWithOldFile() {
@@ -63,8 +63,7 @@ TEST_P(AtomicFileFaultTest, FailingCall_IsReportedAndTheOldOrNewFileStands) {
 
   const absl::Status status = WriteFileAtomically(faults, dir + "/LATEST", "new");
 
-  EXPECT_THAT(status, StatusIs(error == ENOSPC ? absl::StatusCode::kResourceExhausted
-                                               : absl::StatusCode::kDataLoss,
+  EXPECT_THAT(status, StatusIs(error == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kDataLoss,
                                HasSubstr(dir)));
   const bool renamed = call > kRenameCall;
   EXPECT_EQ(PosixFileSystem().Read(dir + "/LATEST").value(), renamed ? "new" : "old");
@@ -74,10 +73,8 @@ TEST_P(AtomicFileFaultTest, FailingCall_IsReportedAndTheOldOrNewFileStands) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryCall, AtomicFileFaultTest,
-                         ::testing::Combine(::testing::Range(1, kCalls + 1),
-                                            ::testing::Values(ENOSPC, EIO), ::testing::Bool(),
-                                            ::testing::Values(Repeat::kOnce,
-                                                              Repeat::kFromThenOn)));
+                         ::testing::Combine(::testing::Range(1, kCalls + 1), ::testing::Values(ENOSPC, EIO),
+                                            ::testing::Bool(), ::testing::Values(Repeat::kOnce, Repeat::kFromThenOn)));
 
 TEST(AtomicFileTest, PowerLossAtEachCall_LeavesTheOldOrTheNewContentWhole) {
   for (int call = 1; call <= kCalls + 1; ++call) {

@@ -34,11 +34,9 @@ absl::StatusCode CodeOf(int error_number) {
 }  // namespace
 
 absl::Status ErrnoStatus(int error_number, absl::string_view operation, absl::string_view path) {
-  return absl::Status(
-      CodeOf(error_number),
-      absl::StrCat("file ", path, ": ", operation,
-                   " failed: ", std::generic_category().message(error_number), " (errno ",
-                   error_number, ")"));
+  return absl::Status(CodeOf(error_number), absl::StrCat("file ", path, ": ", operation,
+                                                         " failed: ", std::generic_category().message(error_number),
+                                                         " (errno ", error_number, ")"));
 }
 
 }  // namespace ssl

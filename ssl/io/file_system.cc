@@ -61,8 +61,7 @@ class PosixWritableFile : public WritableFile {
  private:
   absl::Status CheckOpen(absl::string_view operation) const {
     if (fd_.get() >= 0) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("file ", path_, ": ", operation, " after it was closed"));
+    return absl::FailedPreconditionError(absl::StrCat("file ", path_, ": ", operation, " after it was closed"));
   }
 
   UniqueFd fd_;
@@ -79,8 +78,7 @@ class PosixReadableFile : public ReadableFile {
   absl::Status ReadAt(int64_t offset, absl::Span<char> into) const override {
     SSL_ASSIGN_OR_RETURN(const int64_t got, ReadUpTo(fd_.get(), offset, into, path_));
     if (got == static_cast<int64_t>(into.size())) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("file ", path_, ": ends after ", offset + got,
-                                            " bytes, expected at least ",
+    return absl::DataLossError(absl::StrCat("file ", path_, ": ends after ", offset + got, " bytes, expected at least ",
                                             offset + static_cast<int64_t>(into.size())));
   }
 
@@ -111,14 +109,13 @@ absl::Status LockIsHeld(int fd, const std::string& path) {
   holder.resize(size);
   absl::StripAsciiWhitespace(&holder);
   if (holder.empty()) holder = "an unknown process";
-  return absl::UnavailableError(absl::StrCat("lock ", path, ": is held by ", holder,
-                                             "; two runs cannot use one directory"));
+  return absl::UnavailableError(
+      absl::StrCat("lock ", path, ": is held by ", holder, "; two runs cannot use one directory"));
 }
 
 absl::Status TooLarge(const std::string& path, int64_t size) {
-  return absl::InvalidArgumentError(absl::StrCat("file ", path, ": has ", size,
-                                                 " bytes or more, expected at most ",
-                                                 kMaxReadBytes));
+  return absl::InvalidArgumentError(
+      absl::StrCat("file ", path, ": has ", size, " bytes or more, expected at most ", kMaxReadBytes));
 }
 
 absl::StatusOr<struct stat> Stat(const std::string& path) {
@@ -135,8 +132,7 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
-    SSL_ASSIGN_OR_RETURN(UniqueFd fd,
-                         OpenFd(path, O_WRONLY | O_CREAT | O_APPEND, "opening to append"));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_WRONLY | O_CREAT | O_APPEND, "opening to append"));
     return std::make_unique<PosixWritableFile>(std::move(fd), path);
   }
 
@@ -223,8 +219,7 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
-    SSL_ASSIGN_OR_RETURN(const UniqueFd fd,
-                         OpenFd(directory, O_RDONLY | O_DIRECTORY, "opening to sync"));
+    SSL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFd(directory, O_RDONLY | O_DIRECTORY, "opening to sync"));
     // File systems that cannot sync a directory answer EINVAL; there is no other way to ask.
     if (fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
     if (errno == EINTR) return SyncFd(fd.get(), directory);

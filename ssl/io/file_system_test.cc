@@ -73,8 +73,7 @@ TEST_F(FileSystemTest, ClosedFile_RefusesEveryCall) {
 }
 
 TEST_F(FileSystemTest, MissingFile_IsNotFoundThatNamesThePath) {
-  const auto missing = StatusIs(absl::StatusCode::kNotFound,
-                                AllOf(HasSubstr(Path("gone")), HasSubstr("No such file")));
+  const auto missing = StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr(Path("gone")), HasSubstr("No such file")));
   EXPECT_THAT(files_.Read(Path("gone")), missing);
   EXPECT_THAT(files_.OpenRead(Path("gone")), missing);
   EXPECT_THAT(files_.Size(Path("gone")), missing);
@@ -90,16 +89,16 @@ TEST_F(FileSystemTest, MissingFile_IsNotFoundThatNamesThePath) {
 
 TEST_F(FileSystemTest, FullDisk_IsResourceExhausted) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, files_.OpenAppend("/dev/full"));
-  EXPECT_THAT(file->Append("x"), StatusIs(absl::StatusCode::kResourceExhausted,
-                                          AllOf(HasSubstr("/dev/full"), HasSubstr("No space"))));
+  EXPECT_THAT(file->Append("x"),
+              StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("/dev/full"), HasSubstr("No space"))));
 }
 
 TEST_F(FileSystemTest, OnlyRegularFiles_AreRead) {
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
   const std::vector<std::string> others = {dir_, Path("fifo"), "/dev/zero"};
   for (const std::string& path : others) {
-    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
-                                  AllOf(HasSubstr(path), HasSubstr("expected a regular file")));
+    const auto refused =
+        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(path), HasSubstr("expected a regular file")));
     EXPECT_THAT(files_.Read(path), refused);
     EXPECT_THAT(files_.OpenRead(path), refused);
   }
@@ -113,8 +112,7 @@ TEST_F(FileSystemTest, Read_OfAFileWithoutASize_ReadsToItsEnd) {
 TEST_F(FileSystemTest, Read_OfAHugeSparseFile_IsRefused) {
   WriteFile(Path("huge"), "");
   ASSERT_EQ(truncate(Path("huge").c_str(), int64_t{1} << 40), 0);
-  EXPECT_THAT(files_.Read(Path("huge")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected at most")));
+  EXPECT_THAT(files_.Read(Path("huge")), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected at most")));
 }
 
 TEST_F(FileSystemTest, ReadAt_GivesTheRangeAndRefusesToRunOverTheEnd) {
@@ -172,8 +170,7 @@ TEST_F(FileSystemTest, Lock_IsRefusedWithTheHoldersNameWhileHeld) {
   ASSERT_OK(first);
   EXPECT_THAT(files_.Lock(Path("lock")),
               StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr(Path("lock")),
-                             HasSubstr(absl::StrCat("process ", getpid(), " on host ")))));
+                       AllOf(HasSubstr(Path("lock")), HasSubstr(absl::StrCat("process ", getpid(), " on host ")))));
   first->reset();
   EXPECT_OK(files_.Lock(Path("lock")));
 }
@@ -205,12 +202,9 @@ TEST(ParentDirectoryTest, Parents_OfAllKindsOfPaths) {
 
 TEST(ErrnoStatusTest, Codes_TellWhatAUserCanDo) {
   const std::vector<std::pair<int, absl::StatusCode>> cases = {
-      {ENOSPC, absl::StatusCode::kResourceExhausted},
-      {EDQUOT, absl::StatusCode::kResourceExhausted},
-      {EACCES, absl::StatusCode::kPermissionDenied},
-      {EROFS, absl::StatusCode::kPermissionDenied},
-      {ENOENT, absl::StatusCode::kNotFound},
-      {EIO, absl::StatusCode::kDataLoss},
+      {ENOSPC, absl::StatusCode::kResourceExhausted}, {EDQUOT, absl::StatusCode::kResourceExhausted},
+      {EACCES, absl::StatusCode::kPermissionDenied},  {EROFS, absl::StatusCode::kPermissionDenied},
+      {ENOENT, absl::StatusCode::kNotFound},          {EIO, absl::StatusCode::kDataLoss},
       {EEXIST, absl::StatusCode::kAlreadyExists},
   };
   for (const auto& [error, code] : cases) {

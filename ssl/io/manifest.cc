@@ -64,8 +64,7 @@ class ObjectReader {
   }
 
  private:
-  const Json* Member(const char* key, absl::string_view kind,
-                     bool (Json::*is_kind)() const noexcept) {
+  const Json* Member(const char* key, absl::string_view kind, bool (Json::*is_kind)() const noexcept) {
     if (!status_.ok()) return nullptr;
     ++members_;
     const auto member = object_.find(key);
@@ -86,8 +85,8 @@ class ObjectReader {
 
 // A name that cannot lead out of the directory.
 bool IsPlainName(absl::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find('/') == absl::string_view::npos && name.find('\0') == absl::string_view::npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == absl::string_view::npos &&
+         name.find('\0') == absl::string_view::npos;
 }
 
 absl::StatusOr<ManifestEntry> ParseEntry(const Json& object, const std::string& where) {
@@ -95,18 +94,15 @@ absl::StatusOr<ManifestEntry> ParseEntry(const Json& object, const std::string& 
   ManifestEntry entry;
   entry.file = reader.String("file");
   entry.size = reader.Count("size", std::numeric_limits<int64_t>::max());
-  entry.crc32c =
-      static_cast<uint32_t>(reader.Count("crc32c", std::numeric_limits<uint32_t>::max()));
+  entry.crc32c = static_cast<uint32_t>(reader.Count("crc32c", std::numeric_limits<uint32_t>::max()));
   SSL_RETURN_IF_ERROR(reader.Finish());
   if (!IsPlainName(entry.file)) {
-    return absl::DataLossError(
-        absl::StrCat(where, ": file is '", entry.file, "', expected a plain file name"));
+    return absl::DataLossError(absl::StrCat(where, ": file is '", entry.file, "', expected a plain file name"));
   }
   return entry;
 }
 
-absl::Status ParseFiles(const Json& files, absl::string_view name,
-                        std::vector<ManifestEntry>* entries) {
+absl::Status ParseFiles(const Json& files, absl::string_view name, std::vector<ManifestEntry>* entries) {
   absl::flat_hash_set<std::string> seen;
   for (const Json& file : files) {
     const std::string where = absl::StrCat("manifest ", name, ": files[", entries->size(), "]");
@@ -124,10 +120,9 @@ absl::Status CheckVersion(const Json& root, absl::string_view name) {
   if (!root.is_object() || !root.contains("format_version")) return absl::OkStatus();
   const Json& version = root["format_version"];
   if (version == kManifestFormatVersion) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("manifest ", name, ": format_version is ",
-                   version.is_number() ? version.dump() : "not a number", ", expected ",
-                   kManifestFormatVersion));
+  return absl::UnimplementedError(absl::StrCat("manifest ", name, ": format_version is ",
+                                               version.is_number() ? version.dump() : "not a number", ", expected ",
+                                               kManifestFormatVersion));
 }
 
 absl::StatusOr<uint32_t> FileCrc32c(const ReadableFile& file) {
@@ -141,17 +136,15 @@ absl::StatusOr<uint32_t> FileCrc32c(const ReadableFile& file) {
   return crc;
 }
 
-absl::Status VerifyEntry(FileSystem& file_system, const std::string& path,
-                         const ManifestEntry& entry) {
+absl::Status VerifyEntry(FileSystem& file_system, const std::string& path, const ManifestEntry& entry) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   if (file->size() != entry.size) {
-    return absl::DataLossError(absl::StrCat("file ", path, ": size is ", file->size(),
-                                            " bytes, expected ", entry.size));
+    return absl::DataLossError(
+        absl::StrCat("file ", path, ": size is ", file->size(), " bytes, expected ", entry.size));
   }
   SSL_ASSIGN_OR_RETURN(const uint32_t crc, FileCrc32c(*file));
   if (crc != entry.crc32c) {
-    return absl::DataLossError(absl::StrFormat("file %s: CRC32C is %08x, expected %08x", path, crc,
-                                               entry.crc32c));
+    return absl::DataLossError(absl::StrFormat("file %s: CRC32C is %08x, expected %08x", path, crc, entry.crc32c));
   }
   return absl::OkStatus();
 }
@@ -178,8 +171,8 @@ std::string ManifestToJson(const Manifest& manifest) {
 absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view name) {
   const std::string where = absl::StrCat("manifest ", name);
   if (json.size() > kMaxManifestBytes) {
-    return absl::DataLossError(absl::StrCat(where, ": has ", json.size(),
-                                            " bytes, expected at most ", kMaxManifestBytes));
+    return absl::DataLossError(
+        absl::StrCat(where, ": has ", json.size(), " bytes, expected at most ", kMaxManifestBytes));
   }
   const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) return absl::DataLossError(where + ": is not valid JSON");
@@ -197,12 +190,11 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view
   return manifest;
 }
 
-absl::Status VerifyManifest(FileSystem& file_system, const std::string& directory,
-                            const Manifest& manifest) {
+absl::Status VerifyManifest(FileSystem& file_system, const std::string& directory, const Manifest& manifest) {
   for (const ManifestEntry& entry : manifest.files) {
     if (!IsPlainName(entry.file)) {
-      return absl::InvalidArgumentError(absl::StrCat("manifest of ", directory, ": file is '",
-                                                     entry.file, "', expected a plain file name"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("manifest of ", directory, ": file is '", entry.file, "', expected a plain file name"));
     }
     SSL_RETURN_IF_ERROR(VerifyEntry(file_system, absl::StrCat(directory, "/", entry.file), entry));
   }

@@ -48,8 +48,7 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view
 // Reads every file once, in pieces of 1 MiB. The first file that is missing (kNotFound) or
 // differs (kDataLoss) is named with what was found and what was expected. Files that the
 // manifest does not list are not looked at.
-absl::Status VerifyManifest(FileSystem& file_system, const std::string& directory,
-                            const Manifest& manifest);
+absl::Status VerifyManifest(FileSystem& file_system, const std::string& directory, const Manifest& manifest);
 
 }  // namespace ssl
 

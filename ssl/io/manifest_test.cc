@@ -28,8 +28,7 @@ Manifest MakeManifest() {
   manifest.iteration = 100;
   manifest.world_size = 2;
   manifest.config_hash = "9f\"quoted\"";
-  manifest.files = {{"model.safetensors", int64_t{1} << 40, 0xFFFFFFFF},
-                    {"rank_0.safetensors", 0, 0}};
+  manifest.files = {{"model.safetensors", int64_t{1} << 40, 0xFFFFFFFF}, {"rank_0.safetensors", 0, 0}};
   return manifest;
 }
 
@@ -83,25 +82,22 @@ TEST(ManifestTest, WrongContent_IsDataLossThatNamesTheKey) {
     const std::string bad = absl::StrReplaceAll(good, {{damage.from, damage.to}});
     ASSERT_NE(bad, good) << damage.from;
     EXPECT_THAT(ParseManifest(bad, "m"),
-                StatusIs(absl::StatusCode::kDataLoss,
-                         AllOf(HasSubstr("manifest m: "), HasSubstr(damage.message))));
+                StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("manifest m: "), HasSubstr(damage.message))));
   }
 }
 
 TEST(ManifestTest, AnotherVersion_IsUnimplemented) {
   const std::string json =
-      absl::StrReplaceAll(ManifestToJson(MakeManifest()),
-                          {{"\"format_version\": 1", "\"format_version\": 2"}});
-  EXPECT_THAT(ParseManifest(json, "m"),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format_version is 2")));
+      absl::StrReplaceAll(ManifestToJson(MakeManifest()), {{"\"format_version\": 1", "\"format_version\": 2"}});
+  EXPECT_THAT(ParseManifest(json, "m"), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("format_version is 2")));
 }
 
 TEST(ManifestTest, DeepAndHugeTexts_AreRefusedWithoutHarm) {
   constexpr int kDepth = 500'000;
   const std::string nested = std::string(kDepth, '[') + std::string(kDepth, ']');
   EXPECT_THAT(ParseManifest(nested, "m"), StatusIs(absl::StatusCode::kDataLoss));
-  const std::string inside = absl::StrReplaceAll(ManifestToJson(MakeManifest()),
-                                                 {{"\"files\": [", "\"files\": [" + nested + ","}});
+  const std::string inside =
+      absl::StrReplaceAll(ManifestToJson(MakeManifest()), {{"\"files\": [", "\"files\": [" + nested + ","}});
   EXPECT_THAT(ParseManifest(inside, "m"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("files[0]: is not an object")));
   EXPECT_THAT(ParseManifest(std::string(17 << 20, ' '), "m"),
@@ -140,14 +136,12 @@ TEST_F(VerifyManifestTest, IntactFiles_AreOkAlsoBesideUnlistedOnes) {
 TEST_F(VerifyManifestTest, FlippedBit_IsDataLossWithBothChecksums) {
   Write("state", "stbte");
   EXPECT_THAT(Verify(), StatusIs(absl::StatusCode::kDataLoss,
-                                 AllOf(HasSubstr(dir_ + "/state: CRC32C is "),
-                                       HasSubstr("expected"))));
+                                 AllOf(HasSubstr(dir_ + "/state: CRC32C is "), HasSubstr("expected"))));
 }
 
 TEST_F(VerifyManifestTest, TruncatedFile_IsDataLossWithBothSizes) {
   Write("state", "stat");
-  EXPECT_THAT(Verify(), StatusIs(absl::StatusCode::kDataLoss,
-                                 HasSubstr("state: size is 4 bytes, expected 5")));
+  EXPECT_THAT(Verify(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("state: size is 4 bytes, expected 5")));
 }
 
 TEST_F(VerifyManifestTest, MissingFile_IsNotFoundThatNamesIt) {

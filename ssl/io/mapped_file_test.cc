@@ -46,10 +46,9 @@ TEST(MappedFileTest, Move_TakesTheBytesAlong) {
 
 TEST(MappedFileTest, MissingFileAndDirectory_NameThePath) {
   const std::string dir = MakeTempDir("mapped");
-  EXPECT_THAT(MappedFile::Open(dir + "/gone"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir + "/gone")));
-  EXPECT_THAT(MappedFile::Open(dir), StatusIs(absl::StatusCode::kInvalidArgument,
-                                              HasSubstr("expected a regular file")));
+  EXPECT_THAT(MappedFile::Open(dir + "/gone"), StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir + "/gone")));
+  EXPECT_THAT(MappedFile::Open(dir),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected a regular file")));
 }
 
 }  // namespace

@@ -38,12 +38,10 @@ absl::StatusOr<int64_t> RegularFileSize(int fd, const std::string& path) {
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, "reading the size", path);
   if (S_ISREG(info.st_mode)) return static_cast<int64_t>(info.st_size);
   const absl::string_view found = S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe";
-  return absl::InvalidArgumentError(
-      absl::StrCat("file ", path, ": is ", found, ", expected a regular file"));
+  return absl::InvalidArgumentError(absl::StrCat("file ", path, ": is ", found, ", expected a regular file"));
 }
 
-absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into,
-                                 const std::string& path) {
+absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into, const std::string& path) {
   size_t got = 0;
   while (got < into.size()) {
     const ssize_t count = pread(fd, into.data() + got, into.size() - got, offset + got);

@@ -45,8 +45,7 @@ absl::StatusOr<UniqueFd> OpenFd(const std::string& path, int flags, absl::string
 absl::StatusOr<int64_t> RegularFileSize(int fd, const std::string& path);
 
 // Up to into.size() bytes from `offset`, fewer only at the end of the file.
-absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into,
-                                 const std::string& path);
+absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into, const std::string& path);
 
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path);
 absl::Status SyncFd(int fd, const std::string& path);

@@ -53,9 +53,7 @@ constexpr std::array<Dtype, 10> kDtypes = {{
 
 // Only called with names that the header's parser has accepted.
 at::ScalarType TypeOf(absl::string_view name) {
-  return std::find_if(kDtypes.begin(), kDtypes.end(),
-                      [&](const Dtype& dtype) { return dtype.name == name; })
-      ->type;
+  return std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return dtype.name == name; })->type;
 }
 
 absl::StatusOr<SafetensorsEntry> DescribeTensor(const NamedTensor& named) {
@@ -63,16 +61,13 @@ absl::StatusOr<SafetensorsEntry> DescribeTensor(const NamedTensor& named) {
   const std::string where = absl::StrCat("tensor '", named.name, "'");
   if (!tensor.defined()) return absl::InvalidArgumentError(absl::StrCat(where, " is undefined"));
   if (tensor.layout() != at::kStrided || tensor.is_meta()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, " is sparse or without data, expected a dense tensor"));
+    return absl::InvalidArgumentError(absl::StrCat(where, " is sparse or without data, expected a dense tensor"));
   }
-  const auto* dtype = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& candidate) {
-    return candidate.type == tensor.scalar_type();
-  });
+  const auto* dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                   [&](const Dtype& candidate) { return candidate.type == tensor.scalar_type(); });
   if (dtype == kDtypes.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": dtype is ",
-                                                   c10::toString(tensor.scalar_type()),
-                                                   ", which safetensors cannot hold"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": dtype is ", c10::toString(tensor.scalar_type()), ", which safetensors cannot hold"));
   }
   SafetensorsEntry entry;
   entry.name = named.name;
@@ -121,8 +116,7 @@ class DigestingFile {
 absl::Status AppendTensor(const at::Tensor& tensor, DigestingFile& file) {
   // A no-op each for a contiguous tensor on the CPU; else one copy that dies here.
   const at::Tensor rows = tensor.detach().cpu().resolve_neg().contiguous();
-  return file.Append(absl::string_view(static_cast<const char*>(rows.const_data_ptr()),
-                                       rows.nbytes()));
+  return file.Append(absl::string_view(static_cast<const char*>(rows.const_data_ptr()), rows.nbytes()));
 }
 
 absl::StatusOr<FileDigest> Write(FileSystem& file_system, const std::string& path,
@@ -155,15 +149,13 @@ absl::StatusOr<FileDigest> Write(FileSystem& file_system, const std::string& pat
 absl::Status CheckBools(const SafetensorsEntry& entry, absl::Span<const char> bytes) {
   for (const char byte : bytes) {
     if (static_cast<uint8_t>(byte) <= 1) continue;
-    return absl::DataLossError(absl::StrCat("tensor '", entry.name, "': value is ",
-                                            static_cast<uint8_t>(byte),
-                                            ", expected 0 or 1 in BOOL"));
+    return absl::DataLossError(
+        absl::StrCat("tensor '", entry.name, "': value is ", static_cast<uint8_t>(byte), ", expected 0 or 1 in BOOL"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<at::Tensor> ReadTensor(const ReadableFile& file, const SafetensorsEntry& entry,
-                                      int64_t data_start) {
+absl::StatusOr<at::Tensor> ReadTensor(const ReadableFile& file, const SafetensorsEntry& entry, int64_t data_start) {
   at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(TypeOf(entry.dtype)));
   const absl::Span<char> bytes(static_cast<char*>(tensor.mutable_data_ptr()), tensor.nbytes());
   SSL_RETURN_IF_ERROR(file.ReadAt(data_start + entry.begin, bytes));
@@ -177,13 +169,11 @@ absl::StatusOr<SafetensorsContent> ReadContent(const ReadableFile& file) {
     SSL_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(first)));
   }
   SSL_ASSIGN_OR_RETURN(const int64_t header_bytes,
-                       ParseSafetensorsHeaderLength(
-                           absl::string_view(first.data(), first.size()), file.size()));
+                       ParseSafetensorsHeaderLength(absl::string_view(first.data(), first.size()), file.size()));
   std::string header(header_bytes, '\0');
   SSL_RETURN_IF_ERROR(file.ReadAt(kSafetensorsLengthBytes, absl::MakeSpan(header)));
   const int64_t data_start = kSafetensorsLengthBytes + header_bytes;
-  SSL_ASSIGN_OR_RETURN(SafetensorsTable table,
-                       ParseSafetensorsHeader(header, file.size() - data_start));
+  SSL_ASSIGN_OR_RETURN(SafetensorsTable table, ParseSafetensorsHeader(header, file.size() - data_start));
   SafetensorsContent content;
   content.metadata = std::move(table.metadata);
   content.tensors.reserve(table.entries.size());
@@ -208,8 +198,7 @@ absl::StatusOr<FileDigest> WriteSafetensors(FileSystem& file_system, const std::
 }
 
 absl::StatusOr<SafetensorsContent> ReadSafetensors(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file,
-                       PosixFileSystem().OpenRead(path));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, PosixFileSystem().OpenRead(path));
   const std::string where = absl::StrCat("file ", path);
   SafetensorsContent content;
   SSL_RETURN_IF_ERROR(GuardTorch(where, [&]() -> absl::Status {

@@ -58,9 +58,7 @@ class TableReader : public nlohmann::json_sax<Json> {
 
   bool null() override { return Unexpected("null"); }
   bool boolean(bool) override { return Unexpected("a boolean"); }
-  bool number_integer(number_integer_t value) override {
-    return Unexpected(absl::StrCat("number ", value));
-  }
+  bool number_integer(number_integer_t value) override { return Unexpected(absl::StrCat("number ", value)); }
   bool number_float(number_float_t, const string_t& text) override {
     return Unexpected(absl::StrCat("number ", absl::string_view(text).substr(0, 40)));
   }
@@ -91,8 +89,8 @@ class TableReader : public nlohmann::json_sax<Json> {
     }
     if (place_ != Place::kDtypeValue) return Unexpected("a string");
     if (SafetensorsDtypeBytes(text) == 0) {
-      return Fail(absl::StrCat("tensor ", Quote(entry_.name), ": dtype is ", Quote(text),
-                               ", expected one of ", kDtypes));
+      return Fail(
+          absl::StrCat("tensor ", Quote(entry_.name), ": dtype is ", Quote(text), ", expected one of ", kDtypes));
     }
     entry_.dtype = std::move(text);
     place_ = Place::kEntry;
@@ -237,20 +235,17 @@ class TableReader : public nlohmann::json_sax<Json> {
                                ", expected dtype, shape and data_offsets"));
     }
     if (offsets_.size() != 2) {
-      return Fail(absl::StrCat(tensor, ": data_offsets has ", offsets_.size(),
-                               " numbers, expected 2"));
+      return Fail(absl::StrCat(tensor, ": data_offsets has ", offsets_.size(), " numbers, expected 2"));
     }
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
     int64_t bytes = 0;
     if (!ExtentBytes(entry_, &bytes)) {
-      return Fail(absl::StrCat(tensor, ": shape [", absl::StrJoin(entry_.shape, ", "),
-                               "] overflows"));
+      return Fail(absl::StrCat(tensor, ": shape [", absl::StrJoin(entry_.shape, ", "), "] overflows"));
     }
     if (entry_.end < entry_.begin || entry_.end - entry_.begin != bytes) {
-      return Fail(absl::StrCat(tensor, ": data_offsets are ", entry_.begin, " and ", entry_.end,
-                               ", expected ", bytes, " bytes for ", entry_.dtype, " [",
-                               absl::StrJoin(entry_.shape, ", "), "]"));
+      return Fail(absl::StrCat(tensor, ": data_offsets are ", entry_.begin, " and ", entry_.end, ", expected ", bytes,
+                               " bytes for ", entry_.dtype, " [", absl::StrJoin(entry_.shape, ", "), "]"));
     }
     table.entries.push_back(std::move(entry_));
     place_ = Place::kTop;
@@ -259,8 +254,8 @@ class TableReader : public nlohmann::json_sax<Json> {
 
   Place place_ = Place::kStart;
   absl::flat_hash_set<std::string> names_;
-  std::string key_;              // of the metadata value that comes
-  SafetensorsEntry entry_;       // under construction, with its fields so far
+  std::string key_;         // of the metadata value that comes
+  SafetensorsEntry entry_;  // under construction, with its fields so far
   std::vector<int64_t> offsets_;
   std::vector<std::string> fields_;
   std::string field_;
@@ -277,14 +272,14 @@ absl::Status CheckTiling(const std::vector<SafetensorsEntry>& entries, int64_t d
   for (const SafetensorsEntry* entry : ordered) {
     if (entry->begin != expected) {
       const absl::string_view fault = entry->begin < expected ? "an overlap" : "a hole";
-      return absl::DataLossError(absl::StrCat("tensor ", Quote(entry->name), ": begins at ",
-                                              entry->begin, ", expected ", expected, ": ", fault));
+      return absl::DataLossError(absl::StrCat("tensor ", Quote(entry->name), ": begins at ", entry->begin,
+                                              ", expected ", expected, ": ", fault));
     }
     expected = entry->end;
   }
   if (expected != data_bytes) {
-    return absl::DataLossError(absl::StrCat("data: has ", data_bytes,
-                                            " bytes, expected ", expected, " for all tensors"));
+    return absl::DataLossError(
+        absl::StrCat("data: has ", data_bytes, " bytes, expected ", expected, " for all tensors"));
   }
   return absl::OkStatus();
 }
@@ -299,8 +294,7 @@ absl::StatusOr<std::string> JsonString(const std::string& text) {
   return quoted;
 }
 
-absl::Status AppendMetadata(const std::map<std::string, std::string>& metadata,
-                            std::vector<std::string>* members) {
+absl::Status AppendMetadata(const std::map<std::string, std::string>& metadata, std::vector<std::string>* members) {
   if (metadata.empty()) return absl::OkStatus();
   std::vector<std::string> pairs;
   for (const auto& [key, value] : metadata) {
@@ -324,8 +318,16 @@ std::string LittleEndian64(uint64_t value) {
 
 int64_t SafetensorsDtypeBytes(absl::string_view dtype) {
   static constexpr std::array<std::pair<absl::string_view, int64_t>, 10> kBytes = {{
-      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
-      {"I32", 4}, {"I16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
+      {"F64", 8},
+      {"F32", 4},
+      {"F16", 2},
+      {"BF16", 2},
+      {"I64", 8},
+      {"I32", 4},
+      {"I16", 2},
+      {"I8", 1},
+      {"U8", 1},
+      {"BOOL", 1},
   }};
   for (const auto& [name, bytes] : kBytes) {
     if (name == dtype) return bytes;
@@ -333,31 +335,28 @@ int64_t SafetensorsDtypeBytes(absl::string_view dtype) {
   return 0;
 }
 
-absl::StatusOr<int64_t> ParseSafetensorsHeaderLength(absl::string_view first_bytes,
-                                                     int64_t file_size) {
-  if (file_size < kSafetensorsLengthBytes ||
-      static_cast<int64_t>(first_bytes.size()) < kSafetensorsLengthBytes) {
-    return absl::DataLossError(absl::StrCat("size is ", file_size, " bytes, expected at least ",
-                                            kSafetensorsLengthBytes));
+absl::StatusOr<int64_t> ParseSafetensorsHeaderLength(absl::string_view first_bytes, int64_t file_size) {
+  if (file_size < kSafetensorsLengthBytes || static_cast<int64_t>(first_bytes.size()) < kSafetensorsLengthBytes) {
+    return absl::DataLossError(
+        absl::StrCat("size is ", file_size, " bytes, expected at least ", kSafetensorsLengthBytes));
   }
   uint64_t length = 0;
   for (int i = kSafetensorsLengthBytes - 1; i >= 0; --i) {
     length = (length << 8) | static_cast<uint8_t>(first_bytes[i]);
   }
   if (length > static_cast<uint64_t>(kMaxSafetensorsHeaderBytes)) {
-    return absl::DataLossError(absl::StrCat("header length is ", length, ", expected at most ",
-                                            kMaxSafetensorsHeaderBytes));
+    return absl::DataLossError(
+        absl::StrCat("header length is ", length, ", expected at most ", kMaxSafetensorsHeaderBytes));
   }
   const int64_t rest = file_size - kSafetensorsLengthBytes;
   if (static_cast<int64_t>(length) > rest) {
-    return absl::DataLossError(absl::StrCat("header length is ", length, ", but only ", rest,
-                                            " bytes follow it: the file is truncated"));
+    return absl::DataLossError(
+        absl::StrCat("header length is ", length, ", but only ", rest, " bytes follow it: the file is truncated"));
   }
   return static_cast<int64_t>(length);
 }
 
-absl::StatusOr<SafetensorsTable> ParseSafetensorsHeader(absl::string_view header,
-                                                        int64_t data_bytes) {
+absl::StatusOr<SafetensorsTable> ParseSafetensorsHeader(absl::string_view header, int64_t data_bytes) {
   if (header.empty() || header.front() != '{') {
     return absl::DataLossError("header does not begin with '{'");
   }
@@ -375,22 +374,18 @@ absl::StatusOr<std::string> FormatSafetensorsHeader(const SafetensorsTable& tabl
   absl::flat_hash_set<std::string> names = {std::string(kMetadataKey)};
   for (const SafetensorsEntry& entry : table.entries) {
     if (!names.insert(entry.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor ", Quote(entry.name), ": the name is taken"));
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", Quote(entry.name), ": the name is taken"));
     }
     SSL_ASSIGN_OR_RETURN(const std::string name, JsonString(entry.name));
     members.push_back(absl::StrCat(name, ":{\"dtype\":\"", entry.dtype, "\",\"shape\":[",
-                                   absl::StrJoin(entry.shape, ","), "],\"data_offsets\":[",
-                                   entry.begin, ",", entry.end, "]}"));
+                                   absl::StrJoin(entry.shape, ","), "],\"data_offsets\":[", entry.begin, ",", entry.end,
+                                   "]}"));
   }
   std::string header = absl::StrCat("{", absl::StrJoin(members, ","), "}");
-  header.append((kSafetensorsLengthBytes - header.size() % kSafetensorsLengthBytes) %
-                    kSafetensorsLengthBytes,
-                ' ');
+  header.append((kSafetensorsLengthBytes - header.size() % kSafetensorsLengthBytes) % kSafetensorsLengthBytes, ' ');
   if (static_cast<int64_t>(header.size()) > kMaxSafetensorsHeaderBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("header has ", header.size(),
-                                                   " bytes, expected at most ",
-                                                   kMaxSafetensorsHeaderBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("header has ", header.size(), " bytes, expected at most ", kMaxSafetensorsHeaderBytes));
   }
   return absl::StrCat(LittleEndian64(header.size()), header);
 }

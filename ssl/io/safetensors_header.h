@@ -48,14 +48,12 @@ struct SafetensorsTable {
 int64_t SafetensorsDtypeBytes(absl::string_view dtype);
 
 // The header's length from the first 8 bytes of a file of `file_size` bytes.
-absl::StatusOr<int64_t> ParseSafetensorsHeaderLength(absl::string_view first_bytes,
-                                                     int64_t file_size);
+absl::StatusOr<int64_t> ParseSafetensorsHeaderLength(absl::string_view first_bytes, int64_t file_size);
 
 // Reads and checks a header: names occur once, extents equal dtype x shape without overflow,
 // and the extents tile [0, data_bytes) without hole or overlap. Errors are kDataLoss and name
 // the tensor, not the file.
-absl::StatusOr<SafetensorsTable> ParseSafetensorsHeader(absl::string_view header,
-                                                        int64_t data_bytes);
+absl::StatusOr<SafetensorsTable> ParseSafetensorsHeader(absl::string_view header, int64_t data_bytes);
 
 // The length field and the header of `table`, padded so that data starts at a multiple of 8.
 // Equal tables give equal bytes. InvalidArgument for names or metadata that are not UTF-8,

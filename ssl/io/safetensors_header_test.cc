@@ -29,14 +29,12 @@ std::string Json(absl::string_view text) {
 }
 
 TEST(SafetensorsHeaderTest, GoodHeader_GivesEntriesInItsOrder) {
-  ASSERT_OK_AND_ASSIGN(
-      const SafetensorsTable table,
-      ParseSafetensorsHeader(
-          Json("{'__metadata__':{'step':'7'},"
-               "'z':{'dtype':'F32','shape':[2,3],'data_offsets':[4,28]},"
-               "'a':{'data_offsets':[0,4],'shape':[],'dtype':'I32'},"
-               "'empty':{'dtype':'F64','shape':[0,5],'data_offsets':[4,4]}}   "),
-          28));
+  ASSERT_OK_AND_ASSIGN(const SafetensorsTable table,
+                       ParseSafetensorsHeader(Json("{'__metadata__':{'step':'7'},"
+                                                   "'z':{'dtype':'F32','shape':[2,3],'data_offsets':[4,28]},"
+                                                   "'a':{'data_offsets':[0,4],'shape':[],'dtype':'I32'},"
+                                                   "'empty':{'dtype':'F64','shape':[0,5],'data_offsets':[4,4]}}   "),
+                                              28));
   EXPECT_EQ(table.metadata.at("step"), "7");
   ASSERT_THAT(table.entries, SizeIs(3));
   EXPECT_EQ(table.entries[0].name, "z");
@@ -54,14 +52,13 @@ TEST(SafetensorsHeaderTest, EmptyTable_IsGood) {
 }
 
 TEST(SafetensorsHeaderTest, EveryDtype_HasItsSize) {
-  const std::vector<std::pair<std::string, int64_t>> sizes = {
-      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
-      {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U8", 1},   {"BOOL", 1}};
+  const std::vector<std::pair<std::string, int64_t>> sizes = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2},
+                                                              {"I64", 8}, {"I32", 4}, {"I16", 2}, {"I8", 1},
+                                                              {"U8", 1},  {"BOOL", 1}};
   for (const auto& [dtype, bytes] : sizes) {
     EXPECT_EQ(SafetensorsDtypeBytes(dtype), bytes);
-    const std::string header = Json(absl::StrCat("{'t':{'dtype':'", dtype,
-                                                 "','shape':[3],'data_offsets':[0,", 3 * bytes,
-                                                 "]}}"));
+    const std::string header =
+        Json(absl::StrCat("{'t':{'dtype':'", dtype, "','shape':[3],'data_offsets':[0,", 3 * bytes, "]}}"));
     EXPECT_OK(ParseSafetensorsHeader(header, 3 * bytes));
   }
   EXPECT_EQ(SafetensorsDtypeBytes("C64"), 0);
@@ -75,8 +72,7 @@ struct Hostile {
 };
 
 std::string Entry(absl::string_view shape, absl::string_view offsets) {
-  return absl::StrCat("{'t':{'dtype':'F32','shape':[", shape, "],'data_offsets':[", offsets,
-                      "]}}");
+  return absl::StrCat("{'t':{'dtype':'F32','shape':[", shape, "],'data_offsets':[", offsets, "]}}");
 }
 
 std::string TwoEntries(absl::string_view first, absl::string_view second) {
@@ -148,9 +144,7 @@ void ExpectRefused(const std::vector<Hostile>& cases) {
   }
 }
 
-TEST(SafetensorsHeaderTest, ExtentsThatDoNotTileTheData_AreRefused) {
-  ExpectRefused(HostileExtents());
-}
+TEST(SafetensorsHeaderTest, ExtentsThatDoNotTileTheData_AreRefused) { ExpectRefused(HostileExtents()); }
 
 TEST(SafetensorsHeaderTest, AnyOtherStructure_IsRefused) { ExpectRefused(HostileStructure()); }
 
@@ -175,15 +169,13 @@ TEST(SafetensorsHeaderTest, TooManyDimensions_AreRefused) {
 TEST(SafetensorsHeaderTest, LongAndBinaryNames_AreShownShortAndPrintable) {
   const std::string name = "\\n" + std::string(1'000'000, 'x');
   EXPECT_THAT(ParseSafetensorsHeader(Json("{'" + name + "':1}"), 0),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("'\\nxxx"), HasSubstr("xxx...'"))));
+              StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("'\\nxxx"), HasSubstr("xxx...'"))));
 }
 
 TEST(SafetensorsHeaderTest, EveryTruncation_IsRefused) {
   const std::string header = Json(TwoEntries("0,4", "4,8"));
   for (size_t size = 0; size < header.size(); ++size) {
-    EXPECT_THAT(ParseSafetensorsHeader(header.substr(0, size), 8),
-                StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_THAT(ParseSafetensorsHeader(header.substr(0, size), 8), StatusIs(absl::StatusCode::kDataLoss));
   }
 }
 
@@ -199,8 +191,7 @@ TEST(SafetensorsHeaderLengthTest, Length_IsBoundedByFormatAndFile) {
   for (const uint64_t value : too_large) {
     EXPECT_THAT(length(value, int64_t{1} << 62),
                 StatusIs(absl::StatusCode::kDataLoss,
-                         HasSubstr(absl::StrCat("header length is ", value,
-                                                ", expected at most 100000000"))));
+                         HasSubstr(absl::StrCat("header length is ", value, ", expected at most 100000000"))));
   }
   EXPECT_THAT(length(100, 107), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("only 99 bytes")));
   EXPECT_THAT(ParseSafetensorsHeaderLength("1234567", 7),
@@ -213,8 +204,7 @@ TEST(FormatSafetensorsHeaderTest, Header_IsPaddedAndParsesBack) {
   table.entries = {{"tensor \xC3\xA4", "BF16", {2}, 0, 4}, {"b", "U8", {}, 4, 5}};
   ASSERT_OK_AND_ASSIGN(const std::string bytes, FormatSafetensorsHeader(table));
   EXPECT_EQ(bytes.size() % 8, 0u);
-  EXPECT_EQ(ParseSafetensorsHeaderLength(bytes, bytes.size() + 5).value(),
-            static_cast<int64_t>(bytes.size()) - 8);
+  EXPECT_EQ(ParseSafetensorsHeaderLength(bytes, bytes.size() + 5).value(), static_cast<int64_t>(bytes.size()) - 8);
   ASSERT_OK_AND_ASSIGN(const SafetensorsTable back, ParseSafetensorsHeader(bytes.substr(8), 5));
   EXPECT_EQ(back.metadata, table.metadata);
   ASSERT_THAT(back.entries, SizeIs(2));

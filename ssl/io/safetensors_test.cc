@@ -48,8 +48,7 @@ at::Tensor FromBits(at::ScalarType type, const std::vector<Word>& words) {
   return tensor;
 }
 
-void ExpectSameTensors(const std::vector<NamedTensor>& actual,
-                       const std::vector<NamedTensor>& expected) {
+void ExpectSameTensors(const std::vector<NamedTensor>& actual, const std::vector<NamedTensor>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     EXPECT_EQ(actual[i].name, expected[i].name);
@@ -75,8 +74,7 @@ class SafetensorsTest : public ::testing::Test {
   }
 
   void WriteRaw(absl::string_view bytes) {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file,
-                         PosixFileSystem().Create(path_));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, PosixFileSystem().Create(path_));
     ASSERT_OK(file->Append(bytes));
     ASSERT_OK(file->Close());
   }
@@ -109,10 +107,10 @@ TEST_F(SafetensorsTest, File_HasExactlyTheBytesOfTheFormat) {
       "\"step\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]}}";
   const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
   const std::string length = {static_cast<char>(padded.size()), 0, 0, 0, 0, 0, 0, 0};
-  const std::string data = std::string(8, '\xFF') +
-                           std::string("\x00\x00\x80\x3F\x00\x00\x00\x80\x45\x23\xC1\x7F"
-                                       "\x00\x00\x80\xFF\x01\x00\x01",
-                                       19);
+  const std::string data = std::string(8, '\xFF') + std::string(
+                                                        "\x00\x00\x80\x3F\x00\x00\x00\x80\x45\x23\xC1\x7F"
+                                                        "\x00\x00\x80\xFF\x01\x00\x01",
+                                                        19);
   EXPECT_EQ(PosixFileSystem().Read(path_).value(), length + padded + data);
 }
 
@@ -127,8 +125,8 @@ TEST_F(SafetensorsTest, NanPayloadsAndMinusZero_KeepTheirBits) {
 
 TEST_F(SafetensorsTest, EveryDtypeAndEmptyAndScalar_RoundTrip) {
   std::vector<NamedTensor> tensors;
-  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong,
-                                    at::kInt, at::kShort, at::kChar, at::kByte, at::kBool}) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+                                    at::kChar, at::kByte, at::kBool}) {
     const at::Tensor values = at::arange(6, at::kInt).remainder(2).to(type);
     tensors.push_back({absl::StrCat(c10::toString(type), " matrix"), values.view({2, 3})});
     tensors.push_back({absl::StrCat(c10::toString(type), " scalar"), values[1]});
@@ -177,8 +175,7 @@ TEST_F(SafetensorsTest, TensorsThatTheFormatCannotHold_AreInvalidAndNamed) {
               StatusIs(invalid, AllOf(HasSubstr("'wave'"), HasSubstr("ComplexFloat"))));
   EXPECT_THAT(Write({{"ghost", at::empty({2}, at::TensorOptions().device(at::kMeta))}}),
               StatusIs(invalid, HasSubstr("'ghost' is sparse or without data")));
-  EXPECT_THAT(Write({{"a", at::empty({1})}, {"a", at::empty({1})}}),
-              StatusIs(invalid, HasSubstr("the name is taken")));
+  EXPECT_THAT(Write({{"a", at::empty({1})}, {"a", at::empty({1})}}), StatusIs(invalid, HasSubstr("the name is taken")));
 }
 
 TEST_F(SafetensorsTest, EveryTruncation_IsDataLossThatNamesTheFile) {
@@ -186,8 +183,7 @@ TEST_F(SafetensorsTest, EveryTruncation_IsDataLossThatNamesTheFile) {
   const std::string bytes = PosixFileSystem().Read(path_).value();
   for (size_t size = 0; size < bytes.size(); ++size) {
     WriteRaw(bytes.substr(0, size));
-    EXPECT_THAT(ReadSafetensors(path_), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_)))
-        << size;
+    EXPECT_THAT(ReadSafetensors(path_), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_))) << size;
   }
   WriteRaw(bytes + "x");
   EXPECT_THAT(ReadSafetensors(path_), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path_)));
@@ -232,8 +228,7 @@ TEST_F(SafetensorsTest, BoolsOtherThanZeroAndOne_AreRefused) {
   bytes.back() = 2;
   WriteRaw(bytes);
   EXPECT_THAT(ReadSafetensors(path_),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr(path_), HasSubstr("'flags': value is 2"))));
+              StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(path_), HasSubstr("'flags': value is 2"))));
 }
 
 int64_t PeakMemoryKib() {
@@ -253,9 +248,10 @@ TEST_F(SafetensorsTest, HugeClaims_AreRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(ReadSafetensors(path_), refused);
   WriteHeader("{'t':{'dtype':'U8','shape':[1099511627776],'data_offsets':[0,1099511627776]}}", 4);
   EXPECT_THAT(ReadSafetensors(path_), refused);
-  WriteHeader("{'a':{'dtype':'U8','shape':[1099511627776],'data_offsets':[0,1099511627776]},"
-              "'b':{'dtype':'U8','shape':[1099511627776],'data_offsets':[0,1099511627776]}}",
-              kTebibyte);
+  WriteHeader(
+      "{'a':{'dtype':'U8','shape':[1099511627776],'data_offsets':[0,1099511627776]},"
+      "'b':{'dtype':'U8','shape':[1099511627776],'data_offsets':[0,1099511627776]}}",
+      kTebibyte);
   EXPECT_THAT(ReadSafetensors(path_), refused);
 
   EXPECT_LT(PeakMemoryKib() - before, 64 * 1024);
@@ -263,8 +259,7 @@ TEST_F(SafetensorsTest, HugeClaims_AreRefusedBeforeMemoryIsTaken) {
 
 TEST_F(SafetensorsTest, MissingFileAndDirectory_NameThePath) {
   EXPECT_THAT(ReadSafetensors(path_), StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
-  EXPECT_THAT(ReadSafetensors(dir_),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(dir_)));
+  EXPECT_THAT(ReadSafetensors(dir_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(dir_)));
 }
 
 TEST_F(SafetensorsTest, PowerLossAfterOk_KeepsTheFile) {
@@ -284,8 +279,7 @@ TEST_P(SafetensorsFaultTest, FailingCall_IsReportedAtEveryCallAndThePreviousFile
   const std::string dir = MakeTempDir("safetensors_fault");
   const std::string previous = dir + "/previous.safetensors";
   const std::string next = dir + "/next.safetensors";
-  ASSERT_OK_AND_ASSIGN(const FileDigest expected,
-                       WriteSafetensors(PosixFileSystem(), previous, SomeTensors(), {}));
+  ASSERT_OK_AND_ASSIGN(const FileDigest expected, WriteSafetensors(PosixFileSystem(), previous, SomeTensors(), {}));
   int call = 1;
   for (bool finished = false; !finished; ++call) {
     FaultFileSystem faults(PosixFileSystem(), dir);
@@ -295,9 +289,9 @@ TEST_P(SafetensorsFaultTest, FailingCall_IsReportedAtEveryCallAndThePreviousFile
     finished = faults.failed_calls() == 0;
     EXPECT_EQ(written.ok(), finished) << "call " << call;
     if (!finished) {
-      EXPECT_THAT(written, StatusIs(error == ENOSPC ? absl::StatusCode::kResourceExhausted
-                                                    : absl::StatusCode::kDataLoss,
-                                    HasSubstr(next)));
+      EXPECT_THAT(written,
+                  StatusIs(error == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kDataLoss,
+                           HasSubstr(next)));
     }
     ASSERT_OK(faults.DropUnsynced());
     EXPECT_EQ(Crc32c(PosixFileSystem().Read(previous).value()), expected.crc32c);
@@ -310,8 +304,7 @@ TEST_P(SafetensorsFaultTest, FailingCall_IsReportedAtEveryCallAndThePreviousFile
 
 INSTANTIATE_TEST_SUITE_P(AllFaults, SafetensorsFaultTest,
                          ::testing::Combine(::testing::Values(ENOSPC, EIO), ::testing::Bool(),
-                                            ::testing::Values(Repeat::kOnce,
-                                                              Repeat::kFromThenOn)));
+                                            ::testing::Values(Repeat::kOnce, Repeat::kFromThenOn)));
 
 }  // namespace
 }  // namespace ssl

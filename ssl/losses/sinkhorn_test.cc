@@ -4,12 +4,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sin.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 

@@ -27,8 +27,8 @@ absl::Status CheckOptions(const SwavLossOptions& options) {
   }
   for (const int64_t crop : options.crops_for_assign) {
     if (crop < 0 || crop >= options.num_crops) {
-      return absl::InvalidArgumentError(absl::StrCat("crops_for_assign holds ", crop, ", expected crops from 0 to ",
-                                                     options.num_crops - 1));
+      return absl::InvalidArgumentError(
+          absl::StrCat("crops_for_assign holds ", crop, ", expected crops from 0 to ", options.num_crops - 1));
     }
   }
   return absl::OkStatus();
@@ -51,9 +51,9 @@ absl::Status CheckShapes(const std::vector<at::Tensor>& scores, const std::vecto
     const at::Tensor& queue = queue_scores[head];
     if (queue.dim() != 3 || queue.size(0) != static_cast<int64_t>(options.crops_for_assign.size()) ||
         queue.size(2) != rows.size(1)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "queue scores of head ", head, " have shape [", absl::StrJoin(queue.sizes(), ", "), "], expected [",
-          options.crops_for_assign.size(), ", queue length, ", rows.size(1), "]"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("queue scores of head ", head, " have shape [", absl::StrJoin(queue.sizes(), ", "),
+                       "], expected [", options.crops_for_assign.size(), ", queue length, ", rows.size(1), "]"));
     }
   }
   return absl::OkStatus();
@@ -94,9 +94,8 @@ absl::StatusOr<SwavLossResult> SwavLoss(const std::vector<at::Tensor>& scores,
     const int64_t batch_size = scores[head].size(0) / options.num_crops;
     const at::Tensor rows = scores[head].to(at::kFloat);  // [V*B, K]
     const at::Tensor crops = rows.detach().view({options.num_crops, batch_size, rows.size(1)});
-    SSL_ASSIGN_OR_RETURN(at::Tensor assignments,
-                         Assign(crops, queue_scores.empty() ? at::Tensor() : queue_scores[head], options,
-                                communicator));
+    SSL_ASSIGN_OR_RETURN(at::Tensor assignments, Assign(crops, queue_scores.empty() ? at::Tensor() : queue_scores[head],
+                                                        options, communicator));
     // sum over c and p != c of <q_c, log p_p> = sum over p of <sum over c != p of q_c, log p_p>: one product.
     const at::Tensor targets = TargetsOfCrops(assignments, options).view_as(rows);
     const double terms = static_cast<double>(scores.size()) * static_cast<double>(options.crops_for_assign.size()) *

@@ -32,7 +32,9 @@ constexpr int64_t kTaskFloats = 1 << 17;
 class Rows {
  public:
   explicit Rows(const at::Tensor& map)
-      : channels_(map.size(1)), rows_(map.numel() / map.size(1)), data_(map.data_ptr()),
+      : channels_(map.size(1)),
+        rows_(map.numel() / map.size(1)),
+        data_(map.data_ptr()),
         narrow_(map.scalar_type() == at::kBFloat16) {}
 
   int64_t rows() const { return rows_; }
@@ -243,8 +245,8 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
       const float* source = given_rows.Read(begin, rows, &buffers.gradient);
       float* target = masked_rows.Target(begin, &buffers.gradient);
       if (source != target) std::copy_n(source, rows * channels, target);
-      MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y),
-                         rows, channels, mean, target, sum, products);
+      MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y), rows, channels, mean, target,
+                         sum, products);
       masked_rows.Store(target, begin, rows);
     };
     const ChannelSums sums = SumRows(x, mask_and_sum);
@@ -275,8 +277,8 @@ bool IsFusableMap(const at::Tensor& map) {
 
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
   if (!IsFusableMap(input) || layer.weight.scalar_type() != at::kFloat || !layer.weight.is_cpu()) return false;
-  return !residual.defined() || (IsFusableMap(residual) && residual.sizes() == input.sizes() &&
-                                 residual.scalar_type() == input.scalar_type());
+  return !residual.defined() ||
+         (IsFusableMap(residual) && residual.sizes() == input.sizes() && residual.scalar_type() == input.scalar_type());
 }
 
 at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {

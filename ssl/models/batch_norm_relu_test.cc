@@ -21,8 +21,10 @@ namespace {
 at::Tensor Map(at::IntArrayRef shape, double phase, at::ScalarType dtype = at::kFloat) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
-  return at::sin(at::arange(count, at::kDouble) * 0.73 + phase).reshape(shape).to(dtype).contiguous(
-      at::MemoryFormat::ChannelsLast);
+  return at::sin(at::arange(count, at::kDouble) * 0.73 + phase)
+      .reshape(shape)
+      .to(dtype)
+      .contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 // A layer whose parameters and statistics are not the initial ones; double when asked for.
@@ -50,7 +52,7 @@ struct Pass {
 
 // The operators one by one, in float64.
 Pass RunReference(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
-                 const at::Tensor& output_gradient) {
+                  const at::Tensor& output_gradient) {
   Pass run;
   run.input = input.detach().to(at::kDouble).requires_grad_();
   if (residual.defined()) run.residual = residual.detach().to(at::kDouble).requires_grad_();
@@ -62,7 +64,7 @@ Pass RunReference(const BatchNormLayer& layer, const at::Tensor& input, const at
 }
 
 Pass RunFused(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
-             const at::Tensor& output_gradient) {
+              const at::Tensor& output_gradient) {
   Pass run;
   run.input = input.detach().clone().requires_grad_();
   if (residual.defined()) run.residual = residual.detach().clone().requires_grad_();
@@ -79,8 +81,8 @@ void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, double to
 
 TEST(BatchNormRelu, AllShapes_AgreeWithTheSeparateOperators) {
   // The last ones have several blocks, float sums and tasks.
-  const std::vector<std::vector<int64_t>> shapes = {{2, 3, 1, 1}, {1, 1, 5, 2}, {4, 17, 3, 3}, {2, 64, 9, 11},
-                                                    {3, 2500, 2, 2}, {9, 40, 21, 20}};
+  const std::vector<std::vector<int64_t>> shapes = {{2, 3, 1, 1},   {1, 1, 5, 2},    {4, 17, 3, 3},
+                                                    {2, 64, 9, 11}, {3, 2500, 2, 2}, {9, 40, 21, 20}};
   for (const std::vector<int64_t>& shape : shapes) {
     for (const bool with_residual : {false, true}) {
       SCOPED_TRACE(::testing::Message() << shape[1] << " channels, residual " << with_residual);

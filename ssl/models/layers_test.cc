@@ -92,8 +92,8 @@ TEST(ConvLayer, EveryMapSize_AgreesWithConv2d) {
 
           const at::Tensor reference_input = input.contiguous().clone().requires_grad_();
           const at::Tensor reference_weight = layer.weight.detach().contiguous().clone().requires_grad_();
-          const at::Tensor expected = at::conv2d(reference_input, reference_weight, {}, {stride, stride},
-                                                 {kernel / 2, kernel / 2});
+          const at::Tensor expected =
+              at::conv2d(reference_input, reference_weight, {}, {stride, stride}, {kernel / 2, kernel / 2});
           (expected * wave).sum().backward();
           ASSERT_EQ(output.sizes(), expected.sizes());
           EXPECT_TRUE(at::allclose(output, expected, 1e-5, 1e-6));
@@ -140,9 +140,9 @@ TEST(LayerNames, AreThoseOfPytorch) {
   ModelTensors tensors;
   MakeLinear(2, 2, true, generator).List("fc.", &tensors);
   MakeBatchNorm(2).List("bn.", &tensors);
-  EXPECT_EQ(NamesOf(tensors), (std::vector<std::string>{"fc.weight", "fc.bias", "bn.weight", "bn.bias",
-                                                        "bn.running_mean", "bn.running_var",
-                                                        "bn.num_batches_tracked"}));
+  EXPECT_EQ(NamesOf(tensors),
+            (std::vector<std::string>{"fc.weight", "fc.bias", "bn.weight", "bn.bias", "bn.running_mean",
+                                      "bn.running_var", "bn.num_batches_tracked"}));
   EXPECT_EQ(tensors[0].role, TensorRole::kWeight);
   EXPECT_EQ(tensors[2].role, TensorRole::kNorm);
   EXPECT_EQ(tensors[4].role, TensorRole::kBuffer);

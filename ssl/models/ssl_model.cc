@@ -86,9 +86,8 @@ absl::StatusOr<std::unique_ptr<Head>> BuildHead(const ConfigNode& entry, const s
     return std::make_unique<HeadChain>(std::move(heads));
   }
   if (items.empty() || items.size() > 2 || !items[0].is_scalar() || (items.size() == 2 && !items[1].is_map())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(entry.location().ToString(), ": ", path, " is ", entry.Describe(),
-                     ", expected [name, {arguments}]"));
+    return absl::InvalidArgumentError(absl::StrCat(entry.location().ToString(), ": ", path, " is ", entry.Describe(),
+                                                   ", expected [name, {arguments}]"));
   }
   ConfigNode arguments = items.size() == 2 ? items[1] : ConfigNode::Map(entry.location());
   return context.registries.heads.Make(items[0].text(), arguments, context);

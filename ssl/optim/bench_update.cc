@@ -100,8 +100,8 @@ std::function<void()> ForeachSgd(const ParameterGroup& group) {
 }
 
 std::function<void()> ForeachAdamW(const ParameterGroup& group) {
-  return [parameters = group.parameters, average = ZerosLike(group.parameters),
-          square = ZerosLike(group.parameters), step = 0]() mutable {
+  return [parameters = group.parameters, average = ZerosLike(group.parameters), square = ZerosLike(group.parameters),
+          step = 0]() mutable {
     const at::NoGradGuard no_grad;
     const Tensors gradients = GradientsOf(parameters);
     ++step;

@@ -26,7 +26,7 @@ struct DefaultGrouperOptions {
   bool regularize_bn = false;
   bool regularize_bias = true;
   std::vector<std::string> non_regularized_parameters;  // parts of names
-  bool single_group = false;  // everything regularized
+  bool single_group = false;                            // everything regularized
 };
 
 std::unique_ptr<ParameterGrouper> MakeDefaultGrouper(const DefaultGrouperOptions& options);

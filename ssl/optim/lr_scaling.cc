@@ -24,7 +24,7 @@ struct BatchShape {
 };
 
 struct Scaling {
-  double scaled = 0.0;        // the learning rate for the batch of all ranks
+  double scaled = 0.0;         // the learning rate for the batch of all ranks
   double warm_up_start = 0.0;  // that for the batch of one node, always by the linear rule
   bool single_node = true;
 };
@@ -50,9 +50,9 @@ absl::Status ScaleLinear(ConfigNode* schedule, const ScheduleOptions&, const Sca
 
 absl::Status ScaleCosine(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
   if (options.start_value == 0.0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        schedule->location().ToString(), ": param_schedulers.start_value is 0, expected a value that "
-        "auto_lr_scaling can scale"));
+    return absl::InvalidArgumentError(absl::StrCat(schedule->location().ToString(),
+                                                   ": param_schedulers.start_value is 0, expected a value that "
+                                                   "auto_lr_scaling can scale"));
   }
   const double ratio = options.end_value / options.start_value;
   SetNumber(schedule, "end_value", ConfigNode::FromDouble(scaling.scaled * ratio));
@@ -143,8 +143,8 @@ absl::Status ResolveSchedule(ConfigNode* schedule, const ConfigNode& config) {
   if (!automatic.auto_scale) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const BatchShape batch, ReadBatchShape(config));
 
-  const double node_factor = static_cast<double>(batch.per_rank * batch.ranks_per_node) /
-                             static_cast<double>(automatic.base_lr_batch_size);
+  const double node_factor =
+      static_cast<double>(batch.per_rank * batch.ranks_per_node) / static_cast<double>(automatic.base_lr_batch_size);
   const double factor = node_factor * static_cast<double>(batch.nodes);
   Scaling scaling;
   scaling.scaled = automatic.base_value * (automatic.scaling_type == "sqrt" ? std::sqrt(factor) : factor);

@@ -46,8 +46,8 @@ TEST(LrScaling, Constant_BecomesBaseTimesBatchRatio) {
 }
 
 TEST(LrScaling, Sqrt_GrowsWithTheRootOfTheBatchRatio) {
-  ConfigNode config = Config("auto_lr_scaling: {auto_scale: true, scaling_type: sqrt}, name: constant",
-                             "BATCHSIZE_PER_REPLICA: 128");
+  ConfigNode config =
+      Config("auto_lr_scaling: {auto_scale: true, scaling_type: sqrt}, name: constant", "BATCHSIZE_PER_REPLICA: 128");
 
   ASSERT_OK(ResolveLearningRateScaling(&config));
 
@@ -70,8 +70,9 @@ TEST(LrScaling, Twice_IsTheSameAsOnce) {
 }
 
 TEST(LrScaling, WarmUp_StartsAtTheRateOfOneNode) {
-  ConfigNode config = Config(absl::StrCat(kAuto, "name: composite, lengths: [0.1, 0.9], schedulers: [{name: linear}, "
-                                                 "{name: cosine, start_value: 2, end_value: 1}]"),
+  ConfigNode config = Config(absl::StrCat(kAuto,
+                                          "name: composite, lengths: [0.1, 0.9], schedulers: [{name: linear}, "
+                                          "{name: cosine, start_value: 2, end_value: 1}]"),
                              "BATCHSIZE_PER_REPLICA: 64", /*nodes=*/4);
 
   ASSERT_OK(ResolveLearningRateScaling(&config));
@@ -108,9 +109,9 @@ TEST(LrScaling, CosineFromZero_HasNoRatioToKeep) {
 TEST(LrScaling, MissingBatchSize_IsNamed) {
   ConfigNode config = Config(absl::StrCat(kAuto, "name: constant"), "DROP_LAST: true");
 
-  EXPECT_THAT(ResolveLearningRateScaling(&config),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is missing")));
+  EXPECT_THAT(
+      ResolveLearningRateScaling(&config),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is missing")));
 }
 
 TEST(LrScaling, BatchSizeOfZero_IsNamedWithItsPlace) {

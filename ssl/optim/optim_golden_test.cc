@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters after each of several updates against ClassyVision's optimizers (torch), in float64 and float32.
-#include <ATen/core/Tensor.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/max.h>
 
@@ -48,8 +48,8 @@ void CheckUpdates(const golden::Case& golden_case, at::ScalarType dtype) {
   TestRun run(ConfigNode::Map());
   const ConfigNode& settings = *golden_case.params.Find("optimizer");
   ASSERT_OK_AND_ASSIGN(const auto schedule, run.MakeSchedule(*golden_case.params.Find("lr_schedule")));
-  ASSERT_OK_AND_ASSIGN(const auto optimizer, run.registries().optimizers.Make(settings.Find("name")->text(), settings,
-                                                                              run.context()));
+  ASSERT_OK_AND_ASSIGN(const auto optimizer,
+                       run.registries().optimizers.Make(settings.Find("name")->text(), settings, run.context()));
   ASSERT_OK(optimizer->Initialize(MakeGroups(golden_case, dtype)));
   const std::vector<int64_t> no_grad = golden_case.Ints("no_grad");
 
@@ -61,8 +61,8 @@ void CheckUpdates(const golden::Case& golden_case, at::ScalarType dtype) {
       group.learning_rate = rate;
       for (size_t i = 0; i < group.names.size(); ++i) {
         const int64_t position = std::stoll(group.names[i].substr(1));
-        const bool skipped = s == kStepWithoutGradient &&
-                             std::find(no_grad.begin(), no_grad.end(), position) != no_grad.end();
+        const bool skipped =
+            s == kStepWithoutGradient && std::find(no_grad.begin(), no_grad.end(), position) != no_grad.end();
         group.parameters[i].mutable_grad() =
             skipped ? at::Tensor() : step.inputs.at(absl::StrCat("g", position)).to(dtype);
       }

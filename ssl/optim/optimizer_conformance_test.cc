@@ -33,11 +33,23 @@ struct Variant {
 
 std::vector<Variant> Variants() {
   return {
-      {"Sgd", [] { return MakeSgd({0.9, false}); }},
-      {"SgdNesterov", [] { return MakeSgd({0.9, true}); }},
-      {"SgdPlain", [] { return MakeSgd({0.0, false}); }},
+      {"Sgd",
+       [] {
+         return MakeSgd({0.9, false});
+       }},
+      {"SgdNesterov",
+       [] {
+         return MakeSgd({0.9, true});
+       }},
+      {"SgdPlain",
+       [] {
+         return MakeSgd({0.0, false});
+       }},
       {"AdamW", [] { return MakeAdamW({}); }},
-      {"AdamWAmsgrad", [] { return MakeAdamW({0.9, 0.999, 1e-8, true}); }},
+      {"AdamWAmsgrad",
+       [] {
+         return MakeAdamW({0.9, 0.999, 1e-8, true});
+       }},
   };
 }
 

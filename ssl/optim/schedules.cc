@@ -89,12 +89,14 @@ absl::StatusOr<std::vector<double>> CheckedLengths(const ConfigNode& params, con
   const size_t count = options.schedulers.items().size();
   if (count == 0) return Wrong(params, "schedulers", "is empty, expected at least one schedule");
   if (options.lengths.size() != count) {
-    return Wrong(params, "lengths", absl::StrCat("has ", options.lengths.size(), " entries, expected one for each of ",
-                                                 count, " schedulers"));
+    return Wrong(
+        params, "lengths",
+        absl::StrCat("has ", options.lengths.size(), " entries, expected one for each of ", count, " schedulers"));
   }
   if (!options.interval_scaling.empty() && options.interval_scaling.size() != count) {
-    return Wrong(params, "interval_scaling", absl::StrCat("has ", options.interval_scaling.size(),
-                                                          " entries, expected one for each of ", count, " schedulers"));
+    return Wrong(params, "interval_scaling",
+                 absl::StrCat("has ", options.interval_scaling.size(), " entries, expected one for each of ", count,
+                              " schedulers"));
   }
   std::vector<double> lengths = options.lengths;
   if (*std::min_element(lengths.begin(), lengths.end()) <= 0.0) {
@@ -137,8 +139,9 @@ absl::StatusOr<std::unique_ptr<Schedule>> MakeMultistepSchedule(const ConfigNode
   SSL_ASSIGN_OR_RETURN(const int64_t num_epochs, NumEpochs(context));
   const std::vector<int64_t>& milestones = options.milestones;
   if (options.values.size() != milestones.size() + 1) {
-    return Wrong(params, "values", absl::StrCat("has ", options.values.size(), " entries, expected ",
-                                                milestones.size() + 1, ", one more than milestones"));
+    return Wrong(params, "values",
+                 absl::StrCat("has ", options.values.size(), " entries, expected ", milestones.size() + 1,
+                              ", one more than milestones"));
   }
   if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
     return Wrong(params, "milestones", "do not rise, expected rising epochs");

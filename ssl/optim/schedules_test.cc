@@ -86,8 +86,9 @@ TEST(Schedules, Composite_BoundaryBelongsToTheLaterPart) {
 }
 
 TEST(Schedules, Composite_RescalesUnlessFixed) {
-  const std::string parts = "schedulers: [{name: linear, start_value: 0, end_value: 1}, "
-                            "{name: linear, start_value: 0, end_value: 1}]}";
+  const std::string parts =
+      "schedulers: [{name: linear, start_value: 0, end_value: 1}, "
+      "{name: linear, start_value: 0, end_value: 1}]}";
   const auto rescaled = Make("{name: composite, lengths: [0.2, 0.8], " + parts);
   const auto fixed = Make("{name: composite, lengths: [0.2, 0.8], interval_scaling: [rescaled, fixed], " + parts);
 
@@ -169,9 +170,9 @@ TEST(Schedules, CompositeLists_MustBeAsLongAsSchedulers) {
 }
 
 TEST(Schedules, CompositePart_IsCheckedLikeASchedule) {
-  EXPECT_THAT(ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosin\n"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("test.yaml:4"), HasSubstr("did you mean 'cosine'"))));
+  EXPECT_THAT(
+      ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosin\n"),
+      StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("test.yaml:4"), HasSubstr("did you mean 'cosine'"))));
   EXPECT_THAT(ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosine\n  wave_type: half\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:5"), HasSubstr("wave_type"))));
   EXPECT_THAT(ErrorOf("{name: composite, lengths: [1], schedulers: [{value: 1}]}"),

@@ -106,9 +106,9 @@ TEST(Sgd, NesterovWithoutMomentum_IsRefusedWithItsPlace) {
 TEST(Sgd, Larc_IsRefusedInsteadOfIgnored) {
   TestRun run(ConfigNode::Map());
 
-  EXPECT_THAT(MakeSgdFromConfig(Yaml("name: sgd\nuse_larc: true"), run.context()),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("test.yaml:2: config.OPTIMIZER.use_larc is 'true'")));
+  EXPECT_THAT(
+      MakeSgdFromConfig(Yaml("name: sgd\nuse_larc: true"), run.context()),
+      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("test.yaml:2: config.OPTIMIZER.use_larc is 'true'")));
 }
 
 TEST(Sgd, ScheduleOfAnotherQuantity_IsRefusedInsteadOfIgnored) {

@@ -22,16 +22,15 @@
 #define ASSERT_OK(...) ASSERT_THAT((__VA_ARGS__), ::ssl::IsOk())
 
 // Moves the value of a StatusOr into `declaration`, or fails and leaves the test function.
-#define ASSERT_OK_AND_ASSIGN(declaration, ...)                                       \
-  SSL_INTERNAL_ASSERT_OK_AND_ASSIGN(                                                 \
-      SSL_INTERNAL_TEST_CONCAT(ssl_test_status_or_, __COUNTER__), declaration,       \
-      (__VA_ARGS__))
+#define ASSERT_OK_AND_ASSIGN(declaration, ...)                                                               \
+  SSL_INTERNAL_ASSERT_OK_AND_ASSIGN(SSL_INTERNAL_TEST_CONCAT(ssl_test_status_or_, __COUNTER__), declaration, \
+                                    (__VA_ARGS__))
 
 #define SSL_INTERNAL_TEST_CONCAT_(a, b) a##b
 #define SSL_INTERNAL_TEST_CONCAT(a, b) SSL_INTERNAL_TEST_CONCAT_(a, b)
 #define SSL_INTERNAL_ASSERT_OK_AND_ASSIGN(result, declaration, expression) \
   auto result = expression;                                                \
-  ASSERT_THAT(result, ::ssl::IsOk());                             \
+  ASSERT_THAT(result, ::ssl::IsOk());                                      \
   declaration = *std::move(result)
 
 namespace ssl {
@@ -58,8 +57,7 @@ MATCHER_P2(StatusIs, code, message_matcher,
            "has the code " + absl::StatusCodeToString(code) + " and a message that " +
                ::testing::DescribeMatcher<std::string>(message_matcher)) {
   *result_listener << "which is " << StatusOf(arg).ToString();
-  return StatusOf(arg).code() == code &&
-         ::testing::Value(std::string(StatusOf(arg).message()), message_matcher);
+  return StatusOf(arg).code() == code && ::testing::Value(std::string(StatusOf(arg).message()), message_matcher);
 }
 
 inline auto StatusIs(absl::StatusCode code) { return HasCode(code); }

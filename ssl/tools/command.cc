@@ -46,8 +46,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeEngines(const ConfigNod
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, EngineNames(root));
   std::vector<std::unique_ptr<Engine>> engines;
   for (const std::string& name : names) {
-    SSL_ASSIGN_OR_RETURN(engines.emplace_back(),
-                         context.registries.engines.Make(name, context.config, context));
+    SSL_ASSIGN_OR_RETURN(engines.emplace_back(), context.registries.engines.Make(name, context.config, context));
   }
   return engines;
 }
@@ -82,13 +81,12 @@ class RunDirectory {
  private:
   absl::Status Prepare(const ConfigNode& root) {
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(path_));
-    SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File("train_config.yaml"),
-                                            absl::StrCat(kConfigHeader, WriteYaml(root))));
+    SSL_RETURN_IF_ERROR(
+        WriteFileAtomically(file_system_, File("train_config.yaml"), absl::StrCat(kConfigHeader, WriteYaml(root))));
     LogOptions log;
     log.file = File("log.txt");
     InitLogging(log);
-    return file_system_.Exists(File("failure.json")) ? file_system_.RemoveFile(File("failure.json"))
-                                                     : absl::OkStatus();
+    return file_system_.Exists(File("failure.json")) ? file_system_.RemoveFile(File("failure.json")) : absl::OkStatus();
   }
 
   const std::string path_;
@@ -154,16 +152,11 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> kinds = {
-      {"data_sources", registries.datasets.Names()},
-      {"engines", registries.engines.Names()},
-      {"heads", registries.heads.Names()},
-      {"hooks", registries.hooks.Names()},
-      {"methods", registries.methods.Names()},
-      {"models", registries.models.Names()},
-      {"optimizers", registries.optimizers.Names()},
-      {"schedules", registries.schedules.Names()},
-      {"sinks", registries.metric_sinks.Names()},
-      {"transforms", registries.transforms.Names()},
+      {"data_sources", registries.datasets.Names()}, {"engines", registries.engines.Names()},
+      {"heads", registries.heads.Names()},           {"hooks", registries.hooks.Names()},
+      {"methods", registries.methods.Names()},       {"models", registries.models.Names()},
+      {"optimizers", registries.optimizers.Names()}, {"schedules", registries.schedules.Names()},
+      {"sinks", registries.metric_sinks.Names()},    {"transforms", registries.transforms.Names()},
       {"trunks", registries.trunks.Names()},
   };
   std::vector<std::string> known;
@@ -171,8 +164,8 @@ absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries&
     if (name == kind) return absl::StrCat(absl::StrJoin(entries, "\n"), "\n");
     known.push_back(name);
   }
-  return absl::NotFoundError(absl::StrCat("--list has no kind '", kind, "'", DidYouMean(kind, known), "; known: ",
-                                          absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(absl::StrCat("--list has no kind '", kind, "'", DidYouMean(kind, known),
+                                          "; known: ", absl::StrJoin(known, ", ")));
 }
 
 }  // namespace ssl

@@ -12,9 +12,8 @@ std::string RunFilesDirectory(const std::string& program) {
   const char* from_environment = std::getenv("RUNFILES_DIR");
   std::error_code error;
   const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const std::string& candidate :
-       {std::string(from_environment != nullptr ? from_environment : ""), program + ".runfiles",
-        executable.string() + ".runfiles"}) {
+  for (const std::string& candidate : {std::string(from_environment != nullptr ? from_environment : ""),
+                                       program + ".runfiles", executable.string() + ".runfiles"}) {
     if (!candidate.empty() && std::filesystem::is_directory(candidate, error)) {
       return std::filesystem::absolute(candidate, error).string();
     }

@@ -165,8 +165,7 @@ absl::StatusOr<std::vector<Case>> ReadCategory(absl::string_view category) {
     if (entry.at("tensors").is_string()) {
       SSL_ASSIGN_OR_RETURN(table, ReadTensors(absl::StrCat(directory, "/", entry["tensors"].get<std::string>())));
     }
-    SSL_ASSIGN_OR_RETURN(const Json json,
-                         ReadJson(absl::StrCat(directory, "/", entry.at("file").get<std::string>())));
+    SSL_ASSIGN_OR_RETURN(const Json json, ReadJson(absl::StrCat(directory, "/", entry.at("file").get<std::string>())));
     std::vector<Case> cases;
     for (const Json& item : json.at("cases")) {
       SSL_ASSIGN_OR_RETURN(Case golden_case, ReadCase(item, table));
@@ -227,8 +226,8 @@ double Float32Tolerance(const Output& expected) {
   if (expected.kind != Output::Kind::kScalar) return ::testing::AssertionFailure() << "the output is no scalar";
   const double tolerance = Float32Tolerance(expected);
   if (std::abs(actual - expected.f64) <= tolerance) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "the value is " << actual << ", expected " << expected.f64
-                                       << " within " << tolerance;
+  return ::testing::AssertionFailure() << "the value is " << actual << ", expected " << expected.f64 << " within "
+                                       << tolerance;
 }
 
 ::testing::AssertionResult MatchesExactly(const at::Tensor& actual, const Output& expected) {

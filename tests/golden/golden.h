@@ -58,7 +58,7 @@ struct Step {
 struct Case {
   std::string name;
   std::string op;
-  ConfigNode params;  // map
+  ConfigNode params;                         // map
   std::map<std::string, at::Tensor> inputs;  // initial state
   ConfigNode literals;                       // map
   std::vector<Step> steps;

@@ -12,8 +12,8 @@ namespace {
 bool Flag(const Case& golden, absl::string_view name) { return golden.params.Find(name)->AsBool().value(); }
 
 void CheckPhases(const Case& golden) {
-  const PhasesBuilder builder{golden.Int("num_epochs"), golden.Int("TEST_EVERY_NUM_EPOCH"),
-                              Flag(golden, "TEST_MODEL"), Flag(golden, "TEST_ONLY")};
+  const PhasesBuilder builder{golden.Int("num_epochs"), golden.Int("TEST_EVERY_NUM_EPOCH"), Flag(golden, "TEST_MODEL"),
+                              Flag(golden, "TEST_ONLY")};
   std::vector<double> phases;
   for (const Phase& phase : builder.Build()) phases.push_back(phase.train ? 1.0 : 0.0);
   EXPECT_EQ(phases, ListOf(golden.steps[0].outputs.at("phases")));

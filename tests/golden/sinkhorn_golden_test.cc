@@ -25,8 +25,8 @@ SinkhornOptions OptionsOf(const golden::Case& golden_case) {
 void CheckAssignments(const golden::Case& golden_case) {
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   for (const golden::Step& step : golden_case.steps) {
-    ASSERT_OK_AND_ASSIGN(const at::Tensor actual, SinkhornAssignments(step.inputs.at("scores"),
-                                                                      OptionsOf(golden_case), *communicator));
+    ASSERT_OK_AND_ASSIGN(const at::Tensor actual,
+                         SinkhornAssignments(step.inputs.at("scores"), OptionsOf(golden_case), *communicator));
     if (golden_case.Int("hard") != 0) {
       EXPECT_TRUE(golden::MatchesExactly(actual, step.outputs.at("assignments")));
     } else {
@@ -46,9 +46,9 @@ void CheckRaw(const golden::Case& golden_case) {
 }
 
 TEST(SinkhornGolden, AssignmentsAreVissls) {
-  golden::RunCategory("sinkhorn", {{"sinkhorn", &CheckAssignments},
-                                   {"sinkhorn_powerlaw", &CheckAssignments},
-                                   {"sinkhorn_raw", &CheckRaw}});
+  golden::RunCategory(
+      "sinkhorn",
+      {{"sinkhorn", &CheckAssignments}, {"sinkhorn_powerlaw", &CheckAssignments}, {"sinkhorn_raw", &CheckRaw}});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark scripts read what they are given: result lines, process trees, profiles."""
+import json
 import os
 import pathlib
 import sys
@@ -14,23 +15,31 @@ class CompareSwavTest(unittest.TestCase):
     def command(self, line):
         return [sys.executable, "-c", f"print({line!r})"]
 
-    def test_our_result_line_is_read(self):
-        line = "steps 100  ms/step 512.5  samples/s 499.5  data_wait_ms 0.2  max_rss_mb 800"
-        result = compare_swav.measure(self.command(line), compare_swav.OURS_RESULT)
-        self.assertEqual((result["ms"], result["rate"], result["wait"]), (512.5, 499.5, 0.2))
+    def test_our_steps_are_averaged_after_the_warm_up(self):
+        with tempfile.TemporaryDirectory() as run:
+            reports = [{"iteration": iteration, "Speed/samples_per_sec": rate, "Speed/data_wait_share": 0.1}
+                       for iteration, rate in ((1, 1.0), (2, 2.0), (10, 256.0), (12, 512.0))]
+            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
+            result = compare_swav.read_ours(run)
+        self.assertAlmostEqual(result["ms"], 900.0)
+        self.assertAlmostEqual(result["wait"], 90.0)
+
+    def test_run_without_reports_has_no_result(self):
+        with tempfile.TemporaryDirectory() as run:
+            self.assertEqual(compare_swav.read_ours(run), {})
 
     def test_peer_result_line_is_read(self):
         line = "peer: 1019.0 ms/step  251 samples/s  data-wait 189.0 ms  maxrss 900 MB"
-        result = compare_swav.measure(self.command(line), compare_swav.PEER_RESULT)
+        result = compare_swav.measure(self.command(line), compare_swav.read_peer)
         self.assertEqual((result["ms"], result["rate"], result["wait"]), (1019.0, 251.0, 189.0))
 
     def test_program_without_result_line_is_named(self):
-        with self.assertRaisesRegex(SystemExit, "0 result lines.*\nnothing to see"):
-            compare_swav.measure(self.command("nothing to see"), compare_swav.PEER_RESULT)
+        with self.assertRaisesRegex(SystemExit, "no result.*\nnothing to see"):
+            compare_swav.measure(self.command("nothing to see"), compare_swav.read_peer)
 
     def test_program_that_fails_is_named(self):
         with self.assertRaisesRegex(SystemExit, "exit code 3"):
-            compare_swav.measure([sys.executable, "-c", "raise SystemExit(3)"], compare_swav.PEER_RESULT)
+            compare_swav.measure([sys.executable, "-c", "raise SystemExit(3)"], compare_swav.read_peer)
 
     def test_tree_has_all_descendants_and_nobody_else(self):
         self.assertEqual(compare_swav.tree(2, {2: 1, 3: 2, 4: 3, 5: 1, 1: 0}), {2, 3, 4})

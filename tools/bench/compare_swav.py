@@ -10,6 +10,7 @@ process tree, polled twice a second: a page shared by workers counts once.
 DIR holds the four Fashion-MNIST IDX .gz files. Standard library only.
 """
 import argparse
+import json
 import os
 import pathlib
 import platform
@@ -22,11 +23,13 @@ import threading
 
 POLL_S = 0.5
 
-# Our command; {data} and {steps} are filled in. The line that it prints at its end.
-OURS = ["bazel-bin/ssl/tools/ssl_main", "--config=bench/swav_fmnist_peer",
-        "config.DATA.TRAIN.DATA_PATHS=[{data}]", "config.BENCHMARK.num_steps={steps}"]
-OURS_PRECISION = {"fp32": [], "bf16": ["config.MODEL.AMP_PARAMS.USE_AMP=True", "config.MODEL.AMP_PARAMS.AMP_TYPE=bf16"]}
-OURS_RESULT = re.compile(r"steps \d+ +ms/step (?P<ms>[\d.]+) +samples/s (?P<rate>[\d.]+) +data_wait_ms (?P<wait>[\d.]+)")
+BATCH_SIZE = 256  # of both
+WARM_UP_STEPS = 2  # ours reports steps 1 and 2 by themselves; the peer leaves out its first three
+
+# Our command; {data}, {images} and {run} are filled in.
+OURS = ["bazel-bin/ssl/tools/ssl_main", "--config=bench/swav_fmnist_peer", "config.DATA.TRAIN.DATA_PATHS=[{data}]",
+        "config.DATA.TRAIN.DATA_LIMIT={images}", "config.CHECKPOINT.DIR={run}"]
+OURS_PRECISION = {"fp32": [], "bf16": ["config.MODEL.AMP_PARAMS.USE_AMP=True"]}
 
 # The peer's arguments and its last line.
 PEER = ["{data}", "--width", "32", "--steps", "{steps}"]
@@ -89,8 +92,32 @@ class PeakMemory(threading.Thread):
         return self.peak_mb
 
 
-def measure(command, pattern):
-    """Runs `command`; returns what its result line and the memory poll say."""
+def read_peer(output):
+    """The peer's result line, or nothing."""
+    matches = list(PEER_RESULT.finditer(output))
+    return {key: float(value) for key, value in matches[-1].groupdict().items()} if matches else {}
+
+
+def read_ours(run_directory):
+    """Mean step time after the warm-up, from the reports in metrics.jsonl; nothing when there are none."""
+    path = pathlib.Path(run_directory, "metrics.jsonl")
+    reports = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    seconds = waited = steps = 0
+    for previous, current in zip(reports, reports[1:]):
+        if previous["iteration"] < WARM_UP_STEPS:
+            continue
+        window = current["iteration"] - previous["iteration"]
+        window_seconds = window * BATCH_SIZE / current["Speed/samples_per_sec"]
+        steps += window
+        seconds += window_seconds
+        waited += window_seconds * current["Speed/data_wait_share"]
+    if not steps:
+        return {}
+    return {"ms": 1e3 * seconds / steps, "rate": BATCH_SIZE * steps / seconds, "wait": 1e3 * waited / steps}
+
+
+def measure(command, read):
+    """Runs `command`; returns what `read` finds in its output, and the memory poll's peak."""
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True)
         memory = PeakMemory(process.pid)
@@ -99,11 +126,17 @@ def measure(command, pattern):
         peak_mb = memory.stop()
         log.seek(0)
         output = log.read()
-    matches = list(pattern.finditer(output))
-    if status or not matches:
-        sys.exit(f"{' '.join(command)}: exit code {status}, {len(matches)} result lines, expected 0 and 1; it said:\n"
+    result = {} if status else read(output)
+    if not result:
+        sys.exit(f"{' '.join(command)}: exit code {status} and no result; it said:\n"
                  + "\n".join(output.splitlines()[-20:]))
-    return {**{key: float(value) for key, value in matches[-1].groupdict().items()}, "pss": peak_mb}
+    return {**result, "pss": peak_mb}
+
+
+def measure_ours(values, precision, more):
+    with tempfile.TemporaryDirectory() as run:
+        command = fill(OURS + OURS_PRECISION[precision], **values, run=run) + more
+        return measure(command, lambda _: read_ours(run))
 
 
 def fill(words, **values):
@@ -146,14 +179,13 @@ def main():
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("ours", nargs="*", help="more arguments for our command")
     args = parser.parse_args()
-    values = {"data": args.data.resolve(), "steps": args.steps}
-    ours_command = fill(OURS + OURS_PRECISION[args.precision], **values) + args.ours
+    values = {"data": args.data.resolve(), "steps": args.steps, "images": args.steps * BATCH_SIZE}
     peer_command = [args.python, args.peer] + fill(PEER + PEER_PRECISION[args.precision], **values)
     print(machine(), flush=True)
     ours, peer = [], []
     for run in range(args.runs):
-        ours.append(measure(ours_command, OURS_RESULT))
-        peer.append(measure(peer_command, PEER_RESULT))
+        ours.append(measure_ours(values, args.precision, args.ours))
+        peer.append(measure(peer_command, read_peer))
         print(f"run {run + 1}: ours {ours[-1]['ms']:.1f}, peer {peer[-1]['ms']:.1f} ms/step", flush=True)
     print(report(ours, peer))
 

@@ -72,8 +72,7 @@ TEST(IdxDataset, Splits_AreTrainAndT10k) {
   const std::string folder = FolderWithBothSplits();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train,
                        ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test,
-                       ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTest));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTest));
   Sample sample;
   sample.ResetViews(1);
 
@@ -90,10 +89,9 @@ TEST(IdxDataset, Splits_AreTrainAndT10k) {
 TEST(IdxDataset, MissingFile_NamesBothSpellingsAndTheKey) {
   const std::string folder = MakeTempDir("idx");
   EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr(folder + "/train-images-idx3-ubyte.gz nor " + folder +
-                                       "/train-images-idx3-ubyte exists"),
-                             HasSubstr("set DATA_PATHS"))));
+              StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr(folder + "/train-images-idx3-ubyte.gz nor " +
+                                                                    folder + "/train-images-idx3-ubyte exists"),
+                                                          HasSubstr("set DATA_PATHS"))));
   WriteFile(folder + "/train-images-idx3-ubyte", Images(3, 100));
   EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/train-labels-idx1-ubyte.gz")));
@@ -102,10 +100,10 @@ TEST(IdxDataset, MissingFile_NamesBothSpellingsAndTheKey) {
 TEST(IdxDataset, UnequalCounts_NameBothFilesAndNumbers) {
   const std::string folder = FolderWithBothSplits();
   WriteFile(folder + "/train-labels-idx1-ubyte", Labels(2));
-  EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("/train-images-idx3-ubyte holds 3 pictures"),
-                             HasSubstr("/train-labels-idx1-ubyte holds 2 labels"))));
+  EXPECT_THAT(
+      ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("/train-images-idx3-ubyte holds 3 pictures"),
+                                                         HasSubstr("/train-labels-idx1-ubyte holds 2 labels"))));
 }
 
 TEST(IdxDataset, NoPictures_AreRefused) {

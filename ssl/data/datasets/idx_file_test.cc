@@ -130,8 +130,8 @@ TEST(IdxFile, DamagedFiles_NameTheFileAndWhatIsWrong) {
   };
   for (const Damage& damage : table) {
     SCOPED_TRACE(damage.what);
-    EXPECT_THAT(ReadFile(damage.bytes, 3), StatusIs(damage.code, AllOf(HasSubstr("/some.idx: "),
-                                                                       HasSubstr(damage.message))));
+    EXPECT_THAT(ReadFile(damage.bytes, 3),
+                StatusIs(damage.code, AllOf(HasSubstr("/some.idx: "), HasSubstr(damage.message))));
   }
 }
 

@@ -27,8 +27,8 @@ std::vector<golden::Case> GoldenCases(const std::string& category, const std::st
 
 Image ToImage(const at::Tensor& hwc) {
   Image image;
-  uint8_t* pixels = image.Allocate(static_cast<int>(hwc.size(0)), static_cast<int>(hwc.size(1)),
-                                   static_cast<int>(hwc.size(2)));
+  uint8_t* pixels =
+      image.Allocate(static_cast<int>(hwc.size(0)), static_cast<int>(hwc.size(1)), static_cast<int>(hwc.size(2)));
   const uint8_t* values = hwc.const_data_ptr<uint8_t>();
   std::copy(values, values + hwc.numel(), pixels);
   return image;

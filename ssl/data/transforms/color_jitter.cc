@@ -75,8 +75,8 @@ absl::StatusOr<Interval> ReadFactors(const ConfigNode& entry, absl::string_view 
 absl::Status ExpectZero(const ConfigNode& entry, absl::string_view key, const ConfigNode& value) {
   const absl::StatusOr<double> strength = value.AsDouble();
   if (strength.ok() && *strength == 0.0) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(TransformKey(entry, key), " is ", value.Describe(),
-                                               ", expected 0: ", key, " is not supported yet"));
+  return absl::UnimplementedError(
+      absl::StrCat(TransformKey(entry, key), " is ", value.Describe(), ", expected 0: ", key, " is not supported yet"));
 }
 
 }  // namespace

@@ -88,14 +88,14 @@ crop_ratios: [[0.25, 0.25]]
 
 TEST(ImgPilToMultiCrop, Contradictions_NameKeyPlaceAndNumbers) {
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(MakeTransform(RecipeWith("total_num_crops", "8")),
-              StatusIs(invalid,
-                       HasSubstr("run.yaml:3: TRANSFORMS.ImgPilToMultiCrop.total_num_crops is 8, expected 6")));
+  EXPECT_THAT(
+      MakeTransform(RecipeWith("total_num_crops", "8")),
+      StatusIs(invalid, HasSubstr("run.yaml:3: TRANSFORMS.ImgPilToMultiCrop.total_num_crops is 8, expected 6")));
   EXPECT_THAT(MakeTransform(RecipeWith("size_crops", "[28]")),
               StatusIs(invalid, HasSubstr("size_crops has 1 entries, expected 2")));
-  EXPECT_THAT(MakeTransform(RecipeWith("crop_scales", "[[0.3, 1.0]]")),
-              StatusIs(invalid,
-                       HasSubstr("run.yaml:6: TRANSFORMS.ImgPilToMultiCrop.crop_scales is a list, expected 2")));
+  EXPECT_THAT(
+      MakeTransform(RecipeWith("crop_scales", "[[0.3, 1.0]]")),
+      StatusIs(invalid, HasSubstr("run.yaml:6: TRANSFORMS.ImgPilToMultiCrop.crop_scales is a list, expected 2")));
   EXPECT_THAT(MakeTransform(RecipeWith("crop_scales", "")), StatusIs(invalid, HasSubstr("crop_scales is missing")));
   EXPECT_THAT(MakeTransform(RecipeWith("crop_scales", "[[0.3, 1.0], [0.3]]")),
               StatusIs(invalid, HasSubstr("crop_scales is [0.3], expected two increasing numbers")));

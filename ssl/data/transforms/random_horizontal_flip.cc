@@ -10,9 +10,7 @@ namespace {
 struct RandomHorizontalFlipOptions : public Options {
   double p = 0.5;
 
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("p", &p, Doc("Probability.").Between(0.0, 1.0));
-  }
+  void VisitFields(FieldVisitor& visitor) override { visitor.Field("p", &p, Doc("Probability.").Between(0.0, 1.0)); }
 };
 
 }  // namespace

@@ -33,8 +33,8 @@ absl::Status ReadSize(const ConfigNode& entry, const ConfigNode& size, RandomCro
     if (value.ok() && *value >= 1 && *value <= 65535) sides.push_back(*value);
   }
   if (sides.size() != (size.is_list() ? size_t{2} : size_t{1}) || (size.is_list() && size.items().size() != 2)) {
-    return absl::InvalidArgumentError(absl::StrCat(TransformKey(entry, "size"), " is ", size.Describe(),
-                                                   ", expected one or two numbers of pixels"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(TransformKey(entry, "size"), " is ", size.Describe(), ", expected one or two numbers of pixels"));
   }
   rule->height = static_cast<int>(sides.front());
   rule->width = static_cast<int>(sides.back());

@@ -57,9 +57,9 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry
   SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
   const size_t size = options.mean.size();
   if (options.std.size() != size || (size != 1 && size != 3)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        TransformKey(entry, "mean"), " is [", absl::StrJoin(options.mean, ", "), "] and std is [",
-        absl::StrJoin(options.std, ", "), "], expected 1 or 3 numbers, equally many in both"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(TransformKey(entry, "mean"), " is [", absl::StrJoin(options.mean, ", "), "] and std is [",
+                     absl::StrJoin(options.std, ", "), "], expected 1 or 3 numbers, equally many in both"));
   }
   return std::make_unique<Normalize>(options.mean, options.std);
 }

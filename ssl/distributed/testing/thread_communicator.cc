@@ -25,8 +25,8 @@ class ThreadWorld::Rendezvous {
     absl::MutexLock lock(&mutex_);
     const int64_t round = round_;
     if (arrived_ > 0 && operation != operation_) {
-      return absl::InternalError(absl::StrCat("rank ", rank, " calls ", operation, " while another rank calls ",
-                                              operation_));
+      return absl::InternalError(
+          absl::StrCat("rank ", rank, " calls ", operation, " while another rank calls ", operation_));
     }
     operation_ = operation;
     deposits_[rank] = std::move(tensor);
@@ -38,9 +38,8 @@ class ThreadWorld::Rendezvous {
     }
     const auto finished = [this, round]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return round_ != round; };
     if (!mutex_.AwaitWithTimeout(absl::Condition(&finished), timeout_)) {
-      return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_),
-                                                      " in ", operation, ": ", arrived_, " of ", size_,
-                                                      " ranks are there"));
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_), " in ",
+                                                      operation, ": ", arrived_, " of ", size_, " ranks are there"));
     }
     return exchanged_;
   }

@@ -41,8 +41,8 @@ class TensorboardSink : public MetricSink {
   absl::Status Open(double now, int64_t iteration) {
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
-    SSL_RETURN_IF_ERROR(file->Append(absl::StrCat(EncodeRecord(EncodeFileVersion(now)),
-                                                  EncodeRecord(EncodeSessionStart(now, iteration)))));
+    SSL_RETURN_IF_ERROR(file->Append(
+        absl::StrCat(EncodeRecord(EncodeFileVersion(now)), EncodeRecord(EncodeSessionStart(now, iteration)))));
     SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory_));
     file_ = std::move(file);
     return absl::OkStatus();
@@ -50,9 +50,9 @@ class TensorboardSink : public MetricSink {
 
   // Readers take files in the order of their names: ten digits of seconds come first.
   std::string FreePath(double now) const {
-    const std::string path = absl::StrCat(directory_, "/events.out.tfevents.",
-                                          absl::StrFormat("%010d", static_cast<int64_t>(now)), ".", HostName(), ".",
-                                          getpid());
+    const std::string path =
+        absl::StrCat(directory_, "/events.out.tfevents.", absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
+                     HostName(), ".", getpid());
     std::string candidate = path;
     for (int count = 1; file_system_.Exists(candidate); ++count) candidate = absl::StrCat(path, ".", count);
     return candidate;

@@ -75,9 +75,15 @@ Message Decode(absl::string_view text) {
     const uint64_t tag = TakeVarint(&text);
     const uint64_t field = tag >> 3;
     switch (tag & 7) {
-      case 0: message.varints[field] = TakeVarint(&text); break;
-      case 1: message.doubles[field] = Take<double>(&text); break;
-      case 5: message.floats[field] = Take<float>(&text); break;
+      case 0:
+        message.varints[field] = TakeVarint(&text);
+        break;
+      case 1:
+        message.doubles[field] = Take<double>(&text);
+        break;
+      case 5:
+        message.floats[field] = Take<float>(&text);
+        break;
       case 2: {
         const uint64_t size = TakeVarint(&text);
         EXPECT_LE(size, text.size());
@@ -85,7 +91,9 @@ Message Decode(absl::string_view text) {
         text.remove_prefix(std::min<size_t>(size, text.size()));
         break;
       }
-      default: ADD_FAILURE() << "wire type " << (tag & 7); return message;
+      default:
+        ADD_FAILURE() << "wire type " << (tag & 7);
+        return message;
     }
   }
   return message;

@@ -28,8 +28,8 @@ class RecordingSink : public MetricSink {
 }  // namespace
 
 FakeStep::FakeStep()
-    : own_communicator_(MakeLocalCommunicator()),
-      context{state, model, &optimizer, *own_communicator_, metrics, stop, &saver} {
+    : own_communicator_(MakeLocalCommunicator()), context{state,   model, &optimizer, *own_communicator_,
+                                                          metrics, stop,  &saver} {
   metrics.AddSink(std::make_unique<RecordingSink>(&sink));
   context.loss = at::ones({});
 }

@@ -27,8 +27,7 @@ NodePtr MakeDirectory() {
 }
 
 // Components of `path` below `root`; false when it lies outside.
-bool SplitBelow(absl::string_view root, absl::string_view path,
-                std::vector<std::string>* components) {
+bool SplitBelow(absl::string_view root, absl::string_view path, std::vector<std::string>* components) {
   if (!absl::ConsumePrefix(&path, root)) return false;
   if (!path.empty() && path.front() != '/') return false;
   *components = absl::StrSplit(path, '/', absl::SkipEmpty());
@@ -70,8 +69,7 @@ absl::Status WriteNode(FileSystem& base, const std::string& path, DurableNode& n
 
 }  // namespace
 
-DurableTree::DurableTree(std::string root)
-    : root_(absl::StripSuffix(root, "/")), top_(MakeDirectory()) {}
+DurableTree::DurableTree(std::string root) : root_(absl::StripSuffix(root, "/")), top_(MakeDirectory()) {}
 
 absl::Status DurableTree::Import(FileSystem& base) { return ImportInto(base, root_, *top_); }
 

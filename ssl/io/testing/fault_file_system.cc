@@ -24,8 +24,7 @@ namespace ssl {
 
 class FaultFileSystem::File : public WritableFile {
  public:
-  File(FaultFileSystem& owner, std::unique_ptr<WritableFile> base, std::string path,
-       std::shared_ptr<DurableNode> node)
+  File(FaultFileSystem& owner, std::unique_ptr<WritableFile> base, std::string path, std::shared_ptr<DurableNode> node)
       : owner_(owner), base_(std::move(base)), path_(std::move(path)), node_(std::move(node)) {}
 
   absl::Status Append(absl::string_view bytes) override {
@@ -67,8 +66,7 @@ class FaultFileSystem::File : public WritableFile {
   const std::shared_ptr<DurableNode> node_;  // nullptr outside the modelled root
 };
 
-FaultFileSystem::FaultFileSystem(FileSystem& base, std::string root)
-    : base_(base), tree_(std::move(root)) {
+FaultFileSystem::FaultFileSystem(FileSystem& base, std::string root) : base_(base), tree_(std::move(root)) {
   absl::MutexLock lock(&mutex_);
   imported_ = tree_.Import(base_);
 }
@@ -111,8 +109,7 @@ absl::Status FaultFileSystem::DropUnsynced() {
 absl::Status FaultFileSystem::CountCall(absl::string_view operation, const std::string& path) {
   absl::MutexLock lock(&mutex_);
   ++calls_;
-  const bool fails =
-      fail_at_ > 0 && (calls_ == fail_at_ || (from_then_on_ && calls_ > fail_at_));
+  const bool fails = fail_at_ > 0 && (calls_ == fail_at_ || (from_then_on_ && calls_ > fail_at_));
   if (!fails) return absl::OkStatus();
   ++failed_;
   return ErrnoStatus(error_number_, operation, path);
@@ -128,11 +125,9 @@ bool FaultFileSystem::short_writes() const {
   return short_writes_;
 }
 
-absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::Open(const std::string& path,
-                                                                    bool truncate) {
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::Open(const std::string& path, bool truncate) {
   SSL_RETURN_IF_ERROR(CountCall("opening", path));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
-                       truncate ? base_.Create(path) : base_.OpenAppend(path));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, truncate ? base_.Create(path) : base_.OpenAppend(path));
   std::shared_ptr<DurableNode> node;
   Model([&](DurableTree& tree) { node = tree.OpenFile(path, truncate); });
   return std::make_unique<File>(*this, std::move(file), path, std::move(node));
@@ -142,8 +137,7 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::Create(const std:
   return Open(path, /*truncate=*/true);
 }
 
-absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::OpenAppend(
-    const std::string& path) {
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::OpenAppend(const std::string& path) {
   return Open(path, /*truncate=*/false);
 }
 
@@ -151,13 +145,9 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::OpenRead(const st
   return base_.OpenRead(path);
 }
 
-absl::StatusOr<std::string> FaultFileSystem::Read(const std::string& path) {
-  return base_.Read(path);
-}
+absl::StatusOr<std::string> FaultFileSystem::Read(const std::string& path) { return base_.Read(path); }
 
-absl::StatusOr<int64_t> FaultFileSystem::Size(const std::string& path) {
-  return base_.Size(path);
-}
+absl::StatusOr<int64_t> FaultFileSystem::Size(const std::string& path) { return base_.Size(path); }
 
 bool FaultFileSystem::Exists(const std::string& path) { return base_.Exists(path); }
 
@@ -209,8 +199,6 @@ absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::strin
   return lock;
 }
 
-absl::StatusOr<int64_t> FaultFileSystem::FreeBytes(const std::string& path) {
-  return base_.FreeBytes(path);
-}
+absl::StatusOr<int64_t> FaultFileSystem::FreeBytes(const std::string& path) { return base_.FreeBytes(path); }
 
 }  // namespace ssl

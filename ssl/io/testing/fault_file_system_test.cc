@@ -47,8 +47,7 @@ class FaultFileSystemTest : public ::testing::Test {
 TEST_F(FaultFileSystemTest, FailOnce_FailsThatCallOnly) {
   faults_.FailCall(2, ENOSPC, Repeat::kOnce);
   EXPECT_OK(faults_.CreateDirectories(Path("a")));
-  EXPECT_THAT(faults_.CreateDirectories(Path("b")),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(faults_.CreateDirectories(Path("b")), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_OK(faults_.CreateDirectories(Path("c")));
   EXPECT_EQ(faults_.mutating_calls(), 3);
   EXPECT_EQ(faults_.failed_calls(), 1);
@@ -141,8 +140,7 @@ TEST_F(FaultFileSystemTest, PowerLoss_TruncationDestroysOldBytes) {
 
 TEST_F(FaultFileSystemTest, FilesFromBefore_CountAsDurable) {
   ASSERT_OK(PosixFileSystem().CreateDirectories(Path("d")));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file,
-                       PosixFileSystem().Create(Path("d/f")));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, PosixFileSystem().Create(Path("d/f")));
   ASSERT_OK(file->Append("x"));
   FaultFileSystem later(PosixFileSystem(), dir_);
   ASSERT_OK(later.RemoveAll(Path("d")));

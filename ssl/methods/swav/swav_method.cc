@@ -39,9 +39,7 @@ bool IsPrototypeWeight(const std::string& name, size_t head) {
   return name == suffix || absl::EndsWith(name, "." + suffix);
 }
 
-int64_t CountNonFinite(const at::Tensor& values) {
-  return values.numel() - at::isfinite(values).sum().item<int64_t>();
-}
+int64_t CountNonFinite(const at::Tensor& values) { return values.numel() - at::isfinite(values).sum().item<int64_t>(); }
 
 // Appends "<what> of crop 3, head 0: 12 of 3840 values are not finite" for each crop that has any.
 void DescribeCrops(absl::string_view what, const at::Tensor& crops, const std::vector<int64_t>& crop_numbers,
@@ -168,9 +166,9 @@ absl::Status SwavMethod::ComputeLoss(StepContext& context) {
 void SwavMethod::Enqueue(const at::Tensor& embeddings) {
   const at::NoGradGuard no_grad;
   const at::Tensor crops = at::tensor(options_.crops_for_assign, embeddings.options().dtype(at::kLong));
-  const at::Tensor newest = at::index_select(embeddings.detach().view({options_.num_crops, -1, options_.embedding_dim}),
-                                             0, crops)
-                                .to(at::kFloat);
+  const at::Tensor newest =
+      at::index_select(embeddings.detach().view({options_.num_crops, -1, options_.embedding_dim}), 0, crops)
+          .to(at::kFloat);
   const int64_t length = queue_embeddings_.size(1);
   const at::Tensor kept = queue_embeddings_.narrow(1, 0, std::max<int64_t>(0, length - newest.size(1)));
   queue_embeddings_ = at::cat({newest, kept}, 1).narrow(1, 0, length).contiguous();

@@ -66,10 +66,10 @@ class SwavMethod : public Method {
   std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters
   std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
 
-  int64_t iteration_ = 0;                  // training losses computed
-  int64_t uses_queue_ = 0;                 // 1 when the last training loss used the queue
-  at::Tensor queue_embeddings_;            // [A, L, D], newest first; undefined without a queue
-  std::vector<at::Tensor> queue_scores_;   // per head [A, L, K_h]
+  int64_t iteration_ = 0;                 // training losses computed
+  int64_t uses_queue_ = 0;                // 1 when the last training loss used the queue
+  at::Tensor queue_embeddings_;           // [A, L, D], newest first; undefined without a queue
+  std::vector<at::Tensor> queue_scores_;  // per head [A, L, K_h]
 };
 
 }  // namespace ssl

@@ -67,9 +67,7 @@ class CapturingSink : public LogSink {
  public:
   CapturingSink() { AddLogSink(this); }
   ~CapturingSink() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override {
-    lines.emplace_back(message);
-  }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
   std::vector<std::string> lines;
 };
 
@@ -152,8 +150,8 @@ TEST_F(SwavMethodTest, QueueScores_AreRecomputedFromTheSecondStepWithTheQueue) {
   }
   const at::Tensor embeddings = StateOf(method, "queue_embeddings");
   ASSERT_OK(Step(method, 2.0));
-  EXPECT_TRUE(at::equal(StateOf(method, "queue_scores0"),
-                        at::linear(embeddings, model_.Parameters()[0].value.detach())));
+  EXPECT_TRUE(
+      at::equal(StateOf(method, "queue_scores0"), at::linear(embeddings, model_.Parameters()[0].value.detach())));
 }
 
 TEST_F(SwavMethodTest, QueueShorterThanABatch_IsNoQueueAndAWarning) {

@@ -35,8 +35,8 @@ absl::Status TakeHeadSettings(ConfigNode* config) {
   const ConfigNode* dims = heads[0]->Find("dims");
   const ConfigNode* clusters = heads[0]->Find("num_clusters");
   if (dims == nullptr || dims->items().empty() || clusters == nullptr || clusters->items().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(heads[0]->location().ToString(),
-                                                   ": swav_head needs dims and num_clusters, each a list"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(heads[0]->location().ToString(), ": swav_head needs dims and num_clusters, each a list"));
   }
   // Copies: SetPath may move the nodes that these pointers look at.
   ConfigNode embedding_dim = dims->items().back();
@@ -64,10 +64,9 @@ absl::Status CheckAssignCrops(const ConfigNode& config) {
   for (const ConfigNode& item : assign->items()) {
     SSL_ASSIGN_OR_RETURN(const int64_t crop, item.AsInt());
     if (crop >= 0 && crop < count) continue;
-    return absl::InvalidArgumentError(absl::StrCat(item.location().ToString(),
-                                                   ": config.LOSS.swav_loss.crops_for_assign holds crop ", crop,
-                                                   ", but there are ", count, " crops (",
-                                                   num_crops->location().ToString(), ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(item.location().ToString(), ": config.LOSS.swav_loss.crops_for_assign holds crop ", crop,
+                     ", but there are ", count, " crops (", num_crops->location().ToString(), ")"));
   }
   return absl::OkStatus();
 }

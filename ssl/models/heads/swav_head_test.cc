@@ -58,12 +58,12 @@ TEST(SwavHead, Outputs_AreUnitEmbeddingsAndTheirScores) {
 }
 
 TEST(SwavHead, Names_AreVissls) {
-  EXPECT_EQ(NamesOf(*Make(Options())),
-            (std::vector<std::string>{"projection_head.0.weight", "projection_head.0.bias", "projection_head.1.weight",
-                                      "projection_head.1.bias", "projection_head.1.running_mean",
-                                      "projection_head.1.running_var", "projection_head.1.num_batches_tracked",
-                                      "projection_head.3.weight", "projection_head.3.bias", "prototypes0.weight",
-                                      "prototypes1.weight"}));
+  EXPECT_EQ(
+      NamesOf(*Make(Options())),
+      (std::vector<std::string>{
+          "projection_head.0.weight", "projection_head.0.bias", "projection_head.1.weight", "projection_head.1.bias",
+          "projection_head.1.running_mean", "projection_head.1.running_var", "projection_head.1.num_batches_tracked",
+          "projection_head.3.weight", "projection_head.3.bias", "prototypes0.weight", "prototypes1.weight"}));
 }
 
 TEST(SwavHead, LastBatchNorm_ComesOnRequest) {
@@ -109,8 +109,8 @@ TEST(SwavHead, Evaluation_UsesRunningStatistics) {
   const std::unique_ptr<Head> head = Make(Options());
   head->SetTraining(false);
   const at::Tensor features = Features(7, 6);
-  EXPECT_TRUE(at::allclose(head->Forward(features)[1].narrow(0, 2, 1), head->Forward(features.narrow(0, 2, 1))[1],
-                           1e-4, 1e-5));
+  EXPECT_TRUE(
+      at::allclose(head->Forward(features)[1].narrow(0, 2, 1), head->Forward(features.narrow(0, 2, 1))[1], 1e-4, 1e-5));
 }
 
 TEST(SwavHead, OneWidth_IsRefused) {

@@ -35,8 +35,8 @@ struct DepthSpec {
 
 const std::map<int64_t, DepthSpec>& Depths() {
   static const auto* const depths = new std::map<int64_t, DepthSpec>{
-      {18, {false, {2, 2, 2, 2}}},  {34, {false, {3, 4, 6, 3}}},   {50, {true, {3, 4, 6, 3}}},
-      {101, {true, {3, 4, 23, 3}}}, {152, {true, {3, 8, 36, 3}}},  {200, {true, {3, 24, 36, 3}}},
+      {18, {false, {2, 2, 2, 2}}},  {34, {false, {3, 4, 6, 3}}},  {50, {true, {3, 4, 6, 3}}},
+      {101, {true, {3, 4, 23, 3}}}, {152, {true, {3, 8, 36, 3}}}, {200, {true, {3, 24, 36, 3}}},
   };
   return *depths;
 }
@@ -258,21 +258,21 @@ void ResNetOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("STEM_STRIDE", &stem_stride, Doc("Stride of the stem; 0: 2 for imagenet, 1 for small.").Between(0, 4));
   visitor.Field("MAXPOOL", &max_pool, Doc("Max-pools the output of the stem, 3x3 with stride 2."));
   visitor.Field("STAGES", &stages, Doc("Stages; features end at res<STAGES+1>.").Between(1, 4));
-  visitor.Field("INIT", &init, Doc("Initial convolution weights; kaiming_fan_out is torchvision's.")
-                                   .OneOf({"kaiming_uniform", "kaiming_fan_out"}));
+  visitor.Field("INIT", &init,
+                Doc("Initial convolution weights; kaiming_fan_out is torchvision's.")
+                    .OneOf({"kaiming_uniform", "kaiming_fan_out"}));
 }
 
 absl::StatusOr<std::unique_ptr<Trunk>> MakeResNet(const ResNetOptions& options, int64_t seed) {
   const auto spec = Depths().find(options.depth);
   if (spec == Depths().end()) {
-    return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.DEPTH is ", options.depth,
-                                                   ", expected 18, 34, 50, 101, 152 or 200"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("config.MODEL.TRUNK.RESNETS.DEPTH is ", options.depth, ", expected 18, 34, 50, 101, 152 or 200"));
   }
   if (!spec->second.bottleneck && (options.groups != 1 || options.width_per_group != 64)) {
-    return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.GROUPS is ", options.groups,
-                                                   " and WIDTH_PER_GROUP ", options.width_per_group,
-                                                   ", expected 1 and 64 at DEPTH ", options.depth,
-                                                   ": it has no bottlenecks"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "config.MODEL.TRUNK.RESNETS.GROUPS is ", options.groups, " and WIDTH_PER_GROUP ", options.width_per_group,
+        ", expected 1 and 64 at DEPTH ", options.depth, ": it has no bottlenecks"));
   }
   if (std::llround(64 * options.width_multiplier) < 1) {
     return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER is ",

@@ -43,8 +43,8 @@ std::unique_ptr<Trunk> Make(const ResNetOptions& options, int64_t seed = 0) {
 }
 
 const ModelTensor* Find(const ModelTensors& tensors, const std::string& name) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&name](const ModelTensor& entry) { return entry.name == name; });
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&name](const ModelTensor& entry) { return entry.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
