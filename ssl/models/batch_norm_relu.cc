@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -204,6 +205,7 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual,
                             const BatchNormLayer& layer) {
+    RECORD_FUNCTION("ssl::batch_norm_relu", std::vector<c10::IValue>());
     const Rows x(input);
     const int64_t channels = x.channels();
     const Statistics statistics = BatchStatistics(layer, x);

@@ -9,7 +9,6 @@ int ExitCodeOf(const absl::Status& status) {
       return kExitFinished;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
       return kExitConfiguration;
     case absl::StatusCode::kDataLoss:
