@@ -46,7 +46,8 @@ TEST_F(CommandTest, UnknownKind_NamesTheNearest) {
 }
 
 TEST_F(CommandTest, ComposeRoot_HasDefaultsAndOverrides) {
-  line_.tokens = {"config.SEED_VALUE=7", "engine_name=[train,knn]"};
+  line_.tokens = {"config.SEED_VALUE=7", "engine_name=[train,knn]",
+                  "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [8, 8], num_clusters: [4]}]]"};
   ASSERT_OK_AND_ASSIGN(const ConfigNode root, ComposeRoot(line_, registries_));
   EXPECT_EQ(root.FindPath("config.SEED_VALUE")->text(), "7");
   EXPECT_EQ(root.FindPath("config.OPTIMIZER.momentum")->text(), "0.9");

@@ -2,6 +2,7 @@
 """Opens a checkpoint of ours in plain Python and checks that torchvision computes the same features.
 
 Run by hand, with torch, torchvision and safetensors:
+  ./bazelw run //tests/python:dump_features -- RUN_DIR FEATURES.safetensors
   python3 tests/python/open_checkpoint.py RUN_DIR --features FEATURES.safetensors
 
 Takes RUN_DIR's newest checkpoint (`checkpoints/step_<N>/model.safetensors`), loads the tensors
