@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -22,10 +23,11 @@ constexpr size_t kLargeBytes = size_t{1} << 18;
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{1} << 21;
-// A tensor that fits none of the kept blocks makes them go back to the system when all blocks together would exceed
-// this multiple of what was ever in use at once: the sizes in use have changed. Lower, and the steps of one training
-// would push out each other's blocks; it is the most that fragments can cost.
-constexpr double kMostOfPeak = 1.5;
+// A tensor that fits none of the kept blocks makes the largest of them go back to the system while all blocks together
+// would exceed this multiple of what was ever in use at once: it bounds what keeping blocks can cost.
+constexpr double kMostOfPeak = 1.1;
+// A tensor takes a block that is larger by at most this part of its size.
+constexpr size_t kLargerShare = 4;
 constexpr int64_t kAlwaysAllowed = int64_t{64} << 20;
 // Above LibTorch's own allocators.
 constexpr uint8_t kPriority = 100;
@@ -61,11 +63,11 @@ class Blocks {
     const std::lock_guard<std::mutex> lock(mutex_);
     Header* block = TakeKept(size);
     if (block == nullptr) {
-      if (!MayGrowBy(size)) ReleaseLocked();
+      while (!MayGrowBy(size) && !kept_.empty()) ReleaseLargest();
       block = MapBlock(size);
     }
     if (block == nullptr) return nullptr;
-    memory_.in_use += static_cast<int64_t>(size);
+    memory_.in_use += static_cast<int64_t>(block->bytes);
     peak_in_use_ = std::max(peak_in_use_, memory_.in_use);
     return block + 1;
   }
@@ -80,7 +82,7 @@ class Blocks {
 
   void Release() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ReleaseLocked();
+    while (!kept_.empty()) ReleaseLargest();
   }
 
   TensorMemory memory() {
@@ -89,12 +91,14 @@ class Blocks {
   }
 
  private:
+  // The smallest kept block that holds `size` and is not much larger.
   Header* TakeKept(size_t size) {
-    const auto found = kept_.find(size);
-    if (found == kept_.end() || found->second.empty()) return nullptr;
+    const auto found = kept_.lower_bound(size);
+    if (found == kept_.end() || found->first > size + size / kLargerShare) return nullptr;
     Header* block = found->second.back();
     found->second.pop_back();
-    memory_.kept -= static_cast<int64_t>(size);
+    if (found->second.empty()) kept_.erase(found);
+    memory_.kept -= static_cast<int64_t>(block->bytes);
     return block;
   }
 
@@ -103,16 +107,17 @@ class Blocks {
     return static_cast<double>(all) <= kMostOfPeak * static_cast<double>(peak_in_use_) + kAlwaysAllowed;
   }
 
-  void ReleaseLocked() {
-    for (const auto& [size, blocks] : kept_) {
-      for (Header* block : blocks) munmap(block->mapping, block->mapping_bytes);
-    }
-    kept_.clear();
-    memory_.kept = 0;
+  void ReleaseLargest() {
+    const auto largest = std::prev(kept_.end());
+    Header* block = largest->second.back();
+    largest->second.pop_back();
+    if (largest->second.empty()) kept_.erase(largest);
+    memory_.kept -= static_cast<int64_t>(block->bytes);
+    munmap(block->mapping, block->mapping_bytes);
   }
 
   std::mutex mutex_;
-  std::map<size_t, std::vector<Header*>> kept_;  // by size of the block
+  std::map<size_t, std::vector<Header*>> kept_;  // by size of the block; no empty lists
   TensorMemory memory_;
   int64_t peak_in_use_ = 0;
 };

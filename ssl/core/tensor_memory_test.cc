@@ -56,6 +56,18 @@ TEST_F(TensorMemoryTest, InUse_CountsLiveLargeBlocks) {
   EXPECT_LT(GetTensorMemory().in_use - before, kBytes + 8192);
 }
 
+TEST_F(TensorMemoryTest, SlightlyLargerBlock_Serves) {
+  at::empty({kFloats + kFloats / 8}, at::kFloat);
+  const at::Tensor smaller = at::empty({kFloats}, at::kFloat);
+  EXPECT_EQ(GetTensorMemory().kept, 0);
+}
+
+TEST_F(TensorMemoryTest, MuchLargerBlock_IsKeptForItsOwnSize) {
+  at::empty({2 * kFloats}, at::kFloat);
+  const at::Tensor smaller = at::empty({kFloats}, at::kFloat);
+  EXPECT_GE(GetTensorMemory().kept, 2 * kBytes);
+}
+
 TEST_F(TensorMemoryTest, Release_GivesKeptBlocksBack) {
   at::empty({kFloats}, at::kFloat);
   ASSERT_GT(GetTensorMemory().kept, 0);
