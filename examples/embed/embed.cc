@@ -74,6 +74,7 @@ ssl::ConfigNode Config() {
 
   ssl::ConfigNode config = ssl::ConfigNode::Map();
   config.SetPath("CHECKPOINT.DIR", ssl::ConfigNode::FromString(""));
+  config.SetPath("TEST_MODEL", ssl::ConfigNode::FromBool(false));
   config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ssl::ConfigNode::FromInt(kBatchSize));
   config.SetPath("LOSS.name", ssl::ConfigNode::FromString("swav_loss"));
   config.SetPath("MODEL.HEAD.PARAMS", heads);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/config/compose.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -75,6 +76,16 @@ void RestoreSections(const ConfigNode& defaults, ConfigNode* node) {
   }
 }
 
+// Settings of hydra itself, which VISSL's root file has beside `config`.
+void DropHydra(ConfigNode* file, std::vector<std::string>* warnings) {
+  const ConfigNode* hydra = file->Find("hydra");
+  if (hydra == nullptr) return;
+  warnings->push_back(absl::StrCat(hydra->location().ToString(), ": 'hydra' has no effect here"));
+  std::vector<ConfigNode::Entry>& entries = *file->mutable_entries();
+  const auto is_hydra = [](const ConfigNode::Entry& entry) { return entry.first == "hydra"; };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_hydra), entries.end());
+}
+
 class Composer {
  public:
   explicit Composer(const ComposeRequest& request) : request_(request) { result_.root = request.defaults; }
@@ -132,12 +143,14 @@ class Composer {
     result_.files.push_back(*path);
     const absl::StatusOr<std::string> text = ReadText(*path);
     if (!text.ok()) return Add(text.status().message());
-    const absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &result_.warnings);
+    absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &result_.warnings);
     if (!file.ok()) return Add(file.status().message());
     if (!file->is_map()) {
       return Add(absl::StrCat(*path, ": config file is ", file->Describe(), ", expected a map with the key 'config'"));
     }
+    DropHydra(&*file, &result_.warnings);
     KeyProblems found;
+    if (request_.strict_files) found.max_listed_keys = kMaxListedKeysOfCheck;
     CheckKeys(request_.defaults, *file, "", request_.defaults, &found);
     if (found.unlisted_keys > 0) {
       found.unknown_keys.push_back(absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
@@ -172,8 +185,7 @@ class Composer {
                           kMaxKeyParts));
       return false;
     }
-    for (const std::string& part : parts) {
-      if (!part.empty()) continue;
+    if (HasEmptyPart(token.key)) {
       Report(absl::StrCat("key '", token.key, "' has an empty part"));
       return false;
     }

@@ -29,6 +29,8 @@ namespace ssl {
 //   +config.A.NEW=VALUE   a value for a key that need not exist
 //   engine_name=VALUE     the same for keys beside `config`
 //   hydra.KEY=VALUE       ignored with a warning: VISSL's command lines carry them
+// So is a map `hydra` beside `config` in a file. Choices (KEY=1,2) are made into command lines without any by
+// ExpandSweep of sweep.h before; here they are a text.
 // FILE may end in .yaml or not. It is tried as a path, then below the folders configs/config
 // and configs/config/pretrain of each search directory. VALUE is null, a bare text up to the
 // end of the token, or, beginning with [ { " or ', YAML; nothing is the empty string; a map

@@ -130,6 +130,28 @@ TEST_F(ComposeTest, Values_AreReadAsPeopleTypeThem) {
   }
 }
 
+TEST_F(ComposeTest, BooleansAndNumbers_ConvertInEveryNotation) {
+  for (const char* text : {"True", "true", "TRUE", "tRuE", "\"true\""}) {
+    ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({absl::StrCat("config.OPTIMIZER.name=", text)}));
+    ASSERT_OK_AND_ASSIGN(const bool value, composed.root.FindPath("config.OPTIMIZER.name")->AsBool());
+    EXPECT_TRUE(value) << text;
+  }
+  for (const char* text : {"1e-4", "0.0001", ".0001", "'1e-4'"}) {
+    ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({absl::StrCat("config.OPTIMIZER.name=", text)}));
+    ASSERT_OK_AND_ASSIGN(const double value, composed.root.FindPath("config.OPTIMIZER.name")->AsDouble());
+    EXPECT_EQ(value, 1e-4) << text;
+  }
+}
+
+TEST_F(ComposeTest, BaseFile_IsFoundWithAndWithoutSuffixBelowEverySearchDirectoryAndAsAPath) {
+  const std::string path = Make("g/a", "config: {OPTIMIZER: {num_epochs: 7}}\n");
+  request_.search_dirs = {absl::StrCat(dir_, "/nowhere"), dir_};
+  for (const std::string& name : {std::string("g/a"), std::string("g/a.yaml"), path, path.substr(0, path.size() - 5)}) {
+    EXPECT_EQ(Get({"config=" + name}, "config.OPTIMIZER.num_epochs"), "7\n") << name;
+  }
+  EXPECT_EQ(Get({"+config/g=a.yaml"}, "config.OPTIMIZER.num_epochs"), "7\n");
+}
+
 TEST_F(ComposeTest, Value_KnowsItsToken) {
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"node_id=1", "config.OPTIMIZER.betas=[0.5]"}));
   EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.betas.0")->location().ToString(), "command line:2");
@@ -179,6 +201,20 @@ TEST_F(ComposeTest, UnknownKeysOfFiles_AreWarnings_OrErrorsWhenStrict) {
   EXPECT_EQ(ErrorOf({"config=a"}), line);
 }
 
+TEST_F(ComposeTest, StrictFiles_NameEveryUnknownKeyOfEveryFile) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) absl::StrAppend(&text, "OPTIMIZR", i, ": 1\n");
+  const std::string many = Make("many", text);
+  const std::string typo = Make("typo", "config:\n  LOSS: {swav_loss: {\n    tempreture: 1}}\n");
+  request_.strict_files = true;
+  std::string expected;
+  for (int i = 0; i < 60; ++i) absl::StrAppend(&expected, many, ":", i + 1, ": unknown key 'OPTIMIZR", i, "'\n");
+  absl::StrAppend(
+      &expected, typo,
+      ":3: unknown key 'config.LOSS.swav_loss.tempreture'; did you mean 'config.LOSS.swav_loss.temperature'?");
+  EXPECT_EQ(ErrorOf({"config=many", "+config=typo"}), expected);
+}
+
 TEST_F(ComposeTest, FileOfAnotherProgram_DoesNotFloodTheWarnings) {
   std::string text;
   for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, "key", i, ": 1\n");
@@ -192,7 +228,26 @@ TEST_F(ComposeTest, DuplicateKeysOfFiles_AreWarnings) {
   const std::string path = Make("a", "config: {LOSS: {name: a, name: b}}\n");
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
   EXPECT_THAT(composed.warnings,
-              ElementsAre(absl::StrCat(path, ":1: key 'name' stands also in line 1; the last one holds")));
+              ElementsAre(absl::StrCat(path, ":1: key 'name' stands twice, first in line 1; the last one counts")));
+}
+
+TEST_F(ComposeTest, DuplicateKeysOfEveryFile_ReachTheWarningsWithBothLines) {
+  const std::string a = Make("a", "config:\n  LOSS:\n    name: x\n    name: y\n");
+  const std::string b = Make("b", "config:\n  PARAMS: {x: 1}\nconfig: {}\n");
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a", "+config=b"}));
+  EXPECT_EQ(composed.root.FindPath("config.LOSS.name")->text(), "y");
+  EXPECT_THAT(composed.warnings,
+              ElementsAre(a + ":4: key 'name' stands twice, first in line 3; the last one counts",
+                          b + ":3: key 'config' stands twice, first in line 1; the last one counts"));
+}
+
+TEST_F(ComposeTest, HydraInAFile_IsIgnoredWithAWarning) {
+  const std::string path = Make("a", "config: {}\nhydra:\n  verbose: true\nengine_name: knn\n");
+  request_.strict_files = true;
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
+  EXPECT_THAT(composed.warnings, ElementsAre(path + ":2: 'hydra' has no effect here"));
+  EXPECT_EQ(composed.root.Find("hydra"), nullptr);
+  EXPECT_EQ(composed.root.Find("engine_name")->text(), "knn");
 }
 
 TEST_F(ComposeTest, HydraTokens_AreIgnoredWithAWarning) {
@@ -265,6 +320,16 @@ TEST_F(ComposeTest, FileWithTensOfThousandsOfKeys_Merges) {
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=wide", "+config=wide"}));
   EXPECT_EQ(composed.root.FindPath("config.PARAMS")->entries().size(), 40000u);
   EXPECT_THAT(composed.warnings, IsEmpty());
+}
+
+TEST_F(ComposeTest, BinaryFileAndHugeScalar_AreStatuses) {
+  const std::string binary = Make("binary",
+                                  "\x7f"
+                                  "ELF\x02\x01\x01\xff\xfe");
+  EXPECT_EQ(ErrorOf({"config=binary"}), binary + ":1: byte 0x02 is no text, expected UTF-8");
+  const std::string scalar = Make("scalar", std::string(1 << 20, 'a'));
+  EXPECT_THAT(ErrorOf({"config=scalar"}), HasSubstr("expected a map with the key 'config'"));
+  EXPECT_LT(ErrorOf({"config=scalar"}).size(), 1000u);
 }
 
 TEST_F(ComposeTest, DeepFile_IsRefused) {

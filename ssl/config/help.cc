@@ -9,32 +9,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ssl/config/node.h"
 
 namespace ssl {
 namespace {
 
 // Longer defaults would push the documentation off the screen.
 constexpr size_t kMaxDefaultWidth = 32;
-
-std::string FormatValue(const ConfigNode& node) {
-  std::vector<std::string> parts;
-  switch (node.kind()) {
-    case ConfigNode::Kind::kNull:
-      return "null";
-    case ConfigNode::Kind::kScalar:
-      return node.text().empty() ? "\"\"" : node.text();
-    case ConfigNode::Kind::kList:
-      for (const ConfigNode& item : node.items()) parts.push_back(FormatValue(item));
-      return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
-    case ConfigNode::Kind::kMap:
-      for (const auto& [key, value] : node.entries()) {
-        parts.push_back(absl::StrCat(key, ": ", FormatValue(value)));
-      }
-      return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
-  }
-  return "";
-}
 
 std::string Shorten(std::string text) {
   if (text.size() > kMaxDefaultWidth) {
@@ -72,14 +52,14 @@ class HelpCollector : public FieldVisitor {
   void Field(absl::string_view name, ConfigNode* value, const Doc& doc) override { Add(name, "any", *value, doc); }
   void Section(absl::string_view name, Options* nested, const Doc& doc) override {
     const std::string key = JoinPath(path_, name);
-    rows_.push_back({key, "section", "", "", doc.text()});
+    rows_.push_back({key, kSectionType, "", "", doc.text()});
     HelpCollector collector(key, &rows_);
     nested->VisitFields(collector);
   }
 
  private:
   void Add(absl::string_view name, absl::string_view type, const ConfigNode& value, const Doc& doc) {
-    rows_.push_back({JoinPath(path_, name), std::string(type), Shorten(FormatValue(value)), doc.Range(), doc.text()});
+    rows_.push_back({JoinPath(path_, name), std::string(type), FormatValue(value), doc.Range(), doc.text()});
   }
 
   const std::string path_;
@@ -89,10 +69,29 @@ class HelpCollector : public FieldVisitor {
 constexpr size_t kColumns = 5;
 
 std::array<std::string, kColumns> Cells(const HelpRow& row) {
-  return {row.key, row.type, row.default_value, row.range, row.doc};
+  return {row.key, row.type, Shorten(row.default_value), row.range, row.doc};
 }
 
 }  // namespace
+
+std::string FormatValue(const ConfigNode& node) {
+  std::vector<std::string> parts;
+  switch (node.kind()) {
+    case ConfigNode::Kind::kNull:
+      return "null";
+    case ConfigNode::Kind::kScalar:
+      return node.text().empty() ? "\"\"" : node.text();
+    case ConfigNode::Kind::kList:
+      for (const ConfigNode& item : node.items()) parts.push_back(FormatValue(item));
+      return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
+    case ConfigNode::Kind::kMap:
+      for (const auto& [key, value] : node.entries()) {
+        parts.push_back(absl::StrCat(key, ": ", FormatValue(value)));
+      }
+      return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
+  }
+  return "";
+}
 
 std::vector<HelpRow> HelpRows(absl::string_view path, Options& options) {
   std::vector<HelpRow> rows;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -49,6 +50,10 @@ std::string NearestPath(absl::string_view path, const ConfigNode& root) {
 
 }  // namespace
 
+bool HasEmptyPart(absl::string_view path) {
+  return path.empty() || path.front() == '.' || path.back() == '.' || absl::StrContains(path, "..");
+}
+
 bool IsSection(const ConfigNode& defaults) {
   return defaults.is_map() && !defaults.free_form() && !defaults.entries().empty();
 }
@@ -65,7 +70,7 @@ void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std:
     const std::string key_path = JoinPath(path, key);
     if (const ConfigNode* known = defaults.Find(key)) {
       CheckKeys(*known, value, key_path, root, problems);
-    } else if (problems->unknown_keys.size() >= kMaxListedKeys) {
+    } else if (problems->unknown_keys.size() >= problems->max_listed_keys) {
       ++problems->unlisted_keys;
     } else {
       problems->unknown_keys.push_back(absl::StrCat(value.location().ToString(), ": ", UnknownKey(key_path, root)));

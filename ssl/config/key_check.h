@@ -9,6 +9,7 @@
 #ifndef SSL_CONFIG_KEY_CHECK_H_
 #define SSL_CONFIG_KEY_CHECK_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,19 @@
 namespace ssl {
 
 // A file of another program has thousands of unknown keys; nobody reads as many hints.
-constexpr int kMaxListedKeys = 50;
+constexpr size_t kMaxListedKeys = 50;
+// For a check of the file itself, which wants them all; hints for a hostile file would still cost seconds.
+constexpr size_t kMaxListedKeysOfCheck = 2000;
 
 struct KeyProblems {
+  size_t max_listed_keys = kMaxListedKeys;
   std::vector<std::string> unknown_keys;  // "file:line: unknown key 'x'; did you mean 'y'?"
-  int unlisted_keys = 0;                  // Further unknown keys, after the first kMaxListedKeys.
+  int unlisted_keys = 0;                  // Further unknown keys, after the first max_listed_keys.
   std::vector<std::string> wrong_kinds;   // "file:line: x is 'v', expected a map"
 };
+
+// Whether `path` is empty, or has nothing between two of its dots or at an end.
+bool HasEmptyPart(absl::string_view path);
 
 bool IsSection(const ConfigNode& defaults);
 

@@ -78,10 +78,25 @@ TEST(CheckKeysTest, ValueForASection_IsAWrongKind_NullIsNot) {
 
 TEST(CheckKeysTest, UnknownKeysBeyondTheLimit_AreCounted) {
   std::string text;
-  for (int i = 0; i < kMaxListedKeys + 7; ++i) absl::StrAppend(&text, "k", i, ": 1\n");
+  for (size_t i = 0; i < kMaxListedKeys + 7; ++i) absl::StrAppend(&text, "k", i, ": 1\n");
   const KeyProblems problems = Check(text);
-  EXPECT_EQ(problems.unknown_keys.size(), static_cast<size_t>(kMaxListedKeys));
+  EXPECT_EQ(problems.unknown_keys.size(), kMaxListedKeys);
   EXPECT_EQ(problems.unlisted_keys, 7);
+}
+
+TEST(CheckKeysTest, ACheckOfTheFile_ListsMore) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, "k", i, ": 1\n");
+  KeyProblems problems;
+  problems.max_listed_keys = kMaxListedKeysOfCheck;
+  CheckKeys(Defaults(), Parse(text), "", Defaults(), &problems);
+  EXPECT_EQ(problems.unknown_keys.size(), 200u);
+  EXPECT_EQ(problems.unlisted_keys, 0);
+}
+
+TEST(HasEmptyPartTest, SeesEveryPlace) {
+  for (const char* path : {"", ".", "A.", ".A", "A..B"}) EXPECT_TRUE(HasEmptyPart(path)) << path;
+  for (const char* path : {"A", "A.B", "A.0.b"}) EXPECT_FALSE(HasEmptyPart(path)) << path;
 }
 
 TEST(HasKeyTest, WalksMapsListsAndEverythingBelowFreeForm) {

@@ -2,7 +2,6 @@
 #include "ssl/config/merge.h"
 
 #include <cstddef>
-#include <string>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -29,6 +28,21 @@ void MergeMaps(ConfigNode* base, const ConfigNode& overlay) {
   }
 }
 
+bool IsPlainMap(const ConfigNode& node) { return node.is_map() && !node.free_form(); }
+
+void AddCommonKeys(const ConfigNode& left, const ConfigNode& right, const std::string& path,
+                   std::vector<std::string>* common) {
+  for (const auto& [key, value] : right.entries()) {
+    const ConfigNode* present = left.Find(key);
+    if (present == nullptr) continue;
+    if (IsPlainMap(*present) && IsPlainMap(value)) {
+      AddCommonKeys(*present, value, JoinPath(path, key), common);
+    } else {
+      common->push_back(JoinPath(path, key));
+    }
+  }
+}
+
 }  // namespace
 
 void MergeInto(ConfigNode* base, const ConfigNode& overlay) {
@@ -37,6 +51,12 @@ void MergeInto(ConfigNode* base, const ConfigNode& overlay) {
   } else {
     Replace(base, overlay);
   }
+}
+
+std::vector<std::string> CommonKeys(const ConfigNode& left, const ConfigNode& right) {
+  std::vector<std::string> common;
+  AddCommonKeys(left, right, "", &common);
+  return common;
 }
 
 }  // namespace ssl

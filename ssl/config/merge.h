@@ -6,6 +6,9 @@
 #ifndef SSL_CONFIG_MERGE_H_
 #define SSL_CONFIG_MERGE_H_
 
+#include <string>
+#include <vector>
+
 #include "ssl/config/node.h"
 
 namespace ssl {
@@ -14,6 +17,10 @@ namespace ssl {
 // keys come last, in the overlay's order. Replaced values bring their own location; the mark
 // free_form of `base` stays.
 void MergeInto(ConfigNode* base, const ConfigNode& overlay);
+
+// The paths at which both trees have a key and one of them a value: anything but a map, or a free-form map. Trees
+// without any only add to each other when they are merged.
+std::vector<std::string> CommonKeys(const ConfigNode& left, const ConfigNode& right);
 
 }  // namespace ssl
 

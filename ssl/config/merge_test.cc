@@ -4,11 +4,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
 
 namespace ssl {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(MergeIntoTest, Maps_MergeDeep_NewKeysComeLast) {
   ConfigNode base = ConfigNode::Map();
@@ -63,6 +67,22 @@ TEST(MergeIntoTest, WideMaps_MergeEveryKey) {
   EXPECT_EQ(base.entries()[14999].second.text(), "14999");
   EXPECT_EQ(base.entries()[15001].second.text(), "-1");
   EXPECT_EQ(base.entries()[44999].second.text(), "-29999");
+}
+
+TEST(CommonKeysTest, AreThePathsWhereOneTreeHasAValue) {
+  ConfigNode left = ConfigNode::Map();
+  left.SetPath("A.B", ConfigNode::FromInt(1));
+  left.SetPath("A.C.D", ConfigNode::FromInt(1));
+  left.SetPath("F", ConfigNode::Map());
+  left.FindMutable("F")->set_free_form(true);
+  ConfigNode right = ConfigNode::Map();
+  right.SetPath("A.E", ConfigNode::FromInt(1));
+  EXPECT_THAT(CommonKeys(left, right), IsEmpty());
+  right.SetPath("A.B", ConfigNode::FromInt(2));
+  right.SetPath("A.C", ConfigNode::FromInt(2));
+  right.SetPath("F.x", ConfigNode::FromInt(2));
+  EXPECT_THAT(CommonKeys(left, right), ElementsAre("A.B", "A.C", "F"));
+  EXPECT_THAT(CommonKeys(right, left), ElementsAre("A.B", "A.C", "F"));
 }
 
 }  // namespace

@@ -52,6 +52,15 @@ bool ParseIndex(absl::string_view part, size_t size, size_t* index) {
   return !part.empty() && absl::ascii_isdigit(part[0]) && absl::SimpleAtoi(part, index) && *index < size;
 }
 
+// The beginning of a long text, cut between two characters of UTF-8.
+std::string Shorten(const std::string& text) {
+  constexpr size_t kMaxBytes = 200;
+  if (text.size() <= kMaxBytes) return text;
+  size_t end = kMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
 template <class T>
 ConfigNode ListOf(const std::vector<T>& values, ConfigNode (*make)(T)) {
   ConfigNode list = ConfigNode::List();
@@ -156,6 +165,12 @@ const ConfigNode* ConfigNode::FindPath(absl::string_view path) const {
   return node;
 }
 
+const ConfigNode& ConfigNode::Section(absl::string_view path) const {
+  static const auto* const empty = new ConfigNode(Map());
+  const ConfigNode* node = FindPath(path);
+  return node != nullptr && node->is_map() ? *node : *empty;
+}
+
 void ConfigNode::Set(absl::string_view key, ConfigNode node) { *MutableChild(key) = std::move(node); }
 
 void ConfigNode::Append(ConfigNode node) {
@@ -225,7 +240,7 @@ std::string ConfigNode::Describe() const {
     case Kind::kNull:
       return "null";
     case Kind::kScalar:
-      return absl::StrCat("'", text_, "'");
+      return absl::StrCat("'", Shorten(text_), "'");
     case Kind::kList:
       return "a list";
     case Kind::kMap:

@@ -87,6 +87,9 @@ class ConfigNode {
   // Walks "A.B.2.C": a key in a map, an index from 0 in a list. "" is the node itself.
   const ConfigNode* FindPath(absl::string_view path) const;
 
+  // The map at `path`, in place, so that whoever reads it can tell where it stands; an empty map when there is none.
+  const ConfigNode& Section(absl::string_view path) const;
+
   // Replaces the child, or adds it last. A node that is no map becomes an empty map first.
   void Set(absl::string_view key, ConfigNode node);
   // Adds an item. A node that is no list becomes an empty list first.
@@ -101,7 +104,7 @@ class ConfigNode {
   absl::StatusOr<double> AsDouble() const;  // 1, 1e-5, .25, 1.; finite.
   absl::StatusOr<std::string> AsString() const;
 
-  // The value for a message: "'text'", "null", "a list", "a map".
+  // The value for a message: "'text'" (the beginning of a long one), "null", "a list", "a map".
   std::string Describe() const;
 
   // Compares kinds, texts, order of keys and children; neither locations, quotes nor free_form.

@@ -90,6 +90,14 @@ TEST(ConfigNodeTest, Conversions_OfOtherKindsNameTheKind) {
   EXPECT_EQ(At("maybe").AsBool().status(), absl::InvalidArgumentError("a.yaml:7: 'maybe' is not true or false"));
 }
 
+TEST(ConfigNodeTest, Describe_ShowsTheBeginningOfALongText) {
+  const std::string text(200, 'a');
+  EXPECT_EQ(ConfigNode::FromString(text).Describe(), "'" + text + "'");
+  EXPECT_EQ(ConfigNode::FromString(text + "b").Describe(), "'" + text + "...'");
+  // The second byte of a letter would be the first one left out.
+  EXPECT_EQ(ConfigNode::FromString(text.substr(1) + "\xC3\xA4xyz").Describe(), "'" + text.substr(1) + "...'");
+}
+
 TEST(ConfigNodeTest, AsString_GivesTheTextOfAnyScalar) {
   ASSERT_OK_AND_ASSIGN(const std::string text, At("1e-5").AsString());
   EXPECT_EQ(text, "1e-5");

@@ -1,55 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/config/option_catalog.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
-#include "ssl/config/help.h"
+#include "ssl/config/key_check.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/problem.h"
+#include "ssl/config/reader.h"
 #include "ssl/config/writer.h"
 
 namespace ssl {
 namespace {
 
-bool IsPlainMap(const ConfigNode& node) { return node.is_map() && !node.free_form(); }
+constexpr char kRoot[] = "config";
 
-absl::Status DeclaredTwice(absl::string_view key) {
-  return absl::AlreadyExistsError(absl::StrCat("option catalog: key '", key, "' is declared twice"));
+std::string HelpNote(const CompatibilityKey& key) {
+  const bool is_ignored = key.support == CompatibilityKey::Support::kIgnored;
+  return absl::StrCat(is_ignored ? "ignored: " : "not yet: ", key.note);
 }
 
-// Adds the keys of `added` to the map `tree`, which stands at `path`.
-absl::Status AddKeys(const ConfigNode& added, const std::string& path, ConfigNode* tree) {
-  for (const auto& [key, value] : added.entries()) {
-    ConfigNode* present = tree->FindMutable(key);
-    if (present == nullptr) {
-      tree->Set(key, value);
-      continue;
-    }
-    if (!IsPlainMap(*present) || !IsPlainMap(value)) return DeclaredTwice(JoinPath(path, key));
-    if (absl::Status status = AddKeys(value, JoinPath(path, key), present); !status.ok()) {
-      return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Wraps `tree` in the maps of `path`, so that one merge puts it in its place.
-absl::StatusOr<ConfigNode> Wrap(ConfigNode tree, const std::string& path) {
-  if (path.empty()) return tree;
-  std::vector<std::string> parts = absl::StrSplit(path, '.');
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if (part->empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("option catalog: path '", path, "' has an empty part"));
-    }
-    ConfigNode outer = ConfigNode::Map();
-    outer.Set(*part, std::move(tree));
-    tree = std::move(outer);
-  }
-  return tree;
+CatalogEntry::Status StatusOf(const CompatibilityKey& key) {
+  const bool is_ignored = key.support == CompatibilityKey::Support::kIgnored;
+  return is_ignored ? CatalogEntry::Status::kIgnored : CatalogEntry::Status::kNotYet;
 }
 
 }  // namespace
@@ -59,28 +36,83 @@ absl::Status OptionCatalog::Add(std::string path, Factory make) {
   if (options == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("option catalog: factory of '", path, "' makes no options"));
   }
-  absl::StatusOr<ConfigNode> tree = Wrap(WriteOptions(*options), path);
-  if (!tree.ok()) return tree.status();
-  ConfigNode defaults = defaults_;
-  if (absl::Status status = AddKeys(*tree, "", &defaults); !status.ok()) return status;
-  defaults_ = std::move(defaults);
+  if (!path.empty() && HasEmptyPart(path)) {
+    return absl::InvalidArgumentError(absl::StrCat("option catalog: path '", path, "' has an empty part"));
+  }
+  ConfigNode tree = ConfigNode::Map();
+  tree.SetPath(path, WriteOptions(*options));
+  absl::Status status = DeclaredOnce(CommonKeys(defaults_, tree));
+  if (!status.ok()) return status;
+  MergeInto(&defaults_, tree);
   sections_.push_back({std::move(path), std::move(make)});
-  return absl::OkStatus();
+  return status;
+}
+
+absl::Status OptionCatalog::AddKeys(std::vector<CompatibilityKey> keys) {
+  CompatibilityKeys added;
+  absl::Status status = added.Add(keys);
+  status.Update(DeclaredOnce(CommonKeys(defaults_, added.defaults())));
+  if (!status.ok()) return status;
+  MergeInto(&defaults_, added.defaults());
+  return unread_keys_.Add(std::move(keys));
+}
+
+absl::Status OptionCatalog::Check(const ConfigNode& config) const {
+  std::vector<ConfigProblem> problems;
+  for (const Section& section : sections_) {
+    const ConfigNode* node = FindValue(config, section.path, &problems);
+    if (node == nullptr) continue;
+    const std::vector<ConfigProblem> found =
+        ReadProblems(*node, JoinPath(kRoot, section.path), UnknownKeys::kIgnore, section.make().get());
+    problems.insert(problems.end(), found.begin(), found.end());
+  }
+  unread_keys_.Check(config, &problems);
+  return SortedProblems(std::move(problems));
+}
+
+std::vector<UnsupportedKey> OptionCatalog::Unsupported(const ConfigNode& config) const {
+  return unread_keys_.Unsupported(config);
+}
+
+std::vector<CatalogEntry> OptionCatalog::Entries() const {
+  std::vector<CatalogEntry> entries;
+  for (const Section& section : sections_) {
+    for (const HelpRow& row : HelpRows(section.path, *section.make())) {
+      if (row.type == kSectionType) continue;
+      entries.push_back({row.key, row.type, row.default_value, row.doc, CatalogEntry::Status::kWorks});
+    }
+  }
+  for (const CompatibilityKeys::Entry& unread : unread_keys_.entries()) {
+    entries.push_back(
+        {unread.key.path, unread.TypeName(), FormatValue(unread.default_value), unread.key.note, StatusOf(unread.key)});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const CatalogEntry& left, const CatalogEntry& right) { return left.path < right.path; });
+  return entries;
+}
+
+std::vector<HelpRow> OptionCatalog::Rows() const {
+  std::vector<HelpRow> rows;
+  for (const Section& section : sections_) {
+    for (HelpRow& row : HelpRows(JoinPath(kRoot, section.path), *section.make())) rows.push_back(std::move(row));
+  }
+  for (const CompatibilityKeys::Entry& unread : unread_keys_.entries()) {
+    rows.push_back({JoinPath(kRoot, unread.key.path), unread.TypeName(), FormatValue(unread.default_value), "",
+                    HelpNote(unread.key)});
+  }
+  return rows;
 }
 
 std::string OptionCatalog::Help(absl::string_view prefix) const {
-  if (prefix == "config") prefix = "";
+  if (prefix == kRoot) prefix = "";
   absl::ConsumePrefix(&prefix, "config.");
   const std::string full_prefix = absl::StrCat("config.", prefix);
-  std::vector<HelpRow> rows;
   std::vector<std::string> keys;
-  for (const Section& section : sections_) {
-    const std::string path = JoinPath("config", section.path);
-    keys.push_back(path);
-    for (HelpRow& row : HelpRows(path, *section.make())) {
-      keys.push_back(row.key);
-      if (absl::StartsWith(row.key, full_prefix)) rows.push_back(std::move(row));
-    }
+  for (const Section& section : sections_) keys.push_back(JoinPath(kRoot, section.path));
+  std::vector<HelpRow> rows;
+  for (HelpRow& row : Rows()) {
+    keys.push_back(row.key);
+    if (absl::StartsWith(row.key, full_prefix)) rows.push_back(std::move(row));
   }
   if (!rows.empty()) return FormatHelpRows(rows);
   return absl::StrCat("no option begins with '", full_prefix, "'", DidYouMean(full_prefix, keys), "\n");

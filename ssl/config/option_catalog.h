@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every options struct that a program knows, with its place in the config tree: the source of
-// the defaults that Compose checks keys against, and of the help text. A plain value that the
-// program fills; const use is safe from any thread as far as the factories are.
+// Every key that a program knows, with its place in the config tree: the options structs that it reads, and the keys of
+// VISSL that it does not read. The source of the defaults that Compose checks keys against, of the help text, and of a
+// check of all values at once. A plain value that the program fills; const use is safe from any thread as far as the
+// factories are. Paths are relative to `config` throughout: "LOSS.swav_loss", "" for `config` itself.
 //
 //   OptionCatalog catalog;
 //   SSL_RETURN_IF_ERROR(catalog.Add("LOSS.swav_loss",
@@ -18,23 +19,50 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/compatibility_keys.h"
 #include "ssl/config/fields.h"
+#include "ssl/config/help.h"
 #include "ssl/config/node.h"
 
 namespace ssl {
+
+// One key for a table of what is supported.
+struct CatalogEntry {
+  enum class Status { kWorks, kIgnored, kNotYet };
+
+  std::string path;
+  std::string type;           // "bool", "list of int", "any".
+  std::string default_value;  // As people write it in a file, whatever its length.
+  std::string doc;            // The documentation of a field, the note of a key that is not read.
+  Status status = Status::kWorks;
+};
 
 class OptionCatalog {
  public:
   using Factory = std::function<std::unique_ptr<Options>()>;
 
-  // `path` is relative to `config`, "LOSS.swav_loss"; "" is `config` itself. Several structs
-  // may share a map as long as no key is declared twice: AlreadyExists names the key then.
-  // InvalidArgument for a path with an empty part or a factory that makes nothing. A refused
-  // struct leaves the catalog as it was.
+  // Several structs may share a map as long as no key is declared twice: AlreadyExists names each such key, one line
+  // each. InvalidArgument for a path with an empty part or a factory that makes nothing. A refused struct leaves the
+  // catalog as it was.
   absl::Status Add(std::string path, Factory make);
+
+  // Keys that are known and not read. AlreadyExists names each key that a struct declares or that stands twice;
+  // InvalidArgument those with an empty part or a default that is no flow value. Refused keys leave the catalog as it
+  // was.
+  absl::Status AddKeys(std::vector<CompatibilityKey> keys);
 
   // The tree under `config`: every key with its default.
   ConfigNode Defaults() const { return defaults_; }
+
+  // InvalidArgument with every value of `config` (the tree under "config") that is of a wrong type or out of its range,
+  // one line each, once each, sorted by file and line. Unknown keys are Compose's business: files may hold them.
+  absl::Status Check(const ConfigNode& config) const;
+
+  // The settings of `config` that would change the run, and do not: see compatibility_keys.h.
+  std::vector<UnsupportedKey> Unsupported(const ConfigNode& config) const;
+
+  // Every key, sorted by path. A free-form field is one key; a section is none.
+  std::vector<CatalogEntry> Entries() const;
 
   // The table of FormatHelp for every key at or below `prefix` ("" for all; a leading
   // "config." may stand or not). The last part may be the beginning of a name. A prefix
@@ -50,7 +78,11 @@ class OptionCatalog {
     Factory make;
   };
 
+  // Those of the structs in order of registration, then the keys that are not read; full paths, "config." included.
+  std::vector<HelpRow> Rows() const;
+
   std::vector<Section> sections_;
+  CompatibilityKeys unread_keys_;
   ConfigNode defaults_ = ConfigNode::Map();
 };
 

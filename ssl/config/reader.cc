@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
 
 namespace ssl {
@@ -16,7 +15,8 @@ namespace {
 // One map of the tree against one Options; adds a line to `problems` for whatever is wrong.
 class OptionReader : public FieldVisitor {
  public:
-  OptionReader(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, std::vector<std::string>* problems)
+  OptionReader(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
+               std::vector<ConfigProblem>* problems)
       : node_(node), path_(path), unknown_(unknown), problems_(*problems) {}
 
   void Read(Options* options) {
@@ -121,8 +121,7 @@ class OptionReader : public FieldVisitor {
 
   // Returns false, for callers that hand the failure on.
   bool Report(const ConfigNode& node, absl::string_view path, absl::string_view expected) {
-    problems_.push_back(
-        absl::StrCat(node.location().ToString(), ": ", path, " is ", node.Describe(), ", expected ", expected));
+    problems_.push_back(WrongValue(node, path, expected));
     return false;
   }
 
@@ -131,25 +130,29 @@ class OptionReader : public FieldVisitor {
       bool is_known = false;
       for (const std::string& name : known_) is_known |= name == key;
       if (is_known) continue;
-      problems_.push_back(absl::StrCat(value.location().ToString(), ": unknown key '", JoinPath(path_, key), "'",
-                                       DidYouMean(key, known_)));
+      problems_.push_back(
+          {value.location(), absl::StrCat("unknown key '", JoinPath(path_, key), "'", DidYouMean(key, known_))});
     }
   }
 
   const ConfigNode& node_;
   const std::string path_;
   const UnknownKeys unknown_;
-  std::vector<std::string>& problems_;
+  std::vector<ConfigProblem>& problems_;
   std::vector<std::string> known_;
 };
 
 }  // namespace
 
-absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, Options* options) {
-  std::vector<std::string> problems;
+std::vector<ConfigProblem> ReadProblems(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
+                                        Options* options) {
+  std::vector<ConfigProblem> problems;
   OptionReader(node, path, unknown, &problems).Read(options);
-  if (problems.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  return problems;
+}
+
+absl::Status ReadOptions(const ConfigNode& node, absl::string_view path, UnknownKeys unknown, Options* options) {
+  return ProblemsInOrder(ReadProblems(node, path, unknown, options));
 }
 
 }  // namespace ssl

@@ -9,14 +9,21 @@
 #ifndef SSL_CONFIG_READER_H_
 #define SSL_CONFIG_READER_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/config/problem.h"
 
 namespace ssl {
 
 enum class UnknownKeys { kError, kIgnore };
+
+// What ReadOptions finds wrong, in the order of the fields; empty when all is right.
+std::vector<ConfigProblem> ReadProblems(const ConfigNode& node, absl::string_view path, UnknownKeys unknown,
+                                        Options* options);
 
 // `node` is the map that stands at `path` (used in messages only). Missing keys keep their
 // defaults; null empties strings and lists, and leaves a section or a whole struct at its

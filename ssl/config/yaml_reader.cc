@@ -33,12 +33,12 @@ struct OpenNode {
   YAML::anchor_t anchor = 0;
   int64_t nodes = 1;  // Itself and everything below, aliases expanded.
   int height = 1;     // Levels of lists and maps, itself included.
-  // Maps only: the key whose value comes next, and where each key stands.
+  // Maps only: the key whose value comes next, and where each key stands first.
   bool has_key = false;
   std::string key;
   int key_line = 0;
   absl::flat_hash_map<std::string, size_t> index;
-  std::vector<int> key_lines;
+  std::vector<int> first_lines;
 };
 
 struct Anchored {
@@ -194,15 +194,14 @@ class TreeBuilder : public YAML::EventHandler {
     node.set_location_line(map->key_line);
     if (is_new) {
       entries.emplace_back(std::move(map->key), std::move(node));
-      map->key_lines.push_back(map->key_line);
+      map->first_lines.push_back(map->key_line);
       return;
     }
-    int& first_line = map->key_lines[found->second];
     if (warnings_ != nullptr) {
-      warnings_->push_back(absl::StrCat(file_, ":", map->key_line, ": key '", map->key, "' stands also in line ",
-                                        first_line, "; the last one holds"));
+      warnings_->push_back(absl::StrCat(file_, ":", map->key_line, ": key '", map->key,
+                                        "' stands twice, first in line ", map->first_lines[found->second],
+                                        "; the last one counts"));
     }
-    first_line = map->key_line;
     entries[found->second].second = std::move(node);
   }
 

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mixed precision for a block of code: inside the scope, LibTorch computes convolutions and matrix products in
-// bfloat16 and keeps what needs the range in float32 (its autocast lists). Parameters and gradients stay float32.
+// Mixed precision for a block of code: inside the scope, LibTorch computes convolutions and matrix products in a
+// short format and keeps what needs the range in float32 (its autocast lists). Parameters and gradients stay float32.
 #ifndef SSL_CORE_AUTOCAST_H_
 #define SSL_CORE_AUTOCAST_H_
 
 namespace ssl {
 
-// CPU autocast to bfloat16 on the calling thread while it lives; does nothing when not enabled.
+enum class Autocast { kOff, kBFloat16, kFloat16 };
+
+// CPU autocast on the calling thread while it lives; does nothing when off.
 class AutocastScope {
  public:
-  explicit AutocastScope(bool enabled);
+  explicit AutocastScope(Autocast autocast);
   ~AutocastScope();
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
-  const bool enabled_;
+  const Autocast autocast_;
 };
 
 }  // namespace ssl

@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace ssl {
@@ -16,7 +18,10 @@ namespace ssl {
 struct Batch {
   // views[v]: [B, C, H_v, W_v] float, channels-last in memory; view order is the order of the crops.
   std::vector<at::Tensor> views;
-  // [B] int64 class labels; undefined when the source has none.
+  // Further inputs by name, for models with MODEL.MULTI_INPUT_HEAD_MAPPING: then `views` may be empty.
+  std::map<std::string, at::Tensor> named_inputs;
+  // [B] int64 class labels, or [B, classes]: 0/1 (and -1 for unknown) int64, or float weights of soft labels.
+  // Undefined when the source has none.
   at::Tensor targets;
   // [B] int64 positions in the data set.
   at::Tensor indices;

@@ -8,6 +8,7 @@
 #define SSL_CORE_BATCH_SOURCE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +25,10 @@ class BatchSource {
   virtual int64_t batches_per_epoch() const = 0;
   // Samples in the whole data set, over all ranks.
   virtual int64_t dataset_size() const = 0;
+
+  // The class labels that occur in the data set, in ascending order, without reading pictures. Unimplemented when the
+  // source cannot tell.
+  virtual absl::StatusOr<std::vector<int64_t>> Classes() const;
 
   // Starts epoch `epoch` (0, 1, ...) at batch `first_batch`. What was in flight is dropped.
   virtual absl::Status StartEpoch(int64_t epoch, int64_t first_batch) = 0;

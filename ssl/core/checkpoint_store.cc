@@ -198,6 +198,15 @@ absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
                                           "; remove the directory to start anew"));
 }
 
+absl::StatusOr<bool> CheckpointStore::HasCheckpoints() {
+  absl::StatusOr<std::vector<int64_t>> iterations = std::vector<int64_t>();
+  if (communicator_.rank() == 0 && file_system_.Exists(options_.directory)) iterations = Iterations();
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(iterations.status(), "looking for a checkpoint", communicator_));
+  at::Tensor count = at::full({1}, static_cast<int64_t>(iterations->size()), at::kLong);
+  SSL_RETURN_IF_ERROR(communicator_.Broadcast(count, 0));
+  return count.item<int64_t>() > 0;
+}
+
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
   absl::StatusOr<int64_t> newest = communicator_.rank() == 0 ? FindNewestValid() : absl::StatusOr<int64_t>(0);
   const bool none = newest.status().code() == absl::StatusCode::kNotFound;

@@ -50,6 +50,9 @@ class CheckpointStore {
   // previous ones are untouched. Collective.
   absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts);
 
+  // Whether there is a checkpoint, valid or not. Collective.
+  absl::StatusOr<bool> HasCheckpoints();
+
   // The iteration of the newest checkpoint that verifies; NotFound when there is none at all; DataLoss, listing what
   // is wrong with each, when there are checkpoints but none verifies. Collective.
   absl::StatusOr<int64_t> NewestValid();

@@ -32,6 +32,9 @@ class Checkpointer : public CheckpointSaver {
 
   absl::Status Save() override;
 
+  // Whether there is a checkpoint, valid or not. Collective.
+  absl::StatusOr<bool> HasCheckpoints() { return store_.HasCheckpoints(); }
+
   // Restores the newest valid checkpoint; false when there is none. Collective.
   absl::StatusOr<bool> RestoreNewest();
 

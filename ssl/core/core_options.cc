@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/core_options.h"
 
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
-#include "ssl/core/registries.h"
 
 namespace ssl {
 namespace {
@@ -18,10 +16,12 @@ struct OptimizerView : Options {
   std::string name = "sgd";
   std::string parameter_grouping = "default";
   int64_t num_epochs = 90;
+  int64_t batches_per_update = 1;
   void VisitFields(FieldVisitor& visitor) override {
     visitor.Field("name", &name, Doc("optimizer"));
     visitor.Field("param_group_constructor", &parameter_grouping, Doc("rule that forms parameter groups"));
     visitor.Field("num_epochs", &num_epochs, Doc("train epochs").AtLeast(1));
+    visitor.Field("grad_acc_steps", &batches_per_update, Doc("batches per update").AtLeast(1));
   }
 };
 
@@ -32,9 +32,13 @@ struct TrainDataView : Options {
   }
 };
 
-struct AmpView : Options {
-  bool use_amp = false;
-  void VisitFields(FieldVisitor& visitor) override { visitor.Field("USE_AMP", &use_amp, Doc("mixed precision")); }
+struct MetersView : Options {
+  std::vector<std::string> names;
+  bool enable_training_meter = true;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("names", &names, Doc("meters"));
+    visitor.Field("enable_training_meter", &enable_training_meter, Doc("meters run in train phases, too"));
+  }
 };
 
 struct ModelView : Options {
@@ -88,17 +92,13 @@ void LossOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("name", &name, Doc("method and loss; its own keys stand in the section of that name"));
 }
 
-void MachineOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("DEVICE", &device, Doc("where to compute").OneOf({"cpu"}));
+void TrainerOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("TRAIN_STEP_NAME", &train_step_name, Doc("what the loop does with a batch"));
+  visitor.Field("TASK_NAME", &task_name, Doc("the task").OneOf({"self_supervision_task"}));
 }
 
-absl::Status RegisterCore(Registries* registries) {
-  if (!registries->AddPackage("core")) return absl::OkStatus();
-  OptionCatalog& options = registries->options;
-  SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
-  SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
-  SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
-  return options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); });
+void MachineOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("DEVICE", &device, Doc("where to compute; gpu needs a build with CUDA").OneOf({"cpu", "gpu"}));
 }
 
 absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
@@ -106,7 +106,8 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   OptimizerView optimizer;
   TrainDataView data;
   ModelView model;
-  AmpView amp;
+  AmpOptions amp;
+  MetersView meters;
   SectionReader reader(config);
   reader.Read("", &options.run);
   reader.Read("CHECKPOINT", &options.checkpoint);
@@ -116,13 +117,23 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("DATA.TRAIN", &data);
   reader.Read("MODEL", &model);
   reader.Read("MODEL.AMP_PARAMS", &amp);
+  reader.Read("METERS", &meters);
+  reader.Read("TRAINER", &options.trainer);
   SSL_RETURN_IF_ERROR(reader.status());
+  if (options.machine.device == "gpu") {
+    return absl::UnimplementedError(absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
+                                                 ": config.MACHINE.DEVICE is gpu, and this program has no GPU code; "
+                                                 "config.MACHINE.DEVICE=cpu runs on the CPU"));
+  }
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;
   options.parameter_grouping = optimizer.parameter_grouping;
   options.batch_size = data.batch_size;
   options.model_name = model.name;
-  options.use_autocast = amp.use_amp;
+  options.batches_per_update = optimizer.batches_per_update;
+  options.meters = meters.names;
+  options.meters_in_training = meters.enable_training_meter;
+  SSL_ASSIGN_OR_RETURN(options.precision, PrecisionOf(amp, options.machine.device, config.Section("MODEL.AMP_PARAMS")));
   return options;
 }
 

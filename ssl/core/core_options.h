@@ -6,22 +6,22 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/precision.h"
 
 namespace ssl {
-
-struct Registries;
 
 // Keys directly under `config`.
 struct RunOptions : Options {
   int64_t seed = 0;
   int64_t log_frequency = 10;
   bool test_only = false;
-  bool test_model = false;
+  bool test_model = true;
   int64_t test_every_num_epoch = 1;
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -38,7 +38,14 @@ struct CheckpointOptions : Options {
 
 // The section LOSS: which method trains.
 struct LossOptions : Options {
-  std::string name = "swav_loss";
+  std::string name = "CrossEntropyLoss";
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// The section TRAINER.
+struct TrainerOptions : Options {
+  std::string train_step_name = "standard_train_step";
+  std::string task_name = "self_supervision_task";
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -53,18 +60,19 @@ struct TaskOptions {
   CheckpointOptions checkpoint;
   LossOptions loss;
   MachineOptions machine;
+  TrainerOptions trainer;
+  Precision precision;
   int64_t num_epochs = 0;
-  int64_t batch_size = 0;  // per rank
-  bool use_autocast = false;
+  int64_t batch_size = 0;          // per rank
+  int64_t batches_per_update = 1;  // gradient accumulation
   std::string model_name;
   std::string optimizer_name;
   std::string parameter_grouping;
+  std::vector<std::string> meters;
+  bool meters_in_training = true;
 };
 
-// Adds these keys to the catalog.
-absl::Status RegisterCore(Registries* registries);
-
-// Reads the resolved tree under `config`; all problems at once.
+// Reads the resolved tree under `config`; all problems at once. Unimplemented for a device that this program lacks.
 absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config);
 
 }  // namespace ssl

@@ -6,7 +6,9 @@
 namespace ssl {
 
 absl::Status Method::Forward(StepContext& context) {
-  context.outputs = context.model.Forward(context.batch->views);
+  const Batch& batch = *context.batch;
+  context.outputs =
+      batch.named_inputs.empty() ? context.model.Forward(batch.views) : context.model.ForwardNamed(batch.named_inputs);
   return absl::OkStatus();
 }
 

@@ -23,7 +23,8 @@ class Method : public Stateful {
   // whole can tell (heads, number of views, batch size).
   virtual absl::Status Prepare(StepContext& context) { return absl::OkStatus(); }
 
-  // Sets context.outputs. The default runs the model on all views. May throw LibTorch exceptions.
+  // Sets context.outputs. The default runs the model on all views, or on the named inputs. May throw LibTorch
+  // exceptions.
   virtual absl::Status Forward(StepContext& context);
 
   // Sets context.loss (scalar with its graph, the mean over the local batch). May throw LibTorch exceptions.

@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,10 +25,22 @@ struct NamedParameter {
   bool is_norm = false;
 };
 
-// A feature to extract: a trunk stage, average-pooled to pool_size x pool_size (0: not pooled).
+// How a feature map [B, C, H, W] is pooled: torch's pooling modules, with their arguments.
+struct FeaturePool {
+  enum class Kind { kIdentity, kAdaptiveAverage, kAdaptiveMax, kAverage, kMax };
+
+  Kind kind = Kind::kIdentity;
+  std::vector<int64_t> size;     // [height, width] of the result (adaptive), or of the kernel
+  std::vector<int64_t> stride;   // kAverage and kMax; empty: the kernel's size
+  std::vector<int64_t> padding;  // kAverage and kMax; empty: none
+};
+
+// A feature to extract: a stage of the trunk, pooled. Features that the trunk pools already ("res5avg") are [B, C]
+// whatever the pool says.
 struct FeatureRequest {
   std::string name;  // VISSL's names: "conv1", "res2" ... "res5", "res5avg"
-  int64_t pool_size = 0;
+  FeaturePool pool;
+  bool flatten = true;  // [B, everything else]
 };
 
 class Model : public Stateful {
@@ -35,8 +49,19 @@ class Model : public Stateful {
   // view-major: rows v*B ... (v+1)*B-1 belong to view v. A SwAV head returns [embeddings, scores_0, scores_1, ...].
   virtual std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) = 0;
 
-  // images: [B, C, H, W]. Returns one [B, ...] tensor per request. Runs in the current mode, without gradients.
+  // inputs: tensors by name (Batch::named_inputs), each for the heads that MODEL.MULTI_INPUT_HEAD_MAPPING gives it.
+  // The default throws c10::NotImplementedError.
+  virtual std::vector<at::Tensor> ForwardNamed(const std::map<std::string, at::Tensor>& inputs);
+
+  // images: [B, C, H, W]. Returns one [B, ...] tensor per request, of the trunk. Runs in the current mode, without
+  // gradients. A name that is not among feature_names() throws c10::ValueError, which names the nearest one.
   virtual std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) = 0;
+
+  // The trunk's stages, in the order of the network.
+  virtual std::vector<std::string> feature_names() const { return {}; }
+
+  // What MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP asks for; empty without it.
+  virtual std::vector<FeatureRequest> configured_features() const { return {}; }
 
   // All trainable parameters, in a fixed order. The tensors are the live ones.
   virtual std::vector<NamedParameter> Parameters() = 0;

@@ -21,6 +21,10 @@ struct ParameterGroup {
   std::vector<at::Tensor> parameters;
   double learning_rate = 0.0;
   double weight_decay = 0.0;
+  // The entries of OPTIMIZER.param_schedulers that set the two; "": the value above stays.
+  std::string learning_rate_schedule = "lr";
+  std::string weight_decay_schedule = {};
+  double learning_rate_scale = 1.0;  // times what the schedule says, as in layer-wise decay
 };
 
 class Optimizer : public Stateful {

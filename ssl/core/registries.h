@@ -29,12 +29,14 @@ class Dataset;
 class Engine;
 class Head;
 class Hook;
+class Meter;
 class Method;
 class MetricSink;
 class Model;
 class Optimizer;
 class ParameterGrouper;
 class Schedule;
+class TrainStep;
 class Transform;
 class Trunk;
 struct Registries;
@@ -59,15 +61,17 @@ struct Registries {
   Registry<Engine> engines{"engine"};                    // engine_name; params: the tree under "config"
   Registry<Head> heads{"head"};                          // MODEL.HEAD.PARAMS; params: the head's own arguments
   Registry<Hook> hooks{"hook"};                          // params: the hook's own options
+  Registry<Meter> meters{"meter"};                       // METERS.names; params: the METERS.<name> node
   Registry<Method> methods{"loss"};                      // LOSS.name; params: the LOSS.<name> node
   Registry<MetricSink> metric_sinks{"metric sink"};      // params: the sink's own options
   Registry<Model> models{"model"};                       // MODEL.BASE_MODEL_NAME; params: the MODEL node
   Registry<Optimizer> optimizers{"optimizer"};           // OPTIMIZER.name; params: the OPTIMIZER node
   // OPTIMIZER.param_group_constructor; params: the OPTIMIZER node
   Registry<ParameterGrouper> parameter_groupers{"parameter grouping"};
-  Registry<Schedule> schedules{"schedule"};     // param_schedulers.<x>.name; params: that node
-  Registry<Transform> transforms{"transform"};  // TRANSFORMS entries; params: the entry
-  Registry<Trunk> trunks{"trunk"};              // MODEL.TRUNK.NAME; params: the MODEL.TRUNK node
+  Registry<Schedule> schedules{"schedule"};       // param_schedulers.<x>.name; params: that node
+  Registry<TrainStep> train_steps{"train step"};  // TRAINER.TRAIN_STEP_NAME; params: the TRAINER node
+  Registry<Transform> transforms{"transform"};    // TRANSFORMS entries; params: the entry
+  Registry<Trunk> trunks{"trunk"};                // MODEL.TRUNK.NAME; params: the MODEL.TRUNK node
 
   // The configuration keys that the registered components read, with defaults and one line of help each.
   OptionCatalog options;
@@ -79,6 +83,10 @@ struct Registries {
   // and those that the host adds.
   std::function<absl::StatusOr<std::vector<std::unique_ptr<Hook>>>(const BuildContext&)> configured_hooks;
   std::function<absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>>(const BuildContext&)> configured_sinks;
+
+  // Fills a new model with the weights that MODEL.WEIGHTS_INIT names; called when no checkpoint is there to resume.
+  // Null: models keep the weights they are made with.
+  std::function<absl::Status(Model& model, const BuildContext& context)> initialize_weights;
 
   // Run in this order on the composed tree, before anything is built.
   std::vector<Resolver> resolvers;

@@ -4,6 +4,7 @@
 #include "ssl/core/self_supervision_task.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <string>
@@ -13,6 +14,8 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/parameter_grouper.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/train_step.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -23,16 +26,8 @@ struct DatasetType : Options {
   void VisitFields(FieldVisitor& visitor) override { visitor.Field("BASE_DATASET", &name, Doc("data set type")); }
 };
 
-// The node at `path`, in place, so that components can tell where it stands; or an empty map, of which a component
-// reports what it misses.
-const ConfigNode& Section(const ConfigNode& config, absl::string_view path) {
-  static const auto* const empty = new ConfigNode(ConfigNode::Map());
-  const ConfigNode* node = config.FindPath(path);
-  return node != nullptr && node->is_map() ? *node : *empty;
-}
-
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSource(const BuildContext& context, const std::string& path) {
-  const ConfigNode& section = Section(context.config, path);
+  const ConfigNode& section = context.config.Section(path);
   DatasetType type;
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", path), UnknownKeys::kIgnore, &type));
   return context.registries.batch_sources.Make(type.name, section, context);
@@ -57,17 +52,25 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
                                                                                 HostSources sources) {
   auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options)));
   RandomState::Seed(task->options_.run.seed, context.communicator.rank());
-  SSL_RETURN_IF_ERROR(task->BuildPhases());
+  task->phases_ = task->MakePhasesBuilder().Build();
   SSL_RETURN_IF_ERROR(task->BuildSources(context, std::move(sources)));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
   SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));
+  SSL_RETURN_IF_ERROR(task->BuildSchedules(context));
+  SSL_RETURN_IF_ERROR(task->BuildLoop(context));
   return task;
 }
 
-absl::Status SelfSupervisionTask::BuildPhases() {
+PhasesBuilder SelfSupervisionTask::MakePhasesBuilder() const {
   const RunOptions& run = options_.run;
-  phases_ = PhasesBuilder{options_.num_epochs, run.test_every_num_epoch, run.test_model, run.test_only}.Build();
-  return absl::OkStatus();
+  return {options_.num_epochs, run.test_every_num_epoch, run.test_model, run.test_only};
+}
+
+std::vector<std::string> SelfSupervisionTask::available_splits() const { return MakePhasesBuilder().AvailableSplits(); }
+
+int64_t SelfSupervisionTask::num_train_samples() const {
+  const BatchSource* source = train_source_ != nullptr ? train_source_.get() : test_source_.get();
+  return source != nullptr ? source->dataset_size() : 0;
 }
 
 absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, HostSources sources) {
@@ -81,42 +84,91 @@ absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, Host
   if (train_phases < static_cast<int64_t>(phases_.size()) && test_source_ == nullptr) {
     SSL_ASSIGN_OR_RETURN(test_source_, MakeSource(context, "DATA.TEST"));
   }
-  if (train_phases > 0) state_.max_iterations = train_phases * train_source_->batches_per_epoch();
-  return absl::OkStatus();
+  if (train_phases == 0) return absl::OkStatus();
+  const int64_t batches = train_source_->batches_per_epoch();
+  state_.batches_per_update = options_.batches_per_update;
+  state_.max_iterations = train_phases * (batches / options_.batches_per_update);
+  if (batches >= options_.batches_per_update) return absl::OkStatus();
+  const ConfigNode& optimizer = context.config.Section("OPTIMIZER");
+  return absl::InvalidArgumentError(absl::StrCat(optimizer.location().ToString(),
+                                                 ": config.OPTIMIZER.grad_acc_steps is ", options_.batches_per_update,
+                                                 ", expected at most ", batches, ", the batches of an epoch"));
 }
 
 absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const Registries& registries = context.registries;
-  SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, Section(context.config, "MODEL"), context));
+  SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, context.config.Section("MODEL"), context));
   SSL_RETURN_IF_ERROR(BroadcastParameters(*model_, context.communicator));
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
-                       registries.methods.Make(loss, Section(context.config, absl::StrCat("LOSS.", loss)), context));
+                       registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
   return absl::OkStatus();
 }
 
 absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   const Registries& registries = context.registries;
-  const ConfigNode& section = Section(context.config, "OPTIMIZER");
+  const ConfigNode& section = context.config.Section("OPTIMIZER");
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ParameterGrouper> grouper,
                        registries.parameter_groupers.Make(options_.parameter_grouping, section, context));
   SSL_ASSIGN_OR_RETURN(std::vector<ParameterGroup> groups, grouper->Group(model_->Parameters()));
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
-  const ConfigNode& schedule = Section(context.config, "OPTIMIZER.param_schedulers.lr");
-  const ConfigNode* name = schedule.Find("name");
-  SSL_ASSIGN_OR_RETURN(const std::string schedule_name,
-                       name != nullptr ? name->AsString() : absl::StatusOr<std::string>("constant"));
-  SSL_ASSIGN_OR_RETURN(learning_rate_, registries.schedules.Make(schedule_name, schedule, context));
   return absl::OkStatus();
 }
 
-void SelfSupervisionTask::UpdateLearningRate(Schedule::UpdateInterval due) {
-  if (learning_rate_->update_interval() != due) return;
+absl::Status SelfSupervisionTask::BuildSchedules(const BuildContext& context) {
+  for (const ParameterGroup& group : optimizer_->groups()) {
+    for (const std::string& name : {group.learning_rate_schedule, group.weight_decay_schedule}) {
+      if (name.empty() || schedules_.count(name) > 0) continue;
+      const ConfigNode& section = context.config.Section(absl::StrCat("OPTIMIZER.param_schedulers.", name));
+      const ConfigNode* kind = section.Find("name");
+      SSL_ASSIGN_OR_RETURN(const std::string kind_name,
+                           kind != nullptr ? kind->AsString() : absl::StatusOr<std::string>("constant"));
+      SSL_ASSIGN_OR_RETURN(schedules_[name], context.registries.schedules.Make(kind_name, section, context));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SelfSupervisionTask::BuildLoop(const BuildContext& context) {
+  const Registries& registries = context.registries;
+  SSL_ASSIGN_OR_RETURN(train_step_, registries.train_steps.Make(options_.trainer.train_step_name,
+                                                                context.config.Section("TRAINER"), context));
+  if (options_.precision.scales_loss) {
+    GradScalerOptions scaler;
+    scaler.static_scale = options_.precision.loss_scale;
+    grad_scaler_ = std::make_unique<GradScaler>(scaler);
+  }
+  for (const std::string& name : options_.meters) {
+    const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
+    SSL_ASSIGN_OR_RETURN(meters_.emplace_back(), registries.meters.Make(name, section, context));
+  }
+  return absl::OkStatus();
+}
+
+void SelfSupervisionTask::UpdateSchedules(Schedule::UpdateInterval due) {
   // A run that resumes within an epoch has the value of the epoch's start, too.
   const bool per_epoch = due == Schedule::UpdateInterval::kEpoch;
-  const double value = learning_rate_->ValueAt(per_epoch ? state_.where_phase_started() : state_.where());
-  for (ParameterGroup& group : optimizer_->groups()) group.learning_rate = value;
+  const double where = per_epoch ? state_.where_phase_started() : state_.where();
+  for (ParameterGroup& group : optimizer_->groups()) {
+    const auto learning_rate = schedules_.find(group.learning_rate_schedule);
+    if (learning_rate != schedules_.end() && learning_rate->second->update_interval() == due) {
+      group.learning_rate = group.learning_rate_scale * learning_rate->second->ValueAt(where);
+    }
+    const auto weight_decay = schedules_.find(group.weight_decay_schedule);
+    if (weight_decay != schedules_.end() && weight_decay->second->update_interval() == due) {
+      group.weight_decay = weight_decay->second->ValueAt(where);
+    }
+  }
+}
+
+absl::Status SelfSupervisionTask::UpdateMeters(StepContext& context) {
+  if (meters_.empty() || (state_.training && !options_.meters_in_training)) return absl::OkStatus();
+  const c10::AutoGradMode no_gradients(false);
+  for (const std::unique_ptr<Meter>& meter : meters_) {
+    SSL_RETURN_IF_ERROR(meter->Update(context.outputs, context.batch->targets));
+  }
+  return absl::OkStatus();
 }
 
 void SelfSupervisionTask::VisitState(StateVisitor& visitor) {
@@ -125,6 +177,8 @@ void SelfSupervisionTask::VisitState(StateVisitor& visitor) {
   visitor.Scope("method", *method_);
   visitor.Scope("random", random_);
   visitor.Scope("train_state", state_);
+  for (const std::unique_ptr<Meter>& meter : meters_) visitor.Scope(absl::StrCat("meters/", meter->name()), *meter);
+  if (grad_scaler_ != nullptr) visitor.Scope("grad_scaler", *grad_scaler_);
 }
 
 }  // namespace ssl

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of one training run, built from a configuration in the order of the data flow: source, model, method,
-// optimizer, schedule. The task owns them and all their state.
+// optimizer, schedules, meters. The task owns them and all their state.
 #ifndef SSL_CORE_SELF_SUPERVISION_TASK_H_
 #define SSL_CORE_SELF_SUPERVISION_TASK_H_
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/grad_scaler.h"
+#include "ssl/core/meter.h"
 #include "ssl/core/method.h"
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
@@ -22,6 +26,9 @@
 #include "ssl/core/train_state.h"
 
 namespace ssl {
+
+class TrainStep;
+struct StepContext;
 
 // Sources that a host brings itself; where null, the configuration says what to build.
 struct HostSources {
@@ -42,23 +49,37 @@ class SelfSupervisionTask : public Stateful {
   Model& model() { return *model_; }
   Method& method() { return *method_; }
   Optimizer& optimizer() { return *optimizer_; }
+  TrainStep& train_step() { return *train_step_; }
+  // Null unless gradients are float16.
+  GradScaler* grad_scaler() { return grad_scaler_.get(); }
+  const std::vector<std::unique_ptr<Meter>>& meters() const { return meters_; }
+
   // Of a train or a test phase.
   BatchSource& source(bool train) { return train ? *train_source_ : *test_source_; }
+  // The splits that the run reads, in VISSL's order: TEST, TRAIN.
+  std::vector<std::string> available_splits() const;
+  // In the training set, over all ranks; the test set's when nothing trains.
+  int64_t num_train_samples() const;
 
-  // Writes the schedule's learning rate into the parameter groups when a new one is due: before each step, or at
-  // the start of a train phase.
-  void UpdateLearningRate(Schedule::UpdateInterval due);
+  // Writes what the schedules say into the parameter groups when a new value is due: before each update, or at the
+  // start of a train phase.
+  void UpdateSchedules(Schedule::UpdateInterval due);
 
-  // model/, optimizer/, method/, random/, train_state/.
+  // Adds context.outputs to the meters that the current phase has. May throw LibTorch exceptions.
+  absl::Status UpdateMeters(StepContext& context);
+
+  // model/, optimizer/, method/, random/, train_state/, meters/, grad_scaler/.
   void VisitState(StateVisitor& visitor) override;
 
  private:
   explicit SelfSupervisionTask(TaskOptions options);
 
-  absl::Status BuildPhases();
+  PhasesBuilder MakePhasesBuilder() const;
   absl::Status BuildSources(const BuildContext& context, HostSources sources);
   absl::Status BuildModel(const BuildContext& context);
   absl::Status BuildOptimizer(const BuildContext& context);
+  absl::Status BuildSchedules(const BuildContext& context);
+  absl::Status BuildLoop(const BuildContext& context);
 
   const TaskOptions options_;
   std::vector<Phase> phases_;
@@ -67,7 +88,11 @@ class SelfSupervisionTask : public Stateful {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Method> method_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Schedule> learning_rate_;
+  // By their names under OPTIMIZER.param_schedulers; those that a group asks for.
+  std::map<std::string, std::unique_ptr<Schedule>> schedules_;
+  std::unique_ptr<TrainStep> train_step_;
+  std::unique_ptr<GradScaler> grad_scaler_;
+  std::vector<std::unique_ptr<Meter>> meters_;
   RandomState random_;
   TrainState state_;
 };

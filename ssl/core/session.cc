@@ -14,6 +14,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/merge.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/register_core.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
@@ -76,12 +77,22 @@ absl::Status Session::Build(SessionOptions options) {
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
                        SelfSupervisionTask::Build(options_, context, std::move(sources)));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
+  if (!options_.checkpoint.directory.empty()) SSL_RETURN_IF_ERROR(BuildCheckpointer());
+  SSL_ASSIGN_OR_RETURN(const bool resumes, Resumes());
+  if (!resumes && registries_.initialize_weights != nullptr) {
+    SSL_RETURN_IF_ERROR(registries_.initialize_weights(model(), context));
+  }
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
     SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(context));
     for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
   }
-  return options_.checkpoint.directory.empty() ? absl::OkStatus() : BuildCheckpointer();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Session::Resumes() {
+  if (checkpointer_ == nullptr || !options_.checkpoint.auto_resume) return false;
+  return checkpointer_->HasCheckpoints();
 }
 
 absl::Status Session::BuildCheckpointer() {

@@ -88,6 +88,8 @@ class Session {
   absl::Status Build(SessionOptions options);
   absl::Status BuildCheckpointer();
   BuildContext MakeContext() const;
+  // Whether a checkpoint is there to go on from: then weights come from it and not from MODEL.WEIGHTS_INIT.
+  absl::StatusOr<bool> Resumes();
   absl::Status Restore();
 
   ConfigNode config_;

@@ -13,9 +13,12 @@
 #include "absl/status/status.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/meter.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
+#include "ssl/core/perf_stats.h"
 #include "ssl/core/train_state.h"
 #include "ssl/distributed/communicator.h"
 
@@ -50,9 +53,22 @@ struct StepContext {
   int64_t batch_size = 0;         // per rank
   int64_t batches_per_epoch = 0;  // of the current phase, on this rank
   int64_t num_epochs = 0;
-  int64_t first_iteration = 0;  // state.iteration when this process started
+  int64_t num_train_samples = 0;  // in the training set, over all ranks; the test set's when nothing trains
+  int64_t first_iteration = 0;    // state.iteration when this process started
 
-  StepTimes times = {};  // since the last report; whoever reports resets it
+  StepTimes times = {};       // since the last report; whoever reports resets it
+  PerfStats perf_stats = {};  // of the current phase
+
+  // Gradient accumulation: this batch's number within the update, of how many. The forward events come with every
+  // batch; OnBackward, OnUpdate and OnStep once per update.
+  int64_t micro_batch = 0;
+  int64_t micro_batches = 1;
+
+  // Of the current phase; for what it knows about the data, not for reading batches.
+  const BatchSource* source = nullptr;
+
+  // What the meters say about the phase that ends; set before OnPhaseEnd. Hooks may add their own.
+  std::vector<MeterReport> meter_reports = {};
 
   const Batch* batch = nullptr;
   std::vector<at::Tensor> outputs = {};  // of the model

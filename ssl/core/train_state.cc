@@ -8,6 +8,7 @@ void TrainState::VisitState(StateVisitor& visitor) {
   visitor.Int("train_phase_index", train_phase_index);
   visitor.Int("iteration", iteration);
   visitor.Int("batch_in_phase", batch_in_phase);
+  visitor.Int("phase_ended", phase_ended);
   visitor.Int("num_updates", num_updates);
 }
 

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One optimizer update, and one evaluation step: the verbs of training in their order.
+// What the loop does with one batch; TRAINER.TRAIN_STEP_NAME chooses it. A host's own is one class and one line
+// `registries.train_steps.Register(name, factory)`, as in examples/embed. The counters are the trainer's.
 #ifndef SSL_CORE_TRAIN_STEP_H_
 #define SSL_CORE_TRAIN_STEP_H_
 
 #include "absl/status/status.h"
-#include "ssl/core/hook_list.h"
-#include "ssl/core/self_supervision_task.h"
-#include "ssl/core/step_context.h"
 
 namespace ssl {
 
-// Trains on context.batch: forward, loss, backward, gradient reduction, update. Events in between reach `hooks`.
-// Does not advance the counters. LibTorch's exceptions become a Status.
-absl::Status StandardTrainStep(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+class HookList;
+class SelfSupervisionTask;
+struct StepContext;
 
-// Forward and loss on context.batch, without gradients.
-absl::Status StandardTestStep(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+class TrainStep {
+ public:
+  virtual ~TrainStep() = default;
+
+  // Trains on context.batch; events in between reach `hooks`. With gradient accumulation it is called once for each
+  // of context.micro_batches batches, and updates with the last one. LibTorch's exceptions become a Status.
+  virtual absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) = 0;
+
+  // Measures context.batch, without gradients.
+  virtual absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) = 0;
+};
 
 }  // namespace ssl
 

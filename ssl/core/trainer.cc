@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Next stop for a reader: ssl/core/train_step.cc, what one step does.
+// Next stop for a reader: ssl/core/standard_train_step.cc, what one step does.
 #include "ssl/core/trainer.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
@@ -17,10 +21,12 @@
 namespace ssl {
 
 Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
-    : task_(std::move(task)), context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_,
-                                       stop,           nullptr} {
+    : task_(std::move(task)),
+      context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, stop, nullptr},
+      phase_loss_(at::zeros({})) {
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
+  context_.num_train_samples = task_->num_train_samples();
 }
 
 absl::Status Trainer::Prepare() {
@@ -37,8 +43,7 @@ absl::Status Trainer::Start() {
   if (state.phase_index < 0) return absl::OkStatus();
   // A checkpoint from the middle of a phase goes on in that phase; a finished phase is not entered again.
   state.training = task_->phases()[state.phase_index].train;
-  if (state.batch_in_phase >= task_->source(state.training).batches_per_epoch()) return absl::OkStatus();
-  return StartPhase(state.batch_in_phase);
+  return state.phase_ended == 0 ? StartPhase(state.batch_in_phase) : absl::OkStatus();
 }
 
 absl::StatusOr<bool> Trainer::Step() {
@@ -48,7 +53,9 @@ absl::StatusOr<bool> Trainer::Step() {
   SSL_ASSIGN_OR_RETURN(const bool has_batch, NextBatch());
   if (!has_batch) return false;
   SSL_RETURN_IF_ERROR(RunStep());
-  context_.times.total += absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+  const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+  context_.times.total += seconds;
+  context_.perf_stats.Add(StepPart::kStepTotal, seconds);
   ++context_.times.steps;
   SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStep, context_));
   return true;
@@ -70,13 +77,29 @@ absl::StatusOr<bool> Trainer::NextBatch() {
       SSL_ASSIGN_OR_RETURN(const bool has_phase, BeginNextPhase());
       if (!has_phase) return false;
     }
-    const absl::Time begin = Clock::Real().Now();
-    SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(task_->state().training).Next());
-    context_.times.data_wait += absl::ToDoubleSeconds(Clock::Real().Now() - begin);
-    if (context_.batch != nullptr) return true;
+    if (PhaseHasSteps()) {
+      SSL_RETURN_IF_ERROR(FetchBatch());
+      if (context_.batch != nullptr) return true;
+    }
     SSL_RETURN_IF_ERROR(EndPhase());
   }
 }
+
+absl::Status Trainer::FetchBatch() {
+  const absl::Time begin = Clock::Real().Now();
+  SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(task_->state().training).Next());
+  const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+  context_.times.data_wait += seconds;
+  context_.perf_stats.Add(StepPart::kReadSample, seconds);
+  return absl::OkStatus();
+}
+
+// Batches at the end of an epoch that are too few for an update are left out.
+bool Trainer::PhaseHasSteps() const {
+  return task_->state().batch_in_phase + BatchesPerStep() <= context_.batches_per_epoch;
+}
+
+int64_t Trainer::BatchesPerStep() const { return task_->state().training ? task_->options().batches_per_update : 1; }
 
 absl::StatusOr<bool> Trainer::BeginNextPhase() {
   TrainState& state = task_->state();
@@ -91,35 +114,66 @@ absl::StatusOr<bool> Trainer::BeginNextPhase() {
 absl::Status Trainer::StartPhase(int64_t first_batch) {
   TrainState& state = task_->state();
   state.batch_in_phase = first_batch;
+  state.phase_ended = 0;
   BatchSource& source = task_->source(state.training);
+  context_.source = &source;
   context_.batches_per_epoch = source.batches_per_epoch();
   // As in VISSL, samplers count train and test phases alike.
   SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
   task_->model().SetTraining(state.training);
-  if (state.training) task_->UpdateLearningRate(Schedule::UpdateInterval::kEpoch);
+  if (state.training) task_->UpdateSchedules(Schedule::UpdateInterval::kEpoch);
+  if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
+  context_.perf_stats.Reset();
   return hooks_.Run(&Hook::OnPhaseStart, context_);
 }
 
 absl::Status Trainer::EndPhase() {
   phase_is_running_ = false;
+  task_->state().phase_ended = 1;  // what a hook saves now goes on with the next phase
+  SSL_RETURN_IF_ERROR(GuardTorch("reading the meters", [this] { return ReadMeters(); }));
   return hooks_.Run(&Hook::OnPhaseEnd, context_);
 }
 
+void Trainer::ResetMeters() {
+  for (const std::unique_ptr<Meter>& meter : task_->meters()) meter->Reset();
+  phase_loss_.zero_();
+  phase_batches_ = 0;
+}
+
+absl::Status Trainer::ReadMeters() {
+  context_.meter_reports.clear();
+  at::Tensor loss = phase_loss_.div(std::max<int64_t>(phase_batches_, 1));
+  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(loss, ReduceOp::kMean));
+  context_.meter_reports.push_back({"loss", {{"mean", "", loss.item<double>()}}});
+  if (task_->state().training && !task_->options().meters_in_training) return absl::OkStatus();
+  for (const std::unique_ptr<Meter>& meter : task_->meters()) {
+    SSL_ASSIGN_OR_RETURN(std::vector<MeterValue> values, meter->Values(context_.communicator));
+    context_.meter_reports.push_back({std::string(meter->name()), std::move(values)});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::RunStep() {
-  const bool training = task_->state().training;
-  SSL_RETURN_IF_ERROR(training ? StandardTrainStep(*task_, hooks_, context_)
-                               : StandardTestStep(*task_, hooks_, context_));
-  AdvanceCounters();
+  TrainStep& step = task_->train_step();
+  context_.micro_batches = BatchesPerStep();
+  for (context_.micro_batch = 0; context_.micro_batch < context_.micro_batches; ++context_.micro_batch) {
+    if (context_.micro_batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
+    if (context_.batch == nullptr) return absl::InternalError("source ended before batches_per_epoch()");
+    const bool training = task_->state().training;
+    SSL_RETURN_IF_ERROR(training ? step.Train(*task_, hooks_, context_) : step.Test(*task_, hooks_, context_));
+    phase_loss_.add_(context_.loss.detach());
+    ++phase_batches_;
+    AdvanceCounters();
+  }
+  if (task_->state().training) ++task_->state().iteration;
   return absl::OkStatus();
 }
 
 void Trainer::AdvanceCounters() {
   TrainState& state = task_->state();
   ++state.batch_in_phase;
-  if (!state.training) return;
-  ++state.iteration;
-  state.num_updates += context_.batch->size() * context_.communicator.size();
+  if (state.training) state.num_updates += context_.batch->size() * context_.communicator.size();
 }
 
 absl::Status Trainer::Finish(const absl::Status& status) {
@@ -136,6 +190,8 @@ absl::Status Trainer::Finish(const absl::Status& status) {
 
 void Trainer::VisitState(StateVisitor& visitor) {
   task_->VisitState(visitor);
+  visitor.Tensor("phase_loss", phase_loss_);
+  visitor.Int("phase_batches", phase_batches_);
   visitor.Scope("hooks", hooks_);
 }
 

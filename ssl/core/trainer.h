@@ -4,6 +4,9 @@
 #ifndef SSL_CORE_TRAINER_H_
 #define SSL_CORE_TRAINER_H_
 
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -43,7 +46,7 @@ class Trainer : public Stateful {
   // error, which it returns then.
   absl::Status Finish(const absl::Status& status);
 
-  // The task's state, and hooks/.
+  // The task's state, the loss of the phase, and hooks/.
   void VisitState(StateVisitor& visitor) override;
 
  private:
@@ -53,14 +56,22 @@ class Trainer : public Stateful {
   absl::StatusOr<bool> BeginNextPhase();
   absl::Status StartPhase(int64_t first_batch);
   absl::Status EndPhase();
+  absl::Status FetchBatch();
+  bool PhaseHasSteps() const;
+  // Batches that the next step takes.
+  int64_t BatchesPerStep() const;
   absl::Status RunStep();
   void AdvanceCounters();
+  void ResetMeters();
+  absl::Status ReadMeters();
 
   std::unique_ptr<SelfSupervisionTask> task_;
   MetricStore metrics_;
   HookList hooks_;
   StepContext context_;
   bool phase_is_running_ = false;
+  at::Tensor phase_loss_;  // scalar: the sum over this rank's batches of the phase
+  int64_t phase_batches_ = 0;
 };
 
 }  // namespace ssl

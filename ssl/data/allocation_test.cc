@@ -65,7 +65,7 @@ TEST(Allocation, SampleInTheSteadyState_AllocatesNothing) {
   BatchLayout layout;
   layout.batch_size = 64;
   layout.has_labels = true;
-  ASSERT_OK_AND_ASSIGN(layout, LayoutFor("multicrop_collator", scratch.sample, layout));
+  ASSERT_OK_AND_ASSIGN(layout, LayoutFor(scratch.sample, layout));
   BatchBuffer buffer(layout);
   // Every filter size has been met after some epochs.
   for (int64_t epoch = 0; epoch < 50; ++epoch) {

@@ -3,6 +3,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace ssl {
@@ -61,11 +64,8 @@ absl::Status CheckView(const View& view, int channels) {
 
 }  // namespace
 
-absl::StatusOr<BatchLayout> LayoutFor(absl::string_view collate_function, const Sample& first, BatchLayout layout) {
-  if (collate_function == "default_collate" && first.num_views() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("COLLATE_FUNCTION is default_collate, but the transforms make ",
-                                                   first.num_views(), " views; expected multicrop_collator"));
-  }
+absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout) {
+  layout.label_columns = static_cast<int64_t>(first.label_row.size());
   layout.views.clear();
   for (int v = 0; v < first.num_views(); ++v) {
     const absl::Status status = CheckView(first.view(v), layout.channels);
@@ -86,7 +86,8 @@ BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
   full_.indices = at::empty({layout.batch_size}, integers);
   indices_ = full_.indices.mutable_data_ptr<int64_t>();
   if (layout.has_labels) {
-    full_.targets = at::empty({layout.batch_size}, integers);
+    full_.targets = layout.label_columns == 0 ? at::empty({layout.batch_size}, integers)
+                                              : at::empty({layout.batch_size, layout.label_columns}, integers);
     targets_ = full_.targets.mutable_data_ptr<int64_t>();
   }
 }
@@ -118,7 +119,21 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     }
   }
   indices_[row] = sample.index;
-  if (targets_ != nullptr) targets_[row] = sample.label;
+  return WriteLabels(sample, row);
+}
+
+absl::Status BatchBuffer::WriteLabels(const Sample& sample, int64_t row) {
+  if (targets_ == nullptr) return absl::OkStatus();
+  const int64_t columns = layout_.label_columns;
+  if (static_cast<int64_t>(sample.label_row.size()) != columns) {
+    return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has labels for ", sample.label_row.size(),
+                                                   " classes, expected ", columns, " as the first sample"));
+  }
+  if (columns == 0) {
+    targets_[row] = sample.label;
+  } else {
+    std::copy(sample.label_row.begin(), sample.label_row.end(), targets_ + row * columns);
+  }
   return absl::OkStatus();
 }
 

@@ -151,7 +151,7 @@ TEST_F(BatchBufferTest, LayoutFor_TakesTheShapesOfTheFirstSample) {
   AddView(4, 5, 1, 0, &sample);
   AddView(2, 2, 1, 0, &sample);
 
-  ASSERT_OK_AND_ASSIGN(const BatchLayout layout, LayoutFor("multicrop_collator", sample, Layout(8, 3, {})));
+  ASSERT_OK_AND_ASSIGN(const BatchLayout layout, LayoutFor(sample, Layout(8, 3, {})));
 
   EXPECT_EQ(layout.batch_size, 8);
   ASSERT_EQ(layout.views.size(), 2u);
@@ -160,13 +160,30 @@ TEST_F(BatchBufferTest, LayoutFor_TakesTheShapesOfTheFirstSample) {
   EXPECT_EQ(layout.views[1].height, 2);
 }
 
-TEST_F(BatchBufferTest, LayoutFor_ManyViewsWithDefaultCollate_NamesTheRightCollator) {
+TEST_F(BatchBufferTest, LabelRows_BecomeTargetsWithAColumnForEachClass) {
+  const std::vector<int64_t> first_row = {1, 0, -1};
+  const std::vector<int64_t> second_row = {0, 1, 1};
   Sample sample;
   AddView(1, 1, 1, 0, &sample);
-  AddView(1, 1, 1, 0, &sample);
+  sample.label_row = first_row;
+  BatchLayout layout = Layout(2, 1, {});
+  layout.has_labels = true;
+  ASSERT_OK_AND_ASSIGN(layout, LayoutFor(sample, layout));
+  BatchBuffer buffer(layout);
 
-  EXPECT_THAT(LayoutFor("default_collate", sample, Layout(1, 3, {})),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2 views; expected multicrop_collator")));
+  ASSERT_OK(buffer.Write(sample, 0));
+  sample.label_row = second_row;
+  ASSERT_OK(buffer.Write(sample, 1));
+
+  const at::Tensor& targets = buffer.Finish(2).targets;
+  ASSERT_EQ(targets.sizes(), (std::vector<int64_t>{2, 3}));
+  for (int64_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(targets[0][c].item<int64_t>(), first_row[c]);
+    EXPECT_EQ(targets[1][c].item<int64_t>(), second_row[c]);
+  }
+  sample.label_row = absl::MakeConstSpan(second_row).subspan(1);
+  EXPECT_THAT(buffer.Write(sample, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("labels for 2 classes, expected 3")));
 }
 
 TEST_F(BatchBufferTest, LayoutFor_WithoutToTensor_SaysSo) {
@@ -174,7 +191,7 @@ TEST_F(BatchBufferTest, LayoutFor_WithoutToTensor_SaysSo) {
   AddView(1, 1, 1, 0, &sample);
   sample.view(0).table = nullptr;
 
-  EXPECT_THAT(LayoutFor("default_collate", sample, Layout(1, 3, {})),
+  EXPECT_THAT(LayoutFor(sample, Layout(1, 3, {})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected ToTensor")));
 }
 
@@ -182,7 +199,7 @@ TEST_F(BatchBufferTest, LayoutFor_ColourPictureInOneChannel_NamesTheKey) {
   Sample sample;
   AddView(1, 1, 3, 0, &sample);
 
-  EXPECT_THAT(LayoutFor("default_collate", sample, Layout(1, 1, {})),
+  EXPECT_THAT(LayoutFor(sample, Layout(1, 1, {})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 channels, expected 1 or IMAGE_CHANNELS")));
 }
 
@@ -192,7 +209,7 @@ TEST_F(BatchBufferTest, LayoutFor_ThreeMeansInOneChannel_NamesNormalize) {
   AddView(1, 1, 1, 0, &sample);
   sample.view(0).table = &three;
 
-  EXPECT_THAT(LayoutFor("default_collate", sample, Layout(1, 1, {})),
+  EXPECT_THAT(LayoutFor(sample, Layout(1, 1, {})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Normalize has 3 values")));
 }
 

@@ -67,7 +67,6 @@ absl::Status Run(int workers, const std::string& folder) {
   order.dataset_size = dataset->size();
   DataLoaderOptions options;
   options.batch_size = kBatchSize;
-  options.collate_function = "multicrop_collator";
   options.drop_last = true;
   options.num_workers = workers;
   Pipeline pipeline(std::move(dataset), Recipe(), LabelType::kStandard, /*seed=*/0);

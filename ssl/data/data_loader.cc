@@ -43,7 +43,8 @@ absl::Status DataLoader::Initialize() {
   layout.channels = options_.image_channels;
   layout.has_labels = pipeline_.has_labels();
   SSL_RETURN_IF_ERROR(pipeline_.Read(/*epoch=*/0, /*index=*/0, &scratch_));
-  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(options_.collate_function, scratch_.sample, layout));
+  if (options_.collator != nullptr) SSL_RETURN_IF_ERROR(options_.collator->Check(scratch_.sample));
+  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
 
   const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(kRingSize, num_batches_ + 1);
   for (int64_t i = 0; i < ring_size; ++i) ring_.push_back(std::make_unique<Slot>(layout));

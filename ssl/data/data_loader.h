@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/data/batch_buffer.h"
+#include "ssl/data/collator.h"
 #include "ssl/data/pipeline.h"
 #include "ssl/data/sampler.h"
 
@@ -34,9 +34,9 @@ namespace ssl {
 
 struct DataLoaderOptions {
   int64_t batch_size = 256;
-  int image_channels = 3;  // of the tensors: 1 or 3
-  std::string collate_function = "default_collate";
-  bool drop_last = false;  // leaves out a last batch that is not full
+  int image_channels = 3;                    // of the tensors: 1 or 3
+  std::shared_ptr<const Collator> collator;  // null: any views
+  bool drop_last = false;                    // leaves out a last batch that is not full
   // Performance.
   int num_workers = 0;
 };
@@ -50,6 +50,7 @@ class DataLoader : public BatchSource {
 
   int64_t batches_per_epoch() const override;
   int64_t dataset_size() const override { return pipeline_.dataset().size(); }
+  absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // After an error the source returns that error until the next StartEpoch.
   absl::StatusOr<const Batch*> Next() override;

@@ -30,6 +30,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kSamples = 103;
@@ -98,7 +99,6 @@ std::unique_ptr<Sampler> Shuffled() {
 DataLoaderOptions LoaderOptions(int workers) {
   DataLoaderOptions options;
   options.batch_size = kBatchSize;
-  options.collate_function = "multicrop_collator";
   options.num_workers = workers;
   return options;
 }
@@ -176,6 +176,14 @@ TEST(DataLoader, Epoch_VisitsEverySampleOnceAndEndsWithNull) {
   EXPECT_EQ(sizes, (std::vector<int64_t>{25, 25, 25, 25, 3}));
   ASSERT_OK_AND_ASSIGN(const Batch* after_the_end, loader->Next());
   EXPECT_EQ(after_the_end, nullptr);
+}
+
+TEST(DataLoader, Classes_AreThoseOfTheWholeDataSet) {
+  EXPECT_THAT(MakeLoader(0)->Classes().value(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+
+  auto dataset = std::make_unique<FaultyDataset>(Pictures(), std::set<int64_t>{}, FaultyDataset::Failure::kStatus);
+  EXPECT_THAT(MakeLoader(0, std::move(dataset))->Classes(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("faulty tells no classes")));
 }
 
 TEST(DataLoader, DropLast_LeavesOutTheSmallBatch) {

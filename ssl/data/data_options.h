@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; IMAGE_CHANNELS and SPLIT
-// are ours.
+// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; IMAGE_CHANNELS,
+// MAX_BROKEN_FRACTION and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -42,27 +42,36 @@ struct DataSplitOptions : public Options {
   std::vector<std::string> label_sources;
   std::vector<std::string> label_paths;
   std::string label_type = "standard";
+  std::string remove_img_path_prefix;
+  std::string new_img_path_prefix;
+  bool enable_queue_dataset = false;
+  double max_broken_fraction = 0.1;
   int64_t batch_size_per_replica = 256;
   ConfigNode transforms = ConfigNode::List();
   std::string collate_function = "default_collate";
+  ConfigNode collate_function_params = ConfigNode::Map();
+  bool use_stateful_distributed_sampler = false;
+  bool use_debugging_sampler = false;
   bool drop_last = false;
   int64_t data_limit = -1;
   DataLimitSamplingOptions data_limit_sampling;
   int64_t image_channels = 3;
   int64_t default_gray_img_size = 224;
   int64_t random_synthetic_labels = 0;
-  bool mmap_mode = true;
-  bool copy_to_local_disk = false;
 
   void VisitFields(FieldVisitor& visitor) override;
 };
 
 // Reads a DATA.<SPLIT> node of the tree `config`; keys that are not ours are left to the check of the whole tree.
-// Unimplemented for VISSL's settings that have no counterpart here.
+// InvalidArgument for settings that contradict each other.
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config);
 
-// "file:line: config.DATA.TRAIN.KEY": how messages name a key of a split. `config` is the tree that holds the split;
-// a key that no file sets is named without a place.
+// "config.DATA.TRAIN" or "config.DATA.TEST" for the nodes of the tree `config`; "config.DATA.<split>" for a copy of
+// one.
+std::string SplitPath(const ConfigNode& data_split, const ConfigNode& config);
+
+// "file:line: config.DATA.TRAIN.KEY": how messages name a key, or a path of keys, of a split. `config` is the tree that
+// holds the split; a key that no file sets is named without a place.
 std::string SplitKey(const ConfigNode& data_split, const ConfigNode& config, absl::string_view key);
 
 }  // namespace ssl

@@ -46,8 +46,8 @@ DATA:
     LABEL_TYPE: sample_index
     COLLATE_FUNCTION: multicrop_collator
     DROP_LAST: True
-    MMAP_MODE: True
-    COPY_TO_LOCAL_DISK: False
+    USE_DEBUGGING_SAMPLER: True
+    COLLATE_FUNCTION_PARAMS: {create_multidimensional_tensor: False}
     DATA_LIMIT: 500
     DATA_LIMIT_SAMPLING: {SEED: 3}
     TRANSFORMS:
@@ -71,12 +71,13 @@ TEST(DataSplitOptions, WrongValue_NamesFileLineKeyAndValue) {
                        AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.BATCHSIZE_PER_REPLICA"), HasSubstr("zero"))));
 }
 
-TEST(DataSplitOptions, SettingsThatAreNotSupported_AreRefused) {
-  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN: {COPY_TO_LOCAL_DISK: True}\n")),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("run.yaml:2: config.DATA.TRAIN.COPY_TO_LOCAL_DISK is True, expected False")));
-  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("IS_BALANCED is True, expected False")));
+TEST(DataSplitOptions, ContradictingSettings_AreRefused) {
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    USE_DEBUGGING_SAMPLER: True\n"
+                              "    USE_STATEFUL_DISTRIBUTED_SAMPLER: True\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.USE_DEBUGGING_SAMPLER"),
+                             HasSubstr("run.yaml:4: config.DATA.TRAIN.USE_STATEFUL_DISTRIBUTED_SAMPLER"),
+                             HasSubstr("are True, expected one of them"))));
   EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    IMAGE_CHANNELS: 2\n")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IMAGE_CHANNELS is 2, expected 1 or 3")));
 }

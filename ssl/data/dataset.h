@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A finite, indexed collection of pictures. Implementations are immutable: Get is called by many threads at once.
-// A host's own data set is one class with these four functions, registered in Registries::datasets.
+// A host's own data set is one class with the first four functions, registered in Registries::datasets.
 #ifndef SSL_DATA_DATASET_H_
 #define SSL_DATA_DATASET_H_
 
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 
 namespace ssl {
 
@@ -27,6 +28,13 @@ class Dataset {
   // decoded pixels lends them (Image::Borrow) for as long as it lives; one that decodes writes into Image::Allocate.
   // sample: has one plain view, and its index is set already.
   virtual absl::Status Get(int64_t index, Sample* sample) const = 0;
+
+  // The class of a sample, told without its picture: what DATA_LIMIT_SAMPLING.IS_BALANCED and METERS.model_output_mask
+  // need. -1 when there is none.
+  virtual int64_t Label(int64_t index) const { return -1; }
+
+  // The same where a sample has several classes: its Sample::label_row. Empty when there is none.
+  virtual absl::Span<const int64_t> LabelRow(int64_t index) const { return {}; }
 };
 
 }  // namespace ssl

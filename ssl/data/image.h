@@ -22,6 +22,7 @@ class Image {
   int width() const { return width_; }
   int channels() const { return channels_; }
   int64_t size_bytes() const { return static_cast<int64_t>(height_) * width_ * channels_; }
+  bool is_borrowed() const { return borrowed_ != nullptr; }
   const uint8_t* pixels() const { return borrowed_ != nullptr ? borrowed_ : storage_.data(); }
   // First byte of row y.
   const uint8_t* row(int y) const { return pixels() + static_cast<int64_t>(y) * width_ * channels_; }
@@ -38,6 +39,13 @@ class Image {
     borrowed_ = nullptr;
     storage_.resize(static_cast<size_t>(size_bytes()));
     return storage_.data();
+  }
+
+  // Becomes equal to `source`, another image: a view of the same pixels when that is one, else a copy.
+  void CopyFrom(const Image& source) {
+    SetShape(source.height_, source.width_, source.channels_);
+    borrowed_ = source.borrowed_;
+    if (borrowed_ == nullptr) storage_ = source.storage_;
   }
 
   // The pixels for writing; a view becomes an owned copy first.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform.h"
@@ -38,6 +39,9 @@ class Pipeline {
 
   const Dataset& dataset() const { return *dataset_; }
   bool has_labels() const { return label_type_ != LabelType::kStandard || dataset_->has_labels(); }
+
+  // The classes that its samples have, in ascending order, without reading a picture: see BatchSource::Classes.
+  absl::StatusOr<std::vector<int64_t>> Classes() const;
 
   // Reads the sample at `index` in [0, dataset().size()) and applies the transforms. An error names the sample, the
   // data set and the transform.

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/array_dataset.h"
@@ -19,7 +21,9 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::unique_ptr<Dataset> ThreePictures(bool labels) {
   ImageArray array;
@@ -79,6 +83,53 @@ TEST(Pipeline, LabelTypes_ReplaceTheLabel) {
   ASSERT_OK(none.Read(0, 1, &scratch));
   EXPECT_EQ(scratch.sample.label, -1);
   EXPECT_FALSE(none.has_labels());
+}
+
+// Tells the rows it is made of, and refuses to read a picture.
+class ManyLabels : public Dataset {
+ public:
+  explicit ManyLabels(std::vector<std::vector<int64_t>> rows) : rows_(std::move(rows)) {}
+
+  int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
+  bool has_labels() const override { return true; }
+  std::string description() const override { return "many labels"; }
+  absl::Status Get(int64_t index, Sample* sample) const override { return absl::InternalError("a picture was read"); }
+  absl::Span<const int64_t> LabelRow(int64_t index) const override { return rows_[index]; }
+
+ private:
+  std::vector<std::vector<int64_t>> rows_;
+};
+
+std::vector<int64_t> ClassesOf(std::unique_ptr<Dataset> dataset, LabelType label_type) {
+  return Pipeline(std::move(dataset), {}, label_type, 0).Classes().value();
+}
+
+TEST(Pipeline, Classes_AreThoseOfTheSamplesInAscendingOrder) {
+  ImageArray array;
+  array.count = 6;
+  array.height = array.width = 1;
+  array.pixels = {1, 2, 3, 4, 5, 6};
+  array.labels = {9, 2, 9, 0, -1, 2};
+  EXPECT_THAT(ClassesOf(ArrayDataset::Create(std::move(array), "six pictures").value(), LabelType::kStandard),
+              ElementsAre(0, 2, 9));
+}
+
+TEST(Pipeline, ClassesOfOtherLabelTypes_AreWhatReadSays) {
+  EXPECT_THAT(ClassesOf(ThreePictures(true), LabelType::kSampleIndex), ElementsAre(0, 1, 2));
+  EXPECT_THAT(ClassesOf(ThreePictures(false), LabelType::kZero), ElementsAre(0));
+}
+
+TEST(Pipeline, ClassesOfSeveralLabels_AreTheirUnion) {
+  auto dataset = std::make_unique<ManyLabels>(std::vector<std::vector<int64_t>>{{0, 1, 0, -1}, {1, 1, -1, 0}});
+  EXPECT_THAT(ClassesOf(std::move(dataset), LabelType::kStandard), ElementsAre(0, 1));
+  EXPECT_THAT(ClassesOf(std::make_unique<ManyLabels>(std::vector<std::vector<int64_t>>{{0, -1}}), LabelType::kStandard),
+              IsEmpty());
+}
+
+TEST(Pipeline, ClassesThatNobodyTells_AreUnimplemented) {
+  EXPECT_THAT(Pipeline(ThreePictures(false), {}, LabelType::kStandard, 0).Classes(),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("three pictures tells no classes without reading its pictures")));
 }
 
 TEST(Pipeline, RandomStreams_DifferBySeedEpochSampleViewAndOperation) {

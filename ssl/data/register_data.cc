@@ -7,13 +7,11 @@
 #include "ssl/core/batch_source.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/data_source_builder.h"
-#include "ssl/data/datasets/idx_dataset.h"
+#include "ssl/data/datasets/disk_dataset.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
-#include "ssl/data/transforms/color_jitter.h"
-#include "ssl/data/transforms/img_pil_to_multi_crop.h"
-#include "ssl/data/transforms/random_horizontal_flip.h"
-#include "ssl/data/transforms/random_resized_crop.h"
-#include "ssl/data/transforms/to_tensor.h"
+#include "ssl/data/datasets/torchvision_dataset.h"
+#include "ssl/data/label_source.h"
+#include "ssl/data/transforms/register_transforms.h"
 
 namespace ssl {
 namespace {
@@ -32,21 +30,19 @@ OptionCatalog::Factory SplitOptions(const char* split) {
 absl::Status RegisterData(Registries* registries) {
   if (!registries->AddPackage("data")) return absl::OkStatus();
 
-  SSL_RETURN_IF_ERROR(registries->batch_sources.Register("generic_ssl", MakeTrainingSource));
+  SSL_RETURN_IF_ERROR(registries->batch_sources.Register("generic_ssl", MakePhaseSource));
 
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_filelist", MakeDiskFilelist));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_folder", MakeDiskFolder));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("synthetic", MakeSyntheticDataset));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("torchvision_dataset", MakeTorchvisionDataset));
 
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("ColorJitter", MakeColorJitter));
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("ImgPilToMultiCrop", MakeImgPilToMultiCrop));
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("Normalize", MakeNormalize));
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("RandomHorizontalFlip", MakeRandomHorizontalFlip));
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("RandomResizedCrop", MakeRandomResizedCrop));
-  SSL_RETURN_IF_ERROR(registries->transforms.Register("ToTensor", MakeToTensor));
+  SSL_RETURN_IF_ERROR(RegisterTransforms(registries));
 
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA", [] { return std::make_unique<DataOptions>(); }));
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TEST", SplitOptions("test")));
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TRAIN", SplitOptions("train")));
+  registries->resolvers.push_back(&ResolveLabelType);
   return absl::OkStatus();
 }
 

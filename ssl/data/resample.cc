@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ssl/data/vectorize.h"
+
 namespace ssl {
 namespace {
 
@@ -14,6 +16,27 @@ constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 constexpr int kFilterSlots = 512;
 
 double Triangle(double x) { return std::max(0.0, 1.0 - std::abs(x)); }
+
+double Cubic(double x) {
+  constexpr double kA = -0.5;
+  x = std::abs(x);
+  if (x < 1.0) return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1.0;
+  return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * kA : 0.0;
+}
+
+// A weight function and where it ends.
+struct Kernel {
+  double (*weight)(double x);
+  double half_width;
+};
+
+Kernel KernelOf(Interpolation interpolation) {
+  return interpolation == Interpolation::kBilinear ? Kernel{Triangle, 1.0} : Kernel{Cubic, 2.0};
+}
+
+int32_t ToFixedPoint(double weight) {
+  return static_cast<int32_t>(weight * (1 << kFractionBits) + (weight < 0.0 ? -0.5 : 0.5));
+}
 
 // The input pixels [begin, end) that an output pixel depends on, and its place among them.
 struct Window {
@@ -29,7 +52,7 @@ Window WindowAt(int x, double scale, double support, int in) {
           std::min(static_cast<int>(centre + support + 0.5), in)};
 }
 
-uint8_t ToPixel(int32_t sum) { return static_cast<uint8_t>(std::min(sum >> kFractionBits, 255)); }
+uint8_t ToPixel(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255)); }
 
 // One row of the horizontal pass, for a number of channels and taps that the compiler knows.
 template <int kChannels, int kTaps>
@@ -78,11 +101,7 @@ void FilterOneRow(const uint8_t* input, int width, int channels, const RowFilter
 }
 
 // One row of the vertical pass, `size` bytes: output[i] = sum over t of weights[t] * rows[t * stride + i].
-// Compiled once more for AVX2, chosen when the program starts; sanitizers do not survive that choice.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-__attribute__((optimize("O3"), target_clones("avx2", "default")))
-#endif
+SSL_VECTORIZE
 void BlendRows(PixelRows rows, const int32_t* weights, int taps, int64_t size, int32_t* sums, uint8_t* output) {
   for (int64_t i = 0; i < size; ++i) sums[i] = kHalf + rows.first[i] * weights[0];
   for (int t = 1; t < taps; ++t) {
@@ -97,32 +116,36 @@ void BlendRows(PixelRows rows, const int32_t* weights, int taps, int64_t size, i
 
 Resampler::Resampler() : filters_(kFilterSlots) {}
 
-void Resampler::ComputeFilter(int in, int out, Filter* filter) {
+void Resampler::ComputeFilter(Interpolation interpolation, int in, int out, Filter* filter) {
+  filter->interpolation = interpolation;
   filter->in = in;
   filter->out = out;
+  const Kernel kernel = KernelOf(interpolation);
   const double scale = static_cast<double>(in) / out;
-  const double support = std::max(scale, 1.0);  // of a triangle with half-width 1, stretched when reducing
+  const double stretch = std::max(scale, 1.0);  // when reducing
+  const double support = kernel.half_width * stretch;
   filter->taps = 1;
   for (int x = 0; x < out; ++x) filter->taps = std::max(filter->taps, WindowAt(x, scale, support, in).size());
   filter->first.resize(out);
   filter->weights.assign(static_cast<size_t>(out) * filter->taps, 0);
   for (int x = 0; x < out; ++x) {
     const Window window = WindowAt(x, scale, support, in);
-    const auto weight_of = [&](int i) { return Triangle((i - window.centre + 0.5) * (1.0 / support)); };
+    const auto weight_of = [&](int i) { return kernel.weight((i - window.centre + 0.5) * (1.0 / stretch)); };
     double total = 0.0;
     for (int i = window.begin; i < window.end; ++i) total += weight_of(i);
     // Short windows at the end of the picture start earlier, with zero weights in front.
     filter->first[x] = std::min(window.begin, in - filter->taps);
     int32_t* weights = &filter->weights[static_cast<size_t>(x) * filter->taps];
-    for (int i = window.begin; i < window.end; ++i) {
-      weights[i - filter->first[x]] = static_cast<int32_t>(weight_of(i) / total * (1 << kFractionBits) + 0.5);
-    }
+    for (int i = window.begin; i < window.end; ++i) weights[i - filter->first[x]] = ToFixedPoint(weight_of(i) / total);
   }
 }
 
 const Resampler::Filter& Resampler::FilterFor(int in, int out) {
-  Filter& filter = filters_[(static_cast<unsigned>(in) + 37u * static_cast<unsigned>(out)) % kFilterSlots];
-  if (filter.in != in || filter.out != out) ComputeFilter(in, out, &filter);
+  const unsigned slot = static_cast<unsigned>(in) + 37u * static_cast<unsigned>(out);
+  Filter& filter = filters_[slot % kFilterSlots];
+  if (filter.in != in || filter.out != out || filter.interpolation != interpolation_) {
+    ComputeFilter(interpolation_, in, out, &filter);
+  }
   return filter;
 }
 
@@ -149,7 +172,9 @@ void Resampler::FilterHeight(PixelRows source, int64_t row_size, int in, int out
   }
 }
 
-void Resampler::CropAndResize(const Image& source, const CropBox& box, int height, int width, Image* result) {
+void Resampler::CropAndResize(const Image& source, const CropBox& box, int height, int width, Image* result,
+                              Interpolation interpolation) {
+  interpolation_ = interpolation;
   const int channels = source.channels();
   const int64_t source_stride = static_cast<int64_t>(source.width()) * channels;
   const PixelRows corner = {source.row(box.top) + static_cast<int64_t>(box.left) * channels, source_stride};
@@ -157,8 +182,10 @@ void Resampler::CropAndResize(const Image& source, const CropBox& box, int heigh
   const int64_t output_size = static_cast<int64_t>(width) * channels;
   if (box.height == height) {
     FilterWidth(corner, height, box.width, width, channels, output);
-  } else if (height < box.height && width > box.width) {
-    // Pillow 13 takes the shrinking pass first here, and the horizontal one in all other cases (golden image_015).
+  } else if (box.width == width) {
+    FilterHeight(corner, output_size, box.height, height, output);
+  } else if (height < box.height && box.height - height > 2 * (box.width - width)) {
+    // Pillow 13 takes the vertical pass first where the height shrinks by much more than the width.
     const int64_t row_size = static_cast<int64_t>(box.width) * channels;
     rows_.resize(static_cast<size_t>(row_size * height));
     FilterHeight(corner, row_size, box.height, height, rows_.data());

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ssl/data/image.h"
 #include "ssl/data/pixel_table.h"
 
@@ -26,15 +27,22 @@ class Sample {
  public:
   int64_t index = 0;   // position in the data set
   int64_t label = -1;  // class; -1 when the data set has none
+  // Of a data set with several labels a picture: one value a class, 1, 0 or -1 (unknown). Lent by the data set.
+  absl::Span<const int64_t> label_row;
 
   int num_views() const { return num_views_; }
   View& view(int i) { return views_[i]; }
   const View& view(int i) const { return views_[i]; }
 
-  // Sets the number of views and makes each one plain (not flipped, no table). Images keep what they hold.
-  void ResetViews(int count) {
+  // Sets the number of views. Those that there were keep what they are; of added ones nothing is known.
+  void SetNumViews(int count) {
     if (count > static_cast<int>(views_.size())) views_.resize(count);
     num_views_ = count;
+  }
+
+  // The same, and makes each view plain (not flipped, no table). Images keep what they hold.
+  void ResetViews(int count) {
+    SetNumViews(count);
     for (int i = 0; i < count; ++i) {
       views_[i].flipped = false;
       views_[i].table = nullptr;

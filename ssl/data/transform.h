@@ -15,13 +15,16 @@
 #include "ssl/data/image.h"
 #include "ssl/data/resample.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/transforms/gaussian_blur.h"
 
 namespace ssl {
 
 // Buffers that a worker thread keeps between samples.
 struct TransformScratch {
-  Image image;
+  Image image;     // for the time of one Apply
+  Image original;  // what the views of ImgReplicatePil borrow, until the next sample
   Resampler resampler;
+  BlurBuffers blur;
 };
 
 // Where a transform runs. Lives during one Apply.
@@ -29,11 +32,22 @@ struct TransformContext {
   uint64_t seed = 0;
   uint64_t epoch = 0;
   uint64_t sample = 0;     // index in the data set
-  uint64_t operation = 0;  // position in TRANSFORMS
+  uint64_t operation = 0;  // position in TRANSFORMS, below kListLimit; see Nested
   TransformScratch& scratch;
 
+  // Longest list of transforms.
+  static constexpr uint64_t kListLimit = 1024;
+
   CounterRandom Random(int view) const { return CounterRandom(seed, epoch, sample, view, operation); }
+
+  // For transform `position` of a list that this transform holds: streams of its own. Positions are the digits of a
+  // number to the base kListLimit, in which the outer position is raised by one, so that no two numbers are equal.
+  TransformContext Nested(uint64_t position) const {
+    return {seed, epoch, sample, (operation + 1) * kListLimit + position, scratch};
+  }
 };
+
+class ViewTransform;
 
 class Transform {
  public:
@@ -42,6 +56,27 @@ class Transform {
   // The name in TRANSFORMS.
   virtual absl::string_view name() const = 0;
   virtual absl::Status Apply(const TransformContext& context, Sample* sample) const = 0;
+
+  // This transform, if it treats every view by itself; null otherwise.
+  virtual const ViewTransform* as_view_transform() const { return nullptr; }
+};
+
+// A transform that treats every view by itself, so that it can also be applied to some of them.
+class ViewTransform : public Transform {
+ public:
+  // Applies it to all views.
+  absl::Status Apply(const TransformContext& context, Sample* sample) const final {
+    for (int v = 0; v < sample->num_views(); ++v) {
+      absl::Status status = ApplyToView(context, v, &sample->view(v));
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // view: the one at `index` of its sample, which names the random stream.
+  virtual absl::Status ApplyToView(const TransformContext& context, int index, View* view) const = 0;
+
+  const ViewTransform* as_view_transform() const final { return this; }
 };
 
 }  // namespace ssl

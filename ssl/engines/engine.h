@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole task that the command runs by name (engine_name): train, knn.
+// A whole task that the command runs by name (engine_name): train, knn, export.
 #ifndef SSL_ENGINES_ENGINE_H_
 #define SSL_ENGINES_ENGINE_H_
 

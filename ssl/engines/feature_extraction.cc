@@ -1,106 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/feature_extraction.h"
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 
-#include "absl/strings/numbers.h"
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
-#include "ssl/core/autocast.h"
 #include "ssl/core/batch.h"
 #include "ssl/engines/progress.h"
 
 namespace ssl {
 namespace {
 
-// [B, D] float. A grey picture that the loader repeated for three channels counts once.
-at::Tensor Pixels(const at::Tensor& images) {
-  const at::Tensor first = images.slice(1, 0, 1);
-  const bool is_grey = images.size(1) == 3 && at::equal(images, first.expand_as(images));
-  return (is_grey ? first : images).flatten(1);
+absl::Status CheckViews(const Batch& batch, const std::string& what) {
+  if (batch.views.size() == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", batch.views.size(),
+                                                 " views, expected 1; check config.DATA.TEST.TRANSFORMS"));
 }
 
-// [B, D] float: the pixels, or the requested stages side by side.
-at::Tensor RowsOf(Model* model, const at::Tensor& images, const FeatureExtractionOptions& options) {
-  if (model == nullptr) return Pixels(images);
-  const AutocastScope autocast(options.use_autocast);
-  std::vector<at::Tensor> rows;
-  for (const at::Tensor& stage : model->Features(images, options.requests)) {
-    const at::Tensor row = stage.flatten(1).to(at::kFloat);
-    const bool joined = options.requests.size() > 1;
-    rows.push_back(joined ? row.div(row.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12)) : row);
-  }
-  return at::cat(rows, 1);
-}
-
-absl::Status CheckBatch(const Batch& batch, const std::string& what) {
-  if (batch.views.size() == 1 && batch.targets.defined()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", batch.views.size(), " views and ",
-                                                 batch.targets.defined() ? "labels" : "no labels",
-                                                 ", expected 1 view and labels; check config.DATA.TEST"));
-}
-
-absl::StatusOr<FeatureSet> Extract(Model* model, BatchSource& source, const FeatureExtractionOptions& options,
-                                   const StopToken& stop) {
-  const int64_t total = source.dataset_size();
-  Progress progress(options.what, total, Clock::Real());
-  FeatureSet set;
+absl::Status RunEpoch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+                      const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
   int64_t done = 0;
+  std::unique_ptr<Progress> progress;
   SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));
   while (true) {
-    if (stop.requested()) return absl::CancelledError(absl::StrCat(options.what, ": stopped"));
+    if (stop.requested()) return absl::CancelledError(absl::StrCat(what, ": stopped"));
     SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
-    if (batch == nullptr) break;
-    SSL_RETURN_IF_ERROR(CheckBatch(*batch, options.what));
-    const at::Tensor rows = RowsOf(model, batch->views[0], options);
-    if (!set.features.defined()) {
-      set.features = at::empty({total, rows.size(1)}, rows.options());
-      set.labels = at::empty({total}, batch->targets.options());
+    if (batch == nullptr) return absl::OkStatus();
+    SSL_RETURN_IF_ERROR(CheckViews(*batch, what));
+    if (progress == nullptr) {
+      // A rank sees a part of the data set only.
+      const int64_t total = std::min(source.dataset_size(), source.batches_per_epoch() * batch->size());
+      progress = std::make_unique<Progress>(what, total, Clock::Real());
     }
-    set.features.slice(0, done, done + rows.size(0)).copy_(rows);
-    set.labels.slice(0, done, done + rows.size(0)).copy_(batch->targets);
-    done += rows.size(0);
-    progress.Update(done);
+    SSL_RETURN_IF_ERROR(consume({compute(batch->views[0]), batch->targets, batch->indices}));
+    done += batch->size();
+    progress->Update(done);
   }
-  if (done != total) {
-    return absl::InternalError(absl::StrCat(options.what, ": source gave ", done, " samples of ", total));
-  }
-  return set;
 }
+
+// Fills preallocated tensors of `total` rows.
+class Collector {
+ public:
+  Collector(int64_t total, std::string what) : total_(total), what_(std::move(what)) {}
+
+  absl::Status Add(const FeatureBatch& batch) {
+    if (!batch.labels.defined()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what_, ": batches have no labels; check config.DATA.TRAIN and config.DATA.TEST"));
+    }
+    const int64_t rows = batch.indices.size(0);
+    if (done_ + rows > total_) return WrongCount(done_ + rows);
+    if (done_ == 0) Allocate(batch);
+    for (size_t i = 0; i < batch.features.size(); ++i) Put(batch.features[i], &set_.features[i]);
+    Put(batch.labels, &set_.labels);
+    Put(batch.indices, &set_.indices);
+    done_ += rows;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<FeatureSet> Finish() {
+    if (done_ != total_) return WrongCount(done_);
+    return std::move(set_);
+  }
+
+ private:
+  void Allocate(const FeatureBatch& batch) {
+    for (const at::Tensor& features : batch.features) set_.features.push_back(Like(features));
+    set_.labels = Like(batch.labels);
+    set_.indices = Like(batch.indices);
+  }
+
+  at::Tensor Like(const at::Tensor& rows) const {
+    std::vector<int64_t> shape = rows.sizes().vec();
+    shape[0] = total_;
+    return at::empty(shape, rows.options());
+  }
+
+  void Put(const at::Tensor& rows, at::Tensor* all) const { all->slice(0, done_, done_ + rows.size(0)).copy_(rows); }
+
+  absl::Status WrongCount(int64_t count) const {
+    return absl::InternalError(absl::StrCat(what_, ": source gave ", count, " samples of ", total_));
+  }
+
+  const int64_t total_;
+  const std::string what_;
+  int64_t done_ = 0;
+  FeatureSet set_;
+};
 
 }  // namespace
 
-absl::StatusOr<std::vector<FeatureRequest>> ParseFeatureRequests(const std::vector<std::string>& texts) {
-  std::vector<FeatureRequest> requests;
-  for (const std::string& text : texts) {
-    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
-    FeatureRequest request{parts.first, 0};
-    const bool pooled = !parts.second.empty();
-    if (pooled && (!absl::SimpleAtoi(parts.second, &request.pool_size) || request.pool_size < 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("feature '", text, "' has no pooled size after ':', expected a stage like res4 or res4:2"));
-    }
-    requests.push_back(request);
-  }
-  return requests;
+absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+                                 const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
+  return GuardTorch(what, [&] {
+    const c10::InferenceMode inference;
+    return RunEpoch(source, compute, what, stop, consume);
+  });
 }
 
-absl::StatusOr<FeatureSet> ExtractFeatures(Model* model, BatchSource& source, const FeatureExtractionOptions& options,
+absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureFunction& compute, const std::string& what,
                                            const StopToken& stop) {
-  absl::StatusOr<FeatureSet> set;
-  SSL_RETURN_IF_ERROR(GuardTorch(options.what, [&] {
-    const c10::InferenceMode inference;
-    if (model != nullptr) model->SetTraining(false);
-    set = Extract(model, source, options, stop);
-    return set.status();
-  }));
-  return set;
+  Collector collector(source.dataset_size(), what);
+  SSL_RETURN_IF_ERROR(ForEachFeatureBatch(source, compute, what, stop,
+                                          [&](const FeatureBatch& batch) { return collector.Add(batch); }));
+  return collector.Finish();
 }
 
 }  // namespace ssl

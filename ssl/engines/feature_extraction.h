@@ -1,39 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features of a whole data set, in memory.
+// Features of a whole data set: batch by batch for whoever writes them away, or collected in memory.
 #ifndef SSL_ENGINES_FEATURE_EXTRACTION_H_
 #define SSL_ENGINES_FEATURE_EXTRACTION_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch_source.h"
-#include "ssl/core/model.h"
 
 namespace ssl {
 
+// From the images of a batch, [B, C, H, W], to one [B, ...] float tensor for each layer. May throw LibTorch
+// exceptions.
+using FeatureFunction = std::function<std::vector<at::Tensor>(const at::Tensor& images)>;
+
+struct FeatureBatch {
+  std::vector<at::Tensor> features;  // per layer, [B, ...] float
+  at::Tensor labels;                 // [B] int64, or [B, classes]; undefined when the data have none
+  at::Tensor indices;                // [B] int64, positions in the data set
+};
+
+// Of a whole split, in the order of the source.
 struct FeatureSet {
-  at::Tensor features;  // [N, D] float, in the order of the source
-  at::Tensor labels;    // [N] int64
+  std::vector<at::Tensor> features;  // per layer, [N, ...] float
+  at::Tensor labels;                 // [N] int64, or [N, classes]
+  at::Tensor indices;                // [N] int64
 };
 
-struct FeatureExtractionOptions {
-  // Stages of the trunk; several are each scaled to unit length and joined.
-  std::vector<FeatureRequest> requests;
-  bool use_autocast = false;
-  std::string what;  // names the work in progress lines
-};
+// Runs epoch 0 of `source`, which gives one view of each picture, through `compute`, and hands each batch to `consume`.
+// `what` names the work in progress lines and errors. Cancelled when a stop is requested between two batches.
+// LibTorch's exceptions become a Status.
+absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+                                 const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume);
 
-// "res4:2" -> stage res4, pooled to 2x2; "res5avg" -> that stage as it is.
-absl::StatusOr<std::vector<FeatureRequest>> ParseFeatureRequests(const std::vector<std::string>& texts);
-
-// Runs epoch 0 of `source` through `model` in evaluation mode; with a null model the features are the pixels. Needs
-// labels and one view. Cancelled when a stop is requested.
-absl::StatusOr<FeatureSet> ExtractFeatures(Model* model, BatchSource& source, const FeatureExtractionOptions& options,
+// All of them in memory. Needs labels, and a source that gives the whole data set (a world of one rank).
+absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureFunction& compute, const std::string& what,
                                            const StopToken& stop);
 
 }  // namespace ssl

@@ -5,16 +5,33 @@
 
 #include "ssl/base/status_macros.h"
 #include "ssl/engines/engine.h"
+#include "ssl/engines/export_engine.h"
+#include "ssl/engines/extract_features_engine.h"
+#include "ssl/engines/full_tune_engine.h"
 #include "ssl/engines/knn_engine.h"
+#include "ssl/engines/label_predictions_engine.h"
+#include "ssl/engines/linear_eval_engine.h"
 #include "ssl/engines/train_engine.h"
 
 namespace ssl {
 
 absl::Status RegisterEngines(Registries* registries) {
   if (!registries->AddPackage("engines")) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(registries->engines.Register("knn", MakeKnnEngine));
-  SSL_RETURN_IF_ERROR(registries->engines.Register("train", MakeTrainEngine));
-  return registries->options.Add("NEAREST_NEIGHBOR", [] { return std::make_unique<NearestNeighborOptions>(); });
+  Registry<Engine>& engines = registries->engines;
+  SSL_RETURN_IF_ERROR(engines.Register("export", MakeExportEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("extract_features", MakeExtractFeaturesEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("extract_label_predictions", MakeLabelPredictionsEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("full_tune", MakeFullTuneEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("knn", MakeKnnEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("linear_eval", MakeLinearEvalEngine));
+  SSL_RETURN_IF_ERROR(engines.Register("train", MakeTrainEngine));
+
+  OptionCatalog& options = registries->options;
+  SSL_RETURN_IF_ERROR(options.Add("EXPORT", [] { return std::make_unique<ExportEngineOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("EXTRACT_FEATURES", [] { return std::make_unique<ExtractFeaturesOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("FULL_TUNE", [] { return std::make_unique<FullTuneOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("LINEAR_EVAL", [] { return std::make_unique<LinearEvalOptions>(); }));
+  return options.Add("NEAREST_NEIGHBOR", [] { return std::make_unique<NearestNeighborOptions>(); });
 }
 
 }  // namespace ssl

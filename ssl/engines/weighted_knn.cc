@@ -2,6 +2,7 @@
 #include "ssl/engines/weighted_knn.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -47,6 +48,7 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
   const int64_t top = std::min<int64_t>(5, classes);
   const int64_t block = std::max<int64_t>(1, kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))));
   const at::Tensor bank_rows = (options.normalize ? NormalizeRows(bank) : bank).t();  // [D, N]
+  const at::Tensor predictions = at::empty({queries.size(0), top}, query_labels.options());
   int64_t top1 = 0;
   int64_t top5 = 0;
   for (int64_t begin = 0; begin < queries.size(0); begin += block) {
@@ -60,12 +62,13 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
     // Stable: classes without a vote rank by their number, as in VISSL.
     const at::Tensor ranked = std::get<1>(votes.sort(/*stable=*/true, 1, /*descending=*/true)).slice(1, 0, top);
     const at::Tensor hits = ranked.eq(query_labels.slice(0, begin, begin + block).unsqueeze(1));
+    predictions.slice(0, begin, begin + block).copy_(ranked);
     top1 += hits.slice(1, 0, 1).sum().item<int64_t>();
     top5 += hits.sum().item<int64_t>();
     if (options.on_progress) options.on_progress(std::min(begin + block, queries.size(0)));
   }
   const double count = static_cast<double>(queries.size(0));
-  return KnnAccuracy{static_cast<double>(top1) / count, static_cast<double>(top5) / count};
+  return KnnAccuracy{static_cast<double>(top1) / count, static_cast<double>(top5) / count, predictions};
 }
 
 }  // namespace ssl

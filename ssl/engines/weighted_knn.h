@@ -25,6 +25,7 @@ struct WeightedKnnOptions {
 struct KnnAccuracy {
   double top1 = 0.0;  // fractions in [0, 1]
   double top5 = 0.0;
+  at::Tensor predictions = {};  // [M, min(5, classes)] int64, the most voted class first
 };
 
 // bank: [N, D], queries: [M, D] float; labels: [N] and [M] int64, from 0. Similarities are computed for a block of

@@ -68,13 +68,19 @@ TEST_P(WeightedKnnOracleTest, AgreesWithPlainLoops) {
   std::tie(options.k, options.temperature, options.normalize) = GetParam();
   const Problem problem = RandomProblem(40, 25, 4);
   double hits = 0;
+  std::vector<int64_t> predictions;
   for (int64_t query = 0; query < 25; ++query) {
-    hits += RankedClasses(problem, query, options)[0] == problem.query_labels[query].item<int64_t>();
+    predictions.push_back(RankedClasses(problem, query, options)[0]);
+    hits += predictions.back() == problem.query_labels[query].item<int64_t>();
   }
   ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy,
                        WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, options));
   EXPECT_DOUBLE_EQ(accuracy.top1, hits / 25);
   EXPECT_EQ(accuracy.top5, 1.0);  // four classes
+  ASSERT_EQ(accuracy.predictions.sizes(), at::IntArrayRef({25, 4}));
+  for (int64_t query = 0; query < 25; ++query) {
+    EXPECT_EQ(accuracy.predictions[query][0].item<int64_t>(), predictions[query]);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, WeightedKnnOracleTest,

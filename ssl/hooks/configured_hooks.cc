@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/configured_hooks.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,38 @@ absl::StatusOr<bool> Flag(const BuildContext& context, absl::string_view path, b
 
 absl::StatusOr<bool> ChecksNan(const BuildContext& context) { return Flag(context, "HOOKS.CHECK_NAN", true); }
 
+absl::StatusOr<bool> MasksOutputs(const BuildContext& context) {
+  return Flag(context, "METERS.model_output_mask", false);
+}
+
+absl::StatusOr<bool> TimesSteps(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const bool monitors, Flag(context, "HOOKS.PERF_STATS.MONITOR_PERF_STATS", false));
+  const ConfigNode* window = context.config.FindPath("HOOKS.PERF_STATS.ROLLING_BTIME_FREQ");
+  if (monitors || window == nullptr || window->is_null()) return monitors;
+  SSL_ASSIGN_OR_RETURN(const int64_t steps, window->AsInt());
+  return steps > 0;
+}
+
+absl::StatusOr<bool> CountsOperations(const BuildContext& context) {
+  return Flag(context, "HOOKS.MODEL_COMPLEXITY.COMPUTE_COMPLEXITY", false);
+}
+
+absl::StatusOr<bool> SummarizesMemory(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const bool prints, Flag(context, "HOOKS.MEMORY_SUMMARY.PRINT_MEMORY_SUMMARY", true));
+  SSL_ASSIGN_OR_RETURN(const bool dumps, Flag(context, "HOOKS.MEMORY_SUMMARY.DUMP_MEMORY_ON_EXCEPTION", false));
+  return prints || dumps;
+}
+
+absl::StatusOr<bool> ClipsGradients(const BuildContext& context) {
+  return Flag(context, "MODEL.GRAD_CLIP.USE_GRAD_CLIP", false);
+}
+
+absl::StatusOr<bool> AveragesModel(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const bool saves, Flag(context, "HOOKS.EMA_MODEL.SAVE_EMA_MODEL", false));
+  SSL_ASSIGN_OR_RETURN(const bool measures, Flag(context, "HOOKS.EMA_MODEL.ENABLE_EMA_METERS", false));
+  return saves || measures;
+}
+
 absl::StatusOr<bool> FreezesParameters(const BuildContext& context) {
   const ConfigNode* frozen = context.config.FindPath("MODEL.TEMP_FROZEN_PARAMS_ITER_MAP");
   return frozen != nullptr && !frozen->is_null() && !(frozen->is_list() && frozen->items().empty());
@@ -44,10 +77,26 @@ absl::StatusOr<bool> WritesTensorboard(const BuildContext& context) {
 // In the order of insertion; within an event, stages decide.
 std::vector<Row> HookRows() {
   return {
+      {"perf_stats",
+       &TimesSteps,
+       "HOOKS.PERF_STATS",
+       {"MONITOR_PERF_STATS", "PERF_STAT_FREQUENCY", "ROLLING_BTIME_FREQ"}},
       {"check_nan", &ChecksNan, "HOOKS", {}},
+      {"model_output_mask", &MasksOutputs, "METERS", {}},
+      {"grad_clip", &ClipsGradients, "MODEL.GRAD_CLIP", {"USE_GRAD_CLIP", "NORM_TYPE", "MAX_NORM"}},
       {"freeze_parameters", &FreezesParameters, "MODEL", {"TEMP_FROZEN_PARAMS_ITER_MAP"}},
+      {"ema",
+       &AveragesModel,
+       "HOOKS.EMA_MODEL",
+       {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS", "UPDATE_ITER", "WARMUP", "DECAY", "EMA_DEVICE"}},
       {"checkpoint", &Always, "CHECKPOINT", {"CHECKPOINT_FREQUENCY", "CHECKPOINT_ITER_FREQUENCY"}},
+      {"model_complexity", &CountsOperations, "HOOKS.MODEL_COMPLEXITY", {"COMPUTE_COMPLEXITY", "INPUT_SHAPE"}},
+      {"phase_metrics", &Always, "", {}},
       {"train_logger", &Always, "", {"LOG_FREQUENCY"}},
+      {"memory_summary",
+       &SummarizesMemory,
+       "HOOKS.MEMORY_SUMMARY",
+       {"PRINT_MEMORY_SUMMARY", "LOG_ITERATION_NUM", "DUMP_MEMORY_ON_EXCEPTION"}},
   };
 }
 

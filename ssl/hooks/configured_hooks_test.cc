@@ -53,9 +53,11 @@ class ConfiguredHooksTest : public ::testing::Test {
 };
 
 TEST_F(ConfiguredHooksTest, Registered_AreTheseAndNoOthers) {
-  EXPECT_THAT(registries_.hooks.Names(), ElementsAre("check_nan", "checkpoint", "freeze_parameters", "train_logger"));
+  EXPECT_THAT(registries_.hooks.Names(),
+              ElementsAre("check_nan", "checkpoint", "ema", "freeze_parameters", "grad_clip", "memory_summary",
+                          "model_complexity", "model_output_mask", "perf_stats", "phase_metrics", "train_logger"));
   EXPECT_THAT(registries_.metric_sinks.Names(), ElementsAre("jsonl", "tensorboard"));
-  EXPECT_THAT(registries_.options.Paths(), ElementsAre("MODEL", "HOOKS"));
+  EXPECT_THAT(registries_.options.Paths(), ElementsAre("MODEL", "MODEL.GRAD_CLIP", "HOOKS"));
   EXPECT_TRUE(registries_.configured_hooks != nullptr);
   EXPECT_TRUE(registries_.configured_sinks != nullptr);
 }
@@ -63,22 +65,80 @@ TEST_F(ConfiguredHooksTest, Registered_AreTheseAndNoOthers) {
 TEST_F(ConfiguredHooksTest, RegisteringTwice_IsTheSameAsOnce) { EXPECT_OK(RegisterHooks(&registries_)); }
 
 TEST_F(ConfiguredHooksTest, Defaults_CheckSaveAndLog) {
-  EXPECT_THAT(NamesFor("{}"), ElementsAre("check_nan", "checkpoint", "train_logger"));
+  EXPECT_THAT(NamesFor("{}"),
+              ElementsAre("check_nan", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
 }
 
 TEST_F(ConfiguredHooksTest, CheckNan_CanBeSwitchedOff) {
-  EXPECT_THAT(NamesFor("HOOKS: {CHECK_NAN: False}"), ElementsAre("checkpoint", "train_logger"));
+  EXPECT_THAT(NamesFor("HOOKS: {CHECK_NAN: False}"),
+              ElementsAre("checkpoint", "phase_metrics", "train_logger", "memory_summary"));
 }
 
 TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
-  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
-              ElementsAre("check_nan", "freeze_parameters", "checkpoint", "train_logger"));
-  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(3));
-  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(3));
+  EXPECT_THAT(
+      NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
+      ElementsAre("check_nan", "freeze_parameters", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(5));
+  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(5));
+}
+
+TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
+  EXPECT_THAT(
+      NamesFor("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: inf}, TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
+      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "checkpoint", "phase_metrics", "train_logger",
+                  "memory_summary"));
+  EXPECT_THAT(MakeConfiguredHooks(Context("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: two}}")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.MODEL.GRAD_CLIP.NORM_TYPE is 'two'")));
+}
+
+TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
+  for (const char* key : {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS"}) {
+    EXPECT_THAT(NamesFor(std::string("HOOKS: {EMA_MODEL: {") + key + ": True}}"),
+                ElementsAre("check_nan", "ema", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+  }
+  EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {EMA_MODEL: {ENABLE_EMA_METERS: True}}\nMETERS: {names: [acuracy]}")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no meter is named 'acuracy'")));
+  EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {EMA_MODEL: {SAVE_EMA_MODEL: True, DECAY: 2}}")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.EMA_MODEL.DECAY")));
+}
+
+TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
+  for (const char* key : {"MONITOR_PERF_STATS: True", "ROLLING_BTIME_FREQ: 20"}) {
+    EXPECT_THAT(
+        NamesFor(std::string("HOOKS: {PERF_STATS: {") + key + "}}"),
+        ElementsAre("perf_stats", "check_nan", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+  }
+  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {PERF_STAT_FREQUENCY: 40}}"), SizeIs(5));
+  EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: -2, MONITOR_PERF_STATS: True}}")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.PERF_STATS.ROLLING_BTIME_FREQ")));
+}
+
+TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
+  EXPECT_THAT(
+      NamesFor("HOOKS: {MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True}}"),
+      ElementsAre("check_nan", "checkpoint", "model_complexity", "phase_metrics", "train_logger", "memory_summary"));
+  EXPECT_THAT(
+      MakeConfiguredHooks(Context("HOOKS:\n  MODEL_COMPLEXITY:\n    COMPUTE_COMPLEXITY: True\n    INPUT_SHAPE: [224]")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("test.yaml:4"), HasSubstr("INPUT_SHAPE has 1 numbers"),
+                     HasSubstr("expected [channels, height, width]"))));
+}
+
+TEST_F(ConfiguredHooksTest, OutputMask_PrecedesWhatMeasures) {
+  EXPECT_THAT(NamesFor("METERS: {model_output_mask: True}\nHOOKS: {CHECK_NAN: False}"),
+              ElementsAre("model_output_mask", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+}
+
+TEST_F(ConfiguredHooksTest, MemorySummary_RunsForTheLineOrForErrors) {
+  EXPECT_THAT(NamesFor("HOOKS: {MEMORY_SUMMARY: {PRINT_MEMORY_SUMMARY: False}}"), SizeIs(4));
+  EXPECT_THAT(NamesFor("HOOKS: {MEMORY_SUMMARY: {PRINT_MEMORY_SUMMARY: False, DUMP_MEMORY_ON_EXCEPTION: True}}"),
+              SizeIs(5));
+  EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {MEMORY_SUMMARY: {LOG_ITERATION_NUM: -1}}")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.MEMORY_SUMMARY.LOG_ITERATION_NUM")));
 }
 
 TEST_F(ConfiguredHooksTest, KeysOfOtherComponents_AreNotTakenForTheHooks) {
-  EXPECT_THAT(NamesFor("LOG_FREQUENCY: 5\nSEED_VALUE: 1\nCHECKPOINT: {DIR: x, CHECKPOINT_FREQUENCY: 2}"), SizeIs(3));
+  EXPECT_THAT(NamesFor("LOG_FREQUENCY: 5\nSEED_VALUE: 1\nCHECKPOINT: {DIR: x, CHECKPOINT_FREQUENCY: 2}"), SizeIs(5));
 }
 
 TEST_F(ConfiguredHooksTest, WrongValues_AreNamedWithTheirPlace) {

@@ -7,6 +7,7 @@
 #define SSL_HOOKS_PROGRESS_LINE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ssl {
@@ -23,6 +24,7 @@ struct Progress {
   double data_wait_share = 0.0;  // of the time, in [0, 1]
   double seconds_left = 0.0;
   double resident_megabytes = 0.0;
+  std::optional<double> batch_ms = {};  // shown after the samples when it is set
 };
 
 std::string FormatProgress(const Progress& progress);

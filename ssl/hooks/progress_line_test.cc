@@ -2,6 +2,7 @@
 #include "ssl/hooks/progress_line.h"
 
 #include <limits>
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -51,6 +52,13 @@ TEST(FormatProgress, NamesEveryNumber) {
   EXPECT_EQ(FormatProgress(progress),
             " 12% | epoch 3/100 | step 1,200/10,000 | loss 5.1234 | lr 0.03 | 1,234 samples/s | data 3% | "
             "1m 05s left | 812 MB");
+}
+
+TEST(FormatProgress, BatchTime_IsShownWhenItIsKnown) {
+  Progress progress;
+  EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | data 0% |"), std::string::npos);
+  progress.batch_ms = 12.34;
+  EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | 12.3 ms/batch | data 0% |"), std::string::npos);
 }
 
 TEST(FormatProgress, HundredPercent_IsTheEndAlone) {

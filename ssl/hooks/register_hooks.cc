@@ -13,11 +13,19 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/meter.h"
 #include "ssl/core/metrics.h"
 #include "ssl/hooks/check_nan_hook.h"
 #include "ssl/hooks/checkpoint_hook.h"
 #include "ssl/hooks/configured_hooks.h"
+#include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
+#include "ssl/hooks/grad_clip_hook.h"
+#include "ssl/hooks/memory_summary_hook.h"
+#include "ssl/hooks/model_complexity_hook.h"
+#include "ssl/hooks/model_output_mask_hook.h"
+#include "ssl/hooks/perf_stats_hook.h"
+#include "ssl/hooks/phase_metrics_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
 #include "ssl/hooks/train_logger_hook.h"
@@ -47,9 +55,17 @@ struct TensorboardSetupOptions : public Options {
 
 struct HooksOptions : public Options {
   bool check_nan = true;
+  EmaHookOptions ema_model;
+  MemorySummaryOptions memory_summary;
+  ModelComplexityOptions model_complexity;
+  PerfStatsOptions perf_stats;
   TensorboardSetupOptions tensorboard;
   void VisitFields(FieldVisitor& visitor) override {
     visitor.Field("CHECK_NAN", &check_nan, Doc("stop when the loss is NaN or infinite"));
+    visitor.Section("EMA_MODEL", &ema_model, Doc("moving averages of the model"));
+    visitor.Section("MEMORY_SUMMARY", &memory_summary, Doc("memory that the run takes"));
+    visitor.Section("MODEL_COMPLEXITY", &model_complexity, Doc("size of the model"));
+    visitor.Section("PERF_STATS", &perf_stats, Doc("time that the parts of a step take"));
     visitor.Section("TENSORBOARD_SETUP", &tensorboard, Doc("TensorBoard"));
   }
 };
@@ -64,6 +80,75 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const ConfigNode& params, c
   CheckpointHookOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "checkpoint", UnknownKeys::kError, &options));
   return std::make_unique<CheckpointHook>(options);
+}
+
+// What the hooks that measure read of the section METERS, which ssl/meters declares.
+struct MeasuredOptions : public Options {
+  std::vector<std::string> names;
+  bool enable_training_meter = true;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("names", &names, Doc("what is measured in each phase"));
+    visitor.Field("enable_training_meter", &enable_training_meter, Doc("measure in train phases, too"));
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeEma(const ConfigNode& params, const BuildContext& context) {
+  EmaHookOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.HOOKS.EMA_MODEL", UnknownKeys::kError, &options));
+  MeasuredOptions measured;
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("METERS"), "config.METERS", UnknownKeys::kIgnore, &measured));
+  std::vector<std::unique_ptr<Meter>> meters;
+  if (options.enable_ema_meters) {
+    for (const std::string& name : measured.names) {
+      const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
+      SSL_ASSIGN_OR_RETURN(meters.emplace_back(), context.registries.meters.Make(name, section, context));
+    }
+  }
+  return std::make_unique<EmaHook>(options, std::move(meters), measured.enable_training_meter);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeGradClip(const ConfigNode& params, const BuildContext& context) {
+  GradClipOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.MODEL.GRAD_CLIP", UnknownKeys::kError, &options));
+  SSL_ASSIGN_OR_RETURN(const double norm_type, ParseNormType(options.norm_type));
+  return std::make_unique<GradClipHook>(norm_type, options.max_norm);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeMemorySummary(const ConfigNode& params, const BuildContext& context) {
+  MemorySummaryOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.HOOKS.MEMORY_SUMMARY", UnknownKeys::kError, &options));
+  return std::make_unique<MemorySummaryHook>(options);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeModelComplexity(const ConfigNode& params, const BuildContext& context) {
+  ModelComplexityOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.HOOKS.MODEL_COMPLEXITY", UnknownKeys::kError, &options));
+  if (options.input_shape.size() != 3) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        params.Find("INPUT_SHAPE")->location().ToString(), ": config.HOOKS.MODEL_COMPLEXITY.INPUT_SHAPE has ",
+        options.input_shape.size(), " numbers, expected [channels, height, width]"));
+  }
+  return std::make_unique<ModelComplexityHook>(std::move(options.input_shape));
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeModelOutputMask(const ConfigNode& params, const BuildContext& context) {
+  NoOptions none;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "model_output_mask", UnknownKeys::kError, &none));
+  return std::make_unique<ModelOutputMaskHook>();
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakePerfStats(const ConfigNode& params, const BuildContext& context) {
+  PerfStatsOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.HOOKS.PERF_STATS", UnknownKeys::kError, &options));
+  return std::make_unique<PerfStatsHook>(options);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const ConfigNode& params, const BuildContext& context) {
+  NoOptions none;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "phase_metrics", UnknownKeys::kError, &none));
+  const std::string& directory = context.run_directory;
+  return std::make_unique<PhaseMetricsHook>(PosixFileSystem(),
+                                            directory.empty() ? "" : absl::StrCat(directory, "/metrics.json"));
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeFreezeParameters(const ConfigNode& params, const BuildContext& context) {
@@ -108,13 +193,21 @@ absl::Status RegisterHooks(Registries* registries) {
   if (!registries->AddPackage("hooks")) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(registries->hooks.Register("check_nan", &MakeCheckNan));
   SSL_RETURN_IF_ERROR(registries->hooks.Register("checkpoint", &MakeCheckpoint));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("ema", &MakeEma));
   SSL_RETURN_IF_ERROR(registries->hooks.Register("freeze_parameters", &MakeFreezeParameters));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("grad_clip", &MakeGradClip));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("memory_summary", &MakeMemorySummary));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("model_complexity", &MakeModelComplexity));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("model_output_mask", &MakeModelOutputMask));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("perf_stats", &MakePerfStats));
+  SSL_RETURN_IF_ERROR(registries->hooks.Register("phase_metrics", &MakePhaseMetrics));
   SSL_RETURN_IF_ERROR(registries->hooks.Register("train_logger", &MakeTrainLogger));
   SSL_RETURN_IF_ERROR(registries->metric_sinks.Register("jsonl", &MakeJsonl));
   SSL_RETURN_IF_ERROR(registries->metric_sinks.Register("tensorboard", &MakeTensorboard));
   registries->configured_hooks = &MakeConfiguredHooks;
   registries->configured_sinks = &MakeConfiguredSinks;
   SSL_RETURN_IF_ERROR(registries->options.Add("MODEL", [] { return std::make_unique<FreezeParametersOptions>(); }));
+  SSL_RETURN_IF_ERROR(registries->options.Add("MODEL.GRAD_CLIP", [] { return std::make_unique<GradClipOptions>(); }));
   return registries->options.Add("HOOKS", [] { return std::make_unique<HooksOptions>(); });
 }
 

@@ -2,12 +2,10 @@
 #include "ssl/hooks/train_logger_hook.h"
 
 #include <ATen/core/Tensor.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 
 namespace ssl {
@@ -16,15 +14,6 @@ namespace {
 // At the start people look at every step; two show that data, forward, backward and update all work.
 constexpr int64_t kFirstSteps = 2;
 constexpr double kBytesPerMegabyte = 1e6;
-
-// Memory of this process that lies in RAM; 0 where the system does not tell (no /proc).
-double ResidentMegabytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t size_pages = 0;
-  int64_t resident_pages = 0;
-  if (!(statm >> size_pages >> resident_pages)) return 0.0;
-  return static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)) / kBytesPerMegabyte;
-}
 
 double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
 
@@ -82,7 +71,7 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
   progress.samples_per_second = Ratio(samples, times.total);
   progress.data_wait_share = Ratio(times.data_wait, times.total);
   progress.seconds_left = SecondsLeft(context);
-  progress.resident_megabytes = ResidentMegabytes();
+  progress.resident_megabytes = static_cast<double>(ReadProcessMemory().resident_bytes) / kBytesPerMegabyte;
 
   context.metrics.Set("Training/Learning_rate", progress.learning_rate);
   context.metrics.Set("Speed/samples_per_sec", progress.samples_per_second);
@@ -95,6 +84,8 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
   const auto loss = report.values.find("Training/Loss");
   SSL_RET_CHECK(loss != report.values.end(), "a step was reported without a loss");
   progress.loss = loss->second;
+  const auto batch_ms = report.values.find("Speed/rolling_batch_time_ms");  // of perf_stats
+  if (batch_ms != report.values.end()) progress.batch_ms = batch_ms->second;
   if (context.communicator.rank() == 0) SSL_LOG(INFO) << FormatProgress(progress);
   return absl::OkStatus();
 }

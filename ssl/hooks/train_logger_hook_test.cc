@@ -9,8 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -20,16 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Collects log lines while it lives.
-class CapturedLog : public LogSink {
- public:
-  CapturedLog() { AddLogSink(this); }
-  ~CapturedLog() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
-
-  std::vector<std::string> lines;
-};
 
 TrainLoggerHook Hook(int64_t log_frequency) {
   TrainLoggerOptions options;
@@ -123,7 +113,6 @@ TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
 }
 
 TEST(TrainLoggerHook, Line_IsForPeople) {
-  InitLogging({/*to_stderr=*/true, "test", "", 0});
   CapturedLog log;
   FakeStep step;
   step.state.max_iterations = 4000;
@@ -137,6 +126,18 @@ TEST(TrainLoggerHook, Line_IsForPeople) {
   ASSERT_EQ(log.lines.size(), 1u);
   EXPECT_THAT(log.lines[0], HasSubstr("  0% | epoch 1/2 | step 1/4,000 | loss 4.5000 | lr 0 | 32 samples/s | data 25% "
                                       "| 33m 20s left | "));
+}
+
+TEST(TrainLoggerHook, Line_HasTheRollingBatchTimeThatPerfStatsSets) {
+  CapturedLog log;
+  FakeStep step;
+  TrainLoggerHook hook = Hook(1);
+  step.context.metrics.Set("Speed/rolling_batch_time_ms", 12.5);
+
+  Step(hook, step, 0.5, 4.5);
+
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_THAT(log.lines[0], HasSubstr(" samples/s | 12.5 ms/batch | data 25% |"));
 }
 
 TEST(TrainLoggerHook, TestPhases_AreNotReported) {
@@ -171,7 +172,6 @@ TEST(TrainLoggerHook, TimeOfTestPhases_DoesNotCountAsTraining) {
 }
 
 TEST(TrainLoggerHook, TwoRanks_ReportTheMeanLossOnceAndCountAllSamples) {
-  InitLogging({/*to_stderr=*/true, "test", "", 0});
   CapturedLog log;
   ThreadWorld world(2, absl::Seconds(60));
   std::vector<MetricReport> reports_of[2];

@@ -90,7 +90,7 @@ void Measure(const char* name, bool bfloat16, int steps) {
     const Instant start;
     at::Tensor loss;
     {
-      const AutocastScope autocast(bfloat16);
+      const AutocastScope autocast(bfloat16 ? Autocast::kBFloat16 : Autocast::kOff);
       loss = model->Forward(views)[1].pow(2).mean();
     }
     const Instant middle;

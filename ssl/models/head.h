@@ -21,11 +21,14 @@ class Head {
  public:
   virtual ~Head() = default;
 
-  // features: [N, input_dim()]. Returns at least one tensor; the first is [N, output_dim()].
+  // features: [N, input_dim()] or [N, input_dim(), h, w]. Returns at least one tensor; the first is
+  // [N, OutputDim(...)]. Features of another width throw c10::ValueError, which names both widths.
   virtual std::vector<at::Tensor> Forward(const at::Tensor& features) = 0;
 
+  // Channels of the features; 0 when any number will do.
   virtual int64_t input_dim() const = 0;
-  virtual int64_t output_dim() const = 0;
+  // Width of the first output for features of width `given`; 0 when `given` is 0 and the head does not tell.
+  virtual int64_t OutputDim(int64_t given) const = 0;
 
   // All parameters and buffers, in a fixed order. A head has no other state.
   virtual ModelTensors Tensors() const = 0;

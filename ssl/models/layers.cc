@@ -6,6 +6,7 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/group_norm.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
@@ -26,8 +27,8 @@ namespace {
 constexpr int64_t kMatrixMapArea = 4;
 
 bool RunsAsMatrix(const ConvLayer& layer, const at::Tensor& input) {
-  return layer.groups == 1 && layer.weight.size(2) > 1 && input.size(2) * input.size(3) <= kMatrixMapArea &&
-         input.is_cpu();
+  return layer.groups == 1 && layer.weight.size(2) > 1 && !layer.bias.defined() &&
+         input.size(2) * input.size(3) <= kMatrixMapArea && input.is_cpu();
 }
 
 // For each pair (output pixel, input pixel), in this order, the tap of the kernel between them; num_taps for none.
@@ -90,11 +91,12 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
-  return at::conv2d(input, weight, /*bias=*/{}, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1}, groups);
+  return at::conv2d(input, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1}, groups);
 }
 
 void ConvLayer::List(const std::string& prefix, ModelTensors* tensors) const {
   tensors->push_back({prefix + "weight", weight, TensorRole::kWeight});
+  if (bias.defined()) tensors->push_back({prefix + "bias", bias, TensorRole::kWeight});
 }
 
 ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generator) {
@@ -137,6 +139,23 @@ BatchNormLayer MakeBatchNorm(int64_t channels, double eps, double momentum) {
   layer.num_batches_tracked = at::zeros({}, at::kLong);
   layer.eps = eps;
   layer.momentum = momentum;
+  return layer;
+}
+
+at::Tensor GroupNormLayer::Forward(const at::Tensor& input) const {
+  return at::group_norm(input, groups, weight, bias, eps, /*cudnn_enabled=*/true);
+}
+
+void GroupNormLayer::List(const std::string& prefix, ModelTensors* tensors) const {
+  tensors->push_back({prefix + "weight", weight, TensorRole::kNorm});
+  tensors->push_back({prefix + "bias", bias, TensorRole::kNorm});
+}
+
+GroupNormLayer MakeGroupNorm(int64_t channels, int64_t groups) {
+  GroupNormLayer layer;
+  layer.weight = at::ones({channels}, at::kFloat).requires_grad_();
+  layer.bias = at::zeros({channels}, at::kFloat).requires_grad_();
+  layer.groups = groups;
   return layer;
 }
 

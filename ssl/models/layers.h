@@ -35,9 +35,10 @@ struct LinearLayer {
 // Uniform in +-1/sqrt(in), weight first, then bias.
 LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator);
 
-// Convolution without bias, weights channels-last in memory.
+// Convolution, weights channels-last in memory.
 struct ConvLayer {
   at::Tensor weight;  // [out, in / groups, kernel, kernel]
+  at::Tensor bias;    // [out]; undefined without bias
   int64_t stride = 1;
   int64_t padding = 0;
   int64_t groups = 1;
@@ -59,7 +60,7 @@ struct ConvShape {
   int64_t groups = 1;
 };
 
-// Padding kernel / 2.
+// Padding kernel / 2, no bias.
 ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generator);
 
 // Batch normalisation over all dimensions but the second. Statistics are per call (and per rank).
@@ -78,6 +79,22 @@ struct BatchNormLayer {
 };
 
 BatchNormLayer MakeBatchNorm(int64_t channels, double eps = 1e-5, double momentum = 0.1);
+
+// Group normalisation (arXiv 1803.08494): statistics of each sample over groups of channels. Training and evaluation
+// are the same.
+struct GroupNormLayer {
+  at::Tensor weight;  // [C]
+  at::Tensor bias;    // [C]
+  int64_t groups = 1;
+  double eps = 1e-5;
+
+  // input: [N, C, H, W].
+  at::Tensor Forward(const at::Tensor& input) const;
+  void List(const std::string& prefix, ModelTensors* tensors) const;
+};
+
+// channels is a multiple of groups.
+GroupNormLayer MakeGroupNorm(int64_t channels, int64_t groups);
 
 }  // namespace ssl
 

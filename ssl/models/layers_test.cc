@@ -114,6 +114,20 @@ TEST(ConvLayer, Groups_AreKept) {
   EXPECT_TRUE(at::allclose(layer.Forward(input), expected, 1e-5, 1e-6));
 }
 
+TEST(ConvLayer, Bias_IsAddedOnMapsOfAnySize) {
+  at::Generator generator = MakeGenerator(0);
+  ConvLayer layer = MakeConv({4, 6, 3, 1, 1}, ConvInit::kKaimingUniform, generator);
+  layer.bias = Wave({6}, 2.0);
+  for (const int64_t size : {2, 5}) {
+    const at::Tensor input = Wave({3, 4, size, size}, 0.0);
+    const at::Tensor expected = at::conv2d(input, layer.weight, {}, {1, 1}, {1, 1}) + layer.bias.view({6, 1, 1});
+    EXPECT_TRUE(at::allclose(layer.Forward(input), expected, 1e-4, 1e-5)) << size;
+  }
+  ModelTensors tensors;
+  layer.List("conv.", &tensors);
+  EXPECT_EQ(NamesOf(tensors), (std::vector<std::string>{"conv.weight", "conv.bias"}));
+}
+
 TEST(BatchNormLayer, Training_NormalizesByTheBatchAndTracksIt) {
   const BatchNormLayer layer = MakeBatchNorm(2, 1e-5, 0.25);
   const at::Tensor input = Wave({6, 2}, 0.0) * 3.0 + 5.0;

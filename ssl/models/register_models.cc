@@ -4,8 +4,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/registries.h"
 #include "ssl/models/heads/mlp.h"
+#include "ssl/models/heads/reshaping_heads.h"
 #include "ssl/models/heads/swav_head.h"
-#include "ssl/models/ssl_model.h"
+#include "ssl/models/ssl_model_factory.h"
+#include "ssl/models/trunks/regnet.h"
 #include "ssl/models/trunks/resnet.h"
 
 namespace ssl {
@@ -13,6 +15,8 @@ namespace ssl {
 absl::Status RegisterModels(Registries* registries) {
   if (!registries->AddPackage("models")) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(RegisterMlp(registries));
+  SSL_RETURN_IF_ERROR(RegisterRegNet(registries));
+  SSL_RETURN_IF_ERROR(RegisterReshapingHeads(registries));
   SSL_RETURN_IF_ERROR(RegisterResNet(registries));
   SSL_RETURN_IF_ERROR(RegisterSslModel(registries));
   SSL_RETURN_IF_ERROR(RegisterSwavHead(registries));

@@ -2,9 +2,13 @@
 //
 // A trunk with heads on it (VISSL's multi_input_output_model).
 //
-// Consecutive views of one resolution go through the trunk as one batch; the features of all views, view-major,
-// then go through the heads once. One head, or several in a chain: each takes the first output of the one before,
-// and the last one's outputs are the model's. State: "trunk.<name>", "heads.<i>.<name>".
+// Consecutive views of one resolution go through the trunk as one batch; the features of all views, view-major, then go
+// through the heads once. As many heads as features: head i gets feature i, and the outputs are theirs, in the order of
+// the heads. One feature and several heads: a chain, each takes the first output of the one before, and the last one's
+// outputs are the model's. No head: the features are the outputs. State: "trunk.<name>", "heads.<i>.<name>".
+//
+// A frozen part keeps its parameters, always runs in evaluation mode, and a frozen trunk without a graph: linear
+// evaluation needs the memory of one forward pass.
 //
 //   SslModel model(std::move(trunk), std::move(heads), {});
 //   std::vector<at::Tensor> outputs = model.Forward(batch.views);
@@ -13,35 +17,45 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/models/head.h"
+#include "ssl/models/input_mapping.h"
 #include "ssl/models/model_tensor.h"
 #include "ssl/models/trunk.h"
 
 namespace ssl {
 
-struct Registries;
+// What the trunk gets of the images' channels: all, all in reverse, or the first.
+enum class InputChannelOrder { kRgb, kBgr, kLab };
 
 struct SslModelOptions {
   // Runs the trunk once per view: batch statistics per view, less memory.
   bool single_pass_every_crop = false;
-  // Swaps the first and the last channel of every view.
-  bool bgr = false;
+  InputChannelOrder channels = InputChannelOrder::kRgb;
+  bool freeze_trunk = false;
+  bool freeze_heads = false;
+  // Several features with one head each, in this order, when the trunk is frozen. Empty: the trunk's output.
+  std::vector<FeatureRequest> features = {};
+  // Not empty: the model takes named inputs instead of views.
+  std::vector<MappedInput> inputs = {};
 };
 
 class SslModel : public Model {
  public:
   SslModel(std::unique_ptr<Trunk> trunk, std::vector<std::unique_ptr<Head>> heads, SslModelOptions options);
 
-  // Without heads the outputs are the trunk's features, [V*B, D].
   std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override;
+  // The outputs of all mapped inputs that are there, in the order of the mapping. None there: c10::ValueError.
+  std::vector<at::Tensor> ForwardNamed(const std::map<std::string, at::Tensor>& inputs) override;
   std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override;
+  std::vector<std::string> feature_names() const override { return trunk_->feature_names(); }
+  std::vector<FeatureRequest> configured_features() const override { return options_.features; }
   std::vector<NamedParameter> Parameters() override;
   void SetTraining(bool training) override;
   void VisitState(StateVisitor& visitor) override;
@@ -50,16 +64,17 @@ class SslModel : public Model {
   absl::Status Freeze(const std::vector<std::string>& names);
 
  private:
-  at::Tensor TrunkFeatures(const std::vector<at::Tensor>& views);
+  at::Tensor TrunkInput(const at::Tensor& images) const;
+  // The requested features of images that went through TrunkInput; without requests the trunk's output.
+  std::vector<at::Tensor> RunTrunk(const at::Tensor& input, const std::vector<FeatureRequest>& requests);
+  std::vector<at::Tensor> TrunkOutputs(const std::vector<at::Tensor>& views);
+  std::vector<at::Tensor> RunHeads(const std::vector<at::Tensor>& features);
 
   std::unique_ptr<Trunk> trunk_;
   std::vector<std::unique_ptr<Head>> heads_;
   const SslModelOptions options_;
   const ModelTensors tensors_;  // with full names
 };
-
-// Adds the model "multi_input_output_model" and the sections MODEL, MODEL.AMP_PARAMS, MODEL.HEAD and MODEL.TRUNK.
-absl::Status RegisterSslModel(Registries* registries);
 
 }  // namespace ssl
 

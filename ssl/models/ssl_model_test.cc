@@ -3,23 +3,18 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <c10/util/Exception.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
-#include "ssl/core/registries.h"
-#include "ssl/core/state_dict.h"
-#include "ssl/distributed/local_communicator.h"
-#include "ssl/models/register_models.h"
+#include "ssl/models/heads/mlp.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -27,25 +22,34 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Features are the mean of each channel; records the batch of every pass.
+// The output is the mean of each channel times a parameter, the stages are "map" (the images) and "mean"; records the
+// batch of every pass.
 class MeanTrunk : public Trunk {
  public:
-  explicit MeanTrunk(std::vector<std::vector<int64_t>>* passes) : passes_(passes) {}
+  explicit MeanTrunk(std::vector<std::vector<int64_t>>* passes)
+      : passes_(passes), scale_(at::full({1}, 1.0).requires_grad_()) {}
 
   at::Tensor Forward(const at::Tensor& images) override {
     passes_->push_back(images.sizes().vec());
-    return images.mean({2, 3});
+    return images.mean({2, 3}) * scale_;
   }
-  std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>&) override {
-    return {images.mean({2, 3})};
+  std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<std::string>& names) override {
+    passes_->push_back(images.sizes().vec());
+    std::vector<at::Tensor> features;
+    for (const std::string& name : names) features.push_back((name == "map" ? images : images.mean({2, 3})) * scale_);
+    return features;
   }
-  std::vector<std::string> feature_names() const override { return {"mean"}; }
+  std::vector<std::string> feature_names() const override { return {"map", "mean"}; }
   int64_t output_dim() const override { return 3; }
-  ModelTensors Tensors() const override { return {}; }
-  void SetTraining(bool) override {}
+  ModelTensors Tensors() const override { return {{"scale", scale_, TensorRole::kWeight}}; }
+  void SetTraining(bool training) override { training_ = training; }
+
+  bool training() const { return training_; }
 
  private:
   std::vector<std::vector<int64_t>>* const passes_;
+  const at::Tensor scale_;
+  bool training_ = false;
 };
 
 // A view whose pixels in channel c are `value` + c.
@@ -83,124 +87,161 @@ TEST_F(GroupingTest, SinglePassEveryCrop_RunsEachViewAlone) {
 
 TEST_F(GroupingTest, Bgr_SwapsTheOuterChannels) {
   SslModelOptions options;
-  options.bgr = true;
+  options.channels = InputChannelOrder::kBgr;
   const at::Tensor row = Run(options, {View(1, 4)})[0][0];
   EXPECT_EQ(row[0].item<double>(), 3.0);
   EXPECT_EQ(row[2].item<double>(), 1.0);
 }
 
-constexpr char kConfig[] = R"(
-MODEL:
-  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small}}
-  HEAD: {PARAMS: [[swav_head, {dims: [64, 16, 8], use_bn: true, num_clusters: [5]}]]}
-)";
+TEST_F(GroupingTest, Lab_GivesTheTrunkTheFirstChannel) {
+  SslModelOptions options;
+  options.channels = InputChannelOrder::kLab;
+  EXPECT_EQ(Run(options, {View(1, 4)})[0][0].item<double>(), 1.0);
+  EXPECT_EQ(passes_, (std::vector<std::vector<int64_t>>{{2, 1, 4, 4}}));
+}
 
-class SslModelTest : public ::testing::Test {
+FeatureRequest Request(const std::string& name, bool flatten = true) { return {name, {}, flatten}; }
+
+std::unique_ptr<Head> Linear(int64_t in, int64_t out, int64_t seed) {
+  MlpOptions options;
+  options.dims = {in, out};
+  absl::StatusOr<std::unique_ptr<Head>> head = MakeMlp(options, HeadSection(), seed);
+  EXPECT_OK(head);
+  return *std::move(head);
+}
+
+class HeadsTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK(RegisterModels(&registries_)); }
-
-  absl::StatusOr<std::unique_ptr<Model>> Build(const std::string& text) {
-    std::vector<std::string> warnings;
-    absl::StatusOr<ConfigNode> config = ParseYaml(text, "model.yaml", &warnings);
-    if (!config.ok()) return config.status();
-    const BuildContext context{*config, registries_, *communicator_, /*seed=*/0, ""};
-    return registries_.models.Make("multi_input_output_model", *config->Find("MODEL"), context);
+  std::unique_ptr<SslModel> Make(std::vector<std::unique_ptr<Head>> heads, SslModelOptions options) {
+    auto trunk = std::make_unique<MeanTrunk>(&passes_);
+    trunk_ = trunk.get();
+    return std::make_unique<SslModel>(std::move(trunk), std::move(heads), std::move(options));
   }
 
-  Registries registries_;
-  std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+  // Two heads on two features of a frozen trunk.
+  std::unique_ptr<SslModel> MakeFrozen() {
+    SslModelOptions options;
+    options.freeze_trunk = true;
+    options.features = {Request("mean"), Request("map")};
+    std::vector<std::unique_ptr<Head>> heads;
+    heads.push_back(Linear(3, 5, 0));
+    heads.push_back(Linear(48, 7, 1));
+    return Make(std::move(heads), std::move(options));
+  }
+
+  std::vector<std::vector<int64_t>> passes_;
+  MeanTrunk* trunk_ = nullptr;
 };
 
-TEST_F(SslModelTest, SwavHead_ReturnsEmbeddingsAndScoresOfAllViews) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model, Build(kConfig));
-  const std::vector<at::Tensor> outputs = model->Forward({View(1, 16), View(2, 16), View(3, 8)});
+TEST_F(HeadsTest, AsManyHeadsAsFeatures_RunPairwise) {
+  const std::unique_ptr<SslModel> model = MakeFrozen();
+  const at::Tensor view = View(1, 4);
+  const std::vector<at::Tensor> outputs = model->Forward({view});
+  EXPECT_EQ(passes_.size(), 1u) << "one pass for all features";
   ASSERT_EQ(outputs.size(), 2u);
-  EXPECT_EQ(outputs[0].sizes(), at::IntArrayRef({6, 8}));
-  EXPECT_EQ(outputs[1].sizes(), at::IntArrayRef({6, 5}));
-}
-
-TEST_F(SslModelTest, ParametersAndState_HaveVisslsFullNames) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model, Build(kConfig));
   const std::vector<NamedParameter> parameters = model->Parameters();
-  EXPECT_EQ(parameters.front().name, "trunk.conv1.weight");
-  EXPECT_FALSE(parameters.front().is_norm);
-  EXPECT_EQ(parameters[1].name, "trunk.bn1.weight");
-  EXPECT_TRUE(parameters[1].is_norm);
-  EXPECT_EQ(parameters.back().name, "heads.0.prototypes0.weight");
-  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(*model));
-  EXPECT_EQ(state[3].name, "trunk.bn1.running_mean");
-  EXPECT_GT(state.size(), parameters.size());
+  ASSERT_EQ(parameters.size(), 4u);
+  EXPECT_EQ(parameters[0].name, "heads.0.clf.0.weight");
+  EXPECT_TRUE(at::allclose(outputs[0], at::linear(view.mean({2, 3}), parameters[0].value, parameters[1].value)));
+  EXPECT_TRUE(at::allclose(outputs[1], at::linear(view.flatten(1), parameters[2].value, parameters[3].value)));
 }
 
-TEST_F(SslModelTest, State_MovesAModelIntoAnother) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model, Build(kConfig));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> other, Build(kConfig));
-  model->Forward({View(1, 16)});
-  model->Parameters()[0].value.detach().mul_(2.0);
-  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(*model));
-  ASSERT_OK(RestoreState(*other, state, "test"));
-  model->SetTraining(false);
-  other->SetTraining(false);
-  EXPECT_TRUE(at::equal(model->Forward({View(3, 16)})[1], other->Forward({View(3, 16)})[1]));
-  EXPECT_TRUE(other->Parameters()[0].value.requires_grad());
+TEST_F(HeadsTest, FrozenTrunk_HasNoGraphAndStaysInEvaluationMode) {
+  const std::unique_ptr<SslModel> model = MakeFrozen();
+  EXPECT_FALSE(trunk_->training());
+  model->SetTraining(true);
+  EXPECT_FALSE(trunk_->training());
+  const std::vector<at::Tensor> outputs = model->Forward({View(1, 4)});
+  (outputs[0].sum() + outputs[1].sum()).backward();
+  EXPECT_FALSE(trunk_->Tensors()[0].value.requires_grad());
+  for (const NamedParameter& parameter : model->Parameters()) EXPECT_TRUE(parameter.value.grad().defined());
 }
 
-TEST_F(SslModelTest, Features_AreOutsideTheGraph) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model, Build(kConfig));
-  const std::vector<at::Tensor> features = model->Features(View(1, 16), {{"res4", 1}, {"res5avg", 1}});
-  ASSERT_EQ(features.size(), 2u);
-  EXPECT_EQ(features[0].sizes(), at::IntArrayRef({2, 32}));
-  EXPECT_FALSE(features[1].requires_grad());
+TEST_F(HeadsTest, FrozenHeads_HaveNoParameters) {
+  SslModelOptions options;
+  options.freeze_trunk = true;
+  options.freeze_heads = true;
+  std::vector<std::unique_ptr<Head>> heads;
+  heads.push_back(Linear(3, 5, 0));
+  const std::unique_ptr<SslModel> model = Make(std::move(heads), options);
+  EXPECT_TRUE(model->Parameters().empty());
+  EXPECT_FALSE(model->Forward({View(1, 4)})[0].requires_grad());
 }
 
-TEST_F(SslModelTest, HeadsInAList_RunAsAChain) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                       Build(R"({MODEL: {TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125}},
-                                  HEAD: {PARAMS: [[[mlp, {dims: [64, 7]}], [mlp, {dims: [7, 3]}]]]}}})"));
-  EXPECT_EQ(model->Parameters().back().name, "heads.0.1.clf.0.bias");
-  EXPECT_EQ(model->Forward({View(1, 32)})[0].sizes(), at::IntArrayRef({2, 3}));
+TEST_F(HeadsTest, FeaturesOfSeveralResolutions_AreJoinedOneByOne) {
+  SslModelOptions options;
+  options.freeze_trunk = true;
+  options.features = {Request("mean"), Request("mean")};
+  const std::vector<at::Tensor> outputs = Make({}, options)->Forward({View(1, 8), View(2, 8), View(3, 4)});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[1].sizes(), at::IntArrayRef({6, 3}));
+  EXPECT_EQ(outputs[1][5][0].item<double>(), 3.0);
 }
 
-TEST_F(SslModelTest, HeadOfAnotherWidth_IsAnErrorAtItsLine) {
-  EXPECT_THAT(Build("MODEL:\n  TRUNK: {RESNETS: {DEPTH: 18}}\n  HEAD:\n    PARAMS: [[mlp, {dims: [2048, 10]}]]\n"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("model.yaml:4: config.MODEL.HEAD.PARAMS[0] takes 2048 features (dims[0]), the trunk "
-                                 "gives 512")));
+TEST_F(HeadsTest, FeaturesOfATrainedTrunk_AreNotTheHeadsInput) {
+  SslModelOptions options;
+  options.features = {Request("map")};
+  const std::unique_ptr<SslModel> model = Make({}, options);
+  EXPECT_EQ(model->Forward({View(1, 4)})[0].sizes(), at::IntArrayRef({2, 3}));
+  EXPECT_EQ(model->configured_features().size(), 1u);
 }
 
-TEST_F(SslModelTest, UnknownNames_NameTheNearest) {
-  EXPECT_THAT(Build("MODEL: {TRUNK: {NAME: resnets}}"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'resnet'")));
-  EXPECT_THAT(Build("MODEL: {TRUNK: {RESNETS: {DEPTH: 18}}, HEAD: {PARAMS: [[swavhead, {dims: [512, 8]}]]}}"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'swav_head'")));
+TEST_F(HeadsTest, OneFeatureAndSeveralHeads_AreAChain) {
+  std::vector<std::unique_ptr<Head>> heads;
+  heads.push_back(Linear(3, 5, 0));
+  heads.push_back(Linear(5, 7, 1));
+  const std::vector<at::Tensor> outputs = Make(std::move(heads), {})->Forward({View(1, 4)});
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].sizes(), at::IntArrayRef({2, 7}));
 }
 
-TEST_F(SslModelTest, UnknownHeadArgument_IsAnErrorWithItsLine) {
-  EXPECT_THAT(Build("MODEL:\n  TRUNK: {RESNETS: {DEPTH: 18}}\n  HEAD:\n    PARAMS: [[mlp, {dim: [512, 8]}]]\n"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("model.yaml:4")));
+TEST_F(HeadsTest, OtherNumbersOfHeads_AreAnError) {
+  SslModelOptions options;
+  options.freeze_trunk = true;
+  options.features = {Request("mean"), Request("mean"), Request("mean")};
+  std::vector<std::unique_ptr<Head>> heads;
+  heads.push_back(Linear(3, 5, 0));
+  EXPECT_THROW(Make(std::move(heads), options)->Forward({View(1, 4)}), c10::ValueError);
 }
 
-TEST_F(SslModelTest, MalformedHeadEntry_IsAnError) {
-  EXPECT_THAT(Build("MODEL: {TRUNK: {RESNETS: {DEPTH: 18}}, HEAD: {PARAMS: [mlp]}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected [name, {arguments}]")));
+TEST_F(HeadsTest, NamedInputs_GoToTheirHeads) {
+  SslModelOptions options;
+  options.inputs = {{"images", "", 0}, {"patches", "map", 1}};
+  std::vector<std::unique_ptr<Head>> heads;
+  heads.push_back(Linear(3, 5, 0));
+  heads.push_back(Linear(12, 7, 1));
+  const std::unique_ptr<SslModel> model = Make(std::move(heads), options);
+  const std::vector<at::Tensor> outputs = model->ForwardNamed({{"patches", View(2, 2)}, {"images", View(1, 4)}});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0].sizes(), at::IntArrayRef({2, 5})) << "in the order of the mapping";
+  EXPECT_EQ(outputs[1].sizes(), at::IntArrayRef({2, 7}));
+  outputs[1].sum().backward();
+  EXPECT_TRUE(trunk_->Tensors()[0].value.grad().defined());
+  EXPECT_EQ(model->ForwardNamed({{"patches", View(2, 2)}}).size(), 1u) << "an input may be missing";
 }
 
-TEST_F(SslModelTest, NonTrainableParameters_AreNotAmongTheParameters) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> all, Build(kConfig));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> some,
-                       Build(absl::StrCat(kConfig, "  NON_TRAINABLE_PARAMS: [heads.0.prototypes0.weight]\n")));
-  EXPECT_EQ(some->Parameters().size() + 1, all->Parameters().size());
-  EXPECT_THAT(Build(absl::StrCat(kConfig, "  NON_TRAINABLE_PARAMS: [heads.0.prototype0.weight]\n")),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'heads.0.prototypes0.weight'")));
+TEST_F(HeadsTest, InputsThatNobodyMaps_AreAnErrorThatNamesThem) {
+  SslModelOptions options;
+  options.inputs = {{"images", "", 0}, {"patches", "", 0}};
+  const std::unique_ptr<SslModel> model = Make({}, options);
+  try {
+    model->ForwardNamed({{"image", View(1, 4)}});
+    FAIL() << "no error";
+  } catch (const c10::ValueError& error) {
+    EXPECT_THAT(error.what_without_backtrace(), ::testing::HasSubstr("[images, patches], the batch has [image]"));
+  }
+  EXPECT_THROW(model->Forward({View(1, 4)}), c10::ValueError);
 }
 
-TEST_F(SslModelTest, Registration_HappensOnce) {
-  EXPECT_OK(RegisterModels(&registries_));
-  EXPECT_EQ(registries_.heads.Names(), (std::vector<std::string>{"mlp", "swav_head"}));
-  EXPECT_EQ(registries_.trunks.Names(), (std::vector<std::string>{"resnet"}));
-  const ConfigNode defaults = registries_.options.Defaults();
-  EXPECT_EQ(defaults.FindPath("MODEL.TRUNK.RESNETS.DEPTH")->text(), "50");
-  EXPECT_EQ(defaults.FindPath("MODEL.AMP_PARAMS.AMP_TYPE")->text(), "apex");
+TEST_F(HeadsTest, Features_ArePooledOutsideTheGraph) {
+  const std::unique_ptr<SslModel> model = Make({}, {});
+  FeatureRequest halves = Request("map");
+  halves.pool = {FeaturePool::Kind::kAdaptiveAverage, {2, 2}, {}, {}};
+  const std::vector<at::Tensor> features = model->Features(View(1, 4), {halves, Request("map", false)});
+  EXPECT_EQ(features[0].sizes(), at::IntArrayRef({2, 12}));
+  EXPECT_EQ(features[1].sizes(), at::IntArrayRef({2, 3, 4, 4}));
+  EXPECT_FALSE(features[0].requires_grad());
+  EXPECT_TRUE(model->Features(View(1, 4), {}).empty());
 }
 
 }  // namespace

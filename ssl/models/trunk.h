@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "ssl/core/model.h"
 #include "ssl/models/model_tensor.h"
 
 namespace ssl {
@@ -25,11 +24,10 @@ class Trunk {
   // images: [B, C, H, W], best channels-last in memory. Returns [B, output_dim()]: the last stage, average-pooled.
   virtual at::Tensor Forward(const at::Tensor& images) = 0;
 
-  // One tensor per request, in the order of the requests: [B, C_i, h, w] when pool_size is 0, else average-pooled to
-  // pool_size x pool_size and flattened, [B, C_i * pool_size^2]. Features that are pooled already ("res5avg") are
-  // [B, C_i] whatever the pool size. Stages behind the last requested one are not run. A name that is not among
-  // feature_names() throws c10::ValueError, which names the nearest one.
-  virtual std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) = 0;
+  // The stages of these names, in their order: maps [B, C_i, h, w]; stages that the trunk pools already ("res5avg") are
+  // [B, C_i]. Stages behind the last requested one are not run. A name that is not among feature_names() throws
+  // c10::ValueError, which names the nearest one.
+  virtual std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<std::string>& names) = 0;
 
   // In the order of the network.
   virtual std::vector<std::string> feature_names() const = 0;

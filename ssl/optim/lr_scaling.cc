@@ -3,15 +3,18 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/optim/optimizer_options.h"
 #include "ssl/optim/schedule_options.h"
 
 namespace ssl {
@@ -38,14 +41,14 @@ void SetNumber(ConfigNode* schedule, absl::string_view key, ConfigNode value) {
 
 double RoundTo(double value, double unit) { return std::round(value / unit) * unit; }
 
-absl::Status ScaleConstant(ConfigNode* schedule, const ScheduleOptions&, const Scaling& scaling) {
-  SetNumber(schedule, "value", ConfigNode::FromDouble(scaling.scaled));
-  return absl::OkStatus();
-}
+using ScaleFunction = std::function<absl::Status(ConfigNode*, const ScheduleOptions&, const Scaling&)>;
 
-absl::Status ScaleLinear(ConfigNode* schedule, const ScheduleOptions&, const Scaling& scaling) {
-  SetNumber(schedule, "end_value", ConfigNode::FromDouble(scaling.scaled));
-  return absl::OkStatus();
+// For schedules that one number scales.
+ScaleFunction Sets(const char* key) {
+  return [key](ConfigNode* schedule, const ScheduleOptions&, const Scaling& scaling) {
+    SetNumber(schedule, key, ConfigNode::FromDouble(scaling.scaled));
+    return absl::OkStatus();
+  };
 }
 
 absl::Status ScaleCosine(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
@@ -95,12 +98,17 @@ absl::Status ScaleComposite(ConfigNode* schedule, const ScheduleOptions& options
   return absl::OkStatus();
 }
 
-using ScaleFunction = absl::Status (*)(ConfigNode*, const ScheduleOptions&, const Scaling&);
-
 absl::Status ScaleSchedule(ConfigNode* schedule, const Scaling& scaling) {
   const std::map<std::string, ScaleFunction> functions = {
-      {"composite", &ScaleComposite}, {"constant", &ScaleConstant}, {"cosine", &ScaleCosine},
-      {"linear", &ScaleLinear},       {"multistep", &ScaleSteps},   {"step", &ScaleSteps},
+      {"composite", &ScaleComposite},
+      {"constant", Sets("value")},
+      {"cosine", &ScaleCosine},
+      {"cosine_warm_restart", &ScaleCosine},
+      {"inverse_sqrt", Sets("start_value")},
+      {"linear", Sets("end_value")},
+      {"multistep", &ScaleSteps},
+      {"step", &ScaleSteps},
+      {"step_with_fixed_gamma", Sets("base_value")},
   };
   ScheduleOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(*schedule, "param_schedulers", UnknownKeys::kIgnore, &options));
@@ -108,9 +116,11 @@ absl::Status ScaleSchedule(ConfigNode* schedule, const Scaling& scaling) {
   if (found == functions.end()) {
     const ConfigNode* name = schedule->Find("name");
     const SourceLocation& location = name == nullptr ? schedule->location() : name->location();
-    return absl::InvalidArgumentError(absl::StrCat(
-        location.ToString(), ": param_schedulers.name is '", options.name,
-        "', which auto_lr_scaling cannot scale; expected composite, constant, cosine, linear, multistep or step"));
+    std::vector<std::string> names;
+    for (const auto& entry : functions) names.push_back(entry.first);
+    return absl::InvalidArgumentError(absl::StrCat(location.ToString(), ": param_schedulers.name is '", options.name,
+                                                   "', which auto_lr_scaling cannot scale; expected one of ",
+                                                   absl::StrJoin(names, ", ")));
   }
   return found->second(schedule, options, scaling);
 }
@@ -156,17 +166,24 @@ absl::Status ResolveSchedule(ConfigNode* schedule, const ConfigNode& config) {
 }  // namespace
 
 absl::Status ResolveLearningRateScaling(ConfigNode* config) {
-  const ConfigNode* schedules = config->FindPath("OPTIMIZER.param_schedulers");
-  if (schedules == nullptr) return absl::OkStatus();
-  for (const absl::string_view key : {"lr", "lr_head"}) {
-    const ConfigNode* found = schedules->Find(key);
-    if (found == nullptr) continue;
-    ConfigNode schedule = *found;
-    SSL_RETURN_IF_ERROR(ResolveSchedule(&schedule, *config));
-    if (schedule == *found) continue;
-    config->SetPath(absl::StrCat("OPTIMIZER.param_schedulers.", key), std::move(schedule));
-    schedules = config->FindPath("OPTIMIZER.param_schedulers");
+  const ConfigNode* optimizer = config->FindPath("OPTIMIZER");
+  if (optimizer == nullptr) return absl::OkStatus();
+  HeadOptimizerOptions head;
+  SSL_RETURN_IF_ERROR(ReadOptions(optimizer->Section("head_optimizer_params"), "config.OPTIMIZER.head_optimizer_params",
+                                  UnknownKeys::kIgnore, &head));
+  const ConfigNode* found = optimizer->FindPath("param_schedulers.lr");
+  const ConfigNode* found_head = optimizer->FindPath("param_schedulers.lr_head");
+  if (found == nullptr) return absl::OkStatus();
+  ConfigNode lr = *found;
+  SSL_RETURN_IF_ERROR(ResolveSchedule(&lr, *config));
+  if (found_head != nullptr) {
+    ConfigNode lr_head = head.use_different_lr ? *found_head : lr;
+    if (head.use_different_lr) {
+      SSL_RETURN_IF_ERROR(ResolveSchedule(&lr_head, *config));
+    }
+    config->SetPath("OPTIMIZER.param_schedulers.lr_head", std::move(lr_head));
   }
+  config->SetPath("OPTIMIZER.param_schedulers.lr", std::move(lr));
   return absl::OkStatus();
 }
 

@@ -45,6 +45,50 @@ TEST(LrScaling, Constant_BecomesBaseTimesBatchRatio) {
   EXPECT_DOUBLE_EQ(NumberAt(config, "value"), 0.2);
 }
 
+TEST(LrScaling, FirstNumberOfOtherSchedules_BecomesBaseTimesBatchRatio) {
+  ConfigNode gamma = Config(absl::StrCat(kAuto, "name: step_with_fixed_gamma, base_value: 9, gamma: 0.5"));
+  ConfigNode inverse = Config(absl::StrCat(kAuto, "name: inverse_sqrt, start_value: 9"));
+  ConfigNode restart = Config(absl::StrCat(kAuto, "name: cosine_warm_restart, start_value: 9, end_value: 0.9"));
+
+  ASSERT_OK(ResolveLearningRateScaling(&gamma));
+  ASSERT_OK(ResolveLearningRateScaling(&inverse));
+  ASSERT_OK(ResolveLearningRateScaling(&restart));
+
+  EXPECT_DOUBLE_EQ(NumberAt(gamma, "base_value"), 0.2);
+  EXPECT_DOUBLE_EQ(NumberAt(gamma, "gamma"), 0.5);
+  EXPECT_DOUBLE_EQ(NumberAt(inverse, "start_value"), 0.2);
+  EXPECT_DOUBLE_EQ(NumberAt(restart, "start_value"), 0.2);
+  EXPECT_DOUBLE_EQ(NumberAt(restart, "end_value"), 0.02);
+}
+
+// The schedule of the head, scaled, beside a constant one of 0.2 for the trunk.
+ConfigNode WithHead(bool use_different_lr) {
+  ConfigNode config = Config(absl::StrCat(kAuto, "name: constant"));
+  config.SetPath("OPTIMIZER.param_schedulers.lr_head",
+                 Yaml("{name: linear, end_value: 5, auto_lr_scaling: {auto_scale: true, base_value: 0.3}}"));
+  config.SetPath("OPTIMIZER.head_optimizer_params.use_different_lr", ConfigNode::FromBool(use_different_lr));
+  return config;
+}
+
+TEST(LrScaling, OwnScheduleOfTheHead_IsScaledByItsOwnRule) {
+  ConfigNode config = WithHead(true);
+
+  ASSERT_OK(ResolveLearningRateScaling(&config));
+
+  const ConfigNode& head = *config.FindPath("OPTIMIZER.param_schedulers.lr_head");
+  EXPECT_EQ(head.Find("name")->text(), "linear");
+  EXPECT_DOUBLE_EQ(*head.Find("end_value")->AsDouble(), 0.6);
+}
+
+TEST(LrScaling, HeadWithoutItsOwn_GetsTheScaledScheduleOfTheTrunk) {
+  ConfigNode config = WithHead(false);
+
+  ASSERT_OK(ResolveLearningRateScaling(&config));
+
+  EXPECT_EQ(*config.FindPath("OPTIMIZER.param_schedulers.lr_head"), *config.FindPath("OPTIMIZER.param_schedulers.lr"));
+  EXPECT_DOUBLE_EQ(NumberAt(config, "value"), 0.2);
+}
+
 TEST(LrScaling, Sqrt_GrowsWithTheRootOfTheBatchRatio) {
   ConfigNode config =
       Config("auto_lr_scaling: {auto_scale: true, scaling_type: sqrt}, name: constant", "BATCHSIZE_PER_REPLICA: 128");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters after each of several updates against ClassyVision's optimizers (torch), in float64 and float32.
+// Parameters after each of several updates against the optimizers of ClassyVision (torch), VISSL and apex, in float64
+// and float32.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>
@@ -87,8 +88,12 @@ void CheckBothTypes(const golden::Case& golden_case) {
 }
 
 TEST(OptimGolden, ParametersAfterEveryStepMatch) {
-  golden::RunCategory("optim", {{"adamw", &CheckBothTypes}, {"sgd", &CheckBothTypes}},
-                      /*out_of_scope=*/{"adam", "lars", "rmsprop", "sgd_larc"});
+  golden::RunCategory("optim", {{"adam", &CheckBothTypes},
+                                {"adamw", &CheckBothTypes},
+                                {"lars", &CheckBothTypes},
+                                {"rmsprop", &CheckBothTypes},
+                                {"sgd", &CheckBothTypes},
+                                {"sgd_larc", &CheckBothTypes}});
 }
 
 }  // namespace

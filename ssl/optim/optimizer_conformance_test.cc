@@ -16,7 +16,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/state_dict.h"
-#include "ssl/optim/adamw.h"
+#include "ssl/optim/adam.h"
+#include "ssl/optim/larc.h"
+#include "ssl/optim/lars.h"
+#include "ssl/optim/rmsprop.h"
 #include "ssl/optim/sgd.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -45,6 +48,25 @@ std::vector<Variant> Variants() {
        [] {
          return MakeSgd({0.0, false});
        }},
+      {"SgdLarc",
+       [] {
+         return MakeLarc({}, *MakeSgd({0.9, false}));
+       }},
+      {"SgdLarcClip",
+       [] {
+         return MakeLarc({true, 1e-8, 0.02}, *MakeSgd({0.9, true}));
+       }},
+      {"Lars", [] { return MakeLars({}); }},
+      {"LarsWithoutBiasAndNorm",
+       [] {
+         return MakeLars({0.9, 0.001, true});
+       }},
+      {"Rmsprop", [] { return MakeRmsprop({}); }},
+      {"RmspropCentered",
+       [] {
+         return MakeRmsprop({0.99, 1e-8, 0.0, true});
+       }},
+      {"Adam", [] { return MakeAdam({}); }},
       {"AdamW", [] { return MakeAdamW({}); }},
       {"AdamWAmsgrad",
        [] {

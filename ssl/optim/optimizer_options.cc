@@ -2,9 +2,14 @@
 #include "ssl/optim/optimizer_options.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace ssl {
+
+void LarcConfigOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("clip", &clip, Doc("the rate of a parameter is at most the learning rate"));
+  visitor.Field("eps", &epsilon, Doc("added to the denominator").AtLeast(0));
+  visitor.Field("trust_coefficient", &trust_coefficient, Doc("size of an update, in parameter norms").Above(0));
+}
 
 void HeadOptimizerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("use_different_lr", &use_different_lr, Doc("lr_head for the head"));
@@ -12,51 +17,72 @@ void HeadOptimizerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("weight_decay", &weight_decay, Doc("weight decay of the head").AtLeast(0));
 }
 
+void LayerWiseLrDecayOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("decay", &decay, Doc("factor of the learning rate from layer to layer, towards the input").Above(0));
+}
+
+void LinearEvalHeadOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("lr", &learning_rate_scale, Doc("factor of the learning rate").AtLeast(0));
+  visitor.Field("weight_decay", &weight_decay, Doc("weight decay").AtLeast(0));
+  visitor.Field("regularize_bn", &regularize_bn, Doc("weight decay for normalisation layers"));
+}
+
 void ParamSchedulersOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("lr", &lr, Doc("learning rate"));
   visitor.Section("lr_head", &lr_head, Doc("learning rate of the head, with head_optimizer_params.use_different_lr"));
+  visitor.Field("weight_decay", &weight_decay, Doc("schedule of the weight decay, in place of weight_decay"));
+  visitor.Field("weight_decay_head", &weight_decay_head, Doc("schedule of the head's weight decay"));
 }
 
 void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("name", &name, Doc("optimizer: sgd, adamw"));
+  visitor.Field("name", &name, Doc("optimizer: sgd, adam, adamw, lars, rmsprop"));
   visitor.Field("weight_decay", &weight_decay, Doc("weight decay of the regularized parameters").AtLeast(0));
-  visitor.Field("momentum", &momentum, Doc("sgd: momentum").AtLeast(0));
+  visitor.Field("momentum", &momentum, Doc("sgd, lars, rmsprop: momentum").AtLeast(0));
   visitor.Field("nesterov", &nesterov, Doc("sgd: Nesterov momentum"));
-  visitor.Field("betas", &betas, Doc("adamw: decay of the two moving averages").Between(0, 1));
-  visitor.Field("eps", &epsilon, Doc("adamw: added to the denominator").AtLeast(0));
-  visitor.Field("amsgrad", &amsgrad, Doc("adamw: never let the denominator fall"));
+  visitor.Field("betas", &betas, Doc("adam, adamw: decay of the two moving averages").Between(0, 1));
+  visitor.Field("eps", &epsilon, Doc("adam, adamw, rmsprop: added to the denominator").AtLeast(0));
+  visitor.Field("amsgrad", &amsgrad, Doc("adam, adamw: never let the denominator fall"));
+  visitor.Field("eta", &eta, Doc("lars: size of an update, in parameter norms").Above(0));
+  visitor.Field("exclude_bias_and_norm", &exclude_bias_and_norm,
+                Doc("lars: no adaptation for parameters of one dimension"));
+  visitor.Field("alpha", &alpha, Doc("rmsprop: decay of the moving average").Between(0, 1));
+  visitor.Field("centered", &centered, Doc("rmsprop: divide by the standard deviation of the gradient"));
   visitor.Field("num_epochs", &num_epochs, Doc("length of training").AtLeast(1).Unit("epochs"));
-  visitor.Field("use_larc", &use_larc, Doc("layer-wise adaptive rates; not available yet"));
-  visitor.Field("use_zero", &use_zero, Doc("sharded optimizer state; not available yet"));
-  visitor.Field("param_group_constructor", &param_group_constructor, Doc("rule that forms parameter groups"));
+  visitor.Field("grad_acc_steps", &grad_acc_steps, Doc("batches whose gradients make one update").AtLeast(1));
+  visitor.Field("use_larc", &use_larc, Doc("sgd: layer-wise adaptive rates"));
+  visitor.Section("larc_config", &larc_config, Doc("settings of use_larc"));
+  visitor.Field("use_zero", &use_zero, Doc("sharded optimizer state; not available"));
+  visitor.Field("param_group_constructor", &param_group_constructor,
+                Doc("rule that forms parameter groups: default, dino, lr_decay, linear_eval_heads"));
   visitor.Field("construct_single_param_group_only", &construct_single_param_group_only,
                 Doc("one group: every parameter regularized"));
   visitor.Field("regularize_bn", &regularize_bn, Doc("weight decay for normalisation layers"));
   visitor.Field("regularize_bias", &regularize_bias, Doc("weight decay for biases"));
   visitor.Field("non_regularized_parameters", &non_regularized_parameters,
-                Doc("no weight decay for names that contain one of these"));
-  visitor.Section("head_optimizer_params", &head_optimizer_params, Doc("own settings of the head; not available yet"));
+                Doc("no weight decay for names that contain one of these, or that match as RE2 pattern"));
+  visitor.Section("head_optimizer_params", &head_optimizer_params, Doc("own settings of the head"));
+  visitor.Section("layer_wise_lr_decay", &layer_wise_lr_decay, Doc("settings of param_group_constructor lr_decay"));
+  visitor.Field(
+      "linear_eval_heads", &linear_eval_heads,
+      Doc("param_group_constructor linear_eval_heads: lr (factor), weight_decay, regularize_bn of each head"));
   visitor.Section("param_schedulers", &param_schedulers, Doc("schedules"));
 }
 
 absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& options) {
-  std::vector<std::string> problems;
-  const auto refuse_if = [&](bool asked, absl::string_view key) {
-    const ConfigNode* node = params.FindPath(key);
-    if (!asked || node == nullptr) return;
-    problems.push_back(absl::StrCat(node->location().ToString(), ": config.OPTIMIZER.", key, " is ", node->Describe(),
-                                    ", which is not available yet; expected it to be off or absent"));
+  const auto place_of = [&](absl::string_view key) {
+    const ConfigNode* node = params.Find(key);
+    const SourceLocation& location = node == nullptr ? params.location() : node->location();
+    return absl::StrCat(location.ToString(), ": config.OPTIMIZER.", key);
   };
-  refuse_if(options.use_larc, "use_larc");
-  refuse_if(options.use_zero, "use_zero");
-  refuse_if(options.head_optimizer_params.use_different_lr, "head_optimizer_params.use_different_lr");
-  refuse_if(options.head_optimizer_params.use_different_wd, "head_optimizer_params.use_different_wd");
-  if (const ConfigNode* schedulers = params.Find("param_schedulers"); schedulers != nullptr) {
-    for (const auto& [key, node] : schedulers->entries()) {
-      refuse_if(key != "lr" && key != "lr_head", absl::StrCat("param_schedulers.", key));
-    }
+  if (options.use_zero) {
+    return absl::UnimplementedError(
+        absl::StrCat(place_of("use_zero"), " is true, which is not available; expected it to be false or absent"));
   }
-  return problems.empty() ? absl::OkStatus() : absl::UnimplementedError(absl::StrJoin(problems, "\n"));
+  if (options.use_larc && options.name != "sgd") {
+    return absl::InvalidArgumentError(absl::StrCat(place_of("use_larc"), " is true and config.OPTIMIZER.name is '",
+                                                   options.name, "', expected 'sgd'"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ssl

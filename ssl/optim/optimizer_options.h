@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The OPTIMIZER section of a configuration: VISSL's keys and defaults; `eps` and `amsgrad`, which ClassyVision reads
-// but VISSL does not list, have ClassyVision's defaults. Plain values, thread-compatible.
+// The OPTIMIZER section of a configuration: VISSL's keys and defaults; `eps`, `amsgrad`, `eta`,
+// `exclude_bias_and_norm`, `alpha` and `centered`, which single optimizers of VISSL and ClassyVision read but VISSL
+// does not list, have their defaults there. `grad_acc_steps` is ours. Plain values, thread-compatible.
 //
 //   OptimizerOptions options;
 //   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
@@ -20,6 +21,15 @@
 
 namespace ssl {
 
+// OPTIMIZER.larc_config; see larc.h.
+struct LarcConfigOptions : public Options {
+  bool clip = false;
+  double epsilon = 1e-8;
+  double trust_coefficient = 0.001;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
 // OPTIMIZER.head_optimizer_params.
 struct HeadOptimizerOptions : public Options {
   bool use_different_lr = false;
@@ -29,10 +39,28 @@ struct HeadOptimizerOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// OPTIMIZER.param_schedulers.
+// OPTIMIZER.layer_wise_lr_decay.
+struct LayerWiseLrDecayOptions : public Options {
+  double decay = 0.9;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// An entry of OPTIMIZER.linear_eval_heads: the settings of one head.
+struct LinearEvalHeadOptions : public Options {
+  double learning_rate_scale = 1.0;
+  double weight_decay = 0.0;
+  bool regularize_bn = false;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// OPTIMIZER.param_schedulers. A schedule of weight decay has the keys of ScheduleOptions; null: the weight decay stays.
 struct ParamSchedulersOptions : public Options {
   LearningRateOptions lr;
   LearningRateOptions lr_head;
+  ConfigNode weight_decay;
+  ConfigNode weight_decay_head;
 
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -45,25 +73,34 @@ struct OptimizerOptions : public Options {
   std::vector<double> betas = {0.9, 0.999};
   double epsilon = 1e-8;
   bool amsgrad = false;
+  double eta = 0.001;
+  bool exclude_bias_and_norm = false;
+  double alpha = 0.99;
+  bool centered = false;
   int64_t num_epochs = 90;
+  int64_t grad_acc_steps = 1;
 
   bool use_larc = false;
+  LarcConfigOptions larc_config;
   bool use_zero = false;
 
   std::string param_group_constructor = "default";
   bool construct_single_param_group_only = false;
   bool regularize_bn = false;
   bool regularize_bias = true;
-  std::vector<std::string> non_regularized_parameters;  // parts of names
+  std::vector<std::string> non_regularized_parameters;  // parts of names, or RE2 patterns
   HeadOptimizerOptions head_optimizer_params;
+  LayerWiseLrDecayOptions layer_wise_lr_decay;
+  ConfigNode linear_eval_heads = ConfigNode::List();
 
   ParamSchedulersOptions param_schedulers;
 
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// Unimplemented, naming each key (file:line) of `params`, the OPTIMIZER node, that asks for what this package cannot
-// do: a setting that is silently ignored would train another model than the one that was asked for.
+// Unimplemented, naming the key (file:line) of `params`, the OPTIMIZER node, that asks for what this package cannot do;
+// InvalidArgument for use_larc with another optimizer than sgd. A setting that is silently ignored would train another
+// model than the one that was asked for.
 absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& options);
 
 }  // namespace ssl

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/optim/register_optim.h"
 
+#include <ATen/ops/ones.h>
+
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/optimizer.h"
@@ -14,6 +17,7 @@ namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Numbers may be written in several ways.
 void ExpectSameValue(const ConfigNode& actual, const ConfigNode& expected, const std::string& key) {
@@ -30,10 +34,11 @@ TEST(RegisterOptim, Names_AreTheseAndNoOthers) {
 
   ASSERT_OK(RegisterOptim(&registries));
 
-  EXPECT_THAT(registries.optimizers.Names(), ElementsAre("adamw", "sgd"));
-  EXPECT_THAT(registries.parameter_groupers.Names(), ElementsAre("default"));
+  EXPECT_THAT(registries.optimizers.Names(), ElementsAre("adam", "adamw", "lars", "rmsprop", "sgd"));
+  EXPECT_THAT(registries.parameter_groupers.Names(), ElementsAre("default", "dino", "linear_eval_heads", "lr_decay"));
   EXPECT_THAT(registries.schedules.Names(),
-              ElementsAre("composite", "constant", "cosine", "linear", "multistep", "step"));
+              ElementsAre("composite", "constant", "cosine", "cosine_warm_restart", "inverse_sqrt", "linear",
+                          "multistep", "polynomial", "step", "step_with_fixed_gamma"));
   EXPECT_THAT(registries.options.Paths(), ElementsAre("OPTIMIZER"));
   EXPECT_EQ(registries.resolvers.size(), 1u);
 }
@@ -59,6 +64,7 @@ nesterov: false
 num_epochs: 90
 betas: [0.9, 0.999]
 use_larc: false
+use_zero: false
 regularize_bn: false
 regularize_bias: true
 construct_single_param_group_only: false
@@ -79,8 +85,23 @@ param_schedulers:
     if (value.is_map()) continue;
     ExpectSameValue(*actual.Find(key), value, key);
   }
-  for (const auto& [key, value] : expected.FindPath("param_schedulers.lr")->entries()) {
-    ExpectSameValue(*actual.FindPath("param_schedulers.lr")->Find(key), value, key);
+  for (const char* schedule : {"param_schedulers.lr", "param_schedulers.lr_head"}) {
+    for (const auto& [key, value] : expected.FindPath("param_schedulers.lr")->entries()) {
+      ExpectSameValue(*actual.FindPath(schedule)->Find(key), value, key);
+    }
+  }
+  const ConfigNode larc = Yaml("{clip: false, eps: 1e-08, trust_coefficient: 0.001}");
+  for (const auto& [key, value] : larc.entries()) ExpectSameValue(*actual.Find("larc_config")->Find(key), value, key);
+  EXPECT_EQ(*actual.FindPath("head_optimizer_params.weight_decay")->AsDouble(), 1e-4);
+  EXPECT_EQ(*actual.FindPath("layer_wise_lr_decay.decay")->AsDouble(), 0.9);
+}
+
+TEST(RegisterOptim, OptimizersThatShardOrRepeatOthers_AreRefusedByName) {
+  TestRun run(ConfigNode::Map());
+
+  for (const char* name : {"zero", "sgd_fsdp", "adamw_mt", "rmsprop_tf"}) {
+    EXPECT_THAT(run.registries().optimizers.Make(name, Yaml("{}"), run.context()),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr(absl::StrCat("no optimizer is named '", name, "'"))));
   }
 }
 
@@ -90,10 +111,30 @@ TEST(RegisterOptim, Defaults_MakeOptimizerGroupsAndSchedule) {
   TestRun run(registries.options.Defaults());
   const ConfigNode params = *registries.options.Defaults().Find("OPTIMIZER");
 
-  EXPECT_OK(registries.optimizers.Make("sgd", params, run.context()));
-  EXPECT_OK(registries.optimizers.Make("adamw", params, run.context()));
-  EXPECT_OK(registries.parameter_groupers.Make("default", params, run.context()));
+  for (const std::string& name : registries.optimizers.Names()) {
+    EXPECT_OK(registries.optimizers.Make(name, params, run.context())) << name;
+  }
+  for (const char* name : {"default", "dino", "linear_eval_heads"}) {
+    EXPECT_OK(registries.parameter_groupers.Make(name, params, run.context())) << name;
+  }
   EXPECT_OK(run.MakeSchedule(*params.FindPath("param_schedulers.lr")));
+}
+
+TEST(RegisterOptim, SchedulesOfTheWeightDecay_MayBeAddedAndAreOffByDefault) {
+  Registries registries;
+  ASSERT_OK(RegisterOptim(&registries));
+  const ConfigNode defaults = registries.options.Defaults();
+  TestRun run(defaults);
+
+  for (const char* name : {"weight_decay", "weight_decay_head"}) {
+    EXPECT_TRUE(defaults.FindPath(absl::StrCat("OPTIMIZER.param_schedulers.", name))->free_form()) << name;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto grouper,
+                       registries.parameter_groupers.Make("default", *defaults.Find("OPTIMIZER"), run.context()));
+  ASSERT_OK_AND_ASSIGN(const auto groups,
+                       grouper->Group({{"heads.0.w", at::ones({1}).set_requires_grad(true), false}}));
+  EXPECT_EQ(groups.at(0).weight_decay_schedule, "");
+  EXPECT_EQ(groups.at(0).learning_rate_schedule, "lr");
 }
 
 }  // namespace

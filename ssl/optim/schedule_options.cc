@@ -12,7 +12,9 @@ void AutoLrScalingOptions::VisitFields(FieldVisitor& visitor) {
 
 void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("auto_lr_scaling", &auto_lr_scaling, Doc("sets the values from the batch size"));
-  visitor.Field("name", &name, Doc("schedule: constant, linear, cosine, multistep, step, composite"));
+  visitor.Field("name", &name,
+                Doc("schedule: constant, linear, cosine, multistep, step, step_with_fixed_gamma, polynomial, "
+                    "inverse_sqrt, cosine_warm_restart, composite"));
   visitor.Field("update_interval", &update_interval,
                 Doc("when the value changes; empty for the schedule's default").OneOf({"step", "epoch", ""}));
   visitor.Field("values", &values, Doc("multistep, step: one value per part"));
@@ -21,9 +23,22 @@ void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("interval_scaling", &interval_scaling,
                 Doc("composite: progress within a part; empty for rescaled").OneOf({"rescaled", "fixed"}));
   visitor.Field("lengths", &lengths, Doc("composite: share of training of each part").Between(0, 1));
-  visitor.Field("start_value", &start_value, Doc("linear, cosine: first value"));
-  visitor.Field("end_value", &end_value, Doc("linear, cosine: last value"));
+  visitor.Field("start_value", &start_value,
+                Doc("linear, cosine, cosine_warm_restart: first value; inverse_sqrt: value at the warm-up's end"));
+  visitor.Field("end_value", &end_value, Doc("linear, cosine, cosine_warm_restart: last value"));
   visitor.Field("value", &value, Doc("constant: the value"));
+  visitor.Field("base_value", &base_value, Doc("step_with_fixed_gamma, polynomial: first value"));
+  visitor.Field("gamma", &gamma, Doc("step_with_fixed_gamma: factor of each decay").Above(0));
+  visitor.Field("num_decays", &num_decays, Doc("step_with_fixed_gamma: number of decays").AtLeast(0));
+  visitor.Field("power", &power, Doc("polynomial: exponent").AtLeast(0));
+  visitor.Field("warmup_interval_length", &warmup_interval_length,
+                Doc("inverse_sqrt: share of training of the warm-up before it").Between(0, 1));
+  visitor.Field("restart_interval_length", &restart_interval_length,
+                Doc("cosine_warm_restart: share of training of half a wave").Between(0, 1));
+  visitor.Field("wave_type", &wave_type,
+                Doc("cosine_warm_restart: falling half waves or full waves").OneOf({"half", "full"}));
+  visitor.Field("lr_multiplier", &lr_multiplier, Doc("cosine_warm_restart: factor of the peak after a restart"));
+  visitor.Field("is_adaptive", &is_adaptive, Doc("cosine_warm_restart: peaks on the cosine of the whole training"));
 }
 
 LearningRateOptions::LearningRateOptions() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of a schedule (VISSL's): one struct for all of them, because the nodes at OPTIMIZER.param_schedulers.lr
-// and .lr_head hold the keys of every schedule side by side. Plain values, thread-compatible.
+// The keys of a schedule (VISSL's): one struct for all of them, because a node of OPTIMIZER.param_schedulers holds the
+// keys of every schedule side by side. Plain values, thread-compatible.
 #ifndef SSL_OPTIM_SCHEDULE_OPTIONS_H_
 #define SSL_OPTIM_SCHEDULE_OPTIONS_H_
 
@@ -25,7 +25,7 @@ struct AutoLrScalingOptions : public Options {
 };
 
 // What a schedule reads, also as a child of `composite`. `update_interval` is "step", "epoch" or "", which means the
-// schedule's own default.
+// schedule's own default. Where 0 is no possible value, it stands for a key that is missing.
 struct ScheduleOptions : public Options {
   AutoLrScalingOptions auto_lr_scaling;
   std::string name;
@@ -38,6 +38,15 @@ struct ScheduleOptions : public Options {
   double start_value = 0.1;
   double end_value = 0.0;
   double value = 0.1;
+  double base_value = 0.1;
+  double gamma = 0.1;
+  int64_t num_decays = 0;
+  double power = 1.0;
+  double warmup_interval_length = 0.0;
+  double restart_interval_length = 0.0;
+  std::string wave_type = "half";
+  double lr_multiplier = 1.0;
+  bool is_adaptive = false;
 
   void VisitFields(FieldVisitor& visitor) override;
 };

@@ -61,6 +61,46 @@ class CompositeSchedule : public Schedule {
   UpdateInterval interval_;
 };
 
+// Half a wave from `start` at phase 0 to `end` at phase 1.
+double Cosine(double start, double end, double phase) {
+  return end + (start - end) * (1.0 + std::cos(kPi * phase)) / 2.0;
+}
+
+// Training in values.size() equal parts.
+double ValueOfEqualPart(const std::vector<double>& values, double where) {
+  const size_t i = static_cast<size_t>((where + kWhereEpsilon) * static_cast<double>(values.size()));
+  return values[std::min(i, values.size() - 1)];
+}
+
+// Where the waves of cosine_warm_restart begin, and how high. Half waves begin at every multiple of the length r; full
+// waves, which fall for r and rise for r, count from their valleys at r, 3r, 5r, ...
+class CosineWaves {
+ public:
+  explicit CosineWaves(const ScheduleOptions& options) {
+    const bool half = options.wave_type == "half";
+    const double length = options.restart_interval_length;
+    const double distance = half ? length : 2.0 * length;
+    begins_ = {0.0};
+    for (int64_t i = 0; length + static_cast<double>(i) * distance < 1.0; ++i) {
+      begins_.push_back(length + static_cast<double>(i) * distance);
+    }
+    for (size_t i = 0; i < begins_.size(); ++i) {
+      const double crest = half ? begins_[i] : begins_[i] + length;
+      peaks_.push_back(options.is_adaptive
+                           ? Cosine(options.start_value, options.end_value, crest)
+                           : options.start_value * std::pow(options.lr_multiplier, static_cast<double>(i)));
+    }
+  }
+
+  double PeakAt(double where) const {
+    return peaks_[std::upper_bound(begins_.begin() + 1, begins_.end(), where) - begins_.begin() - 1];
+  }
+
+ private:
+  std::vector<double> begins_;
+  std::vector<double> peaks_;
+};
+
 absl::StatusOr<ScheduleOptions> Read(const ConfigNode& params) {
   ScheduleOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "param_schedulers", UnknownKeys::kError, &options));
@@ -129,7 +169,7 @@ absl::StatusOr<std::unique_ptr<Schedule>> MakeLinearSchedule(const ConfigNode& p
 absl::StatusOr<std::unique_ptr<Schedule>> MakeCosineSchedule(const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
   const auto function = [start = options.start_value, end = options.end_value](double where) {
-    return end + (start - end) * (1.0 + std::cos(kPi * where)) / 2.0;
+    return Cosine(start, end, where);
   };
   return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
 }
@@ -161,11 +201,55 @@ absl::StatusOr<std::unique_ptr<Schedule>> MakeMultistepSchedule(const ConfigNode
 absl::StatusOr<std::unique_ptr<Schedule>> MakeStepSchedule(const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
   if (options.values.empty()) return Wrong(params, "values", "is empty, expected at least one value");
-  const auto function = [values = options.values](double where) {
-    const size_t i = static_cast<size_t>((where + kWhereEpsilon) * static_cast<double>(values.size()));
-    return values[std::min(i, values.size() - 1)];
-  };
+  const auto function = [values = options.values](double where) { return ValueOfEqualPart(values, where); };
   return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kEpoch));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeStepWithFixedGammaSchedule(const ConfigNode& params,
+                                                                         const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  if (options.num_decays < 1) {
+    return Wrong(params, "num_decays", absl::StrCat("is ", options.num_decays, ", expected at least 1"));
+  }
+  std::vector<double> values = {options.base_value};
+  for (int64_t i = 0; i < options.num_decays; ++i) values.push_back(values.back() * options.gamma);
+  return std::make_unique<FunctionSchedule>(
+      [values = std::move(values)](double where) { return ValueOfEqualPart(values, where); },
+      IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakePolynomialSchedule(const ConfigNode& params,
+                                                                 const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  const auto function = [base = options.base_value, power = options.power](double where) {
+    return base * std::pow(1.0 - where, power);
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeInverseSqrtSchedule(const ConfigNode& params,
+                                                                  const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  const double warm_up = options.warmup_interval_length;
+  const double factor = options.start_value * (warm_up > 0.0 ? std::sqrt(warm_up) : 1.0);
+  // The first step has no root to divide by.
+  const auto function = [factor](double where) { return where > 0.0 ? factor / std::sqrt(where) : factor; };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
+absl::StatusOr<std::unique_ptr<Schedule>> MakeCosineWarmRestartSchedule(const ConfigNode& params,
+                                                                        const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  if (options.restart_interval_length <= 0.0) {
+    return Wrong(params, "restart_interval_length",
+                 absl::StrCat("is ", options.restart_interval_length, ", expected a value above 0, at most 1"));
+  }
+  const auto function = [waves = CosineWaves(options), length = options.restart_interval_length,
+                         half = options.wave_type == "half", end = options.end_value](double where) {
+    const double phase = (half ? std::fmod(where, length) : where) / length;
+    return Cosine(waves.PeakAt(where), end, phase);
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
 }
 
 absl::StatusOr<std::unique_ptr<Schedule>> MakeCompositeSchedule(const ConfigNode& params, const BuildContext& context) {

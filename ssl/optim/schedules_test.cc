@@ -77,6 +77,49 @@ TEST(Schedules, Step_DividesTrainingIntoEqualParts) {
   EXPECT_EQ(schedule->ValueAt(1.0), 1.0);
 }
 
+TEST(Schedules, StepWithFixedGamma_MultipliesFromPartToPart) {
+  const auto schedule = Make("{name: step_with_fixed_gamma, base_value: 8, gamma: 0.5, num_decays: 3}");
+
+  EXPECT_EQ(schedule->ValueAt(0.2), 8.0);
+  EXPECT_EQ(schedule->ValueAt(0.25), 4.0);
+  EXPECT_EQ(schedule->ValueAt(0.99), 1.0);
+}
+
+TEST(Schedules, Polynomial_FallsToZeroWithItsPower) {
+  const auto schedule = Make("{name: polynomial, base_value: 2, power: 2}");
+
+  EXPECT_EQ(schedule->ValueAt(0.0), 2.0);
+  EXPECT_EQ(schedule->ValueAt(0.5), 0.5);
+  EXPECT_EQ(schedule->ValueAt(1.0), 0.0);
+}
+
+TEST(Schedules, InverseSqrt_HasItsStartValueAtTheEndOfTheWarmUp) {
+  const auto schedule = Make("{name: inverse_sqrt, start_value: 3, warmup_interval_length: 0.04}");
+
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.04), 3.0);
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.16), 1.5);
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.0), 0.6);
+}
+
+TEST(Schedules, CosineWarmRestart_JumpsToLowerPeaks) {
+  const auto schedule = Make(
+      "{name: cosine_warm_restart, start_value: 1, end_value: 0, restart_interval_length: 0.25, lr_multiplier: 0.5}");
+
+  EXPECT_NEAR(schedule->ValueAt(0.2499999), 0.0, 1e-9);
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.25), 0.5);
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.375), 0.25);
+  EXPECT_DOUBLE_EQ(schedule->ValueAt(0.75), 0.125);
+}
+
+TEST(Schedules, CosineWarmRestart_FullWavesRiseToTheSchedulesOwnCosine) {
+  const auto schedule = Make(
+      "{name: cosine_warm_restart, start_value: 1, end_value: 0, restart_interval_length: 0.25, wave_type: full, "
+      "is_adaptive: true}");
+
+  EXPECT_NEAR(schedule->ValueAt(0.25), 0.0, 1e-12);
+  EXPECT_NEAR(schedule->ValueAt(0.5), 0.5, 1e-12);
+}
+
 TEST(Schedules, Composite_BoundaryBelongsToTheLaterPart) {
   const auto schedule = Make(
       "{name: composite, lengths: [0.5, 0.5], schedulers: [{name: constant, value: 1}, {name: constant, value: 2}]}");
@@ -153,6 +196,16 @@ TEST(Schedules, StepWithoutValues_IsAnError) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("param_schedulers.values is empty")));
 }
 
+TEST(Schedules, MissingLengths_AreNamed) {
+  EXPECT_THAT(
+      ErrorOf("name: cosine_warm_restart\nrestart_interval_length: 0"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("test.yaml:2: param_schedulers.restart_interval_length is 0, expected a value above")));
+  EXPECT_THAT(ErrorOf("{name: step_with_fixed_gamma}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:1: param_schedulers.num_decays is 0, expected at least 1")));
+}
+
 TEST(Schedules, CompositeLengths_MustAddUpToOne) {
   EXPECT_THAT(ErrorOf("{name: composite, lengths: [0.3], schedulers: [{name: constant}]}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lengths add up to 0.3, expected 1")));
@@ -173,8 +226,8 @@ TEST(Schedules, CompositePart_IsCheckedLikeASchedule) {
   EXPECT_THAT(
       ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosin\n"),
       StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("test.yaml:4"), HasSubstr("did you mean 'cosine'"))));
-  EXPECT_THAT(ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosine\n  wave_type: half\n"),
-              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:5"), HasSubstr("wave_type"))));
+  EXPECT_THAT(ErrorOf("name: composite\nlengths: [1]\nschedulers:\n- name: cosine\n  wave_typ: half\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:5"), HasSubstr("wave_typ"))));
   EXPECT_THAT(ErrorOf("{name: composite, lengths: [1], schedulers: [{value: 1}]}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("schedulers.0.name is missing")));
 }

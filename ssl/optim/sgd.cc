@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/optim/larc.h"
 #include "ssl/optim/multi_tensor_group.h"
 #include "ssl/optim/optimizer_options.h"
 
@@ -73,9 +74,11 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeSgdFromConfig(const ConfigNode& p
   OptimizerOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckSupported(params, options));
-  absl::StatusOr<std::unique_ptr<Optimizer>> optimizer = MakeSgd({options.momentum, options.nesterov});
-  if (optimizer.ok()) return optimizer;
-  return Annotate(optimizer.status(), absl::StrCat(params.location().ToString(), ": config.OPTIMIZER"));
+  absl::StatusOr<std::unique_ptr<Optimizer>> sgd = MakeSgd({options.momentum, options.nesterov});
+  if (!sgd.ok()) return Annotate(sgd.status(), absl::StrCat(params.location().ToString(), ": config.OPTIMIZER"));
+  if (!options.use_larc) return sgd;
+  const LarcConfigOptions& larc = options.larc_config;
+  return MakeLarc({larc.clip, larc.epsilon, larc.trust_coefficient}, *std::move(sgd));
 }
 
 }  // namespace ssl

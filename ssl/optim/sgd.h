@@ -27,7 +27,7 @@ struct SgdOptions {
 // InvalidArgument for Nesterov momentum without momentum.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeSgd(const SgdOptions& options);
 
-// params: the OPTIMIZER node.
+// params: the OPTIMIZER node. With use_larc, the optimizer of larc.h around this one.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeSgdFromConfig(const ConfigNode& params, const BuildContext& context);
 
 }  // namespace ssl

@@ -103,20 +103,11 @@ TEST(Sgd, NesterovWithoutMomentum_IsRefusedWithItsPlace) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test.yaml:1: config.OPTIMIZER: momentum is 0")));
 }
 
-TEST(Sgd, Larc_IsRefusedInsteadOfIgnored) {
+TEST(Sgd, Zero_IsRefusedInsteadOfIgnored) {
   TestRun run(ConfigNode::Map());
 
-  EXPECT_THAT(
-      MakeSgdFromConfig(Yaml("name: sgd\nuse_larc: true"), run.context()),
-      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("test.yaml:2: config.OPTIMIZER.use_larc is 'true'")));
-}
-
-TEST(Sgd, ScheduleOfAnotherQuantity_IsRefusedInsteadOfIgnored) {
-  TestRun run(ConfigNode::Map());
-
-  EXPECT_THAT(MakeSgdFromConfig(Yaml("param_schedulers:\n  lr: {}\n  weight_decay: {name: cosine}"), run.context()),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("test.yaml:3: config.OPTIMIZER.param_schedulers.weight_decay")));
+  EXPECT_THAT(MakeSgdFromConfig(Yaml("name: sgd\nuse_zero: true"), run.context()),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("test.yaml:2: config.OPTIMIZER.use_zero is true")));
 }
 
 }  // namespace

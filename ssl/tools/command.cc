@@ -21,6 +21,8 @@
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/setting_checks.h"
+#include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
 namespace {
@@ -104,6 +106,18 @@ absl::StatusOr<bool> RunAll(const std::vector<std::unique_ptr<Engine>>& engines,
   return true;
 }
 
+// Everything that is wrong with the values, before anything is built. What has no effect here is warned about.
+absl::Status CheckSettings(const ConfigNode& config, const Registries& registries) {
+  SSL_RETURN_IF_ERROR(registries.options.Check(config));
+  const std::vector<std::string> contradictions = ContradictingSettings(config);
+  if (!contradictions.empty()) return absl::InvalidArgumentError(absl::StrJoin(contradictions, "\n"));
+  for (const UnsupportedKey& key : registries.options.Unsupported(config)) {
+    SSL_LOG(WARNING) << key.location.ToString() << ": config." << key.path << " is " << key.value
+                     << ", which has no effect here: " << key.note;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FillRegistries(const CommandLine& line, Registries* registries) {
@@ -115,17 +129,24 @@ absl::Status FillRegistries(const CommandLine& line, Registries* registries) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries) {
+ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& registries) {
   ComposeRequest request;
   request.defaults = ConfigNode::Map();
+  AddVisslRootKeys(&request.defaults);
   request.defaults.Set("engine_name", ConfigNode::FromString("train"));
   request.defaults.Set("config", registries.options.Defaults());
   request.tokens = line.tokens;
   request.search_dirs = line.search_dirs;
   if (!line.run_files.empty()) request.search_dirs.push_back(absl::StrCat(line.run_files, "/ssl"));
-  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(request));
+  return request;
+}
+
+absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries) {
+  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
   for (const std::string& warning : composed.warnings) SSL_LOG(WARNING) << warning;
+  SSL_RETURN_IF_ERROR(CheckVisslVersion(composed.root));
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
+  SSL_RETURN_IF_ERROR(CheckSettings(config, registries));
   composed.root.Set("config", std::move(config));
   return std::move(composed.root);
 }
@@ -152,11 +173,19 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> kinds = {
-      {"data_sources", registries.datasets.Names()}, {"engines", registries.engines.Names()},
-      {"heads", registries.heads.Names()},           {"hooks", registries.hooks.Names()},
-      {"methods", registries.methods.Names()},       {"models", registries.models.Names()},
-      {"optimizers", registries.optimizers.Names()}, {"schedules", registries.schedules.Names()},
-      {"sinks", registries.metric_sinks.Names()},    {"transforms", registries.transforms.Names()},
+      {"data_sources", registries.datasets.Names()},
+      {"engines", registries.engines.Names()},
+      {"heads", registries.heads.Names()},
+      {"hooks", registries.hooks.Names()},
+      {"meters", registries.meters.Names()},
+      {"methods", registries.methods.Names()},
+      {"models", registries.models.Names()},
+      {"optimizers", registries.optimizers.Names()},
+      {"parameter_groupings", registries.parameter_groupers.Names()},
+      {"schedules", registries.schedules.Names()},
+      {"sinks", registries.metric_sinks.Names()},
+      {"train_steps", registries.train_steps.Names()},
+      {"transforms", registries.transforms.Names()},
       {"trunks", registries.trunks.Names()},
   };
   std::vector<std::string> known;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/config/compose.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 
@@ -26,7 +27,11 @@ struct CommandLine {
 // Everything that a configuration may name.
 absl::Status FillRegistries(const CommandLine& line, Registries* registries);
 
-// The composed root tree: {engine_name, config}; the tree under config is resolved. Warnings go to the log.
+// What is to be composed: defaults, tokens, search directories.
+ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& registries);
+
+// The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
+// Warnings go to the log.
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries);
 
 // Runs the engines of `root` in the run directory; true when all work is done, false when it was stopped.

@@ -26,18 +26,40 @@ class CommandTest : public ::testing::Test {
 
 // Literal lists: a component that is dropped or forgotten is noticed.
 TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
-  EXPECT_EQ(Listed("data_sources"), "synthetic\ntorchvision_dataset\n");
-  EXPECT_EQ(Listed("engines"), "knn\ntrain\n");
-  EXPECT_EQ(Listed("heads"), "mlp\nswav_head\n");
-  EXPECT_EQ(Listed("hooks"), "check_nan\ncheckpoint\nfreeze_parameters\ntrain_logger\n");
-  EXPECT_EQ(Listed("methods"), "swav_loss\n");
+  EXPECT_EQ(Listed("data_sources"), "disk_filelist\ndisk_folder\nsynthetic\ntorchvision_dataset\n");
+  EXPECT_EQ(Listed("engines"),
+            "export\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\ntrain\n");
+  EXPECT_EQ(Listed("heads"), "eval_mlp\nidentity\nmlp\nmlp_res\nsiamese_concat_view\nswav_head\n");
+  EXPECT_EQ(Listed("hooks"),
+            "check_nan\ncheckpoint\nema\nfreeze_parameters\ngrad_clip\nmemory_summary\nmodel_complexity\n"
+            "model_output_mask\nperf_stats\nphase_metrics\ntrain_logger\n");
+  EXPECT_EQ(Listed("meters"),
+            "accuracy_list_meter\nmean_ap_list_meter\nprecision_at_k_list_meter\n"
+            "recall_at_k_list_meter\n");
+  EXPECT_EQ(Listed("methods"),
+            "BCEWithLogitsLoss\nCrossEntropyLoss\nHuberLoss\nKLDivLoss\nL1Loss\nMSELoss\nMultiLabelSoftMarginLoss\n"
+            "MultiMarginLoss\nNLLLoss\nSmoothL1Loss\nSoftMarginLoss\nbarlow_twins_loss\n"
+            "bce_logits_multiple_output_single_target\ncross_entropy_multiple_output_single_target\nmoco_loss\n"
+            "multicrop_simclr_info_nce_loss\nsimclr_info_nce_loss\nswav_loss\n");
   EXPECT_EQ(Listed("models"), "multi_input_output_model\n");
-  EXPECT_EQ(Listed("optimizers"), "adamw\nsgd\n");
-  EXPECT_EQ(Listed("schedules"), "composite\nconstant\ncosine\nlinear\nmultistep\nstep\n");
+  EXPECT_EQ(Listed("optimizers"), "adam\nadamw\nlars\nrmsprop\nsgd\n");
+  EXPECT_EQ(Listed("parameter_groupings"), "default\ndino\nlinear_eval_heads\nlr_decay\n");
+  EXPECT_EQ(Listed("schedules"),
+            "composite\nconstant\ncosine\ncosine_warm_restart\ninverse_sqrt\nlinear\nmultistep\n"
+            "polynomial\nstep\nstep_with_fixed_gamma\n");
   EXPECT_EQ(Listed("sinks"), "jsonl\ntensorboard\n");
-  EXPECT_EQ(Listed("transforms"),
-            "ColorJitter\nImgPilToMultiCrop\nNormalize\nRandomHorizontalFlip\nRandomResizedCrop\nToTensor\n");
-  EXPECT_EQ(Listed("trunks"), "resnet\n");
+  EXPECT_EQ(Listed("train_steps"), "standard_train_step\n");
+  EXPECT_EQ(
+      Listed("transforms"),
+      "CenterCrop\nColorJitter\nGrayscale\nImgPilColorDistortion\nImgPilGaussianBlur\nImgPilMultiCropRandomApply\n"
+      "ImgPilRandomColorJitter\nImgPilRandomPhotometric\nImgPilRandomSolarize\nImgPilToMultiCrop\n"
+      "ImgReplicatePil\nNormalize\nRandomCrop\nRandomGrayscale\nRandomHorizontalFlip\nRandomResizedCrop\n"
+      "RandomVerticalFlip\nResize\nToTensor\n");
+  EXPECT_EQ(Listed("trunks"), "regnet\nresnet\n");
+}
+
+TEST_F(CommandTest, DefaultsAreWithinTheirRanges) {
+  EXPECT_OK(registries_.options.Check(registries_.options.Defaults()));
 }
 
 TEST_F(CommandTest, UnknownKind_NamesTheNearest) {

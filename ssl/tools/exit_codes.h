@@ -11,9 +11,11 @@ namespace ssl {
 inline constexpr int kExitFinished = 0;
 inline constexpr int kExitFailed = 1;         // anything not named below
 inline constexpr int kExitConfiguration = 2;  // command line, configuration, or a named file that is not there
-inline constexpr int kExitData = 4;           // damaged data, or no intact checkpoint
-inline constexpr int kExitStorage = 5;        // run directory: not writable, full, or in use by another process
-inline constexpr int kExitStopped = 75;       // stopped by a signal after saving; the same command resumes
+// --check_config: without mistakes, but a fragment, or in need of what this program lacks.
+inline constexpr int kExitIncomplete = 3;
+inline constexpr int kExitData = 4;      // damaged data, or no intact checkpoint
+inline constexpr int kExitStorage = 5;   // run directory: not writable, full, or in use by another process
+inline constexpr int kExitStopped = 75;  // stopped by a signal after saving; the same command resumes
 
 int ExitCodeOf(const absl::Status& status);
 

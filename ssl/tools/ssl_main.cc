@@ -17,15 +17,18 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/config/sweep.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/run_files.h"
 #include "ssl/tools/signals.h"
+#include "ssl/tools/sweep_runner.h"
 
 DEFINE_string(config, "", "configuration to run: a file, or a name under configs/config, such as quickstart");
 DEFINE_string(config_dir, "", "directory with configs/config; searched before the working directory and the built-in");
+DEFINE_bool(check_config, false, "report everything that is wrong with the configuration and exit");
 DEFINE_bool(print_config, false, "print the resolved configuration and exit");
 DEFINE_string(help_config, "", "print the keys below this prefix, with type, default and meaning, and exit");
 DEFINE_string(list, "", "print the registered names of a kind (methods, hooks, trunks, ...) and exit");
@@ -41,12 +44,13 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
 
   --config=NAME          a file, or a name under configs/config
   --config_dir=DIR       searched first for configs/config
+  --check_config         report everything that is wrong, without a run
   --print_config         print the resolved configuration
   --help_config[=PREFIX] print keys, types, defaults and meanings, such as --help_config=LOSS
-  --list=KIND            print names: data_sources, engines, heads, hooks, methods, models,
-                         optimizers, schedules, sinks, transforms, trunks
+  --list=KIND            print names: data_sources, engines, heads, hooks, meters, methods, models,
+                         optimizers, parameter_groupings, schedules, sinks, train_steps, transforms, trunks
 
-Exit codes: 0 finished, 2 configuration, 4 damaged data, 5 storage, 75 stopped (same command resumes), 1 other.
+Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 75 stopped (same command resumes), 1 other.
 )";
 
 // gflags has no optional values: a bare --help_config asks for everything.
@@ -81,6 +85,13 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
     std::cout << names;
     return ssl::kExitFinished;
   }
+  SSL_ASSIGN_OR_RETURN(const std::vector<ssl::SweepRun> runs, ssl::ExpandSweep(line.tokens));
+  if (FLAGS_check_config) return ssl::CheckRuns(line, runs, registries, std::cout);
+  if (runs.size() > 1 && FLAGS_print_config) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--print_config prints one configuration, the command line stands for ", runs.size()));
+  }
+  if (runs.size() > 1) return ssl::RunSweep(line, runs, registries, stop, std::cout);
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
   if (FLAGS_print_config) {
     std::cout << "# @package _global_\n" << ssl::WriteYaml(root);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ResNet trunks with weights from a recipe, in float64: features, batch statistics and gradients.
+// ResNet, ResNeXt and RegNet trunks with weights from a recipe or from a file, in float64: features, batch statistics
+// and gradients.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -8,12 +9,12 @@
 #include <ATen/ops/rand.h>
 
 #include <cmath>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -21,6 +22,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/models/layers.h"
 #include "ssl/models/trunk.h"
+#include "ssl/models/trunks/regnet.h"
 #include "ssl/models/trunks/resnet.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
@@ -68,42 +70,33 @@ void CheckSummary(absl::string_view summary, const at::Tensor& value, const gold
 }
 
 // All values that outputs of the case may be about, by name: "eval.res2", "grad.conv1.weight", "bn.running_mean".
-std::map<std::string, at::Tensor> RunTrunk(const golden::Case& golden_case, Trunk& trunk, const at::Tensor& images) {
-  std::vector<FeatureRequest> requests;
-  for (const ConfigNode& item : golden_case.params.Find("features")->items()) requests.push_back({item.text(), 0});
+// first_bn: the first batch norm, "bn1".
+std::map<std::string, at::Tensor> RunTrunk(const golden::Case& golden_case, Trunk& trunk, const std::string& first_bn,
+                                           const at::Tensor& images) {
+  std::vector<std::string> names;
+  for (const ConfigNode& item : golden_case.params.Find("features")->items()) names.push_back(item.text());
   std::map<std::string, at::Tensor> values;
   for (const bool training : {false, true}) {
     trunk.SetTraining(training);
-    const std::vector<at::Tensor> features = trunk.Features(images, requests);
+    const std::vector<at::Tensor> features = trunk.Features(images, names);
     for (size_t i = 0; i < features.size(); ++i) {
-      values[absl::StrCat(training ? "train." : "eval.", requests[i].name)] = features[i].detach().clone();
+      values[absl::StrCat(training ? "train." : "eval.", names[i])] = features[i].detach().clone();
     }
     if (!training) continue;
     (features.back() * golden_case.steps[0].inputs.at("loss_weight").to(at::kDouble)).sum().backward();
   }
   for (const ModelTensor& entry : trunk.Tensors()) {
-    if (entry.value.grad().defined()) values["grad._feature_blocks." + entry.name] = entry.value.grad();
-    if (absl::StartsWith(entry.name, "bn1.")) values[absl::StrCat("bn.", entry.name.substr(4))] = entry.value;
+    if (entry.value.grad().defined()) {
+      values["grad._feature_blocks." + entry.name] = entry.value.grad();
+      values["grad." + entry.name] = entry.value.grad();
+    }
+    absl::string_view statistic = entry.name;
+    if (absl::ConsumePrefix(&statistic, first_bn + ".")) values[absl::StrCat("bn.", statistic)] = entry.value;
   }
   return values;
 }
 
-void CheckTrunk(const golden::Case& golden_case) {
-  if (golden_case.params.Find("trunk")->text() != "resnet") {
-    std::cout << golden_case.name << ": no such trunk here: " << golden_case.params.Find("trunk")->text() << std::endl;
-    return;
-  }
-  ResNetOptions options;
-  const ConfigNode& config = *golden_case.params.Find("config");
-  ASSERT_OK(ReadOptions(config, "config", UnknownKeys::kIgnore, &options));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk, MakeResNet(options, /*seed=*/0));
-  ApplyRecipe(*trunk, golden_case.Int("weight_seed"));
-  at::Generator generator = MakeGenerator(golden_case.Int("input_seed"));
-  at::Tensor images = (at::rand(golden_case.Ints("input_shape"), generator, at::kFloat) * 4 - 2).to(at::kDouble);
-  const ConfigNode* input_type = config.Find("INPUT_TYPE");
-  if (input_type != nullptr && input_type->text() == "bgr") images = at::flip(images, {1});
-
-  const std::map<std::string, at::Tensor> values = RunTrunk(golden_case, *trunk, images);
+void CheckOutputs(const golden::Case& golden_case, const std::map<std::string, at::Tensor>& values) {
   for (const auto& [name, expected] : golden_case.steps[0].outputs) {
     SCOPED_TRACE(name);
     absl::string_view summary = "";
@@ -119,8 +112,49 @@ void CheckTrunk(const golden::Case& golden_case) {
   }
 }
 
+absl::StatusOr<std::unique_ptr<Trunk>> MakeTrunk(const std::string& name, const ConfigNode& config) {
+  if (name == "regnet") {
+    RegNetOptions options;
+    const absl::Status read = ReadOptions(config.Section("REGNET"), "REGNET", UnknownKeys::kError, &options);
+    return read.ok() ? MakeRegNet(options, /*seed=*/0) : read;
+  }
+  ResNetOptions options;
+  const absl::Status read = ReadOptions(config, "RESNETS", UnknownKeys::kIgnore, &options);
+  return read.ok() ? MakeResNet(options, /*seed=*/0) : read;
+}
+
+void CheckTrunk(const golden::Case& golden_case) {
+  const ConfigNode& config = *golden_case.params.Find("config");
+  const std::string name = golden_case.params.Find("trunk")->text();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk, MakeTrunk(name, config));
+  ApplyRecipe(*trunk, golden_case.Int("weight_seed"));
+  at::Generator generator = MakeGenerator(golden_case.Int("input_seed"));
+  at::Tensor images = (at::rand(golden_case.Ints("input_shape"), generator, at::kFloat) * 4 - 2).to(at::kDouble);
+  const ConfigNode* input_type = config.Find("INPUT_TYPE");
+  if (input_type != nullptr && input_type->text() == "bgr") images = at::flip(images, {1});
+  CheckOutputs(golden_case, RunTrunk(golden_case, *trunk, name == "regnet" ? "conv1.stem.1" : "bn1", images));
+}
+
+// ResNets of a few channels, whose weights are inputs of the case.
+void CheckSmallTrunk(const golden::Case& golden_case) {
+  ResNetOptions options;
+  options.depth = golden_case.params.Find("block")->text() == "basic" ? 18 : 50;
+  options.width_multiplier = static_cast<double>(golden_case.Ints("widths")[0]) / 64.0;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk, MakeResNet(options, /*seed=*/0));
+  for (ModelTensor& entry : trunk->Tensors()) {
+    const at::NoGradGuard no_grad;
+    if (absl::EndsWith(entry.name, "num_batches_tracked")) continue;
+    ASSERT_EQ(golden_case.inputs.count(entry.name), 1u) << entry.name;
+    const at::Tensor value = golden_case.inputs.at(entry.name).to(at::kDouble);
+    ASSERT_EQ(value.sizes(), entry.value.sizes()) << entry.name;
+    entry.value.set_data(value);
+  }
+  const at::Tensor images = golden_case.steps[0].inputs.at("input").to(at::kDouble);
+  CheckOutputs(golden_case, RunTrunk(golden_case, *trunk, "bn1", images));
+}
+
 TEST(ModelsForwardGolden, TrunksAreVissls) {
-  golden::RunCategory("models_forward", {{"trunk_recipe", &CheckTrunk}}, {"trunk_small"});
+  golden::RunCategory("models_forward", {{"trunk_recipe", &CheckTrunk}, {"trunk_small", &CheckSmallTrunk}});
 }
 
 }  // namespace

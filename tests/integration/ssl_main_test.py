@@ -66,7 +66,8 @@ class SslMainTest(unittest.TestCase):
         result = self.run_main("run")
         self.assertEqual(result.returncode, 0, result.stderr)
         run = self.folder / "run"
-        for name in ("train_config.yaml", "log.txt", "metrics.jsonl", "results.json", "checkpoints/LATEST"):
+        for name in ("train_config.yaml", "log.txt", "metrics.jsonl", "metrics.json", "results.json",
+                     "checkpoints/LATEST"):
             self.assertTrue((run / name).is_file(), name)
         self.assertTrue(list((run / "tb_logs").iterdir()))
         results = json.loads((run / "results.json").read_text())
@@ -208,7 +209,7 @@ class SslMainTest(unittest.TestCase):
     def test_help_and_lists(self):
         self.assertIn("--config=quickstart", subprocess.run([BINARY, "--help"], capture_output=True, text=True).stdout)
         listed = subprocess.run([BINARY, "--list=methods"], capture_output=True, text=True)
-        self.assertEqual(listed.stdout, "swav_loss\n")
+        self.assertIn("swav_loss\n", listed.stdout)
         keys = subprocess.run([BINARY, "--help_config=LOSS.swav_loss"], capture_output=True, text=True).stdout
         self.assertIn("epsilon", keys)
 

@@ -12,7 +12,8 @@ LAYERS = (
     ("base",),
     ("config", "io", "distributed"),
     ("core",),
-    ("data", "models", "optim", "losses"),
+    ("data", "losses", "meters", "models", "optim"),
+    ("vissl", "weights"),
     ("hooks", "methods"),
     ("engines",),
     ("",),  # //ssl itself: builtins

@@ -48,7 +48,7 @@ absl::Status Dump(const std::string& run_directory, const std::string& path) {
   model->SetTraining(false);
   const c10::InferenceMode inference;
   const at::Tensor images = at::randn({16, 3, 28, 28}, at::detail::createCPUGenerator(1), at::kFloat);
-  const at::Tensor features = model->Features(images, {{"res5avg", 0}})[0].flatten(1);
+  const at::Tensor features = model->Features(images, {{"res5avg", {}, true}})[0].flatten(1);
   return WriteSafetensors(file_system, path, {{"images", images}, {"features", features}}, {}).status();
 }
 

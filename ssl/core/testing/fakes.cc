@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/meter.h"
 #include "ssl/core/method.h"
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
@@ -91,6 +92,24 @@ class OneGroup : public ParameterGrouper {
   }
 };
 
+// Counts samples; the value of output "0" is their number.
+class CountingMeter : public Meter {
+ public:
+  absl::string_view name() const override { return "counting_meter"; }
+  absl::Status Update(const std::vector<at::Tensor>& outputs, const at::Tensor& targets) override {
+    count_ += targets.size(0);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<MeterValue>> Values(Communicator& communicator) override {
+    return std::vector<MeterValue>{{"samples", "0", static_cast<double>(count_)}};
+  }
+  void Reset() override { count_ = 0; }
+  void VisitState(StateVisitor& visitor) override { visitor.Int("count", count_); }
+
+ private:
+  int64_t count_ = 0;
+};
+
 template <Schedule::UpdateInterval interval>
 class LinearDecay : public Schedule {
  public:
@@ -137,6 +156,7 @@ absl::Status RegisterFakes(Registries* registries) {
             std::make_unique<FakeSource>(40, 4, communicator.rank(), communicator.size()));
       }));
   SSL_RETURN_IF_ERROR((Add<Model, LinearModel>(registries->models, "multi_input_output_model")));
+  SSL_RETURN_IF_ERROR((Add<Meter, CountingMeter>(registries->meters, "counting_meter")));
   SSL_RETURN_IF_ERROR((Add<Method, AlignmentMethod>(registries->methods, "swav_loss")));
   SSL_RETURN_IF_ERROR((Add<Optimizer, MomentumOptimizer>(registries->optimizers, "sgd")));
   SSL_RETURN_IF_ERROR((Add<ParameterGrouper, OneGroup>(registries->parameter_groupers, "default")));
@@ -147,6 +167,8 @@ absl::Status RegisterFakes(Registries* registries) {
 
 ConfigNode FakeConfig(const std::string& run_directory) {
   ConfigNode config = ConfigNode::Map();
+  config.SetPath("TEST_MODEL", ConfigNode::FromBool(false));
+  config.SetPath("LOSS.name", ConfigNode::FromString("swav_loss"));
   config.SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(2));
   config.SetPath("OPTIMIZER.param_schedulers.lr.name", ConfigNode::FromString("linear"));
   config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(4));

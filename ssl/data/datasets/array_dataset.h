@@ -34,6 +34,7 @@ class ArrayDataset : public Dataset {
   bool has_labels() const override { return !array_.labels.empty(); }
   std::string description() const override { return description_; }
   absl::Status Get(int64_t index, Sample* sample) const override;
+  int64_t Label(int64_t index) const override { return has_labels() ? array_.labels[index] : -1; }
 
  private:
   ArrayDataset(ImageArray array, std::string description);

@@ -3,15 +3,10 @@
 
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/data_options.h"
 #include "ssl/data/datasets/array_dataset.h"
 #include "ssl/data/datasets/idx_file.h"
 
@@ -26,17 +21,6 @@ absl::StatusOr<std::string> FindFile(FileSystem& file_system, const std::string&
   if (file_system.Exists(plain)) return plain;
   return absl::NotFoundError(absl::StrCat("data set file is missing: neither ", compressed, " nor ", plain,
                                           " exists; set DATA_PATHS to the folder that holds it"));
-}
-
-// The folder that DATA_PATHS or the registries name.
-absl::StatusOr<std::string> FolderOf(const std::string& name, const DataSplitOptions& options,
-                                     const ConfigNode& data_split, const BuildContext& context) {
-  if (!options.data_paths.empty()) return options.data_paths.front();
-  const auto known = context.registries.dataset_folders.find(name);
-  if (known != context.registries.dataset_folders.end()) return known->second;
-  return absl::InvalidArgumentError(absl::StrCat(
-      SplitKey(data_split, context.config, "DATA_PATHS"), " is empty and no folder is known for data set '", name,
-      "'; set it to the folder with ", options.split == "test" ? "t10k" : "train", "-images-idx3-ubyte.gz"));
 }
 
 }  // namespace
@@ -63,20 +47,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> ReadIdxDataset(FileSystem& file_system,
   array.pixels = std::move(images.values);
   array.labels.assign(labels.values.begin(), labels.values.end());
   return ArrayDataset::Create(std::move(array), image_path);
-}
-
-absl::StatusOr<std::unique_ptr<Dataset>> MakeTorchvisionDataset(const ConfigNode& data_split,
-                                                                const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(data_split, context.config));
-  const std::vector<std::string> known = {"fashion_mnist", "mnist"};
-  const std::string name = options.dataset_names.empty() ? "" : absl::AsciiStrToLower(options.dataset_names.front());
-  if (name != known[0] && name != known[1]) {
-    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "DATASET_NAMES"), " is [",
-                                                   absl::StrJoin(options.dataset_names, ", "), "], expected one of ",
-                                                   absl::StrJoin(known, ", "), DidYouMean(name, known)));
-  }
-  SSL_ASSIGN_OR_RETURN(const std::string folder, FolderOf(name, options, data_split, context));
-  return ReadIdxDataset(PosixFileSystem(), folder, options.split == "test" ? IdxSplit::kTest : IdxSplit::kTrain);
 }
 
 }  // namespace ssl

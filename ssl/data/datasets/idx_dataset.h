@@ -10,8 +10,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "ssl/config/node.h"
-#include "ssl/core/registries.h"
 #include "ssl/data/dataset.h"
 #include "ssl/io/file_system.h"
 
@@ -24,11 +22,6 @@ enum class IdxSplit { kTrain, kTest };
 // pictures and labels are not equally many.
 absl::StatusOr<std::unique_ptr<Dataset>> ReadIdxDataset(FileSystem& file_system, const std::string& folder,
                                                         IdxSplit split);
-
-// DATA_SOURCES: [torchvision_dataset], DATASET_NAMES: [fashion_mnist] or [mnist], DATA_PATHS: [folder]. Without
-// DATA_PATHS the folder is that of Registries::dataset_folders.
-absl::StatusOr<std::unique_ptr<Dataset>> MakeTorchvisionDataset(const ConfigNode& data_split,
-                                                                const BuildContext& context);
 
 }  // namespace ssl
 

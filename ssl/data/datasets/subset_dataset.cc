@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/subset_dataset.h"
 
+#include <cstddef>
+#include <map>
 #include <numeric>
 #include <random>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace ssl {
 namespace {
@@ -17,16 +21,52 @@ uint32_t MaskedDraw(std::mt19937& generator, uint32_t max) {
   return value;
 }
 
+// numpy.random.RandomState.shuffle.
+void Shuffle(std::mt19937& generator, std::vector<int64_t>* values) {
+  for (size_t i = values->size(); i-- > 1;) {
+    std::swap((*values)[i], (*values)[MaskedDraw(generator, static_cast<uint32_t>(i))]);
+  }
+}
+
+// Part `part` of `total` things that are spread over `parts`.
+int64_t Share(int64_t total, int64_t part, int64_t parts) { return total / parts + (part < total % parts ? 1 : 0); }
+
 }  // namespace
 
 std::vector<int64_t> DrawSubset(int64_t size, int64_t count, int64_t skip, uint32_t seed) {
   std::vector<int64_t> order(size);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937 generator(seed);
-  for (int64_t i = size - 1; i > 0; --i) {
-    std::swap(order[i], order[MaskedDraw(generator, static_cast<uint32_t>(i))]);
-  }
+  Shuffle(generator, &order);
   return std::vector<int64_t>(order.begin() + skip, order.begin() + skip + count);
+}
+
+absl::StatusOr<std::vector<int64_t>> DrawBalancedSubset(const std::vector<int64_t>& labels, int64_t count, int64_t skip,
+                                                        uint32_t seed) {
+  std::map<int64_t, std::vector<int64_t>> classes;  // class -> its samples
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("sample ", i, " has no class, expected one to balance classes"));
+    }
+    classes[labels[i]].push_back(static_cast<int64_t>(i));
+  }
+  const auto num_classes = static_cast<int64_t>(classes.size());
+  std::mt19937 generator(seed);
+  std::vector<int64_t> drawn;
+  int64_t number = 0;
+  for (auto& [label, samples] : classes) {
+    const int64_t first = Share(skip, number, num_classes);
+    const int64_t end = first + Share(count, number, num_classes);
+    ++number;
+    if (end > static_cast<int64_t>(samples.size())) {
+      return absl::InvalidArgumentError(absl::StrCat("class ", label, " has ", samples.size(), " samples, but ", end,
+                                                     " are needed to draw ", count, " and skip ", skip,
+                                                     " with equally many of each of ", num_classes, " classes"));
+    }
+    Shuffle(generator, &samples);
+    drawn.insert(drawn.end(), samples.begin() + first, samples.begin() + end);
+  }
+  return drawn;
 }
 
 SubsetDataset::SubsetDataset(std::unique_ptr<Dataset> dataset, std::vector<int64_t> positions)

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "absl/status/statusor.h"
 #include "ssl/data/dataset.h"
 
 namespace ssl {
@@ -18,6 +20,13 @@ namespace ssl {
 // numpy.random.RandomState(seed).choice(size, skip + count, replace=False), as VISSL draws them without balancing.
 // skip + count <= size. Golden test: subset_dataset_test.
 std::vector<int64_t> DrawSubset(int64_t size, int64_t count, int64_t skip, uint32_t seed);
+
+// The same with equally many of each class, as VISSL draws with balancing: `count` and `skip` are spread over the
+// classes in ascending order, the first ones taking the remainder; each class is drawn by the one generator in turn.
+// labels: the class of each sample. InvalidArgument names a class that has too few samples, or a sample without one.
+// Golden test: samplers_golden_test.
+absl::StatusOr<std::vector<int64_t>> DrawBalancedSubset(const std::vector<int64_t>& labels, int64_t count, int64_t skip,
+                                                        uint32_t seed);
 
 class SubsetDataset : public Dataset {
  public:
@@ -28,6 +37,8 @@ class SubsetDataset : public Dataset {
   bool has_labels() const override { return dataset_->has_labels(); }
   std::string description() const override { return dataset_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
+  int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
+  absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }
 
  private:
   std::unique_ptr<Dataset> dataset_;

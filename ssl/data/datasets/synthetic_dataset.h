@@ -33,6 +33,7 @@ class SyntheticDataset : public Dataset {
   bool has_labels() const override { return options_.num_classes > 0; }
   std::string description() const override { return "synthetic data set"; }
   absl::Status Get(int64_t index, Sample* sample) const override;
+  int64_t Label(int64_t index) const override { return has_labels() ? index % options_.num_classes : -1; }
 
  private:
   SyntheticDatasetOptions options_;

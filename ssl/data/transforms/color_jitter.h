@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ColorJitter (torchvision): random brightness and contrast, in random order, with the arithmetic of Pillow's
-// ImageEnhance on 8-bit pixels. Parameters: brightness and contrast, each a number b (factor in [max(0, 1 - b), 1 + b])
-// or [smallest, largest] factor; p (ours, default 1.0): probability that a view is changed at all. saturation and hue
-// must be 0 so far.
+// ColorJitter (torchvision): random brightness, contrast, saturation and hue, in random order, with Pillow's arithmetic
+// on 8-bit pixels (adjust.h). Parameters: brightness, contrast and saturation, each a number b (factor in
+// [max(0, 1 - b), 1 + b]) or [smallest, largest] factor; hue, a number h (part of the colour wheel in [-h, h]) or
+// [smallest, largest] part within [-0.5, 0.5]; p (ours, default 1.0): probability that a view is changed at all.
+// Saturation and hue leave grey pictures as they are.
 #ifndef SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 #define SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 
@@ -11,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/base/random.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/crop_box.h"
@@ -18,29 +20,32 @@
 
 namespace ssl {
 
-// Every pixel becomes black + factor * (pixel - black), cut to 0 ... 255. factor >= 0.
-void AdjustBrightness(double factor, Image* image);
-// The same, from the mean of the picture's grey values instead of black.
-void AdjustContrast(double factor, Image* image);
-
-class ColorJitter : public Transform {
+class ColorJitter : public ViewTransform {
  public:
+  // An adjustment whose interval holds its neutral value alone is left out.
   struct Strength {
     Interval brightness = {1.0, 1.0};  // of the factor; 1: unchanged
     Interval contrast = {1.0, 1.0};
+    Interval saturation = {1.0, 1.0};
+    Interval hue = {0.0, 0.0};  // of the part of the colour wheel; 0: unchanged
     double probability = 1.0;
   };
 
   explicit ColorJitter(const Strength& strength) : strength_(strength) {}
 
   absl::string_view name() const override { return "ColorJitter"; }
-  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
-  void Jitter(CounterRandom random, Image* image) const;
-
   Strength strength_;
 };
+
+// What ColorJitter does to one picture.
+void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image);
+
+// Brightness, contrast and saturation by 0.8 * strength and hue by 0.2 * strength, as in SimCLR
+// (https://arxiv.org/abs/2002.05709, appendix A). strength in [0, 2.5].
+ColorJitter::Strength ScaledColorJitter(double strength, double probability);
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeColorJitter(const ConfigNode& entry, const BuildContext& context);
 

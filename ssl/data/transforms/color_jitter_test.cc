@@ -2,8 +2,10 @@
 #include "ssl/data/transforms/color_jitter.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/testing/golden_cases.h"
+#include "ssl/data/transforms/adjust.h"
 #include "ssl/data/transforms/testing/transform_test_util.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -20,53 +23,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void CheckGolden(const std::string& op, void (*adjust)(double, Image*)) {
-  for (const golden::Case& golden_case : GoldenCases("image", op)) {
-    SCOPED_TRACE(golden_case.name);
-    Image image = ToImage(golden_case.steps[0].inputs.at("image"));
-
-    adjust(golden_case.Double("factor"), &image);
-
-    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
-  }
-}
-
-TEST(ColorJitterGolden, BrightnessEqualsPillowsInEveryPixel) { CheckGolden("adjust_brightness", &AdjustBrightness); }
-
-TEST(ColorJitterGolden, ContrastEqualsPillowsInEveryPixel) { CheckGolden("adjust_contrast", &AdjustContrast); }
-
 std::vector<uint8_t> Pixels(const Image& image) {
   return std::vector<uint8_t>(image.pixels(), image.pixels() + image.size_bytes());
 }
 
-TEST(ColorJitter, GreyPicture_ChangesAsTheSameColourPicture) {
-  for (double factor : {0.0, 0.3, 1.0, 1.7}) {
-    Image grey = OnePicture(5, 6, 1, 3).view(0).image;
-    Image colour;
-    uint8_t* pixels = colour.Allocate(5, 6, 3);
-    for (int i = 0; i < 90; ++i) pixels[i] = grey.pixels()[i / 3];
-
-    AdjustContrast(factor, &grey);
-    AdjustContrast(factor, &colour);
-
-    for (int i = 0; i < 90; ++i) ASSERT_EQ(colour.pixels()[i], grey.pixels()[i / 3]) << factor;
-  }
+Sample OneColour(int red, int green, int blue) {
+  Sample sample;
+  sample.ResetViews(1);
+  uint8_t* pixel = sample.view(0).image.Allocate(1, 1, 3);
+  pixel[0] = static_cast<uint8_t>(red);
+  pixel[1] = static_cast<uint8_t>(green);
+  pixel[2] = static_cast<uint8_t>(blue);
+  return sample;
 }
 
-TEST(ColorJitter, FactorOne_ChangesNothing) {
-  Image image = OnePicture(16, 16, 1).view(0).image;
-  const std::vector<uint8_t> before = Pixels(image);
-  AdjustBrightness(1.0, &image);
-  AdjustContrast(1.0, &image);
-  EXPECT_EQ(Pixels(image), before);
-}
-
-TEST(ColorJitter, ContrastZero_IsTheRoundedMeanEverywhere) {
+Image TwoColours() {
   Image image;
-  uint8_t* pixels = image.Allocate(1, 4, 1);
-  for (int i = 0; i < 4; ++i) pixels[i] = static_cast<uint8_t>(10 + i);  // mean 11.5
-  AdjustContrast(0.0, &image);
-  EXPECT_EQ(Pixels(image), std::vector<uint8_t>(4, 12));
+  const std::array<uint8_t, 6> values = {200, 90, 30, 10, 120, 180};
+  std::copy(values.begin(), values.end(), image.Allocate(1, 2, 3));
+  return image;
 }
 
 TEST(ColorJitter, Strength_BoundsTheFactor) {
@@ -129,13 +104,116 @@ TEST(ColorJitter, ProbabilityZero_ChangesNothing) {
   }
 }
 
-TEST(ColorJitter, SaturationAndHue_AreRefusedUnlessZero) {
-  EXPECT_OK(MakeTransform("{name: ColorJitter, brightness: 0.4, saturation: 0.0, hue: 0}"));
-  EXPECT_THAT(MakeTransform("name: ColorJitter\nsaturation: 0.2"),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("run.yaml:2: TRANSFORMS.ColorJitter.saturation is '0.2', expected 0")));
-  EXPECT_THAT(MakeTransform("name: ColorJitter\nhue: [-0.1, 0.1]"),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hue is a list, expected 0")));
+// What is left of a red picture: how far its grey value is from red says the saturation factor.
+TEST(ColorJitter, Saturation_IsBoundedByItsStrength) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
+                       MakeTransform("{name: ColorJitter, saturation: [0.2, 0.5]}"));
+  for (int index = 0; index < 100; ++index) {
+    Sample sample = OneColour(200, 0, 0);
+    ASSERT_OK(ApplyTransform(*transform, &sample, index));
+    const std::vector<uint8_t> rgb = Pixels(sample.view(0).image);
+    const double factor = (rgb[0] - 60) / 140.0;  // 60: the grey value
+    EXPECT_GE(factor, 0.2 - 0.01);
+    EXPECT_LE(factor, 0.5 + 0.01);
+    EXPECT_EQ(rgb[1], rgb[2]);
+  }
+}
+
+TEST(ColorJitter, Hue_TurnsBothWaysByItsStrengthAtMost) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: ColorJitter, hue: 0.1}"));
+  int towards_green = 0;
+  int towards_blue = 0;
+  for (int index = 0; index < 200; ++index) {
+    Sample sample = OneColour(255, 0, 0);
+    ASSERT_OK(ApplyTransform(*transform, &sample, index));
+    const std::vector<uint8_t> rgb = Pixels(sample.view(0).image);
+    EXPECT_EQ(rgb[0], 255);
+    // A tenth of the wheel is 0.6 of a sector.
+    EXPECT_LE(rgb[1], 153);
+    EXPECT_LE(rgb[2], 153);
+    towards_green += rgb[1] > 0;
+    towards_blue += rgb[2] > 0;
+  }
+  EXPECT_GT(towards_green, 60);
+  EXPECT_GT(towards_blue, 60);
+  EXPECT_GE(towards_green + towards_blue, 180);
+}
+
+TEST(ColorJitter, AllFour_ComeInAllOrders) {
+  // Each factor is fixed, so that the result depends on the order alone.
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Transform> transform,
+      MakeTransform("{name: ColorJitter, brightness: [1.9, 1.9], contrast: [0.3, 0.3], saturation: [1.7, 1.7], "
+                    "hue: [0.2, 0.2]}"));
+  std::set<std::vector<uint8_t>> expected;
+  std::array<int, 4> order = {0, 1, 2, 3};
+  do {
+    Image image = TwoColours();
+    for (int i : order) {
+      if (i == 0) AdjustBrightness(1.9, &image);
+      if (i == 1) AdjustContrast(0.3, &image);
+      if (i == 2) AdjustSaturation(1.7, &image);
+      if (i == 3) AdjustHue(0.2, &image);
+    }
+    expected.insert(Pixels(image));
+  } while (std::next_permutation(order.begin(), order.end()));
+  std::set<std::vector<uint8_t>> seen;
+  for (int index = 0; index < 500; ++index) {
+    Sample sample;
+    sample.ResetViews(1);
+    sample.view(0).image = TwoColours();
+    ASSERT_OK(ApplyTransform(*transform, &sample, index));
+    seen.insert(Pixels(sample.view(0).image));
+  }
+  EXPECT_GT(expected.size(), 12u);
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(ColorJitter, HueZero_IsLeftOut) {
+  // Even a hue that turns by nothing would cost some levels.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
+                       MakeTransform("{name: ColorJitter, hue: 0, saturation: 0, contrast: [1, 1]}"));
+  Sample sample = OnePicture(8, 8, 3);
+  const std::vector<uint8_t> before = Pixels(sample.view(0).image);
+  ASSERT_OK(ApplyTransform(*transform, &sample));
+  EXPECT_EQ(Pixels(sample.view(0).image), before);
+}
+
+TEST(ColorJitter, GreyPictures_AreLeftByHueAndSaturation) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
+                       MakeTransform("{name: ColorJitter, saturation: 0.8, hue: 0.5}"));
+  for (int index = 0; index < 10; ++index) {
+    Sample sample = OnePicture(5, 5, 1);
+    const std::vector<uint8_t> before = Pixels(sample.view(0).image);
+    ASSERT_OK(ApplyTransform(*transform, &sample, index));
+    EXPECT_EQ(Pixels(sample.view(0).image), before);
+  }
+}
+
+// The intervals and orders that torchvision drew from.
+TEST(ColorJitterGolden, ScaledJitterHasTorchvisionsIntervals) {
+  for (const golden::Case& golden_case : GoldenCases("crop_boxes", "color_jitter_params")) {
+    SCOPED_TRACE(golden_case.name);
+    const ColorJitter::Strength strength = ScaledColorJitter(golden_case.Double("strength"), 0.8);
+    const std::vector<Interval> intervals = {strength.brightness, strength.contrast, strength.saturation, strength.hue};
+    const std::vector<std::string> names = {"brightness", "contrast", "saturation", "hue"};
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::vector<double> expected = ToDoubles(*golden_case.params.Find(names[i]));
+      EXPECT_NEAR(intervals[i].lo, expected[0], 1e-12) << names[i];
+      EXPECT_NEAR(intervals[i].hi, expected[1], 1e-12) << names[i];
+    }
+    EXPECT_EQ(strength.probability, 0.8);
+    for (const ConfigNode& draw : golden_case.steps[0].outputs.at("draws").value.items()) {
+      std::vector<int64_t> order = ToInts(draw.items()[0]);
+      std::sort(order.begin(), order.end());
+      EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3}));
+      for (size_t i = 0; i < intervals.size(); ++i) {
+        const double value = draw.items()[i + 1].AsDouble().value();
+        EXPECT_GE(value, intervals[i].lo - 1e-6);
+        EXPECT_LE(value, intervals[i].hi + 1e-6);
+      }
+    }
+  }
 }
 
 TEST(ColorJitter, WrongParameters_NameKeyAndValue) {
@@ -145,6 +223,15 @@ TEST(ColorJitter, WrongParameters_NameKeyAndValue) {
   EXPECT_THAT(MakeTransform("name: ColorJitter\ncontrast: [1.2, 0.8]"),
               StatusIs(invalid, HasSubstr("contrast is a list")));
   EXPECT_THAT(MakeTransform("name: ColorJitter\ncontrast: much"), StatusIs(invalid, HasSubstr("contrast is 'much'")));
+  EXPECT_THAT(MakeTransform("name: ColorJitter\nsaturation: [1, a]"),
+              StatusIs(invalid, HasSubstr("saturation is a list, expected a number of at least 0")));
+  EXPECT_THAT(MakeTransform("name: ColorJitter\nhue: 0.6"),
+              StatusIs(invalid, HasSubstr("run.yaml:2: TRANSFORMS.ColorJitter.hue is '0.6', expected a number in [0, "
+                                          "0.5] or two increasing ones in [-0.5, 0.5]")));
+  EXPECT_THAT(MakeTransform("name: ColorJitter\nhue: [-0.6, 0]"), StatusIs(invalid, HasSubstr("hue is a list")));
+  EXPECT_THAT(MakeTransform("name: ColorJitter\nhue: -0.1"), StatusIs(invalid, HasSubstr("hue is '-0.1'")));
+  EXPECT_THAT(MakeTransform("name: ColorJitter\nsaturaton: 0.1"),
+              StatusIs(invalid, HasSubstr("did you mean 'saturation'?")));
 }
 
 }  // namespace

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/transforms/img_pil_to_multi_crop.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/testing/golden_cases.h"
 #include "ssl/data/transforms/testing/transform_test_util.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -47,6 +51,36 @@ TEST(ImgPilToMultiCrop, Views_HaveTheSizesInTheOrderOfTheKinds) {
     sides.push_back(sample.view(v).image.width());
   }
   EXPECT_EQ(sides, (std::vector<int>{28, 28, 16, 16, 16, 16}));
+}
+
+std::string ListText(const std::vector<int64_t>& numbers) {
+  return absl::StrCat("[", absl::StrJoin(numbers, ", "), "]");
+}
+
+TEST(ImgPilToMultiCropGolden, SizesComeInVisslsOrder) {
+  for (const golden::Case& golden_case : GoldenCases("crop_boxes", "multicrop_sizes")) {
+    SCOPED_TRACE(golden_case.name);
+    std::vector<std::string> scales;
+    for (const ConfigNode& scale : golden_case.params.Find("crop_scales")->items()) {
+      scales.push_back(absl::StrCat("[", absl::StrJoin(ToDoubles(scale), ", "), "]"));
+    }
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<Transform> transform,
+        MakeTransform(absl::StrCat("{name: ImgPilToMultiCrop, total_num_crops: ", golden_case.Int("total_num_crops"),
+                                   ", num_crops: ", ListText(golden_case.Ints("num_crops")),
+                                   ", size_crops: ", ListText(golden_case.Ints("size_crops")), ", crop_scales: [",
+                                   absl::StrJoin(scales, ", "), "]}")));
+    Sample sample = OnePicture(250, 300, 3);
+
+    ASSERT_OK(ApplyTransform(*transform, &sample));
+
+    const ConfigNode& sizes = golden_case.steps[0].outputs.at("sizes").value;
+    ASSERT_EQ(static_cast<size_t>(sample.num_views()), sizes.items().size());
+    for (int v = 0; v < sample.num_views(); ++v) {
+      const Image& image = sample.view(v).image;
+      EXPECT_EQ(ToInts(sizes.items()[v]), (std::vector<int64_t>{image.width(), image.height()})) << v;
+    }
+  }
 }
 
 TEST(ImgPilToMultiCrop, Views_DifferFromEachOther) {

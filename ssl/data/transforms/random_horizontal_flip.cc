@@ -15,10 +15,8 @@ struct RandomHorizontalFlipOptions : public Options {
 
 }  // namespace
 
-absl::Status RandomHorizontalFlip::Apply(const TransformContext& context, Sample* sample) const {
-  for (int v = 0; v < sample->num_views(); ++v) {
-    if (context.Random(v).Bernoulli(probability_)) sample->view(v).flipped = !sample->view(v).flipped;
-  }
+absl::Status RandomHorizontalFlip::ApplyToView(const TransformContext& context, int index, View* view) const {
+  if (context.Random(index).Bernoulli(probability_)) view->flipped = !view->flipped;
   return absl::OkStatus();
 }
 

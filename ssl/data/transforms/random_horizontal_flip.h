@@ -15,12 +15,12 @@
 
 namespace ssl {
 
-class RandomHorizontalFlip : public Transform {
+class RandomHorizontalFlip : public ViewTransform {
  public:
   explicit RandomHorizontalFlip(double probability) : probability_(probability) {}
 
   absl::string_view name() const override { return "RandomHorizontalFlip"; }
-  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
   double probability_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RandomResizedCrop (torchvision): every view is replaced by a random part of itself, scaled to a fixed size.
-// Parameters: size (a number, or [height, width]), scale [0.08, 1.0], ratio [3/4, 4/3].
+// Parameters: size (a number, or [height, width]), scale [0.08, 1.0], ratio [3/4, 4/3], interpolation (bilinear or
+// bicubic).
 #ifndef SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_
 #define SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_
 
@@ -12,6 +13,7 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/crop_box.h"
+#include "ssl/data/resample.h"
 #include "ssl/data/transform.h"
 
 namespace ssl {
@@ -21,18 +23,19 @@ struct RandomCropRule {
   int width = 0;
   Interval scale = {0.08, 1.0};
   Interval ratio = {3.0 / 4.0, 4.0 / 3.0};
+  Interpolation interpolation = Interpolation::kBilinear;
 };
 
 // Draws a box in `source` by `rule` and view `view`'s stream, and resizes it into `result`, another image.
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
               Image* result);
 
-class RandomResizedCrop : public Transform {
+class RandomResizedCrop : public ViewTransform {
  public:
   explicit RandomResizedCrop(const RandomCropRule& rule) : rule_(rule) {}
 
   absl::string_view name() const override { return "RandomResizedCrop"; }
-  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
   RandomCropRule rule_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/sample.h"
@@ -72,6 +73,19 @@ TEST(RandomResizedCrop, FlippedPicture_IsCutAsItWillBeSeen) {
 
   EXPECT_FALSE(noted.view(0).flipped);
   EXPECT_EQ(Pixels(noted.view(0)), Pixels(done.view(0)));
+}
+
+TEST(RandomResizedCrop, Interpolation_IsUsed) {
+  std::set<std::string> crops;
+  for (const char* interpolation : {"bilinear", "bicubic"}) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
+                         MakeTransform(absl::StrCat("{name: RandomResizedCrop, size: 8, interpolation: ", interpolation,
+                                                    ", scale: [1, 1], ratio: [1, 1]}")));
+    Sample sample = OnePicture(5, 5, 3);
+    ASSERT_OK(ApplyTransform(*transform, &sample));
+    crops.insert(Pixels(sample.view(0)));
+  }
+  EXPECT_EQ(crops.size(), 2u);
 }
 
 TEST(RandomResizedCrop, WrongParameters_NameKeyAndValue) {

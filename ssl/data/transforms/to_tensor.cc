@@ -26,23 +26,18 @@ struct NormalizeOptions : public Options {
 
 }  // namespace
 
-absl::Status ToTensor::Apply(const TransformContext& context, Sample* sample) const {
-  for (int v = 0; v < sample->num_views(); ++v) {
-    SSL_RETURN_IF_ERROR(CheckPixelsOpen(sample->view(v)));
-    sample->view(v).table = &table_;
-  }
+absl::Status ToTensor::ApplyToView(const TransformContext& context, int index, View* view) const {
+  SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
+  view->table = &table_;
   return absl::OkStatus();
 }
 
-absl::Status Normalize::Apply(const TransformContext& context, Sample* sample) const {
-  for (int v = 0; v < sample->num_views(); ++v) {
-    View& view = sample->view(v);
-    if (view.table == nullptr || view.table->normalized) {
-      return absl::InvalidArgumentError(view.table == nullptr ? "stands before ToTensor, expected after it"
-                                                              : "stands twice, expected once");
-    }
-    view.table = &table_;
+absl::Status Normalize::ApplyToView(const TransformContext& context, int index, View* view) const {
+  if (view->table == nullptr || view->table->normalized) {
+    return absl::InvalidArgumentError(view->table == nullptr ? "stands before ToTensor, expected after it"
+                                                             : "stands twice, expected once");
   }
+  view->table = &table_;
   return absl::OkStatus();
 }
 

@@ -18,23 +18,23 @@
 
 namespace ssl {
 
-class ToTensor : public Transform {
+class ToTensor : public ViewTransform {
  public:
   ToTensor() : table_(MakeToTensorTable()) {}
 
   absl::string_view name() const override { return "ToTensor"; }
-  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
   PixelTable table_;
 };
 
-class Normalize : public Transform {
+class Normalize : public ViewTransform {
  public:
   Normalize(const std::vector<double>& mean, const std::vector<double>& std) : table_(MakeNormalizeTable(mean, std)) {}
 
   absl::string_view name() const override { return "Normalize"; }
-  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
   PixelTable table_;

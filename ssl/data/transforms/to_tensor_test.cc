@@ -2,6 +2,7 @@
 #include "ssl/data/transforms/to_tensor.h"
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ TEST(ToTensorGolden, NormalizedBatchIsThatOfTorchvision) {
 
     ASSERT_OK(ApplyTransform(to_tensor, &sample));
     ASSERT_OK(ApplyTransform(normalize, &sample));
-    ASSERT_OK_AND_ASSIGN(layout, LayoutFor("default_collate", sample, layout));
+    layout.views = {{sample.view(0).image.height(), sample.view(0).image.width()}};
     BatchBuffer buffer(layout);
     ASSERT_OK(buffer.Write(sample, 0));
 
@@ -42,6 +43,36 @@ TEST(ToTensorGolden, NormalizedBatchIsThatOfTorchvision) {
     ASSERT_EQ(actual.sizes(), expected.sizes());
     for (int64_t i = 0; i < actual.numel(); ++i) {
       ASSERT_NEAR(actual.const_data_ptr<float>()[i], expected.const_data_ptr<float>()[i], 1e-6) << i;
+    }
+  }
+}
+
+// mean and std of 1 or 3 numbers with pictures of 1 or 3 channels, in batches of 3 channels.
+TEST(Normalize, EveryChannelOfTheBatch_HasItsMeanAndStd) {
+  const std::vector<std::vector<double>> means = {{0.3}, {0.2, 0.4, 0.6}};
+  const std::vector<std::vector<double>> stds = {{0.5}, {0.7, 0.8, 0.9}};
+  for (int image_channels : {1, 3}) {
+    for (int rule : {0, 1}) {
+      Sample sample = OnePicture(2, 3, image_channels, 5);
+      BatchLayout layout;
+      layout.batch_size = 1;
+      layout.views = {{2, 3}};
+      const ToTensor to_tensor;
+      ASSERT_OK(ApplyTransform(to_tensor, &sample));
+      const Normalize normalize(means[rule], stds[rule]);
+      ASSERT_OK(ApplyTransform(normalize, &sample));
+      BatchBuffer buffer(layout);
+      ASSERT_OK(buffer.Write(sample, 0));
+
+      const at::Tensor actual = buffer.Finish(1).views[0][0].contiguous();  // [3, 2, 3]
+      for (int c = 0; c < 3; ++c) {
+        const size_t number = rule == 0 ? 0 : c;
+        for (int i = 0; i < 6; ++i) {
+          const uint8_t pixel = sample.view(0).image.pixels()[image_channels == 1 ? i : 3 * i + c];
+          const double expected = (pixel / 255.0 - means[rule][number]) / stds[rule][number];
+          EXPECT_NEAR(actual.const_data_ptr<float>()[c * 6 + i], expected, 1e-6) << image_channels << rule << c << i;
+        }
+      }
     }
   }
 }

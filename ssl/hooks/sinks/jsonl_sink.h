@@ -4,9 +4,8 @@
 //
 //   {"iteration":20,"epoch":0,"Speed/samples_per_sec":812.5,"Training/Loss":4.61}
 //
-// The file is opened at the first report. A run that resumes at an earlier iteration than the file holds goes on where
-// it resumed: lines of that first report's iteration and later ones are dropped, and so is a last line that a crash cut
-// off; iterations in the file therefore only rise. NaN and infinity, which JSON lacks, are null. One thread.
+// The file is a JsonLinesFile by iteration: what a resumed run does again is dropped, so iterations in the file never
+// fall. NaN and infinity, which JSON lacks, are null. One thread.
 #ifndef SSL_HOOKS_SINKS_JSONL_SINK_H_
 #define SSL_HOOKS_SINKS_JSONL_SINK_H_
 

@@ -22,6 +22,7 @@
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
+#include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_state.h"
 #include "ssl/distributed/communicator.h"
@@ -35,6 +36,9 @@ class FakeModel : public Model {
   std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
   std::vector<NamedParameter> Parameters() override { return parameters; }
   void SetTraining(bool) override {}
+  void VisitState(StateVisitor& visitor) override {
+    for (NamedParameter& parameter : parameters) visitor.Tensor(parameter.name, parameter.value);
+  }
 
   std::vector<NamedParameter> parameters;
 };

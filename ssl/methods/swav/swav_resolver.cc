@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -71,6 +72,32 @@ absl::Status CheckAssignCrops(const ConfigNode& config) {
   return absl::OkStatus();
 }
 
+// The whole number at `path`; `fallback` when there is none.
+absl::StatusOr<int64_t> IntAt(const ConfigNode& config, absl::string_view path, int64_t fallback) {
+  const ConfigNode* node = config.FindPath(path);
+  return node == nullptr || node->is_null() ? fallback : node->AsInt();
+}
+
+// The queue holds whole batches of all ranks; what is over is cut off, as in VISSL.
+absl::Status RoundQueueLength(ConfigNode* config) {
+  constexpr char kPath[] = "LOSS.swav_loss.queue.queue_length";
+  SSL_ASSIGN_OR_RETURN(const int64_t length, IntAt(*config, kPath, 0));
+  SSL_ASSIGN_OR_RETURN(const int64_t batch, IntAt(*config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 0));
+  SSL_ASSIGN_OR_RETURN(const int64_t nodes, IntAt(*config, "DISTRIBUTED.NUM_NODES", 1));
+  SSL_ASSIGN_OR_RETURN(const int64_t ranks_per_node, IntAt(*config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
+  const int64_t global_batch = batch * nodes * ranks_per_node;
+  if (length <= 0 || global_batch <= 0 || length % global_batch == 0) return absl::OkStatus();
+  const SourceLocation location = config->FindPath(kPath)->location();
+  const int64_t rounded = length - length % global_batch;
+  SSL_LOG(WARNING) << location.ToString() << ": config." << kPath << " is " << length << "; it is rounded down to "
+                   << rounded << ", whole batches of " << global_batch << " samples over all ranks"
+                   << (rounded == 0 ? ": no queue is kept" : "");
+  ConfigNode value = ConfigNode::FromInt(rounded);
+  value.Relocate(location);
+  config->SetPath(kPath, std::move(value));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ResolveSwav(ConfigNode* config) {
@@ -78,6 +105,7 @@ absl::Status ResolveSwav(ConfigNode* config) {
   if (name == nullptr || name->text() != "swav_loss") return absl::OkStatus();
   SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
   TakeNumCrops(config);
+  SSL_RETURN_IF_ERROR(RoundQueueLength(config));
   return CheckAssignCrops(*config);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings of SwAV that follow from others: the head gives embedding_dim and num_prototypes, the multi-crop transform
-// num_crops. VISSL's configuration files carry stale values there, so what follows replaces what was written.
+// num_crops; the queue is rounded down to whole batches of all ranks. VISSL's configuration files carry stale values
+// there, so what follows replaces what was written.
 #ifndef SSL_METHODS_SWAV_SWAV_RESOLVER_H_
 #define SSL_METHODS_SWAV_SWAV_RESOLVER_H_
 

@@ -4,10 +4,18 @@
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
+#include <c10/util/Exception.h>
 
 #include "absl/strings/str_cat.h"
 
 namespace ssl {
+
+at::Tensor HeadRows(const at::Tensor& features, int64_t width, const char* argument) {
+  const at::Tensor rows = features.flatten(1);
+  TORCH_CHECK_VALUE(rows.size(1) == width, "a head takes ", width, " features (", argument, "), its input ",
+                    features.sizes(), " has ", rows.size(1));
+  return rows;
+}
 
 void LayerStack::AddLinear(LinearLayer layer) { layers_.push_back({Kind::kLinear, std::move(layer), {}}); }
 void LayerStack::AddBatchNorm(BatchNormLayer layer) { layers_.push_back({Kind::kBatchNorm, {}, std::move(layer)}); }

@@ -16,6 +16,10 @@
 
 namespace ssl {
 
+// features: [N, width], or maps, which are flattened. Any other width throws c10::ValueError, which names `argument`
+// ("mlp.dims[0]") as its source.
+at::Tensor HeadRows(const at::Tensor& features, int64_t width, const char* argument);
+
 class LayerStack {
  public:
   void AddLinear(LinearLayer layer);

@@ -26,10 +26,10 @@ class SwavHead : public Head {
     for (size_t i = 1; i < dims.size(); ++i) {
       const bool last = i + 1 == dims.size();
       projection_.AddLinear(MakeLinear(dims[i - 1], dims[i], options.use_bias, generator));
-      if (options.use_bn && !(last && options.skip_last_bn)) {
+      if (last && options.skip_last_bn) break;
+      if (options.use_bn) {
         projection_.AddBatchNorm(MakeBatchNorm(dims[i], section.batchnorm_eps, section.batchnorm_momentum));
       }
-      if (last) break;
       if (options.activation_name == "GELU") {
         projection_.AddGelu();
       } else {
@@ -42,7 +42,7 @@ class SwavHead : public Head {
   }
 
   std::vector<at::Tensor> Forward(const at::Tensor& features) override {
-    at::Tensor embeddings = projection_.Forward(features, training_);
+    at::Tensor embeddings = projection_.Forward(HeadRows(features, input_dim(), "swav_head.dims[0]"), training_);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     if (embeddings.scalar_type() == at::kBFloat16 || embeddings.scalar_type() == at::kHalf) {
       embeddings = embeddings.to(at::kFloat);
@@ -55,7 +55,7 @@ class SwavHead : public Head {
   }
 
   int64_t input_dim() const override { return options_.dims.front(); }
-  int64_t output_dim() const override {
+  int64_t OutputDim(int64_t) const override {
     return options_.return_embeddings ? options_.dims.back() : options_.num_clusters.front();
   }
 
@@ -90,9 +90,11 @@ void SwavHeadOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("num_clusters", &num_clusters, Doc("Prototypes of each prototype head.").AtLeast(1));
   visitor.Field("use_bias", &use_bias, Doc("Bias in the linear layers of the projection."));
   visitor.Field("return_embeddings", &return_embeddings, Doc("Returns the embeddings before the scores."));
-  visitor.Field("skip_last_bn", &skip_last_bn, Doc("No batch norm after the last linear layer."));
+  visitor.Field("skip_last_bn", &skip_last_bn, Doc("Neither batch norm nor activation after the last linear layer."));
   visitor.Field("normalize_feats", &normalize_feats, Doc("Scales embeddings to unit length."));
   visitor.Field("activation_name", &activation_name, Doc("Between the linear layers.").OneOf({"ReLU", "GELU"}));
+  visitor.Field("use_weight_norm_prototypes", &use_weight_norm_prototypes, Doc("True is not supported."));
+  visitor.Field("normalize_last_layer", &normalize_last_layer, Doc("True is not supported."));
 }
 
 absl::StatusOr<std::unique_ptr<Head>> MakeSwavHead(const SwavHeadOptions& options, const HeadSection& section,
@@ -100,6 +102,11 @@ absl::StatusOr<std::unique_ptr<Head>> MakeSwavHead(const SwavHeadOptions& option
   if (options.dims.size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("swav_head.dims has ", options.dims.size(), " widths, expected at least input and embedding"));
+  }
+  if (options.use_weight_norm_prototypes || options.normalize_last_layer) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "swav_head.", options.use_weight_norm_prototypes ? "use_weight_norm_prototypes" : "normalize_last_layer",
+        " is true, expected false: prototypes with weight norm are not supported"));
   }
   if (options.num_clusters.empty() && !options.return_embeddings) {
     return absl::InvalidArgumentError("swav_head.num_clusters is empty and return_embeddings false: nothing to return");

@@ -35,6 +35,8 @@ struct SwavHeadOptions : public Options {
   bool skip_last_bn = true;
   bool normalize_feats = true;
   std::string activation_name = "ReLU";
+  bool use_weight_norm_prototypes = false;
+  bool normalize_last_layer = false;
 
   void VisitFields(FieldVisitor& visitor) override;
 };

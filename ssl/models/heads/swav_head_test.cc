@@ -73,7 +73,28 @@ TEST(SwavHead, LastBatchNorm_ComesOnRequest) {
   const std::vector<std::string> names = NamesOf(*Make(options));
   EXPECT_EQ(names[0], "projection_head.0.weight");
   EXPECT_EQ(names[1], "projection_head.1.weight") << "no bias";
-  EXPECT_EQ(names[7], "projection_head.4.weight");
+  EXPECT_EQ(names[7], "projection_head.4.weight") << "activation between";
+}
+
+TEST(SwavHead, LastActivation_ComesWithTheLastBatchNorm) {
+  SwavHeadOptions options = Options();
+  options.normalize_feats = false;
+  EXPECT_LT(Make(options)->Forward(Features(7, 6))[0].min().item<float>(), 0.0f);
+  options.skip_last_bn = false;
+  EXPECT_GE(Make(options)->Forward(Features(7, 6))[0].min().item<float>(), 0.0f);
+  options.use_bn = false;
+  EXPECT_GE(Make(options)->Forward(Features(7, 6))[0].min().item<float>(), 0.0f);
+}
+
+TEST(SwavHead, WeightNorm_IsRefusedByName) {
+  SwavHeadOptions options = Options();
+  options.use_weight_norm_prototypes = true;
+  EXPECT_THAT(MakeSwavHead(options, HeadSection(), 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("swav_head.use_weight_norm_prototypes is true")));
+  options.use_weight_norm_prototypes = false;
+  options.normalize_last_layer = true;
+  EXPECT_THAT(MakeSwavHead(options, HeadSection(), 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("swav_head.normalize_last_layer is true")));
 }
 
 TEST(SwavHead, WithoutEmbeddings_ReturnsScoresOnly) {
@@ -81,7 +102,7 @@ TEST(SwavHead, WithoutEmbeddings_ReturnsScoresOnly) {
   options.return_embeddings = false;
   const std::unique_ptr<Head> head = Make(options);
   EXPECT_EQ(head->Forward(Features(7, 6)).size(), 2u);
-  EXPECT_EQ(head->output_dim(), 5);
+  EXPECT_EQ(head->OutputDim(6), 5);
 }
 
 TEST(SwavHead, WithoutNormalization_EmbeddingsKeepTheirLength) {
@@ -96,7 +117,7 @@ TEST(SwavHead, UnderAutocast_ScoresAreFloat32ProductsOfTheEmbeddings) {
   const std::unique_ptr<Head> head = Make(Options());
   std::vector<at::Tensor> outputs;
   {
-    const AutocastScope autocast(true);
+    const AutocastScope autocast(Autocast::kBFloat16);
     outputs = head->Forward(Features(7, 6));
   }
   EXPECT_EQ(outputs[0].scalar_type(), at::kFloat);

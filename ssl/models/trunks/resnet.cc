@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/trunks/resnet.h"
 
-#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
-#include <c10/util/Exception.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -14,18 +11,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
-#include "ssl/models/batch_norm_relu.h"
+#include "ssl/models/conv_norm.h"
 #include "ssl/models/layers.h"
+#include "ssl/models/model_section.h"
+#include "ssl/models/trunks/staged_trunk.h"
 
 namespace ssl {
 namespace {
 
-constexpr int64_t kInputChannels = 3;
 constexpr int64_t kBottleneckExpansion = 4;
 
 struct DepthSpec {
@@ -40,26 +36,6 @@ const std::map<int64_t, DepthSpec>& Depths() {
   };
   return *depths;
 }
-
-// A convolution and its normalisation.
-struct ConvNorm {
-  ConvLayer conv;
-  BatchNormLayer norm;
-
-  at::Tensor Forward(const at::Tensor& input, bool training) const {
-    return norm.Forward(conv.Forward(input), training);
-  }
-
-  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. In-place operations touch only the output of
-  // batch norm, whose backward does not read it.
-  at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const {
-    const at::Tensor map = conv.Forward(input);
-    if (training && CanFuseBatchNormRelu(norm, map, shortcut)) return BatchNormRelu(norm, map, shortcut);
-    at::Tensor output = norm.Forward(map, training);
-    if (shortcut.defined()) output.add_(shortcut);
-    return output.relu_();
-  }
-};
 
 // relu(f(x) + shortcut(x)); f has two 3x3 convolutions, or 1x1, 3x3, 1x1 (bottleneck).
 struct Block {
@@ -76,13 +52,25 @@ struct Block {
   void List(const std::string& prefix, ModelTensors* tensors) const {
     for (size_t i = 0; i < layers.size(); ++i) {
       layers[i].conv.List(absl::StrCat(prefix, "conv", i + 1, "."), tensors);
-      layers[i].norm.List(absl::StrCat(prefix, "bn", i + 1, "."), tensors);
+      ListNorm(layers[i].norm, absl::StrCat(prefix, "bn", i + 1, "."), tensors);
     }
     if (!downsample.has_value()) return;
     downsample->conv.List(prefix + "downsample.0.", tensors);
-    downsample->norm.List(prefix + "downsample.1.", tensors);
+    ListNorm(downsample->norm, prefix + "downsample.1.", tensors);
   }
 };
+
+// Of a norm other than BatchNorm: LayerNorm is one group of all channels.
+int64_t NormGroups(const ResNetOptions& options) { return options.norm == "LayerNorm" ? 1 : options.groupnorm_groups; }
+
+int64_t Scaled(const ResNetOptions& options, int64_t width) {
+  return static_cast<int64_t>(std::llround(static_cast<double>(width) * options.width_multiplier));
+}
+
+// Channels of the 3x3 convolution of a bottleneck.
+int64_t BottleneckWidth(const ResNetOptions& options, int64_t planes) {
+  return planes * options.width_per_group / 64 * options.groups;
+}
 
 // Builds the layers in the order of the state dict, so that a seed always gives the same weights.
 class Builder {
@@ -93,22 +81,24 @@ class Builder {
         init_(options.init == "kaiming_fan_out" ? ConvInit::kKaimingFanOut : ConvInit::kKaimingUniform),
         generator_(MakeGenerator(seed)) {}
 
-  int64_t StemWidth() const { return Scaled(64); }
+  int64_t StemWidth() const { return Scaled(options_, 64); }
 
   ConvNorm MakeConvNorm(const ConvShape& shape) {
-    return {MakeConv(shape, init_, generator_), MakeBatchNorm(shape.out)};
+    ConvLayer conv = MakeConv(shape, init_, generator_);
+    if (options_.norm == "BatchNorm") return {std::move(conv), MakeBatchNorm(shape.out)};
+    return {std::move(conv), MakeGroupNorm(shape.out, NormGroups(options_))};
   }
 
   ConvNorm MakeStem() {
     const bool small = options_.stem == "small";
     const int64_t own_stride = small ? 1 : 2;
     const int64_t stride = options_.stem_stride > 0 ? options_.stem_stride : own_stride;
-    return MakeConvNorm({kInputChannels, StemWidth(), small ? 3 : 7, stride, 1});
+    return MakeConvNorm({options_.input_channels, StemWidth(), small ? 3 : 7, stride, 1});
   }
 
   // stage: 0 ... 3. *channels: of the input, then of the output.
   std::vector<Block> MakeStage(int64_t stage, int64_t* channels) {
-    const int64_t planes = Scaled(64 << stage);
+    const int64_t planes = Scaled(options_, 64 << stage);
     const int64_t stage_stride = stage == 0 ? 1 : (stage == 3 ? options_.layer4_stride : 2);
     std::vector<Block> blocks;
     for (int64_t i = 0; i < spec_.blocks[static_cast<size_t>(stage)]; ++i) {
@@ -119,15 +109,11 @@ class Builder {
   }
 
  private:
-  int64_t Scaled(int64_t width) const {
-    return static_cast<int64_t>(std::llround(static_cast<double>(width) * options_.width_multiplier));
-  }
-
   Block MakeBlock(int64_t in, int64_t planes, int64_t stride) {
     Block block;
     const int64_t out = planes * (spec_.bottleneck ? kBottleneckExpansion : 1);
     if (spec_.bottleneck) {
-      const int64_t width = planes * options_.width_per_group / 64 * options_.groups;
+      const int64_t width = BottleneckWidth(options_, planes);
       block.layers.push_back(MakeConvNorm({in, width, 1, 1, 1}));
       block.layers.push_back(MakeConvNorm({width, width, 3, stride, options_.groups}));
       block.layers.push_back(MakeConvNorm({width, out, 1, 1, 1}));
@@ -136,7 +122,7 @@ class Builder {
       block.layers.push_back(MakeConvNorm({planes, planes, 3, 1, 1}));
     }
     if (stride != 1 || in != out) block.downsample = MakeConvNorm({in, out, 1, stride, 1});
-    if (options_.zero_init_residual) block.layers.back().norm.weight.detach().zero_();
+    if (options_.zero_init_residual) ZeroNormWeight(block.layers.back().norm);
     return block;
   }
 
@@ -146,9 +132,18 @@ class Builder {
   at::Generator generator_;
 };
 
-class ResNet : public Trunk {
+std::vector<std::string> StageNames(int64_t stages) {
+  std::vector<std::string> names = {"conv1"};
+  for (int64_t i = 1; i <= stages + 1; ++i) names.push_back(absl::StrCat("res", i));
+  return names;
+}
+
+// Stages: stem, pooling, then the residual ones.
+class ResNet : public StagedTrunk {
  public:
-  ResNet(const ResNetOptions& options, const DepthSpec& spec, int64_t seed) : max_pool_(options.max_pool) {
+  ResNet(const ResNetOptions& options, const DepthSpec& spec, int64_t seed)
+      : StagedTrunk(StageNames(options.stages), absl::StrCat("res", options.stages + 1, "avg")),
+        max_pool_(options.max_pool) {
     Builder builder(options, spec, seed);
     stem_ = builder.MakeStem();
     output_dim_ = builder.StemWidth();
@@ -157,44 +152,12 @@ class ResNet : public Trunk {
     }
   }
 
-  at::Tensor Forward(const at::Tensor& images) override {
-    at::Tensor map = images;
-    for (size_t step = 0; step < num_steps(); ++step) map = RunStep(step, map);
-    return Pool(map, 1);
-  }
-
-  std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override {
-    const std::vector<std::string> names = feature_names();
-    std::vector<at::Tensor> features(requests.size());
-    size_t last_step = 0;
-    for (const FeatureRequest& request : requests) last_step = std::max(last_step, StepOf(request.name, names));
-    at::Tensor map = images;
-    for (size_t step = 0; step <= last_step; ++step) {
-      map = RunStep(step, map);
-      for (size_t i = 0; i < requests.size(); ++i) {
-        if (StepOf(requests[i].name, names) != step) continue;
-        const bool pooled = requests[i].name != names[step];
-        features[i] = pooled ? Pool(map, 1) : Pool(map, requests[i].pool_size);
-      }
-    }
-    return features;
-  }
-
-  std::vector<std::string> feature_names() const override {
-    std::vector<std::string> names;
-    names.push_back("conv1");
-    for (size_t step = 1; step < num_steps(); ++step) names.push_back(absl::StrCat("res", step));
-    names.push_back(names.back() + "avg");
-    names.push_back("flatten");
-    return names;
-  }
-
   int64_t output_dim() const override { return output_dim_; }
 
   ModelTensors Tensors() const override {
     ModelTensors tensors;
     stem_.conv.List("conv1.", &tensors);
-    stem_.norm.List("bn1.", &tensors);
+    ListNorm(stem_.norm, "bn1.", &tensors);
     for (size_t stage = 0; stage < stages_.size(); ++stage) {
       for (size_t i = 0; i < stages_[stage].size(); ++i) {
         stages_[stage][i].List(absl::StrCat("layer", stage + 1, ".", i, "."), &tensors);
@@ -203,44 +166,43 @@ class ResNet : public Trunk {
     return tensors;
   }
 
-  void SetTraining(bool training) override { training_ = training; }
-
  private:
-  // Steps: stem, pooling, stages.
-  size_t num_steps() const { return 2 + stages_.size(); }
-
-  size_t StepOf(const std::string& name, const std::vector<std::string>& names) const {
-    const auto found = std::find(names.begin(), names.end(), name);
-    TORCH_CHECK_VALUE(found != names.end(), "feature '", name, "' is not one of ", absl::StrJoin(names, ", "),
-                      DidYouMean(name, names));
-    return std::min(static_cast<size_t>(found - names.begin()), num_steps() - 1);
-  }
-
-  at::Tensor RunStep(size_t step, const at::Tensor& input) const {
-    if (step == 0) return stem_.ForwardRelu(input, at::Tensor(), training_);
-    if (step == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
+  at::Tensor RunStage(size_t index, const at::Tensor& input) const override {
+    if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), training());
+    if (index == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
     at::Tensor map = input;
-    for (const Block& block : stages_[step - 2]) map = block.Forward(map, training_);
+    for (const Block& block : stages_[index - 2]) map = block.Forward(map, training());
     return map;
-  }
-
-  static at::Tensor Pool(const at::Tensor& map, int64_t pool_size) {
-    if (pool_size == 0) return map;
-    return at::adaptive_avg_pool2d(map, {pool_size, pool_size}).flatten(1);
   }
 
   const bool max_pool_;
   ConvNorm stem_;
   std::vector<std::vector<Block>> stages_;
   int64_t output_dim_ = 0;
-  bool training_ = true;
 };
+
+// Every normalised width must be a multiple of the groups.
+absl::Status CheckNormGroups(const ResNetOptions& options, bool bottleneck) {
+  if (options.norm == "BatchNorm") return absl::OkStatus();
+  const int64_t groups = NormGroups(options);
+  for (int64_t stage = 0; stage < options.stages; ++stage) {
+    const int64_t planes = Scaled(options, 64 << stage);
+    for (const int64_t width : {planes, bottleneck ? BottleneckWidth(options, planes) : planes}) {
+      if (width % groups == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.GROUPNORM_GROUPS is ", groups,
+                                                     ", which does not divide the ", width, " channels of stage ",
+                                                     stage + 1));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<Trunk>> ResNetFactory(const ConfigNode& params, const BuildContext& context) {
   ResNetOptions options;
   if (const ConfigNode* node = params.Find("RESNETS")) {
     SSL_RETURN_IF_ERROR(ReadOptions(*node, "config.MODEL.TRUNK.RESNETS", UnknownKeys::kIgnore, &options));
   }
+  options.input_channels = InputChannels(context.config);
   return MakeResNet(options, context.seed);
 }
 
@@ -249,7 +211,11 @@ absl::StatusOr<std::unique_ptr<Trunk>> ResNetFactory(const ConfigNode& params, c
 void ResNetOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("DEPTH", &depth, Doc("Layers: 18, 34, 50, 101, 152 or 200."));
   visitor.Field("WIDTH_MULTIPLIER", &width_multiplier, Doc("Multiplies the width of every layer.").Above(0));
-  visitor.Field("NORM", &norm, Doc("Normalisation layer.").OneOf({"BatchNorm"}));
+  visitor.Field(
+      "NORM", &norm,
+      Doc("Normalisation; LayerNorm is GroupNorm with one group.").OneOf({"BatchNorm", "LayerNorm", "GroupNorm"}));
+  visitor.Field("GROUPNORM_GROUPS", &groupnorm_groups, Doc("Groups of channels with NORM: GroupNorm.").AtLeast(1));
+  visitor.Field("STANDARDIZE_CONVOLUTIONS", &standardize_convolutions, Doc("Has no effect, as in VISSL."));
   visitor.Field("GROUPS", &groups, Doc("Groups of the 3x3 convolutions of bottlenecks (ResNeXt).").AtLeast(1));
   visitor.Field("WIDTH_PER_GROUP", &width_per_group, Doc("Channels of a group, at 64 planes.").AtLeast(1));
   visitor.Field("ZERO_INIT_RESIDUAL", &zero_init_residual, Doc("Starts with the last norm of each block at zero."));
@@ -278,6 +244,7 @@ absl::StatusOr<std::unique_ptr<Trunk>> MakeResNet(const ResNetOptions& options, 
     return absl::InvalidArgumentError(absl::StrCat("config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER is ",
                                                    options.width_multiplier, ", which leaves no channels"));
   }
+  SSL_RETURN_IF_ERROR(CheckNormGroups(options, spec->second.bottleneck));
   return std::make_unique<ResNet>(options, spec->second, seed);
 }
 

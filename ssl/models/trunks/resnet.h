@@ -3,8 +3,8 @@
 // ResNet (arXiv 1512.03385) and ResNeXt (arXiv 1611.05431) trunks, MODEL.TRUNK.NAME: resnet.
 //
 // Parameters and buffers have torchvision's names ("conv1.weight", "layer1.0.downsample.1.running_var"), so its
-// state dicts load as they are. Features: "conv1" (after ReLU), "res1" (after pooling), "res2" ... one per stage,
-// the last stage pooled as "res5avg", which "flatten" names too.
+// state dicts load as they are; VISSL's have "_feature_blocks." before them. Features: "conv1" (after ReLU), "res1"
+// (after pooling), "res2" ... one per stage, the last stage pooled as "res5avg", which "flatten" names too.
 //
 //   ResNetOptions options;
 //   options.depth = 18;
@@ -30,6 +30,8 @@ struct ResNetOptions : public Options {
   int64_t depth = 50;
   double width_multiplier = 1.0;
   std::string norm = "BatchNorm";
+  int64_t groupnorm_groups = 32;
+  bool standardize_convolutions = false;
   int64_t groups = 1;
   int64_t width_per_group = 64;
   bool zero_init_residual = false;
@@ -39,6 +41,7 @@ struct ResNetOptions : public Options {
   bool max_pool = true;
   int64_t stages = 4;
   std::string init = "kaiming_uniform";
+  int64_t input_channels = 3;  // no key: follows from MODEL.INPUT_TYPE
 
   void VisitFields(FieldVisitor& visitor) override;
 };

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -93,7 +92,7 @@ TEST(ResNet, WidthMultiplier_ScalesStemAndStages) {
 TEST(ResNet, Features_HaveTheStagesShapes) {
   const std::unique_ptr<Trunk> trunk = Make(SmallOptions(18));
   const std::vector<at::Tensor> features =
-      trunk->Features(Images(2, 64), {{"conv1"}, {"res1"}, {"res2"}, {"res3"}, {"res4"}, {"res5"}, {"res5avg"}});
+      trunk->Features(Images(2, 64), {"conv1", "res1", "res2", "res3", "res4", "res5", "res5avg"});
   const std::vector<std::vector<int64_t>> shapes = {{2, 8, 32, 32}, {2, 8, 16, 16}, {2, 8, 16, 16}, {2, 16, 8, 8},
                                                     {2, 32, 4, 4},  {2, 64, 2, 2},  {2, 64}};
   ASSERT_EQ(features.size(), shapes.size());
@@ -104,11 +103,11 @@ TEST(ResNet, SmallStem_KeepsTheResolution) {
   ResNetOptions options = SmallOptions(18);
   options.stem = "small";
   options.max_pool = false;
-  EXPECT_EQ(Make(options)->Features(Images(1, 16), {{"res2"}})[0].size(2), 16);
+  EXPECT_EQ(Make(options)->Features(Images(1, 16), {"res2"})[0].size(2), 16);
   options.stem_stride = 2;
-  EXPECT_EQ(Make(options)->Features(Images(1, 16), {{"res2"}})[0].size(2), 8);
+  EXPECT_EQ(Make(options)->Features(Images(1, 16), {"res2"})[0].size(2), 8);
   options.layer4_stride = 1;
-  EXPECT_EQ(Make(options)->Features(Images(1, 16), {{"res5"}})[0].size(2), 2);
+  EXPECT_EQ(Make(options)->Features(Images(1, 16), {"res5"})[0].size(2), 2);
 }
 
 TEST(ResNet, ThreeStages_EndAtTheThird) {
@@ -122,19 +121,45 @@ TEST(ResNet, ThreeStages_EndAtTheThird) {
   EXPECT_EQ(Find(trunk->Tensors(), "layer4.0.conv1.weight"), nullptr);
 }
 
-TEST(ResNet, PooledFeature_IsTheFlattenedAverage) {
+TEST(ResNet, PooledStage_IsTheOutput) {
   const std::unique_ptr<Trunk> trunk = Make(SmallOptions(18));
   trunk->SetTraining(false);
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> features = trunk->Features(Images(2, 64), {{"res4", 2}, {"res4", 0}, {"res5avg", 3}});
-  EXPECT_TRUE(at::allclose(features[0], at::adaptive_avg_pool2d(features[1], {2, 2}).flatten(1)));
-  EXPECT_TRUE(at::allclose(features[2], trunk->Forward(Images(2, 64))));
+  const std::vector<at::Tensor> features = trunk->Features(Images(2, 64), {"res5avg", "res5", "flatten", "res5"});
+  EXPECT_TRUE(at::equal(features[0], trunk->Forward(Images(2, 64))));
+  EXPECT_TRUE(at::allclose(features[0], features[1].mean({2, 3})));
+  EXPECT_TRUE(at::equal(features[0], features[2]));
+  EXPECT_TRUE(at::equal(features[1], features[3]));
+}
+
+TEST(ResNet, OtherNorms_HaveNeitherStatisticsNorModes) {
+  for (const std::string norm : {"LayerNorm", "GroupNorm"}) {
+    ResNetOptions options = SmallOptions(50);
+    options.norm = norm;
+    options.groupnorm_groups = 4;
+    const std::unique_ptr<Trunk> trunk = Make(options);
+    EXPECT_EQ(Find(trunk->Tensors(), "bn1.running_mean"), nullptr);
+    EXPECT_EQ(Find(trunk->Tensors(), "layer1.0.downsample.1.weight")->role, TensorRole::kNorm);
+    const at::NoGradGuard no_grad;
+    const at::Tensor trained = trunk->Forward(Images(2, 32));
+    trunk->SetTraining(false);
+    EXPECT_TRUE(at::equal(trained, trunk->Forward(Images(2, 32))));
+    EXPECT_TRUE(at::allclose(trained.narrow(0, 1, 1), trunk->Forward(Images(2, 32).narrow(0, 1, 1)), 1e-4, 1e-5));
+  }
+}
+
+TEST(ResNet, GroupsThatDoNotDivideAWidth_AreRefused) {
+  ResNetOptions options = SmallOptions(18);
+  options.norm = "GroupNorm";
+  EXPECT_THAT(MakeResNet(options, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("GROUPNORM_GROUPS is 32, which does not divide the 8 channels of stage 1")));
 }
 
 TEST(ResNet, UnknownFeature_NamesTheNearest) {
   const std::unique_ptr<Trunk> trunk = Make(SmallOptions(18));
   try {
-    trunk->Features(Images(1, 32), {{"res5av"}});
+    trunk->Features(Images(1, 32), {"res5av"});
     FAIL() << "no error";
   } catch (const c10::ValueError& error) {
     EXPECT_THAT(error.what_without_backtrace(), HasSubstr("'res5av'"));
@@ -146,7 +171,7 @@ TEST(ResNet, ZeroInitResidual_MakesBlocksTheirShortcut) {
   ResNetOptions options = SmallOptions(18);
   options.zero_init_residual = true;
   const std::unique_ptr<Trunk> trunk = Make(options);
-  const std::vector<at::Tensor> features = trunk->Features(Images(2, 32), {{"res1"}, {"res2"}});
+  const std::vector<at::Tensor> features = trunk->Features(Images(2, 32), {"res1", "res2"});
   EXPECT_TRUE(at::equal(features[0], features[1]));  // no downsampling in the first stage
 }
 

@@ -4,7 +4,7 @@
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/register_data.h"
+#include "ssl/data/transforms/register_transforms.h"
 #include "ssl/distributed/local_communicator.h"
 
 namespace ssl {
@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeTransform(absl::string_view entry
   const absl::StatusOr<ConfigNode> node = ParseYaml(entry, "run.yaml", nullptr);
   if (!node.ok()) return node.status();
   Registries registries;
-  const absl::Status registered = RegisterData(&registries);
+  const absl::Status registered = RegisterTransforms(&registries);
   if (!registered.ok()) return registered;
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   const ConfigNode config = ConfigNode::Map();

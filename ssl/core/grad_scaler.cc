@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/grad_scaler.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/reciprocal.h>
+#include <ATen/ops/zeros.h>
+
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+
+GradScaler::GradScaler(const GradScalerOptions& options)
+    : options_(options),
+      scale_(at::full({}, options.static_scale > 0.0 ? options.static_scale : options.initial_scale, at::kFloat)),
+      growth_tracker_(at::zeros({}, at::kInt)),
+      found_inf_(at::zeros({}, at::kFloat)) {}
+
+at::Tensor GradScaler::Scale(const at::Tensor& loss) {
+  MoveTo(loss.device());
+  return loss * scale_;
+}
+
+absl::StatusOr<bool> GradScaler::Unscale(std::vector<ParameterGroup>& groups, Communicator& communicator) {
+  const at::NoGradGuard no_grad;
+  for (const ParameterGroup& group : groups) {
+    for (const at::Tensor& parameter : group.parameters) {
+      if (parameter.grad().defined()) gradients_.push_back(parameter.grad());
+    }
+  }
+  found_inf_.zero_();
+  if (!gradients_.empty()) {
+    MoveTo(gradients_[0].device());
+    // In float64, as torch does: the reciprocal of a large scale is not a float32.
+    const at::Tensor inverse = at::reciprocal(scale_.to(at::kDouble)).to(at::kFloat);
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients_, found_inf_, inverse);
+  }
+  gradients_.clear();
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(found_inf_, ReduceOp::kMax));
+  return found_inf_.item<float>() == 0.0f;
+}
+
+void GradScaler::Update() {
+  if (options_.static_scale > 0.0) return;
+  at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, options_.growth_factor, options_.backoff_factor,
+                         options_.growth_interval);
+}
+
+double GradScaler::scale() const { return scale_.item<float>(); }
+
+void GradScaler::VisitState(StateVisitor& visitor) {
+  visitor.Tensor("scale", scale_);
+  visitor.Tensor("growth_tracker", growth_tracker_);
+}
+
+void GradScaler::MoveTo(const at::Device& device) {
+  if (scale_.device() == device) return;
+  scale_ = scale_.to(device);
+  growth_tracker_ = growth_tracker_.to(device);
+  found_inf_ = found_inf_.to(device);
+}
+
+}  // namespace ssl

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/grad_scaler.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+ParameterGroup GroupWithGradients(const std::vector<float>& gradients) {
+  ParameterGroup group;
+  for (const float gradient : gradients) {
+    at::Tensor parameter = at::ones({3}).set_requires_grad(true);
+    parameter.mutable_grad() = at::full({3}, gradient);
+    group.parameters.push_back(parameter);
+  }
+  return group;
+}
+
+// One training step whose gradients hold `gradient`; whether the optimizer may step.
+bool Step(GradScaler& scaler, float gradient) {
+  const auto communicator = MakeLocalCommunicator();
+  std::vector<ParameterGroup> groups = {GroupWithGradients({gradient})};
+  const absl::StatusOr<bool> finite = scaler.Unscale(groups, *communicator);
+  EXPECT_OK(finite);
+  scaler.Update();
+  return finite.value_or(false);
+}
+
+// The rules of torch.amp.GradScaler, by hand.
+struct NaiveScaler {
+  GradScalerOptions options;
+  float scale = static_cast<float>(options.initial_scale);
+  int64_t finite_steps = 0;
+
+  void Update(bool finite) {
+    if (!finite) {
+      scale = static_cast<float>(scale * options.backoff_factor);
+      finite_steps = 0;
+      return;
+    }
+    if (++finite_steps < options.growth_interval) return;
+    finite_steps = 0;
+    const float grown = static_cast<float>(scale * options.growth_factor);
+    if (std::isfinite(grown)) scale = grown;
+  }
+};
+
+// Steps at random overflow, one in `one_in`.
+void ExpectTraceOfTheRules(const GradScalerOptions& options, int steps, int one_in) {
+  GradScaler scaler(options);
+  NaiveScaler naive{options};
+  std::mt19937 random(7);
+  int changes = 0;
+  for (int step = 0; step < steps; ++step) {
+    const bool finite = random() % one_in != 0;
+    const float before = naive.scale;
+
+    ASSERT_EQ(Step(scaler, finite ? 1.0f : kInf), finite) << "step " << step;
+    naive.Update(finite);
+
+    ASSERT_EQ(scaler.scale(), naive.scale) << "step " << step;
+    if (naive.scale != before) ++changes;
+  }
+  EXPECT_GT(changes, 10);
+}
+
+// What torch 2.11's GradScaler did in 10,000 steps: the steps that changed the scale, and to what. Made by
+//   s = torch.amp.GradScaler("cpu", growth_interval=300); p = torch.nn.Parameter(torch.ones(1))
+//   o = torch.optim.SGD([p], lr=0.0); x = 1
+//   for step in range(10000):
+//     x = x * 1103515245 + 12345 & 0x7fffffff
+//     s.scale(torch.ones(1))
+//     p.grad = torch.tensor([1.0 if (x >> 16) % 500 != 0 else float("inf")])
+//     s.step(o); s.update()
+TEST(GradScaler, TenThousandSteps_AreThoseOfTorch) {
+  const std::vector<std::pair<int, double>> expected = {
+      {133, 32768},  {205, 16384},   {505, 32768},  {805, 65536},  {865, 32768},  {1165, 65536}, {1465, 131072},
+      {1759, 65536}, {2059, 131072}, {2113, 65536}, {2119, 32768}, {2222, 16384}, {2436, 8192},  {2736, 16384},
+      {3036, 32768}, {3142, 16384},  {3269, 8192},  {3569, 16384}, {3677, 8192},  {3977, 16384}, {4277, 32768},
+      {4577, 65536}, {4619, 32768},  {4839, 16384}, {4947, 8192},  {4971, 4096},  {5271, 8192},  {5571, 16384},
+      {5820, 8192},  {6120, 16384},  {6420, 32768}, {6553, 16384}, {6853, 32768}, {7047, 16384}, {7347, 32768},
+      {7497, 16384}, {7797, 32768},  {7818, 16384}, {7877, 8192},  {8177, 16384}, {8260, 8192},  {8560, 16384},
+      {8780, 8192},  {9080, 16384},  {9169, 8192},  {9392, 4096},  {9692, 8192},  {9711, 4096},  {9800, 2048},
+      {9810, 1024},  {9977, 512}};
+  GradScalerOptions options;
+  options.growth_interval = 300;
+  GradScaler scaler(options);
+  std::vector<std::pair<int, double>> changes;
+  uint64_t x = 1;
+  double scale = scaler.scale();
+  for (int step = 0; step < 10000; ++step) {
+    x = (x * 1103515245 + 12345) & 0x7fffffff;
+    Step(scaler, (x >> 16) % 500 != 0 ? 1.0f : kInf);
+    if (scaler.scale() == scale) continue;
+    scale = scaler.scale();
+    changes.emplace_back(step, scale);
+  }
+
+  EXPECT_EQ(changes, expected);
+}
+
+TEST(GradScaler, TenThousandSteps_FollowTheRules) {
+  GradScalerOptions options;
+  options.growth_interval = 40;
+  ExpectTraceOfTheRules(options, 10000, /*one_in=*/60);
+}
+
+TEST(GradScaler, OtherFactors_FollowTheRules) {
+  ExpectTraceOfTheRules({1000.0, 1.7, 0.3, 5, 0.0}, 2000, /*one_in=*/12);
+}
+
+TEST(GradScaler, Scale_StaysAtTheLastFiniteValue) {
+  ExpectTraceOfTheRules({65536.0, 2.0, 0.5, 1, 0.0}, 1000, /*one_in=*/10000);
+}
+
+TEST(GradScaler, Scale_MultipliesTheLossInItsGraph) {
+  GradScaler scaler({8.0, 2.0, 0.5, 2000, 0.0});
+  const at::Tensor parameter = at::ones({}).set_requires_grad(true);
+
+  scaler.Scale(parameter * 3.0).backward();
+
+  EXPECT_EQ(parameter.grad().item<float>(), 24.0f);
+}
+
+TEST(GradScaler, Unscale_DividesEveryGradient) {
+  GradScaler scaler({8.0, 2.0, 0.5, 2000, 0.0});
+  const auto communicator = MakeLocalCommunicator();
+  std::vector<ParameterGroup> groups = {GroupWithGradients({16.0f, 4.0f}), GroupWithGradients({-8.0f})};
+  groups[0].parameters.push_back(at::ones({2}).set_requires_grad(true));  // without a gradient
+
+  ASSERT_OK_AND_ASSIGN(const bool finite, scaler.Unscale(groups, *communicator));
+
+  EXPECT_TRUE(finite);
+  EXPECT_TRUE(at::equal(groups[0].parameters[0].grad(), at::full({3}, 2.0f)));
+  EXPECT_TRUE(at::equal(groups[0].parameters[1].grad(), at::full({3}, 0.5f)));
+  EXPECT_TRUE(at::equal(groups[1].parameters[0].grad(), at::full({3}, -1.0f)));
+  EXPECT_FALSE(groups[0].parameters[2].grad().defined());
+}
+
+TEST(GradScaler, InfinityAndNan_AreNotFinite) {
+  GradScaler scaler(GradScalerOptions{});
+
+  EXPECT_FALSE(Step(scaler, kInf));
+  EXPECT_FALSE(Step(scaler, -kInf));
+  EXPECT_FALSE(Step(scaler, std::nanf("")));
+  EXPECT_TRUE(Step(scaler, 1.0f));
+  EXPECT_EQ(scaler.scale(), 65536.0 / 8);
+}
+
+TEST(GradScaler, NoGradients_AreFinite) {
+  GradScaler scaler(GradScalerOptions{});
+  const auto communicator = MakeLocalCommunicator();
+  std::vector<ParameterGroup> groups(1);
+
+  EXPECT_TRUE(*scaler.Unscale(groups, *communicator));
+}
+
+TEST(GradScaler, StaticScale_NeverChanges) {
+  GradScalerOptions options;
+  options.static_scale = 128.0;
+  options.growth_interval = 1;
+  GradScaler scaler(options);
+
+  EXPECT_TRUE(Step(scaler, 1.0f));
+  EXPECT_FALSE(Step(scaler, kInf));
+
+  EXPECT_EQ(scaler.scale(), 128.0);
+}
+
+TEST(GradScaler, OneRanksOverflow_SkipsTheStepOnAllRanks) {
+  std::vector<double> scales(3);
+
+  ThreadWorld world(3, absl::Seconds(30));
+  ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    GradScaler scaler(GradScalerOptions{});
+    std::vector<ParameterGroup> groups = {GroupWithGradients({communicator.rank() == 1 ? kInf : 1.0f})};
+    const absl::StatusOr<bool> finite = scaler.Unscale(groups, communicator);
+    if (!finite.ok()) return finite.status();
+    EXPECT_FALSE(*finite);
+    scaler.Update();
+    scales[communicator.rank()] = scaler.scale();
+    return absl::OkStatus();
+  }));
+
+  EXPECT_EQ(scales, std::vector<double>(3, 32768.0));
+}
+
+TEST(GradScaler, RestoredState_GoesOnLikeTheOriginal) {
+  GradScalerOptions options;
+  options.growth_interval = 3;
+  GradScaler straight(options);
+  Step(straight, kInf);
+  Step(straight, 1.0f);
+  Step(straight, 1.0f);
+  GradScaler restored(options);
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(straight));
+  ASSERT_OK(RestoreState(restored, state, "memory"));
+  EXPECT_EQ(restored.scale(), 32768.0);
+  Step(restored, 1.0f);
+
+  EXPECT_EQ(restored.scale(), 65536.0);
+}
+
+}  // namespace
+}  // namespace ssl

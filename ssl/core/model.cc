@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/model.h"
+
+#include <c10/util/Exception.h>
+
+namespace ssl {
+
+std::vector<at::Tensor> Model::ForwardNamed(const std::map<std::string, at::Tensor>& inputs) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "this model takes views, not ", inputs.size(), " named inputs");
+}
+
+}  // namespace ssl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/perf_stats.h"
+
+#include "absl/strings/str_format.h"
+#include "ssl/base/clock.h"
+
+namespace ssl {
+namespace {
+
+constexpr std::array<const char*, kNumStepParts> kNames = {"read_sample",    "forward",   "loss_compute",
+                                                           "meters_update",  "backward",  "reduce_gradients",
+                                                           "optimizer_step", "step_total"};
+
+}  // namespace
+
+void PerfStats::Add(StepPart part, double seconds) {
+  seconds_[static_cast<size_t>(part)] += seconds;
+  ++counts_[static_cast<size_t>(part)];
+}
+
+double PerfStats::MeanMs(StepPart part) const {
+  const size_t i = static_cast<size_t>(part);
+  return counts_[i] > 0 ? 1e3 * seconds_[i] / static_cast<double>(counts_[i]) : 0.0;
+}
+
+std::string PerfStats::Table() const {
+  const double total = seconds_[static_cast<size_t>(StepPart::kStepTotal)];
+  std::string table;
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const double share = total > 0.0 ? 100.0 * seconds_[i] / total : 0.0;
+    absl::StrAppendFormat(&table, "%-17s %9.2f ms %5.1f %%\n", kNames[i], MeanMs(static_cast<StepPart>(i)), share);
+  }
+  return table;
+}
+
+PerfTimer::PerfTimer(PerfStats* stats, StepPart part) : stats_(stats), part_(part), begin_(Clock::Real().Now()) {}
+
+PerfTimer::~PerfTimer() { stats_->Add(part_, absl::ToDoubleSeconds(Clock::Real().Now() - begin_)); }
+
+}  // namespace ssl

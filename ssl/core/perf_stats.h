@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long the parts of a step take, in seconds of the training thread (VISSL's PerfStats). On a GPU the times are
+// those of handing out work, not of doing it. Used by the training thread only.
+//
+//   const PerfTimer timer(&context.perf_stats, StepPart::kForward);   // until the end of the block
+#ifndef SSL_CORE_PERF_STATS_H_
+#define SSL_CORE_PERF_STATS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace ssl {
+
+// Rows of the table, in this order.
+enum class StepPart {
+  kReadSample,
+  kForward,
+  kLossCompute,
+  kMetersUpdate,
+  kBackward,
+  kReduceGradients,
+  kOptimizerStep,
+  kStepTotal,
+};
+inline constexpr int kNumStepParts = 8;
+
+class PerfStats {
+ public:
+  void Add(StepPart part, double seconds);
+  void Reset() { *this = PerfStats(); }
+
+  int64_t steps() const { return counts_[static_cast<size_t>(StepPart::kStepTotal)]; }
+  // Mean milliseconds; 0 when the part has not run.
+  double MeanMs(StepPart part) const;
+
+  // One line for each part that has run: name, mean milliseconds, share of the whole step.
+  std::string Table() const;
+
+ private:
+  std::array<double, kNumStepParts> seconds_ = {};
+  std::array<int64_t, kNumStepParts> counts_ = {};
+};
+
+// Adds the time of its block.
+class PerfTimer {
+ public:
+  PerfTimer(PerfStats* stats, StepPart part);
+  ~PerfTimer();
+  PerfTimer(const PerfTimer&) = delete;
+  PerfTimer& operator=(const PerfTimer&) = delete;
+
+ private:
+  PerfStats* const stats_;
+  const StepPart part_;
+  const absl::Time begin_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_PERF_STATS_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/perf_stats.h"
+
+#include "gtest/gtest.h"
+
+namespace ssl {
+namespace {
+
+TEST(PerfStatsTest, TableHasMeansAndSharesOfThePartsThatRan) {
+  PerfStats stats;
+  stats.Add(StepPart::kForward, 0.010);
+  stats.Add(StepPart::kForward, 0.030);
+  stats.Add(StepPart::kStepTotal, 0.040);
+  stats.Add(StepPart::kStepTotal, 0.040);
+  EXPECT_EQ(stats.steps(), 2);
+  EXPECT_DOUBLE_EQ(stats.MeanMs(StepPart::kForward), 20.0);
+  EXPECT_EQ(stats.Table(),
+            "forward               20.00 ms  50.0 %\n"
+            "step_total            40.00 ms 100.0 %\n");
+}
+
+TEST(PerfStatsTest, TimerCountsItsBlock) {
+  PerfStats stats;
+  { const PerfTimer timer(&stats, StepPart::kStepTotal); }
+  EXPECT_EQ(stats.steps(), 1);
+  stats.Reset();
+  EXPECT_EQ(stats.steps(), 0);
+  EXPECT_EQ(stats.Table(), "");
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/register_core.h"
+
+#include <memory>
+
+#include "ssl/base/status_macros.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/standard_train_step.h"
+
+namespace ssl {
+
+absl::Status RegisterCore(Registries* registries) {
+  if (!registries->AddPackage("core")) return absl::OkStatus();
+  OptionCatalog& options = registries->options;
+  SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("MODEL.AMP_PARAMS", [] { return std::make_unique<AmpOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("TRAINER", [] { return std::make_unique<TrainerOptions>(); }));
+  return registries->train_steps.Register("standard_train_step", &MakeStandardTrainStep);
+}
+
+}  // namespace ssl

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a configuration, or a host, can change in the loop: gradient accumulation, meters, train steps, precision,
+// initial weights.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/schedule.h"
+#include "ssl/core/self_supervision_task.h"
+#include "ssl/core/session.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/core/train_step.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Registries FakeRegistries() {
+  Registries registries;
+  EXPECT_OK(RegisterFakes(&registries));
+  return registries;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config) {
+  return Session::Create(config, FakeRegistries(), {});
+}
+
+// Runs `config` to its end and returns the events of one hook.
+std::vector<std::string> EventsOf(const ConfigNode& config) {
+  std::unique_ptr<Session> session = *MakeSession(config);
+  std::vector<std::string> events;
+  EXPECT_OK(session->AddHook(std::make_unique<RecordingHook>("h", HookStage::kObserve, &events)));
+  EXPECT_OK(session->Train());
+  return events;
+}
+
+ConfigNode OneEpoch() {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(1));
+  return config;
+}
+
+TEST(GradientAccumulationTest, EventsOfAnUpdate_FollowItsLastBatch) {
+  ConfigNode config = OneEpoch();
+  config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(4));
+
+  const std::vector<std::string> events = EventsOf(config);
+
+  // Ten batches: two updates of four, and two batches that are left out.
+  const std::vector<std::string> update = {"h.OnForward@0",      "h.OnLossAndMeter@0", "h.OnForward@0",
+                                           "h.OnLossAndMeter@0", "h.OnForward@0",      "h.OnLossAndMeter@0",
+                                           "h.OnForward@0",      "h.OnLossAndMeter@0", "h.OnBackward@0",
+                                           "h.OnUpdate@0",       "h.OnStep@1"};
+  ASSERT_GE(events.size(), 2 + update.size());
+  EXPECT_EQ(std::vector<std::string>(events.begin() + 2, events.begin() + 2 + update.size()), update);
+  EXPECT_THAT(std::vector<std::string>(events.end() - 3, events.end()),
+              ElementsAre("h.OnStep@2", "h.OnPhaseEnd@2", "h.OnEnd@2"));
+}
+
+TEST(GradientAccumulationTest, GradientIsTheMeanOverTheBatches) {
+  const auto gradients = [](int64_t batches_per_update) {
+    ConfigNode config = OneEpoch();
+    config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(batches_per_update));
+    // No step changes the weights: gradients of all batches belong to the same weights.
+    config.SetPath("OPTIMIZER.param_schedulers.lr.name", ConfigNode::FromString("zero"));
+    Registries registries = FakeRegistries();
+    class Zero : public Schedule {
+     public:
+      double ValueAt(double where) const override { return 0.0; }
+      UpdateInterval update_interval() const override { return UpdateInterval::kStep; }
+    };
+    EXPECT_OK(registries.schedules.Register("zero", [](const ConfigNode&, const BuildContext&) {
+      return absl::StatusOr<std::unique_ptr<Schedule>>(std::make_unique<Zero>());
+    }));
+    std::unique_ptr<Session> session = *Session::Create(config, registries, {});
+    std::vector<std::string> events;
+    std::vector<at::Tensor> seen;
+    auto hook = std::make_unique<RecordingHook>("gradients", HookStage::kObserve, &events);
+    hook->At("OnBackward", [&seen](StepContext& context) {
+      seen.push_back(context.optimizer->groups()[0].parameters[0].grad().clone());
+      return absl::OkStatus();
+    });
+    EXPECT_OK(session->AddHook(std::move(hook)));
+    EXPECT_OK(session->Train());
+    return seen;
+  };
+  const std::vector<at::Tensor> single = gradients(1);
+  const std::vector<at::Tensor> pairs = gradients(2);
+  ASSERT_EQ(single.size(), 10u);
+  ASSERT_EQ(pairs.size(), 5u);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const at::Tensor mean = (single[2 * i] + single[2 * i + 1]) / 2;
+    EXPECT_LT((pairs[i] - mean).abs().max().item<double>(), 1e-6) << i;
+  }
+}
+
+TEST(GradientAccumulationTest, StopAndResume_IsBitwise) {
+  const auto hash = [](const std::string& directory, int64_t stop_at) {
+    ConfigNode config = FakeConfig(directory);
+    config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(3));
+    std::unique_ptr<Session> session = *MakeSession(config);
+    bool more = true;
+    while (more && session->state().iteration != stop_at) more = *session->Step();
+    EXPECT_OK(session->Finish());
+    return *HashState(session->model());
+  };
+  const uint32_t uninterrupted = hash(MakeTempDir("whole"), -1);
+  for (int64_t stop_at = 1; stop_at < 6; ++stop_at) {
+    const std::string directory = MakeTempDir("parts");
+    hash(directory, stop_at);
+    EXPECT_EQ(hash(directory, -1), uninterrupted) << stop_at;
+  }
+}
+
+// How often each phase's end was told, over two sessions of which the first one stops at `stop_at`.
+int64_t PhaseEnds(const ConfigNode& config, int64_t stop_at, bool saves_at_phase_end) {
+  int64_t ends = 0;
+  for (int run = 0; run < 2; ++run) {
+    std::unique_ptr<Session> session = *MakeSession(config);
+    std::vector<std::string> events;
+    auto hook = std::make_unique<RecordingHook>("h", HookStage::kPersist, &events);
+    hook->At("OnPhaseEnd", [&](StepContext& context) {
+      ++ends;
+      return saves_at_phase_end ? context.checkpoints->Save() : absl::OkStatus();
+    });
+    EXPECT_OK(session->AddHook(std::move(hook)));
+    bool more = true;
+    while (more && (run == 1 || session->state().iteration != stop_at)) more = *session->Step();
+    if (run == 1 || !saves_at_phase_end) {
+      EXPECT_OK(session->Finish());
+    }
+  }
+  return ends;
+}
+
+TEST(PhaseEndTest, IsToldOnce_WhereverTheRunIsInterrupted) {
+  for (const int64_t batches_per_update : {1, 4}) {
+    ConfigNode config = FakeConfig("");
+    config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(batches_per_update));
+    const int64_t updates_per_epoch = 10 / batches_per_update;
+    // Stopped after the last step of an epoch, before its end was told.
+    config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(MakeTempDir("before")));
+    EXPECT_EQ(PhaseEnds(config, updates_per_epoch, false), 2);
+    // Killed in the first step of the second epoch: the last save was at the end of the first.
+    config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(MakeTempDir("after")));
+    EXPECT_EQ(PhaseEnds(config, updates_per_epoch + 1, true), 2);
+  }
+}
+
+TEST(GradientAccumulationTest, MoreBatchesThanAnEpochHas_AreRefused) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(11));
+  EXPECT_THAT(MakeSession(config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("config.OPTIMIZER.grad_acc_steps is 11, expected at most 10")));
+}
+
+// "<phase>:<meter>=<value>" at each phase end.
+std::vector<std::string> Reports(ConfigNode config) {
+  std::unique_ptr<Session> session = *MakeSession(config);
+  std::vector<std::string> events;
+  std::vector<std::string> lines;
+  auto hook = std::make_unique<RecordingHook>("reports", HookStage::kReport, &events);
+  hook->At("OnPhaseEnd", [&lines](StepContext& context) {
+    for (const MeterReport& report : context.meter_reports) {
+      if (report.meter == "loss") continue;
+      lines.push_back(
+          absl::StrCat(context.state.training ? "train:" : "test:", report.meter, "=", report.values[0].value));
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_OK(session->AddHook(std::move(hook)));
+  EXPECT_OK(session->Train());
+  return lines;
+}
+
+TEST(MetersTest, MeasureEveryPhaseFromItsStart) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("TEST_MODEL", ConfigNode::FromBool(true));
+  config.SetPath("METERS.names", ConfigNode::FromStrings({"counting_meter"}));
+  EXPECT_THAT(Reports(config), ElementsAre("train:counting_meter=40", "test:counting_meter=40",
+                                           "train:counting_meter=40", "test:counting_meter=40"));
+  config.SetPath("METERS.enable_training_meter", ConfigNode::FromBool(false));
+  EXPECT_THAT(Reports(config), ElementsAre("test:counting_meter=40", "test:counting_meter=40"));
+}
+
+TEST(MetersTest, PhaseLossIsTheMeanOfItsSteps) {
+  std::unique_ptr<Session> session = *MakeSession(OneEpoch());
+  std::vector<std::string> events;
+  double sum = 0.0;
+  double reported = 0.0;
+  auto steps = std::make_unique<RecordingHook>("steps", HookStage::kObserve, &events);
+  steps->At("OnStep", [&sum](StepContext& context) {
+    sum += context.loss.item<double>();
+    return absl::OkStatus();
+  });
+  auto phase = std::make_unique<RecordingHook>("phase", HookStage::kReport, &events);
+  phase->At("OnPhaseEnd", [&reported](StepContext& context) {
+    reported = context.meter_reports.at(0).values.at(0).value;
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(steps)));
+  ASSERT_OK(session->AddHook(std::move(phase)));
+  ASSERT_OK(session->Train());
+  EXPECT_NEAR(reported, sum / 10, 1e-6);
+}
+
+// Leaves the weights alone and counts its calls.
+class IdleTrainStep : public TrainStep {
+ public:
+  explicit IdleTrainStep(int* calls) : calls_(calls) {}
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    ++*calls_;
+    context.loss = at::full({}, 1.0);
+    return absl::OkStatus();
+  }
+  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    return Train(task, hooks, context);
+  }
+
+ private:
+  int* calls_;
+};
+
+TEST(TrainStepTest, AHostsOwnStep_IsChosenByName) {
+  Registries registries = FakeRegistries();
+  int calls = 0;
+  ASSERT_OK(registries.train_steps.Register("idle_step", [&calls](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<TrainStep>>(std::make_unique<IdleTrainStep>(&calls));
+  }));
+  ConfigNode config = FakeConfig("");
+  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("idle_step"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Session::Create(config, registries, {}));
+  const uint32_t before = *HashState(session->model());
+  ASSERT_OK(session->Train());
+  EXPECT_EQ(calls, 20);
+  EXPECT_EQ(*HashState(session->model()), before);
+}
+
+TEST(TrainStepTest, UnknownName_IsRefusedWithTheKnownOnes) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("standard_trainstep"));
+  EXPECT_THAT(MakeSession(config),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'standard_train_step'?")));
+}
+
+TEST(PrecisionTest, Float16_ScalesTheLossAndTrains) {
+  ConfigNode config = FakeConfig("");
+  config.SetPath("MODEL.AMP_PARAMS.USE_AMP", ConfigNode::FromBool(true));
+  config.SetPath("MODEL.AMP_PARAMS.AMP_DTYPE", ConfigNode::FromString("float16"));
+  std::unique_ptr<Session> session = *MakeSession(config);
+  std::vector<std::string> events;
+  std::vector<double> losses;
+  double largest_gradient = 0.0;
+  auto hook = std::make_unique<RecordingHook>("hook", HookStage::kObserve, &events);
+  hook->At("OnUpdate", [&](StepContext& context) {
+    losses.push_back(context.loss.item<double>());
+    const at::Tensor gradient = context.optimizer->groups()[0].parameters[0].grad();
+    largest_gradient = std::max(largest_gradient, gradient.abs().max().item<double>());
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  ASSERT_OK(session->Train());
+  EXPECT_LT(losses.back(), losses.front() / 2);
+  EXPECT_LT(largest_gradient, 100.0) << "the scale of 65,536 is taken out";
+}
+
+TEST(InitialWeightsTest, AreAskedFor_UnlessACheckpointIsThere) {
+  const std::string directory = MakeTempDir("weights");
+  Registries registries = FakeRegistries();
+  int calls = 0;
+  registries.initialize_weights = [&calls](Model& model, const BuildContext&) {
+    ++calls;
+    return absl::OkStatus();
+  };
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                         Session::Create(FakeConfig(directory), registries, {}));
+    ASSERT_OK(session->Step());
+    ASSERT_OK(session->Finish());
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a data set lies: DATA_PATHS or LABEL_PATHS when they are given, else the folder that
+// Registries::dataset_folders holds for DATASET_NAMES.
+#ifndef SSL_DATA_DATASETS_DATASET_PATH_H_
+#define SSL_DATA_DATASETS_DATASET_PATH_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/data_options.h"
+
+namespace ssl {
+
+// The first of `paths`, which is the value of `key`. When it is empty: the folder of the data set's name, and in it the
+// first of `below` that exists ("" is the folder itself).
+// InvalidArgument when neither is set; NotFound names what was looked for.
+absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::vector<std::string>& paths,
+                                            const std::vector<std::string>& below, const DataSplitOptions& options,
+                                            const ConfigNode& data_split, const BuildContext& context);
+
+// InvalidArgument, naming `key`, when a list that VISSL allows to be longer has several entries.
+absl::Status CheckSingle(absl::string_view key, const std::vector<std::string>& values, const ConfigNode& data_split,
+                         const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_DATASET_PATH_H_

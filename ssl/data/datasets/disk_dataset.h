@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures in files, read and decoded when they are asked for.
+//
+// A picture that cannot be read does not end a run: as in VISSL, a grey one (128 everywhere) takes its place under the
+// same label, or with use_neighbour the next picture of the data set that can be read. (VISSL takes one that happened
+// to be decoded before, which depends on the timing of its workers.) Too many broken pictures are an error:
+// broken_pictures.h.
+#ifndef SSL_DATA_DATASETS_DISK_DATASET_H_
+#define SSL_DATA_DATASETS_DISK_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_pictures.h"
+#include "ssl/data/datasets/path_list.h"
+#include "ssl/data/decode_limits.h"
+#include "ssl/data/image.h"
+
+namespace ssl {
+
+struct DiskDatasetOptions {
+  std::string description;  // for messages: the folder or the list
+  int grey_side = 224;      // pixels, of the picture that replaces a broken one
+  bool use_neighbour = false;
+  double max_broken_fraction = 0.1;
+  std::string max_broken_place;  // the key that says so
+  DecodeLimits limits;
+};
+
+class DiskDataset : public Dataset {
+ public:
+  // paths: not empty. labels: one for each path, or none.
+  DiskDataset(PathList paths, std::vector<int64_t> labels, DiskDatasetOptions options);
+
+  int64_t size() const override { return paths_.size(); }
+  bool has_labels() const override { return !labels_.empty(); }
+  std::string description() const override { return options_.description; }
+  // The picture is 8-bit RGB.
+  absl::Status Get(int64_t index, Sample* sample) const override;
+  int64_t Label(int64_t index) const override { return labels_.empty() ? -1 : labels_[index]; }
+
+  // Pictures that were replaced so far.
+  int64_t broken() const { return broken_.broken(); }
+
+ private:
+  // An error names the path.
+  absl::Status Decode(int64_t index, Image* image) const;
+  void Replace(int64_t index, Image* image) const;
+
+  PathList paths_;
+  std::vector<int64_t> labels_;
+  DiskDatasetOptions options_;
+  mutable BrokenPictures broken_;
+};
+
+// DATA_SOURCES: [disk_folder]: the pictures of DATA_PATHS in the order and with the labels of image_folder.h. Without
+// DATA_PATHS the folder "train" (for SPLIT test: "val" or "test") of the folder that DATASET_NAMES is known to have.
+absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_split, const BuildContext& context);
+
+// DATA_SOURCES: [disk_filelist]: the pictures that the file DATA_PATHS lists (string_list.h), without labels. A path
+// that begins with REMOVE_IMG_PATH_PREFIX begins with NEW_IMG_PATH_PREFIX instead; others stay. Relative paths start
+// at the working directory. Without DATA_PATHS: "train_images.npy" ("val_images.npy", "test_images.npy") of the folder
+// that DATASET_NAMES is known to have, the names that VISSL's scripts give.
+absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data_split, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_DISK_DATASET_H_

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/disk_dataset.h"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/sample.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Picture(const std::string& name) {
+  const std::string path = absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"),
+                                        "/ssl/data/testdata/decode/images/", name);
+  return PosixFileSystem().Read(path).value();
+}
+
+void WriteFile(const std::string& path, const std::string& bytes) {
+  ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
+  const std::unique_ptr<WritableFile> file = PosixFileSystem().Create(path).value();
+  ASSERT_OK(file->Append(bytes));
+  ASSERT_OK(file->Close());
+}
+
+// Two classes: cat has a JPEG and a PNG, dog has a file that is no picture and a PNG.
+std::string MakeFolder() {
+  const std::string folder = MakeTempDir("disk");
+  WriteFile(folder + "/cat/1.jpg", Picture("rgb_q90.jpg"));
+  WriteFile(folder + "/cat/2.png", Picture("rgb.png"));
+  WriteFile(folder + "/dog/1.jpg", "no picture");
+  WriteFile(folder + "/dog/2.png", Picture("gray.png"));
+  return folder;
+}
+
+using Maker = absl::StatusOr<std::unique_ptr<Dataset>> (*)(const ConfigNode&, const BuildContext&);
+
+// Builds the data set of DATA.TRAIN, with `folders` as Registries::dataset_folders.
+absl::StatusOr<std::unique_ptr<Dataset>> Make(Maker maker, const std::string& split,
+                                              std::map<std::string, std::string> folders = {}) {
+  const ConfigNode config = ParseYaml(absl::StrCat("DATA:\n  TRAIN:\n", split), "run.yaml", nullptr).value();
+  Registries registries;
+  registries.dataset_folders = std::move(folders);
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  return maker(*config.FindPath("DATA.TRAIN"), {config, registries, *communicator});
+}
+
+std::string PixelsOf(const Dataset& dataset, int64_t index, int64_t label) {
+  Sample sample;
+  sample.ResetViews(1);
+  EXPECT_OK(dataset.Get(index, &sample));
+  EXPECT_EQ(sample.label, label);
+  const Image& image = sample.view(0).image;
+  EXPECT_EQ(image.channels(), 3);
+  return std::string(reinterpret_cast<const char*>(image.pixels()), image.size_bytes());
+}
+
+TEST(DiskFolder, Pictures_HaveTheClassOfTheirFolder) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
+                                                                             "    MAX_BROKEN_FRACTION: 0.5\n")));
+  EXPECT_EQ(dataset->size(), 4);
+  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_EQ(PixelsOf(*dataset, 0, 0).size(), 48u * 64 * 3);
+  EXPECT_EQ(PixelsOf(*dataset, 1, 0).size(), 48u * 64 * 3);
+  EXPECT_EQ(PixelsOf(*dataset, 3, 1).size(), 48u * 64 * 3);
+  EXPECT_EQ(dataset->Label(3), 1);
+}
+
+TEST(DiskFolder, BrokenPicture_BecomesGrey) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
+                                                                             "    DEFAULT_GRAY_IMG_SIZE: 20\n",
+                                                                             "    MAX_BROKEN_FRACTION: 0.5\n")));
+  EXPECT_EQ(PixelsOf(*dataset, 2, 1), std::string(20 * 20 * 3, '\x80'));
+  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken(), 1);
+}
+
+TEST(DiskFolder, BrokenPicture_BecomesItsNeighbourWhenAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
+                                                                             "    ENABLE_QUEUE_DATASET: True\n",
+                                                                             "    MAX_BROKEN_FRACTION: 0.5\n")));
+  EXPECT_EQ(PixelsOf(*dataset, 2, 1), PixelsOf(*dataset, 3, 1));
+}
+
+TEST(DiskFolder, TooManyBrokenPictures_AreAnErrorWithPathAndReason) {
+  const std::string folder = MakeFolder();
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n",
+                                                                             "    MAX_BROKEN_FRACTION: 0.1\n")));
+  Sample sample;
+  sample.ResetViews(1);
+  EXPECT_THAT(dataset->Get(2, &sample),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.1"),
+                             HasSubstr(folder + "/dog/1.jpg: picture is neither JPEG nor PNG"))));
+}
+
+TEST(DiskFolder, KnownDataSet_HasAFolderForEachSplit) {
+  const std::string base = MakeTempDir("imagenet");
+  WriteFile(base + "/train/a/1.png", Picture("rgb.png"));
+  WriteFile(base + "/val/a/1.png", Picture("rgb.png"));
+  WriteFile(base + "/val/a/2.png", Picture("rgb.png"));
+  const std::map<std::string, std::string> folders = {{"imagenet1k_folder", base}};
+
+  ASSERT_OK_AND_ASSIGN(const auto train, Make(MakeDiskFolder, "    DATASET_NAMES: [imagenet1k_folder]\n", folders));
+  ASSERT_OK_AND_ASSIGN(const auto test, Make(MakeDiskFolder, "    SPLIT: test\n", folders));
+  EXPECT_EQ(train->size(), 1);
+  EXPECT_EQ(test->size(), 2);
+
+  EXPECT_THAT(Make(MakeDiskFolder, "    SPLIT: test\n", {{"imagenet1k_folder", base + "/train"}}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("config.DATA.TRAIN.DATA_PATHS is empty and the folder of data set "
+                                 "'imagenet1k_folder', " +
+                                 base + "/train, has no val or test")));
+}
+
+TEST(DiskFolder, Paths_AreCheckedWithTheirKey) {
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [no/folder]\n"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: no/folder: cannot list the folder")));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [a, b]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS is [a, b], expected one")));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATASET_NAMES: []\n    DATA_PATHS: []\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.yaml:4: config.DATA.TRAIN.DATA_PATHS and DATASET_NAMES are empty")));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATASET_NAMES: [places]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no folder is known for DATASET_NAMES [places]")));
+}
+
+TEST(DiskFilelist, Paths_AreThoseOfTheLines) {
+  const std::string folder = MakeFolder();
+  WriteFile(folder + "/list.txt", absl::StrCat(folder, "/cat/2.png\n/old/cat/1.jpg\n"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Make(MakeDiskFilelist,
+           absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n", "    REMOVE_IMG_PATH_PREFIX: /old\n",
+                        "    NEW_IMG_PATH_PREFIX: ", folder, "\n", "    MAX_BROKEN_FRACTION: 0\n")));
+  EXPECT_EQ(dataset->size(), 2);
+  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_EQ(PixelsOf(*dataset, 0, -1).size(), 48u * 64 * 3);
+  EXPECT_EQ(PixelsOf(*dataset, 1, -1).size(), 48u * 64 * 3);
+}
+
+TEST(DiskFilelist, MissingPicture_IsBroken) {
+  const std::string folder = MakeTempDir("disk");
+  WriteFile(folder + "/list.txt", folder + "/none.jpg\n");
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Make(MakeDiskFilelist, absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n", "    MAX_BROKEN_FRACTION: 1\n",
+                                          "    DEFAULT_GRAY_IMG_SIZE: 3\n")));
+  EXPECT_EQ(PixelsOf(*dataset, 0, -1), std::string(3 * 3 * 3, '\x80'));
+}
+
+TEST(DiskFilelist, EmptyOrMissingList_IsRefused) {
+  const std::string folder = MakeTempDir("disk");
+  WriteFile(folder + "/list.txt", "\n");
+  EXPECT_THAT(
+      Make(MakeDiskFilelist, absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: " + folder + "/list.txt lists no pictures")));
+  EXPECT_THAT(Make(MakeDiskFilelist, "    DATA_PATHS: [no/list.npy]\n"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: ")));
+}
+
+}  // namespace
+}  // namespace ssl

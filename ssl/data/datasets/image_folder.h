@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pictures below a folder that has one folder for each class, in the order of torchvision's ImageFolder: classes
+// are the folders directly below, sorted by name; a class holds all pictures below its folder, at any depth, sorted by
+// folder and then by name. What counts is the end of a name (jpg, jpeg, png, ppm, bmp, pgm, tif, tiff, webp, in any
+// case), not its content. Links are followed. Names are compared byte by byte, as Python compares UTF-8 names.
+#ifndef SSL_DATA_DATASETS_IMAGE_FOLDER_H_
+#define SSL_DATA_DATASETS_IMAGE_FOLDER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ssl/base/clock.h"
+#include "ssl/data/datasets/path_list.h"
+
+namespace ssl {
+
+struct ImageFolder {
+  std::vector<std::string> classes;
+  PathList paths;
+  std::vector<int64_t> labels;  // of each path: its position in `classes`
+};
+
+// Lists `folder`; a scan that takes long logs its progress every two seconds of `clock`.
+// NotFound when there is no such folder; InvalidArgument when it has no folders, or names the classes that hold no
+// picture.
+absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, Clock& clock = Clock::Real());
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_IMAGE_FOLDER_H_

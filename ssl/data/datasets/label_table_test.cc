@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/label_table.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/npy.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string WriteText(const std::string& text) {
+  const std::string path = MakeTempDir("labels") + "/labels.txt";
+  const auto file = PosixFileSystem().Create(path).value();
+  EXPECT_OK(file->Append(text));
+  EXPECT_OK(file->Close());
+  return path;
+}
+
+std::string WriteInts(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
+  const std::string path = MakeTempDir("labels") + "/labels.npy";
+  EXPECT_OK(WriteNpy<int64_t>(PosixFileSystem(), path, shape, values));
+  return path;
+}
+
+// numpy.save of an array of strings with two letters each.
+std::string WriteStrings(const std::vector<std::string>& names) {
+  std::string header = "{'descr': '|S2', 'fortran_order': False, 'shape': (" + std::to_string(names.size()) + ",), }";
+  header.append(117 - header.size(), ' ');
+  header.push_back('\n');
+  std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
+  bytes += header;
+  for (const std::string& name : names) bytes += name;
+  const std::string path = MakeTempDir("labels") + "/names.npy";
+  const auto file = PosixFileSystem().Create(path).value();
+  EXPECT_OK(file->Append(bytes));
+  EXPECT_OK(file->Close());
+  return path;
+}
+
+TEST(LabelTable, NpyInts_AreClasses) {
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteInts({3}, {4, 0, 4})));
+  EXPECT_EQ(table.num_columns, 0);
+  EXPECT_EQ(table.size(), 3);
+  EXPECT_THAT(table.values, ElementsAre(4, 0, 4));
+}
+
+TEST(LabelTable, NpyMatrix_HasARowForEachSample) {
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteInts({2, 3}, {1, 0, -1, 0, 1, 1})));
+  EXPECT_EQ(table.num_columns, 3);
+  EXPECT_EQ(table.size(), 2);
+  EXPECT_THAT(table.row(1), ElementsAre(0, 1, 1));
+}
+
+TEST(LabelTable, Strings_AreNumberedInSortedOrder) {
+  ASSERT_OK_AND_ASSIGN(const LabelTable npy, ReadLabelFile(WriteStrings({"do", "ca", "do"})));
+  EXPECT_THAT(npy.values, ElementsAre(1, 0, 1));
+  ASSERT_OK_AND_ASSIGN(const LabelTable text, ReadLabelFile(WriteText("dog\r\ncat\r\n10\r\ndog\r\n\n")));
+  EXPECT_THAT(text.values, ElementsAre(2, 1, 0, 2));
+}
+
+TEST(LabelTable, LinesOfIntegers_AreClasses) {
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteText("10\n9\n10\n")));
+  EXPECT_THAT(table.values, ElementsAre(10, 9, 10));
+}
+
+TEST(LabelTable, WrongValues_AreNamedWithTheirSample) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(ReadLabelFile(WriteText("1\n-2\n")),
+              StatusIs(invalid, AllOf(HasSubstr("/labels.txt: label of sample 1 is -2"), HasSubstr("from 0 on"))));
+  EXPECT_THAT(ReadLabelFile(WriteInts({2, 2}, {0, 1, 2, 0})),
+              StatusIs(invalid, HasSubstr("label of sample 1 is 2, expected 1, 0 or -1 (unknown) for each class")));
+}
+
+TEST(LabelTable, WrongShapesAndFiles_AreRefused) {
+  EXPECT_THAT(ReadLabelFile(WriteInts({1, 1, 1}, {0})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("labels have the shape [1, 1, 1], expected [N] or [N, classes]")));
+  EXPECT_THAT(ReadLabelFile("no/labels.npy"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.npy")));
+  EXPECT_THAT(ReadLabelFile("no/labels.txt"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.txt")));
+  EXPECT_THAT(ReadLabelFile(WriteText("a\n\nb\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/labels.txt:2: the line is empty")));
+}
+
+}  // namespace
+}  // namespace ssl

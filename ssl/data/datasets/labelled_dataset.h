@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pictures of one data set with labels from elsewhere.
+#ifndef SSL_DATA_DATASETS_LABELLED_DATASET_H_
+#define SSL_DATA_DATASETS_LABELLED_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/datasets/label_table.h"
+
+namespace ssl {
+
+class LabelledDataset : public Dataset {
+ public:
+  // labels: as many as the data set has samples.
+  LabelledDataset(std::unique_ptr<Dataset> pictures, LabelTable labels)
+      : pictures_(std::move(pictures)), labels_(std::move(labels)) {}
+
+  int64_t size() const override { return pictures_->size(); }
+  bool has_labels() const override { return true; }
+  std::string description() const override { return pictures_->description(); }
+  absl::Status Get(int64_t index, Sample* sample) const override;
+  int64_t Label(int64_t index) const override { return labels_.num_columns == 0 ? labels_.values[index] : -1; }
+  absl::Span<const int64_t> LabelRow(int64_t index) const override {
+    return labels_.num_columns == 0 ? absl::Span<const int64_t>() : labels_.row(index);
+  }
+
+ private:
+  std::unique_ptr<Dataset> pictures_;
+  LabelTable labels_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_LABELLED_DATASET_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Many paths in little memory: one string for all of them instead of a million small ones. Paths share a beginning,
+// such as the folder of the data set, which is kept once. Const use is thread-safe.
+#ifndef SSL_DATA_DATASETS_PATH_LIST_H_
+#define SSL_DATA_DATASETS_PATH_LIST_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace ssl {
+
+class PathList {
+ public:
+  // prefix: what every path begins with, such as "/data/imagenet/train/".
+  explicit PathList(std::string prefix = "") : prefix_(std::move(prefix)) {}
+
+  // rest: the path without the prefix.
+  void Add(absl::string_view rest) {
+    text_.append(rest.data(), rest.size());
+    ends_.push_back(text_.size());
+  }
+
+  int64_t size() const { return static_cast<int64_t>(ends_.size()); }
+
+  std::string operator[](int64_t index) const {
+    const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
+    return absl::StrCat(prefix_, absl::string_view(text_).substr(begin, ends_[index] - begin));
+  }
+
+ private:
+  std::string prefix_;
+  std::string text_;
+  std::vector<uint64_t> ends_;  // of each path in text_
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_PATH_LIST_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ImgReplicatePil (VISSL): every view is followed by copies of itself, num_times (2) equal views in all.
+#ifndef SSL_DATA_TRANSFORMS_IMG_REPLICATE_PIL_H_
+#define SSL_DATA_TRANSFORMS_IMG_REPLICATE_PIL_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/transform.h"
+
+namespace ssl {
+
+class ImgReplicatePil : public Transform {
+ public:
+  explicit ImgReplicatePil(int num_times) : num_times_(num_times) {}
+
+  absl::string_view name() const override { return "ImgReplicatePil"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+
+ private:
+  int num_times_;
+};
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeImgReplicatePil(const ConfigNode& entry, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_TRANSFORMS_IMG_REPLICATE_PIL_H_

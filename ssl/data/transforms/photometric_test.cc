@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/transforms/photometric.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ssl/data/testing/golden_cases.h"
+
+namespace ssl {
+namespace {
+
+void CheckGolden(const std::string& op, const std::function<void(const golden::Case&, Image*)>& change) {
+  for (const golden::Case& golden_case : GoldenCases("image", op)) {
+    SCOPED_TRACE(golden_case.name);
+    Image image = ToImage(golden_case.steps[0].inputs.at("image"));
+
+    change(golden_case, &image);
+
+    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
+  }
+}
+
+TEST(PhotometricGolden, SolarizeEqualsPillowsInEveryPixel) {
+  CheckGolden("solarize", [](const golden::Case& golden_case, Image* image) {
+    Solarize(static_cast<int>(golden_case.Int("threshold")), image);
+  });
+}
+
+TEST(PhotometricGolden, PosterizeEqualsPillowsInEveryPixel) {
+  CheckGolden("posterize", [](const golden::Case& golden_case, Image* image) {
+    Posterize(static_cast<int>(golden_case.Int("bits")), image);
+  });
+}
+
+TEST(PhotometricGolden, AutoContrastEqualsPillowsInEveryPixel) {
+  CheckGolden("autocontrast", [](const golden::Case& golden_case, Image* image) { AutoContrast(image); });
+}
+
+TEST(PhotometricGolden, SharpnessEqualsPillowsInEveryPixel) {
+  CheckGolden("sharpness", [](const golden::Case& golden_case, Image* image) {
+    Image scratch;
+    AdjustSharpness(golden_case.Double("factor"), &scratch, image);
+  });
+}
+
+std::vector<uint8_t> Pixels(const Image& image) {
+  return std::vector<uint8_t>(image.pixels(), image.pixels() + image.size_bytes());
+}
+
+Image Picture(int height, int width, const std::vector<uint8_t>& pixels) {
+  Image image;
+  std::copy(pixels.begin(), pixels.end(), image.Allocate(height, width, 1));
+  return image;
+}
+
+TEST(Photometric, AutoContrastOfAPlainPicture_ChangesNothing) {
+  Image image = Picture(1, 3, {7, 7, 7});
+  AutoContrast(&image);
+  EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{7, 7, 7}));
+}
+
+TEST(Photometric, AutoContrast_FillsTheRange) {
+  Image image = Picture(1, 3, {10, 20, 30});
+  AutoContrast(&image);
+  EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{0, 127, 255}));
+}
+
+TEST(Photometric, SharpnessZero_SmoothsTheInsideOnly) {
+  Image image = Picture(3, 3, {13, 0, 0, 0, 26, 0, 0, 0, 0});
+  Image scratch;
+  AdjustSharpness(0.0, &scratch, &image);
+  EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{13, 0, 0, 0, 11, 0, 0, 0, 0}));  // (13 + 5 * 26) / 13
+}
+
+TEST(Photometric, SharpnessOfAPictureWithoutInside_ChangesNothing) {
+  Image image = Picture(2, 3, {1, 2, 3, 4, 5, 6});
+  Image scratch;
+  AdjustSharpness(0.0, &scratch, &image);
+  EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resize (torchvision, Pillow's arithmetic): scales every view. Parameters: size (a number: length of the shorter side,
+// the other one keeps the proportions; or [height, width]), interpolation (bilinear or bicubic).
+#ifndef SSL_DATA_TRANSFORMS_RESIZE_H_
+#define SSL_DATA_TRANSFORMS_RESIZE_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/resample.h"
+#include "ssl/data/transform.h"
+#include "ssl/data/transforms/transform_options.h"
+
+namespace ssl {
+
+// The size of a picture whose shorter side becomes `shorter_side`. The longer one is rounded down.
+PictureSize SizeForShorterSide(int height, int width, int shorter_side);
+
+class Resize : public ViewTransform {
+ public:
+  // keep_proportions: size.height is the length of the shorter side.
+  Resize(const PictureSize& size, bool keep_proportions, Interpolation interpolation)
+      : size_(size), keep_proportions_(keep_proportions), interpolation_(interpolation) {}
+
+  absl::string_view name() const override { return "Resize"; }
+  absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+
+ private:
+  PictureSize size_;
+  bool keep_proportions_;
+  Interpolation interpolation_;
+};
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeResize(const ConfigNode& entry, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_TRANSFORMS_RESIZE_H_

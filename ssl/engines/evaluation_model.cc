@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/evaluation_model.h"
+
+#include <ATen/core/Tensor.h>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/checkpointer.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/random_state.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kRandomWeights[] = "random weights";
+
+std::string CheckpointDirectory(const EngineContext& context) {
+  return absl::StrCat(context.run_directory, "/checkpoints");
+}
+
+// Says which checkpoint it was; NotFound when there is none.
+absl::StatusOr<std::string> RestoreCheckpoint(Model& model, EngineContext& context) {
+  const std::string directory = CheckpointDirectory(context);
+  if (context.run_directory.empty() || !context.file_system.IsDirectory(directory)) {
+    return absl::NotFoundError(absl::StrCat("no directory ", directory));
+  }
+  SSL_ASSIGN_OR_RETURN(const int64_t iteration,
+                       RestoreModel(directory, context.file_system, context.communicator, model));
+  return absl::StrCat("checkpoint of iteration ", iteration);
+}
+
+// Says which file it was; NotFound when none is named.
+absl::StatusOr<std::string> LoadParamsFile(Model& model, const BuildContext& build) {
+  const ConfigNode* file = build.config.Section("MODEL.WEIGHTS_INIT").Find("PARAMS_FILE");
+  if (file == nullptr || file->text().empty() || build.registries.initialize_weights == nullptr) {
+    return absl::NotFoundError("no MODEL.WEIGHTS_INIT.PARAMS_FILE");
+  }
+  SSL_RETURN_IF_ERROR(build.registries.initialize_weights(model, build));
+  return file->text();
+}
+
+// Says what the weights are.
+absl::StatusOr<std::string> Fill(EvaluationModel* network, EvaluationWeights weights, EngineContext& context,
+                                 const BuildContext& build) {
+  if (weights == EvaluationWeights::kInitial) return kRandomWeights;
+  absl::StatusOr<std::string> found = RestoreCheckpoint(*network->model, context);
+  network->from_checkpoint = found.ok();
+  if (absl::IsNotFound(found.status())) found = LoadParamsFile(*network->model, build);
+  if (!absl::IsNotFound(found.status())) return found;
+  const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context),
+                                           " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
+  if (weights == EvaluationWeights::kTrained) return absl::FailedPreconditionError(problem);
+  SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;
+  return kRandomWeights;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  const BuildContext build{context.config, context.registries,    context.communicator,
+                           task.run.seed,  context.run_directory, 0};
+  EvaluationModel result;
+  SSL_RETURN_IF_ERROR(GuardTorch("building the model", [&]() -> absl::Status {
+    RandomState::Seed(task.run.seed, /*rank=*/0);
+    SSL_ASSIGN_OR_RETURN(result.model,
+                         context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
+    SSL_ASSIGN_OR_RETURN(result.weights, Fill(&result, weights, context, build));
+    result.model->SetTraining(false);
+    return absl::OkStatus();
+  }));
+  SSL_LOG(INFO) << "evaluating the network with: " << result.weights;
+  return result;
+}
+
+}  // namespace ssl

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The network that an engine evaluates: built from the configuration, filled with weights, in evaluation mode.
+#ifndef SSL_ENGINES_EVALUATION_MODEL_H_
+#define SSL_ENGINES_EVALUATION_MODEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ssl/core/model.h"
+#include "ssl/engines/engine.h"
+
+namespace ssl {
+
+enum class EvaluationWeights {
+  kInitial,           // random, as a training run with this configuration starts
+  kTrained,           // an error when there are none
+  kTrainedOrInitial,  // a warning when there are none
+};
+
+struct EvaluationModel {
+  std::unique_ptr<Model> model;
+  std::string weights;           // for people: "checkpoint of iteration 120", "model.pth", "random weights"
+  bool from_checkpoint = false;  // of the run directory
+};
+
+// Trained weights are those of the run directory's newest checkpoint; without one, those that
+// MODEL.WEIGHTS_INIT.PARAMS_FILE names; FailedPrecondition without either. Seeds LibTorch's generator from SEED_VALUE,
+// so that the random weights are those that training starts with. LibTorch's exceptions become a Status. Collective.
+absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_EVALUATION_MODEL_H_

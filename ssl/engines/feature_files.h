@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Extracted features on disk, under VISSL's names, so that its tools and NumPy read them:
+//
+//   rank{r}_chunk{c}_{train|test}_{layer}_features.npy   [n, ...] float32 (VISSL writes float64 by mistake; both are
+//   read) rank{r}_chunk{c}_{train|test}_{layer}_targets.npy    [n, 1] int64, or [n, classes]
+//   rank{r}_chunk{c}_{train|test}_{layer}_inds.npy       [n] int64, ascending: positions in the data set
+//
+// Each file is replaced in one step. Used by one thread; LibTorch exceptions may pass.
+#ifndef SSL_ENGINES_FEATURE_FILES_H_
+#define SSL_ENGINES_FEATURE_FILES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/engines/feature_extraction.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+struct FeatureFilesOptions {
+  std::string directory;  // exists
+  std::string split;      // "train" or "test"
+  int64_t rank = 0;
+  std::vector<std::string> layers;
+  // A chunk is written once it holds so many samples; 0: one for each batch; -1: one for everything. Memory holds one.
+  int64_t chunk_threshold = -1;
+};
+
+// For tables.
+struct WrittenArray {
+  std::string file;  // without the directory
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;  // of its values
+};
+
+// Writes an array of float or int64, on the CPU, under directory/file.
+absl::StatusOr<WrittenArray> WriteArray(const std::string& directory, const std::string& file, const at::Tensor& array,
+                                        FileSystem& file_system);
+
+// "file  [shape]  size", one line each, and their sum.
+std::string FormatArrayTable(const std::string& directory, const std::vector<WrittenArray>& arrays);
+
+// Samples that a rank repeats (they fill up the last batches of several ranks) are written once.
+class FeatureFileWriter {
+ public:
+  FeatureFileWriter(FeatureFilesOptions options, FileSystem& file_system);
+
+  // InvalidArgument for soft labels.
+  absl::Status Add(const FeatureBatch& batch);
+  // Writes what is left.
+  absl::Status Finish();
+
+  const std::vector<WrittenArray>& arrays() const { return arrays_; }
+
+ private:
+  absl::Status WriteChunk();
+  absl::Status WriteLayer(const std::string& layer, const at::Tensor& features, const at::Tensor& targets,
+                          const at::Tensor& indices);
+
+  const FeatureFilesOptions options_;
+  FileSystem& file_system_;
+  std::vector<FeatureBatch> batches_;  // of the chunk in progress
+  int64_t samples_ = 0;                // in them
+  int64_t chunk_ = 0;
+  std::vector<WrittenArray> arrays_;
+};
+
+// Removes a split's files of an earlier extraction, which may have had more ranks or chunks.
+absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system);
+
+// The layers that a directory holds of a split, sorted.
+absl::StatusOr<std::vector<std::string>> FeatureFileLayers(const std::string& directory, const std::string& split,
+                                                           FileSystem& file_system);
+
+// One layer with all ranks and chunks, ordered by position in the data set; a sample that several files hold counts
+// once. NotFound names the layers that are there; DataLoss names a file whose shape does not fit.
+absl::StatusOr<FeatureSet> LoadFeatures(const std::string& directory, const std::string& split,
+                                        const std::string& layer, FileSystem& file_system);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_FEATURE_FILES_H_

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/feature_layers.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/reader.h"
+
+namespace ssl {
+namespace {
+
+// The parameters of the transform Normalize.
+struct Normalization : Options {
+  std::vector<double> mean = {0.0};
+  std::vector<double> std = {1.0};
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("mean", &mean, Doc("per channel"));
+    visitor.Field("std", &std, Doc("per channel"));
+  }
+};
+
+// [1, C, 1, 1] of one number for each channel, or one for all.
+at::Tensor PerChannel(const std::vector<double>& values) {
+  return at::tensor(values, at::kFloat).view({1, static_cast<int64_t>(values.size()), 1, 1});
+}
+
+at::Tensor Rows(const at::Tensor& pictures) {
+  const at::Tensor first = pictures.slice(1, 0, 1);
+  const bool is_grey = pictures.size(1) == 3 && at::equal(pictures, first.expand_as(pictures));
+  return (is_grey ? first : pictures).flatten(1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<FeatureRequest>> ParseFeatureRequests(const std::vector<std::string>& texts) {
+  std::vector<FeatureRequest> requests;
+  for (const std::string& text : texts) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+    FeatureRequest request;
+    request.name = parts.first;
+    int64_t side = 0;
+    const bool pooled = !parts.second.empty();
+    if (pooled && (!absl::SimpleAtoi(parts.second, &side) || side < 1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("feature '", text, "' has no pooled size after ':', expected a stage like res4 or res4:2"));
+    }
+    if (pooled) request.pool = {FeaturePool::Kind::kAdaptiveAverage, {side, side}, {}, {}};
+    requests.push_back(request);
+  }
+  return requests;
+}
+
+std::vector<std::string> LayerNames(const std::vector<FeatureRequest>& requests) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const FeatureRequest& request : requests) {
+    const int earlier = seen[request.name]++;
+    names.push_back(earlier == 0 ? request.name : absl::StrCat(request.name, "_", earlier));
+  }
+  return names;
+}
+
+FeatureLayers ChooseFeatureLayers(Model& model, const std::vector<FeatureRequest>& requests, Autocast autocast) {
+  const std::vector<FeatureRequest> chosen = requests.empty() ? model.configured_features() : requests;
+  if (chosen.empty()) {
+    return {{"heads"}, [&model, autocast](const at::Tensor& images) -> std::vector<at::Tensor> {
+              const AutocastScope scope(autocast);
+              return {model.Forward({images}).at(0).flatten(1).to(at::kFloat)};
+            }};
+  }
+  return {LayerNames(chosen), [&model, chosen, autocast](const at::Tensor& images) {
+            const AutocastScope scope(autocast);
+            std::vector<at::Tensor> features = model.Features(images, chosen);
+            for (at::Tensor& feature : features) feature = feature.to(at::kFloat);
+            return features;
+          }};
+}
+
+at::Tensor JoinFeatures(const std::vector<at::Tensor>& features) {
+  if (features.size() == 1) return features[0].flatten(1);
+  std::vector<at::Tensor> rows;
+  for (const at::Tensor& feature : features) {
+    const at::Tensor row = feature.flatten(1);
+    rows.push_back(row.div(row.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12)));
+  }
+  return at::cat(rows, 1);
+}
+
+FeatureLayers JoinLayers(FeatureLayers layers) {
+  return {{absl::StrJoin(layers.names, "+")},
+          [compute = std::move(layers.compute)](const at::Tensor& images) -> std::vector<at::Tensor> {
+            return {JoinFeatures(compute(images))};
+          }};
+}
+
+absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms) {
+  Normalization normalization;
+  for (const ConfigNode& transform : transforms.items()) {
+    const ConfigNode* name = transform.Find("name");
+    if (name == nullptr || name->text() != "Normalize") continue;
+    SSL_RETURN_IF_ERROR(ReadOptions(transform, "Normalize", UnknownKeys::kIgnore, &normalization));
+  }
+  return FeatureLayers{{"pixels"},
+                       [mean = PerChannel(normalization.mean),
+                        std = PerChannel(normalization.std)](const at::Tensor& images) -> std::vector<at::Tensor> {
+                         // Pictures are 8-bit until they are normalised, so rounding gives exactly the value that was
+                         // there.
+                         return {Rows(images.mul(std).add_(mean).mul_(255.0).round_().div_(255.0))};
+                       }};
+}
+
+}  // namespace ssl

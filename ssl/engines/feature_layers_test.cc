@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/feature_layers.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A stage is the pixels times its pooled size; the heads' outputs are the pixels twice, and nonsense.
+class ScalingModel : public Model {
+ public:
+  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override {
+    return {views[0].mul(2), views[0].mul(0)};
+  }
+  std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override {
+    std::vector<at::Tensor> stages;
+    for (const FeatureRequest& request : requests) stages.push_back(images.mul(request.pool.size.at(0)));
+    return stages;
+  }
+  std::vector<FeatureRequest> configured_features() const override { return configured; }
+  std::vector<NamedParameter> Parameters() override { return {}; }
+  void SetTraining(bool training) override {}
+
+  std::vector<FeatureRequest> configured;
+};
+
+std::vector<FeatureRequest> Requests(const std::vector<std::string>& texts) {
+  return ParseFeatureRequests(texts).value();
+}
+
+at::Tensor Images() { return at::arange(24, at::kFloat).view({2, 3, 2, 2}); }
+
+TEST(ParseFeatureRequestsTest, StageAndPooledSize) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<FeatureRequest> requests, ParseFeatureRequests({"res4:2", "res5avg"}));
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].name, "res4");
+  EXPECT_EQ(requests[0].pool.kind, FeaturePool::Kind::kAdaptiveAverage);
+  EXPECT_EQ(requests[0].pool.size, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(requests[1].name, "res5avg");
+  EXPECT_EQ(requests[1].pool.kind, FeaturePool::Kind::kIdentity);
+}
+
+TEST(ParseFeatureRequestsTest, PooledSizeThatIsNoNumber_IsRefused) {
+  EXPECT_THAT(ParseFeatureRequests({"res4:two"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("feature 'res4:two'")));
+}
+
+TEST(LayerNamesTest, RepeatedStages_AreNumbered) {
+  EXPECT_THAT(LayerNames(Requests({"res5avg", "res4:2", "res5avg", "res5avg"})),
+              ElementsAre("res5avg", "res4", "res5avg_1", "res5avg_2"));
+}
+
+TEST(ChooseFeatureLayersTest, Requests_ComeFirst) {
+  ScalingModel model;
+  model.configured = Requests({"a:7"});
+  const FeatureLayers layers = ChooseFeatureLayers(model, Requests({"b:3", "b:5"}), Autocast::kOff);
+  EXPECT_THAT(layers.names, ElementsAre("b", "b_1"));
+  EXPECT_TRUE(at::equal(layers.compute(Images())[1], Images().mul(5)));
+}
+
+TEST(ChooseFeatureLayersTest, ConfiguredFeatures_ComeNext) {
+  ScalingModel model;
+  model.configured = Requests({"a:7"});
+  const FeatureLayers layers = ChooseFeatureLayers(model, {}, Autocast::kOff);
+  EXPECT_THAT(layers.names, ElementsAre("a"));
+  EXPECT_TRUE(at::equal(layers.compute(Images())[0], Images().mul(7)));
+}
+
+TEST(ChooseFeatureLayersTest, OutputOfTheHeads_IsLast) {
+  ScalingModel model;
+  const FeatureLayers layers = ChooseFeatureLayers(model, {}, Autocast::kOff);
+  EXPECT_THAT(layers.names, ElementsAre("heads"));
+  const std::vector<at::Tensor> features = layers.compute(Images());
+  ASSERT_EQ(features.size(), 1u);
+  EXPECT_TRUE(at::equal(features[0], Images().mul(2).flatten(1)));
+}
+
+TEST(JoinLayersTest, SeveralLayers_AreNormalizedAndSideBySide) {
+  ScalingModel model;
+  const FeatureLayers layers = JoinLayers(ChooseFeatureLayers(model, Requests({"a:1", "b:3"}), Autocast::kOff));
+  EXPECT_THAT(layers.names, ElementsAre("a+b"));
+  const at::Tensor rows = layers.compute(Images())[0];
+  ASSERT_EQ(rows.sizes(), at::IntArrayRef({2, 24}));
+  EXPECT_NEAR(rows[1].norm().item<double>(), std::sqrt(2.0), 1e-6);
+  EXPECT_TRUE(at::allclose(rows.slice(1, 0, 12), rows.slice(1, 12, 24)));
+}
+
+TEST(JoinLayersTest, OneLayer_IsTakenAsItIs) {
+  ScalingModel model;
+  const FeatureLayers layers = JoinLayers(ChooseFeatureLayers(model, Requests({"a:2"}), Autocast::kOff));
+  EXPECT_TRUE(at::equal(layers.compute(Images())[0], Images().mul(2).flatten(1)));
+}
+
+TEST(PixelLayersTest, NormalizeIsUndoneExactly) {
+  ASSERT_OK_AND_ASSIGN(const ConfigNode transforms,
+                       ParseYaml("- {name: ToTensor}\n- {name: Normalize, mean: [0.1, 0.5, 0.9], std: [0.2, 0.3, 0.7]}",
+                                 "test.yaml", nullptr));
+  ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(transforms));
+  const at::Tensor pictures = at::randint(256, {4, 3, 5, 5}, at::kFloat).div(255.0);
+  const at::Tensor mean = at::tensor({0.1, 0.5, 0.9}, at::kFloat).view({1, 3, 1, 1});
+  const at::Tensor std = at::tensor({0.2, 0.3, 0.7}, at::kFloat).view({1, 3, 1, 1});
+  EXPECT_TRUE(at::equal(layers.compute(pictures.sub(mean).div(std))[0], pictures.flatten(1)));
+}
+
+TEST(PixelLayersTest, RepeatedGreyChannel_CountsOnce) {
+  ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(ConfigNode::List()));
+  const at::Tensor grey = at::randint(256, {4, 1, 5, 5}, at::kFloat).div(255.0);
+  EXPECT_TRUE(at::equal(layers.compute(grey.expand({4, 3, 5, 5}))[0], grey.flatten(1)));
+}
+
+}  // namespace
+}  // namespace ssl

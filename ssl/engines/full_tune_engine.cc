@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/full_tune_engine.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/session.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/dataset_builder.h"
+#include "ssl/engines/accuracy_recorder.h"
+#include "ssl/engines/evaluation_data.h"
+#include "ssl/engines/evaluation_model.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kSection[] = "FULL_TUNE";
+constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
+constexpr char kMeter[] = "accuracy_list_meter";
+
+// A section, or key, back to its default.
+void Reset(absl::string_view path, const ConfigNode& defaults, ConfigNode* config) {
+  const ConfigNode* node = defaults.FindPath(path);
+  config->SetPath(path, node != nullptr ? *node : ConfigNode::Map());
+}
+
+void SetModel(const ConfigNode& defaults, const FullTuneTask& task, ConfigNode* config) {
+  Reset("MODEL.FEATURE_EVAL_SETTINGS", defaults, config);
+  for (const char* list :
+       {"MODEL.TEMP_FROZEN_PARAMS_ITER_MAP", "MODEL.NON_TRAINABLE_PARAMS", "MODEL.MULTI_INPUT_HEAD_MAPPING"}) {
+    config->SetPath(list, ConfigNode::List());
+  }
+  ConfigNode arguments = ConfigNode::Map();
+  arguments.Set("dims", ConfigNode::FromInts({task.feature_size, task.num_classes}));
+  ConfigNode head = ConfigNode::List();
+  head.Append(ConfigNode::FromString("mlp"));
+  head.Append(std::move(arguments));
+  ConfigNode heads = ConfigNode::List();
+  heads.Append(std::move(head));
+  config->SetPath("MODEL.HEAD.PARAMS", std::move(heads));
+  if (!task.params_file.empty()) {
+    Reset("MODEL.WEIGHTS_INIT", defaults, config);
+    config->SetPath("MODEL.WEIGHTS_INIT.PARAMS_FILE", ConfigNode::FromString(task.params_file));
+  }
+  // The new head starts from random weights, whatever heads the file has.
+  config->SetPath("MODEL.WEIGHTS_INIT.SKIP_LAYERS", ConfigNode::FromStrings({"num_batches_tracked", "heads."}));
+}
+
+void SetData(const FullTuneOptions& options, ConfigNode* config) {
+  const ConfigNode* evaluation = config->FindPath("DATA.TEST.TRANSFORMS");
+  const bool own = !options.transforms.items().empty();
+  ConfigNode transforms = own || evaluation == nullptr ? options.transforms : *evaluation;
+  config->SetPath("DATA.TRAIN.TRANSFORMS", std::move(transforms));
+  const int64_t samples = options.data_limit > 0 ? options.data_limit : options.batch_size;
+  config->SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(std::min(options.batch_size, samples)));
+  config->SetPath("DATA.TRAIN.DROP_LAST", ConfigNode::FromBool(false));
+  for (const char* split : {"DATA.TRAIN", "DATA.TEST"}) {
+    config->SetPath(absl::StrCat(split, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
+    config->SetPath(absl::StrCat(split, ".LABEL_TYPE"), ConfigNode::FromString("standard"));
+  }
+  if (options.data_limit < 0) return;
+  config->SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(options.data_limit));
+  config->SetPath("DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED", ConfigNode::FromBool(true));
+}
+
+void SetOptimizer(const ConfigNode& defaults, const FullTuneOptions& options, ConfigNode* config) {
+  Reset("OPTIMIZER", defaults, config);
+  config->SetPath("OPTIMIZER.name", ConfigNode::FromString("sgd"));
+  config->SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(options.num_epochs));
+  config->SetPath("OPTIMIZER.nesterov", ConfigNode::FromBool(true));
+  config->SetPath("OPTIMIZER.weight_decay", ConfigNode::FromDouble(options.weight_decay));
+  const std::string schedule = "OPTIMIZER.param_schedulers.lr.";
+  config->SetPath(schedule + "name", ConfigNode::FromString("cosine"));
+  config->SetPath(schedule + "update_interval", ConfigNode::FromString("step"));
+  config->SetPath(schedule + "start_value", ConfigNode::FromDouble(options.learning_rate));
+  config->SetPath(schedule + "end_value", ConfigNode::FromDouble(0.0));
+}
+
+void SetMeters(const ConfigNode& defaults, int64_t num_classes, ConfigNode* config) {
+  Reset("METERS", defaults, config);
+  config->SetPath("METERS.names", ConfigNode::FromStrings({kMeter}));
+  config->SetPath(absl::StrCat("METERS.", kMeter, ".topk_values"),
+                  ConfigNode::FromInts({1, std::min<int64_t>(5, num_classes)}));
+}
+
+// The size of the trunk's last feature, by a forward pass over one batch.
+absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeSplitSource("TEST", context));
+  SSL_RETURN_IF_ERROR(source->StartEpoch(0, 0));
+  SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
+  SSL_RET_CHECK(batch != nullptr && !batch->views.empty(), "DATA.TEST gives no pictures");
+  int64_t size = 0;
+  SSL_RETURN_IF_ERROR(GuardTorch("measuring the trunk's output", [&]() -> absl::Status {
+    const std::vector<std::string> names = model.feature_names();
+    FeatureRequest last;
+    last.name = names.empty() ? "res5avg" : names.back();
+    size = model.Features(batch->views[0].slice(0, 0, 2), {last})[0].flatten(1).size(1);
+    return absl::OkStatus();
+  }));
+  return size;
+}
+
+// The largest label of DATA.TRAIN and one.
+absl::StatusOr<int64_t> CountClasses(EngineContext& context) {
+  const BuildContext build{context.config, context.registries, context.communicator, 0, context.run_directory, 0};
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
+                       BuildDataset(context.config.Section("DATA.TRAIN"), build));
+  int64_t largest = -1;
+  for (int64_t i = 0; i < dataset->size(); ++i) largest = std::max(largest, dataset->Label(i));
+  if (largest >= 0) return largest + 1;
+  return absl::FailedPreconditionError(absl::StrCat("full_tune: ", dataset->description(),
+                                                    " tells no class numbers; check config.DATA.TRAIN.LABEL_SOURCES, "
+                                                    "or set config.FULL_TUNE.NUM_CLASSES"));
+}
+
+class FullTuneEngine : public Engine {
+ public:
+  explicit FullTuneEngine(FullTuneOptions options) : options_(std::move(options)) {}
+
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    SSL_ASSIGN_OR_RETURN(const FullTuneTask task, Prepare(context));
+    const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, task);
+    SessionOptions session_options;
+    session_options.communicator = &context.communicator;
+    session_options.stop = &context.stop;
+    session_options.file_system = &context.file_system;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         Session::Create(config, context.registries, std::move(session_options)));
+    auto recorder = std::make_unique<AccuracyRecorder>();
+    const AccuracyRecorder& accuracies = *recorder;
+    SSL_RETURN_IF_ERROR(session->AddHook(std::move(recorder)));
+    SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
+    EngineReport report;
+    report.stopped = outcome == TrainOutcome::kStopped;
+    report.summary =
+        absl::StrCat("fine-tuning of ", task.num_classes, " classes in ", task.directory, "\n", accuracies.Table());
+    if (!accuracies.epochs().empty()) {
+      const std::vector<double>& top1 = accuracies.top1();
+      context.results.SetPath("full_tune.top1", ConfigNode::FromDouble(top1.back()));
+      context.results.SetPath("full_tune.top5", ConfigNode::FromDouble(accuracies.top5().back()));
+      context.results.SetPath("full_tune.best_top1",
+                              ConfigNode::FromDouble(*std::max_element(top1.begin(), top1.end())));
+    }
+    return report;
+  }
+
+ private:
+  absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    FullTuneTask task;
+    task.directory = absl::StrCat(context.run_directory, "/full_tune");
+    if (network.from_checkpoint) task.params_file = context.run_directory;
+    SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
+    task.num_classes = options_.num_classes;
+    if (task.num_classes == 0) {
+      SSL_ASSIGN_OR_RETURN(task.num_classes, CountClasses(context));
+    }
+    return task;
+  }
+
+  const FullTuneOptions options_;
+};
+
+}  // namespace
+
+void FullTuneOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("NUM_EPOCHS", &num_epochs, Doc("train epochs; each is followed by a test (ours)").AtLeast(1));
+  visitor.Field("BATCH_SIZE", &batch_size, Doc("samples per rank and step (ours)").AtLeast(1));
+  visitor.Field("LEARNING_RATE", &learning_rate, Doc("at the start; falls to 0 along a cosine (ours)").Above(0.0));
+  visitor.Field("WEIGHT_DECAY", &weight_decay, Doc("of weights (ours)").AtLeast(0.0));
+  visitor.Field("DATA_LIMIT", &data_limit, Doc("training samples, equally many of each class; -1: all (ours)"));
+  visitor.Field("NUM_CLASSES", &num_classes, Doc("0: counted from the labels (ours)").AtLeast(0));
+  visitor.Field("TRANSFORMS", &transforms, Doc("of training; []: DATA.TEST.TRANSFORMS (ours)"));
+}
+
+ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, const FullTuneOptions& options,
+                          const FullTuneTask& task) {
+  ConfigNode tuned = config;
+  tuned.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(task.directory));
+  tuned.Set("TEST_MODEL", ConfigNode::FromBool(true));
+  tuned.Set("TEST_ONLY", ConfigNode::FromBool(false));
+  tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));
+  tuned.SetPath("LOSS.name", ConfigNode::FromString(kLoss));
+  SetModel(defaults, task, &tuned);
+  SetData(options, &tuned);
+  SetOptimizer(defaults, options, &tuned);
+  SetMeters(defaults, task.num_classes, &tuned);
+  return tuned;
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeFullTuneEngine(const ConfigNode& config, const BuildContext& context) {
+  FullTuneOptions options;
+  SSL_RETURN_IF_ERROR(
+      ReadOptions(config.Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
+  return std::make_unique<FullTuneEngine>(std::move(options));
+}
+
+}  // namespace ssl

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs are in tests/integration; here, the configuration that is derived.
+#include "ssl/engines/full_tune_engine.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kRun[] = R"(
+TEST_MODEL: False
+CHECKPOINT: {DIR: runs/swav, KEEP_LAST: 5}
+DATA:
+  TRAIN:
+    DATA_SOURCES: [disk_folder]
+    DATA_LIMIT: -1
+    DROP_LAST: True
+    LABEL_TYPE: sample_index
+    COLLATE_FUNCTION: multicrop_collator
+    TRANSFORMS: [{name: ImgPilToMultiCrop}]
+  TEST: {TRANSFORMS: [{name: CenterCrop, size: 224}]}
+LOSS: {name: swav_loss}
+METERS: {names: [mean_ap_list_meter]}
+MODEL:
+  TRUNK: {NAME: resnet}
+  HEAD: {PARAMS: [[swav_head, {dims: [8, 8]}]]}
+  FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True}
+  TEMP_FROZEN_PARAMS_ITER_MAP: [[heads.0.prototypes0.weight, 4]]
+  WEIGHTS_INIT: {PARAMS_FILE: start.pth, APPEND_PREFIX: trunk.}
+OPTIMIZER: {name: adamw, use_larc: True, num_epochs: 200}
+)";
+
+constexpr char kDefaults[] = R"(
+METERS: {names: [], enable_training_meter: True, accuracy_list_meter: {num_meters: 1, topk_values: [1]}}
+MODEL:
+  FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: False}
+  WEIGHTS_INIT: {PARAMS_FILE: "", APPEND_PREFIX: "", SKIP_LAYERS: [num_batches_tracked]}
+OPTIMIZER: {name: sgd, use_larc: False, momentum: 0.9, num_epochs: 90}
+)";
+
+class FullTuneConfigTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(run_, ParseYaml(kRun, "run.yaml", nullptr));
+    ASSERT_OK_AND_ASSIGN(defaults_, ParseYaml(kDefaults, "defaults.yaml", nullptr));
+  }
+
+  ConfigNode Tuned() const { return FullTuneConfig(run_, defaults_, options_, task_); }
+
+  // Compares a subtree with YAML text.
+  void ExpectAt(const ConfigNode& config, const std::string& path, const std::string& yaml) {
+    const ConfigNode* node = config.FindPath(path);
+    ASSERT_NE(node, nullptr) << path;
+    EXPECT_EQ(*node, ParseYaml(yaml, "expected.yaml", nullptr).value()) << path;
+  }
+
+  ConfigNode run_;
+  ConfigNode defaults_;
+  FullTuneOptions options_;
+  FullTuneTask task_ = {"runs/swav/full_tune", "runs/swav", 512, 10};
+};
+
+TEST_F(FullTuneConfigTest, NewHeadOnTheRunsTrunk) {
+  const ConfigNode tuned = Tuned();
+  ExpectAt(tuned, "CHECKPOINT", "{DIR: runs/swav/full_tune, KEEP_LAST: 5}");
+  ExpectAt(tuned, "MODEL.TRUNK", "{NAME: resnet}");
+  ExpectAt(tuned, "MODEL.HEAD.PARAMS", "[[mlp, {dims: [512, 10]}]]");
+  ExpectAt(tuned, "MODEL.FEATURE_EVAL_SETTINGS", "{EVAL_MODE_ON: False}");
+  ExpectAt(tuned, "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP", "[]");
+  ExpectAt(tuned, "MODEL.WEIGHTS_INIT",
+           "{PARAMS_FILE: runs/swav, APPEND_PREFIX: '', SKIP_LAYERS: [num_batches_tracked, heads.]}");
+}
+
+TEST_F(FullTuneConfigTest, WithoutACheckpoint_TheRunsFileIsRead) {
+  task_.params_file = "";
+  ExpectAt(Tuned(), "MODEL.WEIGHTS_INIT",
+           "{PARAMS_FILE: start.pth, APPEND_PREFIX: trunk., SKIP_LAYERS: [num_batches_tracked, heads.]}");
+}
+
+TEST_F(FullTuneConfigTest, SupervisedTrainingWithTests) {
+  options_.num_epochs = 7;
+  options_.learning_rate = 0.03;
+  options_.weight_decay = 0.001;
+  const ConfigNode tuned = Tuned();
+  ExpectAt(tuned, "TEST_MODEL", "true");
+  ExpectAt(tuned, "LOSS.name", "cross_entropy_multiple_output_single_target");
+  ExpectAt(tuned, "METERS.names", "[accuracy_list_meter]");
+  ExpectAt(tuned, "METERS.accuracy_list_meter", "{num_meters: 1, topk_values: [1, 5]}");
+  ExpectAt(tuned, "OPTIMIZER.name", "sgd");
+  ExpectAt(tuned, "OPTIMIZER.use_larc", "False");
+  ExpectAt(tuned, "OPTIMIZER.num_epochs", "7");
+  ExpectAt(tuned, "OPTIMIZER.weight_decay", "0.001");
+  ExpectAt(tuned, "OPTIMIZER.param_schedulers.lr.start_value", "0.03");
+}
+
+TEST_F(FullTuneConfigTest, FewClasses_LimitTheMeter) {
+  task_.num_classes = 3;
+  ExpectAt(Tuned(), "METERS.accuracy_list_meter.topk_values", "[1, 3]");
+}
+
+TEST_F(FullTuneConfigTest, SingleViewsWithLabels) {
+  options_.batch_size = 32;
+  ExpectAt(Tuned(), "DATA.TRAIN",
+           "{DATA_SOURCES: [disk_folder], DATA_LIMIT: -1, DROP_LAST: false, LABEL_TYPE: standard, "
+           "COLLATE_FUNCTION: default_collate, TRANSFORMS: [{name: CenterCrop, size: 224}], "
+           "BATCHSIZE_PER_REPLICA: 32}");
+}
+
+TEST_F(FullTuneConfigTest, OwnTransforms_AndFewLabels) {
+  ASSERT_OK_AND_ASSIGN(options_.transforms, ParseYaml("[{name: RandomCrop}]", "options.yaml", nullptr));
+  options_.data_limit = 100;
+  const ConfigNode tuned = Tuned();
+  ExpectAt(tuned, "DATA.TRAIN.TRANSFORMS", "[{name: RandomCrop}]");
+  ExpectAt(tuned, "DATA.TRAIN.DATA_LIMIT", "100");
+  ExpectAt(tuned, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", "100");
+  ExpectAt(tuned, "DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED", "true");
+  ExpectAt(tuned, "DATA.TEST.TRANSFORMS", "[{name: CenterCrop, size: 224}]");
+}
+
+}  // namespace
+}  // namespace ssl

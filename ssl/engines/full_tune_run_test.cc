@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fine-tuning as a whole, with the real parts: a small ResNet, synthetic pictures, two epochs.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/core/checkpointer.h"
+#include "ssl/core/model.h"
+#include "ssl/core/register_core.h"
+#include "ssl/core/session.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/data/register_data.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/engines/engine.h"
+#include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/register_engines.h"
+#include "ssl/meters/register_meters.h"
+#include "ssl/methods/supervised/supervised.h"
+#include "ssl/models/register_models.h"
+#include "ssl/optim/register_optim.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+#include "ssl/weights/weights_init.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kRun[] = R"(
+DATA:
+  NUM_DATALOADER_WORKERS: 0
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    DATASET_NAMES: [synthetic]
+    DATA_LIMIT: 48
+    DEFAULT_GRAY_IMG_SIZE: 16
+    RANDOM_SYNTHETIC_LABELS: 4
+    COLLATE_FUNCTION: multicrop_collator
+    TRANSFORMS:
+      - {name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [16], crop_scales: [[0.5, 1]]}
+  TEST:
+    SPLIT: test
+    DATA_SOURCES: [synthetic]
+    DATASET_NAMES: [synthetic]
+    DATA_LIMIT: 20
+    DEFAULT_GRAY_IMG_SIZE: 16
+    RANDOM_SYNTHETIC_LABELS: 4
+    BATCHSIZE_PER_REPLICA: 16
+    TRANSFORMS: [{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]
+MODEL:
+  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}
+  HEAD: {PARAMS: [[mlp, {dims: [32, 16]}]]}
+FULL_TUNE: {NUM_EPOCHS: 2, BATCH_SIZE: 16, LEARNING_RATE: 0.05}
+)";
+
+class FullTuneRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const auto& add : {RegisterCore, RegisterData, RegisterEngines, RegisterMeters, RegisterModels, RegisterOptim,
+                            RegisterSupervised, RegisterWeights}) {
+      ASSERT_OK(add(&registries_));
+    }
+    ASSERT_OK_AND_ASSIGN(config_, ParseYaml(kRun, "run.yaml", nullptr));
+    ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  }
+
+  EngineContext Context() {
+    return {config_, registries_, *communicator_, stop_, PosixFileSystem(), directory_, results_};
+  }
+
+  // A run's checkpoint: the network as initialised.
+  void SaveCheckpoint() {
+    EngineContext context = Context();
+    ASSERT_OK_AND_ASSIGN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kInitial));
+    CheckpointStore store({directory_ + "/checkpoints", 2, ""}, PosixFileSystem(), *communicator_);
+    ASSERT_OK(store.Open());
+    ASSERT_OK(store.Save(7, {{kModelFile, CollectState(*network.model).value()}}));
+  }
+
+  absl::StatusOr<EngineReport> Run() {
+    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
+    absl::StatusOr<std::unique_ptr<Engine>> engine = registries_.engines.Make("full_tune", config_, build);
+    if (!engine.ok()) return engine.status();
+    EngineContext context = Context();
+    return (*engine)->Run(context);
+  }
+
+  const std::string directory_ = MakeTempDir("full_tune");
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+  Registries registries_;
+  ConfigNode config_;
+  ConfigNode results_ = ConfigNode::Map();
+  StopToken stop_;
+};
+
+TEST_F(FullTuneRunTest, TrainsANewHeadAndMeasuresEachEpoch) {
+  SaveCheckpoint();
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run());
+  EXPECT_FALSE(report.stopped);
+  EXPECT_THAT(report.summary, HasSubstr("fine-tuning of 4 classes"));
+  EXPECT_THAT(report.summary, HasSubstr("\n2 "));
+  EXPECT_GE(results_.FindPath("full_tune.best_top1")->AsDouble().value(),
+            results_.FindPath("full_tune.top1")->AsDouble().value());
+  // 48 samples in batches of 16, twice.
+  EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_6"));
+  EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/checkpoints/step_7"));
+  EXPECT_FALSE(PosixFileSystem().IsDirectory(directory_ + "/checkpoints/step_6"));
+}
+
+TEST_F(FullTuneRunTest, FewLabels_AreDrawnFromEachClass) {
+  SaveCheckpoint();
+  config_.SetPath("FULL_TUNE.DATA_LIMIT", ConfigNode::FromInt(8));
+  ASSERT_OK(Run().status());
+  EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_2"));
+}
+
+TEST_F(FullTuneRunTest, FinishedRun_ShowsItsTableAgain) {
+  SaveCheckpoint();
+  ASSERT_OK_AND_ASSIGN(const EngineReport first, Run());
+  results_ = ConfigNode::Map();
+  ASSERT_OK_AND_ASSIGN(const EngineReport second, Run());
+  EXPECT_EQ(second.summary, first.summary);
+}
+
+TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
+  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no trained weights")));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/label_predictions_engine.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/softmax.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/core_options.h"
+#include "ssl/engines/evaluation_data.h"
+#include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/feature_extraction.h"
+#include "ssl/engines/feature_files.h"
+#include "ssl/engines/feature_layers.h"
+
+namespace ssl {
+namespace {
+
+// What the engine reads of a section that the meters declare.
+struct AccuracyMeterView : Options {
+  std::vector<int64_t> topk_values = {1};
+  std::vector<std::string> meter_names;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("topk_values", &topk_values, Doc("k of the accuracies").AtLeast(1));
+    visitor.Field("meter_names", &meter_names, Doc("one for each head"));
+  }
+};
+
+// Of one head, per batch.
+struct HeadPredictions {
+  std::vector<at::Tensor> classes;        // [B, k]
+  std::vector<at::Tensor> probabilities;  // [B, k]
+};
+
+// Everything about one split.
+struct SplitPredictions {
+  std::vector<HeadPredictions> heads;
+  std::vector<at::Tensor> labels;
+  std::vector<at::Tensor> indices;
+};
+
+absl::Status AddBatch(const FeatureBatch& batch, int64_t topk, SplitPredictions* all) {
+  all->heads.resize(batch.features.size());
+  for (size_t head = 0; head < batch.features.size(); ++head) {
+    const at::Tensor& scores = batch.features[head];
+    if (scores.dim() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat("extract_label_predictions: head ", head, " gives [",
+                                                     absl::StrJoin(scores.sizes(), ", "),
+                                                     "], expected [batch, classes]; check config.MODEL.HEAD.PARAMS"));
+    }
+    const int64_t k = std::min(topk, scores.size(1));
+    const auto [probabilities, classes] = at::softmax(scores, 1).topk(k, 1);
+    all->heads[head].classes.push_back(classes);
+    all->heads[head].probabilities.push_back(probabilities);
+  }
+  // Both may lie in the loader's buffers.
+  if (batch.labels.defined()) all->labels.push_back(batch.labels.clone());
+  all->indices.push_back(batch.indices.clone());
+  return absl::OkStatus();
+}
+
+std::vector<std::string> HeadNames(const AccuracyMeterView& meter, const Model& model, size_t heads) {
+  if (meter.meter_names.size() == heads) return meter.meter_names;
+  const std::vector<FeatureRequest> configured = model.configured_features();
+  if (configured.size() == heads) return LayerNames(configured);
+  return LayerNames(std::vector<FeatureRequest>(heads, FeatureRequest{"heads", {}, true}));
+}
+
+class LabelPredictionsEngine : public Engine {
+ public:
+  explicit LabelPredictionsEngine(AccuracyMeterView meter)
+      : meter_(std::move(meter)), topk_(*std::max_element(meter_.topk_values.begin(), meter_.topk_values.end())) {}
+
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    EngineReport report;
+    std::string table =
+        absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
+    std::vector<WrittenArray> arrays;
+    for (const std::string& split : ConfiguredSplits(context.config)) {
+      SplitPredictions predictions;
+      const absl::Status status = Predict(split, *network.model, task.precision.autocast, context, &predictions);
+      report.stopped = absl::IsCancelled(status);
+      if (report.stopped) break;
+      SSL_RETURN_IF_ERROR(status);
+      SSL_RETURN_IF_ERROR(GuardTorch("extract_label_predictions", [&] {
+        return Write(absl::AsciiStrToLower(split), *network.model, predictions, context, &table, &arrays);
+      }));
+    }
+    report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, arrays));
+    return report;
+  }
+
+ private:
+  absl::Status Predict(const std::string& split, Model& model, Autocast autocast, EngineContext& context,
+                       SplitPredictions* predictions) const {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
+    const FeatureFunction compute = [&model, autocast](const at::Tensor& images) {
+      const AutocastScope scope(autocast);
+      std::vector<at::Tensor> outputs = model.Forward({images});
+      for (at::Tensor& output : outputs) output = output.to(at::kFloat);
+      return outputs;
+    };
+    return ForEachFeatureBatch(*source, compute, absl::StrCat("predictions for ", split), context.stop,
+                               [&](const FeatureBatch& batch) { return AddBatch(batch, topk_, predictions); });
+  }
+
+  // The files of one split, and a line of the table for each head.
+  absl::Status Write(const std::string& split, const Model& model, const SplitPredictions& predictions,
+                     EngineContext& context, std::string* table, std::vector<WrittenArray>* arrays) const {
+    const at::Tensor indices = at::cat(predictions.indices);
+    const at::Tensor labels = predictions.labels.empty() ? at::Tensor() : at::cat(predictions.labels);
+    const std::vector<std::string> names = HeadNames(meter_, model, predictions.heads.size());
+    for (size_t head = 0; head < names.size(); ++head) {
+      const at::Tensor classes = at::cat(predictions.heads[head].classes);
+      std::vector<std::pair<const char*, at::Tensor>> files = {
+          {"predictions", classes}, {"conf_scores", at::cat(predictions.heads[head].probabilities)}, {"inds", indices}};
+      if (labels.defined()) files.emplace_back("targets", labels.dim() == 1 ? labels.unsqueeze(1) : labels);
+      for (const auto& [kind, array] : files) {
+        const std::string file =
+            absl::StrCat("rank", context.communicator.rank(), "_", split, "_", names[head], "_", kind, ".npy");
+        SSL_ASSIGN_OR_RETURN(arrays->emplace_back(),
+                             WriteArray(context.run_directory, file, array, context.file_system));
+      }
+      AddRow(split, names[head], classes, labels, context.results, table);
+    }
+    return absl::OkStatus();
+  }
+
+  static void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes,
+                     const at::Tensor& labels, ConfigNode& results, std::string* table) {
+    absl::StrAppendFormat(table, "%-6s %-14s %8d", split, name, classes.size(0));
+    if (labels.defined() && labels.dim() == 1) {
+      const at::Tensor hits = classes.eq(labels.unsqueeze(1)).to(at::kDouble);
+      const double top1 = hits.select(1, 0).mean().item<double>();
+      absl::StrAppendFormat(table, " %7.2f%% %7.2f%%", 100 * top1, 100 * hits.sum(1).mean().item<double>());
+      results.SetPath(absl::StrCat("extract_label_predictions.", split, ".", name), ConfigNode::FromDouble(top1));
+    }
+    absl::StrAppend(table, "\n");
+  }
+
+  const AccuracyMeterView meter_;
+  const int64_t topk_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeLabelPredictionsEngine(const ConfigNode& config,
+                                                                   const BuildContext& context) {
+  AccuracyMeterView meter;
+  const ConfigNode& section = config.Section("METERS.accuracy_list_meter");
+  SSL_RETURN_IF_ERROR(ReadOptions(section, "config.METERS.accuracy_list_meter", UnknownKeys::kIgnore, &meter));
+  if (meter.topk_values.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(section.location().ToString(),
+                     ": config.METERS.accuracy_list_meter.topk_values is empty, expected at least one number"));
+  }
+  return std::make_unique<LabelPredictionsEngine>(std::move(meter));
+}
+
+}  // namespace ssl

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/ema_hook.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/optim/ema.h"
+
+namespace ssl {
+namespace {
+
+// Puts averages into the model while it lives: the model's tensors keep their identity and lend their storage, so that
+// a graph that saved them, between forward and backward, finds them unchanged afterwards.
+class AveragedModel {
+ public:
+  AveragedModel(Model& model, std::vector<at::Tensor>& values, const std::vector<at::Tensor>& averages,
+                bool was_training)
+      : model_(model), values_(values), was_training_(was_training) {
+    // The cache holds short copies of the model's own weights.
+    at::autocast::set_autocast_cache_enabled(false);
+    for (size_t i = 0; i < values_.size(); ++i) {
+      originals_.push_back(values_[i].variable_data());
+      values_[i].set_data(averages[i]);
+    }
+    model_.SetTraining(false);
+  }
+
+  ~AveragedModel() {
+    for (size_t i = 0; i < values_.size(); ++i) values_[i].set_data(originals_[i]);
+    model_.SetTraining(was_training_);
+    at::autocast::set_autocast_cache_enabled(cache_was_enabled_);
+  }
+
+  AveragedModel(const AveragedModel&) = delete;
+  AveragedModel& operator=(const AveragedModel&) = delete;
+
+ private:
+  Model& model_;
+  std::vector<at::Tensor>& values_;
+  std::vector<at::Tensor> originals_;
+  const bool was_training_;
+  const bool cache_was_enabled_ = at::autocast::is_autocast_cache_enabled();
+};
+
+}  // namespace
+
+void EmaHookOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("SAVE_EMA_MODEL", &save_ema_model, Doc("keep moving averages of the model, in checkpoints, too"));
+  visitor.Field("ENABLE_EMA_METERS", &enable_ema_meters, Doc("measure the averaged model with all of METERS.names"));
+  visitor.Field("UPDATE_ITER", &update_iter, Doc("updates of the model for each of the averages").AtLeast(1));
+  visitor.Field("WARMUP", &warmup, Doc("fraction of training in which averages are copies").Between(0, 1));
+  visitor.Field("DECAY", &decay, Doc("what is kept of an average").Between(0, 1));
+  visitor.Field("EMA_DEVICE", &ema_device,
+                Doc("where averages lie: gpu is where the model does").OneOf({"gpu", "cpu"}));
+}
+
+EmaHook::EmaHook(const EmaHookOptions& options, std::vector<std::unique_ptr<Meter>> meters, bool in_training)
+    : options_(options), meters_(std::move(meters)), in_training_(in_training) {}
+
+absl::Status EmaHook::OnStart(StepContext& context) {
+  const at::NoGradGuard no_grad;
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(context.model));
+  std::string names;
+  values_.clear();
+  averages_.clear();
+  for (const NamedTensor& entry : state) {
+    if (entry.tensor.scalar_type() != at::kFloat) continue;
+    if (options_.ema_device == "cpu" && !entry.tensor.is_cpu()) {
+      return absl::UnimplementedError(absl::StrCat("config.HOOKS.EMA_MODEL.EMA_DEVICE is cpu, but the model is on ",
+                                                   entry.tensor.device().str(),
+                                                   "; expected gpu, which keeps averages beside the model"));
+    }
+    absl::StrAppend(&names, entry.name, "\n");
+    values_.push_back(entry.tensor);
+    averages_.push_back(entry.tensor.detach().clone());
+  }
+  if (packed_.defined()) {
+    if (names != names_) {
+      return absl::InvalidArgumentError("the checkpoint's moving averages are of other tensors than the model has");
+    }
+    Unpack();
+  }
+  names_ = std::move(names);
+  return absl::OkStatus();
+}
+
+void EmaHook::Unpack() {
+  const at::NoGradGuard no_grad;
+  int64_t offset = 0;
+  for (at::Tensor& average : averages_) {
+    average.copy_(packed_.narrow(0, offset, average.numel()).view(average.sizes()));
+    offset += average.numel();
+  }
+  packed_.reset();
+}
+
+absl::Status EmaHook::OnUpdate(StepContext& context) {
+  packed_.reset();
+  if (context.state.iteration % options_.update_iter != 0) return absl::OkStatus();
+  const bool warm = context.state.where() >= options_.warmup;
+  EmaUpdate(averages_, values_, warm ? options_.decay : 0.0);
+  return absl::OkStatus();
+}
+
+bool EmaHook::Measures(const StepContext& context) const {
+  return !meters_.empty() && (in_training_ || !context.state.training);
+}
+
+absl::Status EmaHook::OnPhaseStart(StepContext& context) {
+  // A phase that a checkpoint interrupted goes on counting.
+  if (context.state.batch_in_phase > 0) return absl::OkStatus();
+  for (const std::unique_ptr<Meter>& meter : meters_) meter->Reset();
+  return absl::OkStatus();
+}
+
+absl::Status EmaHook::OnLossAndMeter(StepContext& context) {
+  if (!Measures(context)) return absl::OkStatus();
+  return GuardTorch("measuring the averaged model", [&] { return Measure(context); });
+}
+
+absl::Status EmaHook::Measure(StepContext& context) {
+  const at::NoGradGuard no_grad;
+  const Batch& batch = *context.batch;
+  std::vector<at::Tensor> outputs;
+  {
+    const AveragedModel averaged(context.model, values_, averages_, context.state.training);
+    outputs = batch.named_inputs.empty() ? context.model.Forward(batch.views)
+                                         : context.model.ForwardNamed(batch.named_inputs);
+  }
+  for (const std::unique_ptr<Meter>& meter : meters_) SSL_RETURN_IF_ERROR(meter->Update(outputs, batch.targets));
+  return absl::OkStatus();
+}
+
+absl::Status EmaHook::OnPhaseEnd(StepContext& context) {
+  if (!Measures(context)) return absl::OkStatus();
+  for (const std::unique_ptr<Meter>& meter : meters_) {
+    SSL_ASSIGN_OR_RETURN(std::vector<MeterValue> values, meter->Values(context.communicator));
+    context.meter_reports.push_back({absl::StrCat(meter->name(), "_ema"), std::move(values)});
+  }
+  return absl::OkStatus();
+}
+
+void EmaHook::VisitState(StateVisitor& visitor) {
+  if (!averages_.empty()) {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> rows;
+    for (const at::Tensor& average : averages_) rows.push_back(average.reshape({-1}));
+    packed_ = at::cat(rows);
+  }
+  visitor.Text("names", names_);
+  visitor.Tensor("averages", packed_);
+  for (const std::unique_ptr<Meter>& meter : meters_) visitor.Scope(absl::StrCat("meters/", meter->name()), *meter);
+  // A run that has not started yet unpacks when it knows its model.
+  visitor.OnRestored([this] {
+    if (!averages_.empty()) Unpack();
+  });
+}
+
+}  // namespace ssl

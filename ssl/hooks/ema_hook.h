@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps an exponential moving average of the model and measures it (VISSL's EmaHook). Stage kObserve, so that what
+// changes the model after an update comes first.
+//
+// After every UPDATE_ITER-th update, average = DECAY average + (1 - DECAY) value for all float32 tensors of the model's
+// state, running statistics included; before the fraction WARMUP of training, averages are copies. Tensors of other
+// types (counters) have no average; the model's own are used.
+//
+// With ENABLE_EMA_METERS, each batch goes through the model once more, in evaluation mode with the averages in place of
+// its tensors, and meters of the hook's own measure the outputs. Their reports are named "<meter>_ema".
+//
+// State: `averages`, all averages in one row, float32; `names`, the tensors they are of, in that order, each ended by a
+// line feed; the meters. Rank r keeps its own, as batch statistics differ.
+#ifndef SSL_HOOKS_EMA_HOOK_H_
+#define SSL_HOOKS_EMA_HOOK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/meter.h"
+#include "ssl/core/step_context.h"
+
+namespace ssl {
+
+// The section HOOKS.EMA_MODEL. The hook runs with either of the first two.
+struct EmaHookOptions : public Options {
+  bool save_ema_model = false;
+  bool enable_ema_meters = false;
+  int64_t update_iter = 1;
+  double warmup = 0.05;
+  double decay = 0.9999;
+  std::string ema_device = "gpu";
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class EmaHook : public Hook {
+ public:
+  // meters: none unless the averages are to be measured. in_training: measure in train phases, too.
+  EmaHook(const EmaHookOptions& options, std::vector<std::unique_ptr<Meter>> meters, bool in_training);
+
+  absl::string_view name() const override { return "ema"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  // Starts with copies of the model, or with the restored averages. InvalidArgument when those are of other tensors.
+  absl::Status OnStart(StepContext& context) override;
+  absl::Status OnPhaseStart(StepContext& context) override;
+  absl::Status OnLossAndMeter(StepContext& context) override;
+  absl::Status OnUpdate(StepContext& context) override;
+  // Adds to context.meter_reports.
+  absl::Status OnPhaseEnd(StepContext& context) override;
+
+  void VisitState(StateVisitor& visitor) override;
+
+ private:
+  bool Measures(const StepContext& context) const;
+  absl::Status Measure(StepContext& context);
+  // Fills averages_ from packed_.
+  void Unpack();
+
+  const EmaHookOptions options_;
+  const std::vector<std::unique_ptr<Meter>> meters_;
+  const bool in_training_;
+
+  std::vector<at::Tensor> values_;    // the model's live tensors
+  std::vector<at::Tensor> averages_;  // at the same positions; empty before the start
+  std::string names_;
+  at::Tensor packed_;  // all averages [N] while a checkpoint is read or written
+};
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_EMA_HOOK_H_

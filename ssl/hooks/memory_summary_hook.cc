@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/memory_summary_hook.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/hooks/process_memory.h"
+
+namespace ssl {
+namespace {
+
+constexpr double kBytesPerMegabyte = 1e6;
+
+absl::StatusOr<int64_t> BytesOfState(Stateful& owner) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(owner));
+  int64_t bytes = 0;
+  for (const NamedTensor& entry : state) {
+    if (entry.tensor.defined()) bytes += static_cast<int64_t>(entry.tensor.nbytes());
+  }
+  return bytes;
+}
+
+int64_t BytesOfGradients(Model& model) {
+  int64_t bytes = 0;
+  for (const NamedParameter& parameter : model.Parameters()) {
+    if (parameter.value.grad().defined()) bytes += static_cast<int64_t>(parameter.value.grad().nbytes());
+  }
+  return bytes;
+}
+
+double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMegabyte; }
+
+absl::Status LogSummary(StepContext& context) {
+  const ProcessMemory process = ReadProcessMemory();
+  SSL_ASSIGN_OR_RETURN(const int64_t model, BytesOfState(context.model));
+  int64_t optimizer = 0;
+  if (context.optimizer != nullptr) {
+    SSL_ASSIGN_OR_RETURN(optimizer, BytesOfState(*context.optimizer));
+  }
+  const int64_t steps = context.state.iteration - context.first_iteration;
+  SSL_LOG(INFO) << absl::StrFormat(
+      "memory after %d step%s: process %.1f MB, %.1f MB at its peak; model %.1f MB, gradients %.1f MB, optimizer %.1f "
+      "MB",
+      steps, steps == 1 ? "" : "s", Megabytes(process.resident_bytes), Megabytes(process.peak_bytes), Megabytes(model),
+      Megabytes(BytesOfGradients(context.model)), Megabytes(optimizer));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void MemorySummaryOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("PRINT_MEMORY_SUMMARY", &print_memory_summary, Doc("log once how much memory the run takes"));
+  visitor.Field("LOG_ITERATION_NUM", &log_iteration_num,
+                Doc("train step of this process after which it is logged, from 0").AtLeast(0));
+  visitor.Field("DUMP_MEMORY_ON_EXCEPTION", &dump_memory_on_exception, Doc("log it when an error ends the run"));
+}
+
+absl::Status MemorySummaryHook::OnStep(StepContext& context) {
+  const int64_t step = context.state.iteration - context.first_iteration - 1;
+  const bool due = options_.print_memory_summary && context.state.training && step == options_.log_iteration_num;
+  return due && context.communicator.rank() == 0 ? LogSummary(context) : absl::OkStatus();
+}
+
+absl::Status MemorySummaryHook::OnException(StepContext& context, const absl::Status& error) {
+  return options_.dump_memory_on_exception ? LogSummary(context) : absl::OkStatus();
+}
+
+}  // namespace ssl

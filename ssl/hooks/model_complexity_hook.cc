@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/model_complexity_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/hooks/progress_line.h"
+
+namespace ssl {
+namespace {
+
+bool IsBatchStatistic(absl::string_view name) {
+  return absl::EndsWith(name, "running_mean") || absl::EndsWith(name, "running_var") ||
+         absl::EndsWith(name, "num_batches_tracked");
+}
+
+}  // namespace
+
+void ModelComplexityOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("COMPUTE_COMPLEXITY", &compute_complexity, Doc("log parameters and operations of the model"));
+  visitor.Field("INPUT_SHAPE", &input_shape,
+                Doc("[channels, height, width] of the picture that is counted").AtLeast(1));
+}
+
+absl::StatusOr<ModelComplexity> MeasureComplexity(Model& model, const std::vector<int64_t>& input_shape) {
+  ModelComplexity complexity;
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(model));
+  for (const NamedTensor& entry : state) {
+    if (!IsBatchStatistic(entry.name)) complexity.parameters += entry.tensor.numel();
+  }
+  for (const NamedParameter& parameter : model.Parameters()) complexity.trainable_parameters += parameter.value.numel();
+
+  std::vector<int64_t> shape = {1};
+  shape.insert(shape.end(), input_shape.begin(), input_shape.end());
+  const std::string what = absl::StrCat("counting the operations of the model for a picture [",
+                                        absl::StrJoin(input_shape, ", "), "] (HOOKS.MODEL_COMPLEXITY.INPUT_SHAPE)");
+  SSL_RETURN_IF_ERROR(GuardTorch(what, [&] {
+    const at::NoGradGuard no_grad;
+    const at::Device device = state.empty() ? at::Device(at::kCPU) : state[0].tensor.device();
+    const at::Tensor picture = at::zeros(shape, device);
+    model.SetTraining(false);
+    complexity.operations = CountOperations([&] { model.Forward({picture}); });
+    return absl::OkStatus();
+  }));
+  return complexity;
+}
+
+absl::Status ModelComplexityHook::OnStart(StepContext& context) {
+  const absl::StatusOr<ModelComplexity> complexity = MeasureComplexity(context.model, input_shape_);
+  context.model.SetTraining(context.state.training);
+  SSL_RETURN_IF_ERROR(complexity.status());
+  if (context.communicator.rank() != 0) return absl::OkStatus();
+  SSL_LOG(INFO) << "model: " << FormatCount(complexity->parameters) << " parameters, "
+                << FormatCount(complexity->trainable_parameters) << " of them trained; for a picture ["
+                << absl::StrJoin(input_shape_, ", ") << "]: " << FormatCount(complexity->operations.multiply_adds)
+                << " multiply-adds and " << FormatCount(complexity->operations.activations)
+                << " activations of convolutions and matrix products";
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

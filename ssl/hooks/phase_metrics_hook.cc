@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/phase_metrics_hook.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct OutputValues {
+  std::string output;
+  std::vector<double> values;  // more than one: a list
+};
+
+struct MetricValues {
+  std::string metric;
+  std::vector<OutputValues> outputs;
+};
+
+// The values of a report by metric and output, in their order.
+std::vector<MetricValues> Group(const std::vector<MeterValue>& values) {
+  std::vector<MetricValues> groups;
+  for (const MeterValue& value : values) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.metric == value.metric; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {value.metric, {}});
+    std::vector<OutputValues>& outputs = group->outputs;
+    auto output = std::find_if(outputs.begin(), outputs.end(), [&](const auto& o) { return o.output == value.output; });
+    if (output == outputs.end()) output = outputs.insert(outputs.end(), {value.output, {}});
+    output->values.push_back(value.value);
+  }
+  return groups;
+}
+
+Json ToJson(const MeterReport& report) {
+  Json json = Json::object();
+  for (const MetricValues& group : Group(report.values)) {
+    Json& metric = json[group.metric] = Json::object();
+    for (const OutputValues& output : group.outputs) {
+      Json& place = output.output.empty() ? metric : metric[output.output];
+      place = output.values.size() == 1 ? Json(output.values[0]) : Json(output.values);
+    }
+  }
+  return json;
+}
+
+std::string FormatLine(const StepContext& context) {
+  const TrainState& state = context.state;
+  Json line = {
+      {"iteration", state.iteration}, {"phase_idx", state.phase_index}, {"train_phase_idx", state.train_phase_index}};
+  for (const MeterReport& report : context.meter_reports) {
+    line[absl::StrCat(state.training ? "train_" : "test_", report.meter)] = ToJson(report);
+  }
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// "accuracy_list_meter | top_1 res4 71.2000, res5 70.1000 | top_5 ...": without lists, and without a lone output's
+// name.
+std::string FormatForPeople(const MeterReport& report) {
+  std::string text = report.meter;
+  for (const MetricValues& group : Group(report.values)) {
+    const char* separator = "";
+    for (const OutputValues& output : group.outputs) {
+      if (output.values.size() > 1) continue;
+      if (*separator == '\0') absl::StrAppend(&text, " | ", group.metric);
+      const std::string name = group.outputs.size() > 1 ? absl::StrCat(" ", output.output) : "";
+      absl::StrAppendFormat(&text, "%s%s %.4f", separator, name, output.values[0]);
+      separator = ",";
+    }
+  }
+  return text;
+}
+
+void Log(const StepContext& context) {
+  const char* phase = context.state.training ? "train" : "test";
+  for (const MeterReport& report : context.meter_reports) {
+    SSL_LOG(INFO) << phase << " | epoch " << context.state.train_phase_index + 1 << "/" << context.num_epochs << " | "
+                  << FormatForPeople(report);
+  }
+}
+
+void SetMetrics(StepContext& context) {
+  const char* phase = context.state.training ? "Training/" : "Testing/";
+  for (const MeterReport& report : context.meter_reports) {
+    for (const MetricValues& group : Group(report.values)) {
+      for (const OutputValues& output : group.outputs) {
+        if (output.values.size() > 1) continue;
+        const std::string suffix = output.output.empty() ? "" : absl::StrCat("_Output_", output.output);
+        context.metrics.Set(absl::StrCat(phase, report.meter, "_", group.metric, suffix), output.values[0]);
+      }
+    }
+  }
+}
+
+bool MeasuredAnOutput(const StepContext& context) {
+  const std::vector<MeterReport>& reports = context.meter_reports;
+  return std::any_of(reports.begin(), reports.end(), [](const MeterReport& report) {
+    return std::any_of(report.values.begin(), report.values.end(),
+                       [](const MeterValue& value) { return !value.output.empty(); });
+  });
+}
+
+}  // namespace
+
+PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& path) {
+  if (!path.empty()) file_ = std::make_unique<JsonLinesFile>(file_system, path, "phase_idx");
+}
+
+absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
+  const TrainState& state = context.state;
+  if (!state.training || MeasuredAnOutput(context)) {
+    SetMetrics(context);
+    SSL_RETURN_IF_ERROR(
+        context.metrics.Report(state.iteration, state.train_phase_index, context.communicator).status());
+  }
+  if (context.communicator.rank() != 0) return absl::OkStatus();
+  Log(context);
+  if (file_ == nullptr) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(file_->Append(state.phase_index, FormatLine(context)));
+  return file_->Sync();
+}
+
+}  // namespace ssl

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells what a phase has measured (context.meter_reports) when it ends. Stage kReport. Three places:
+//
+// - <run directory>/metrics.json: one JSON object a line for each phase, as VISSL writes it,
+//     {"iteration":20,"phase_idx":1,"train_phase_idx":0,"test_accuracy_list_meter":{"top_1":{"0":71.2}}}
+//   with "train_<meter>" or "test_<meter>" for each meter. A value without an output stands under its metric directly;
+//   values that share metric and output are a list. NaN is null. What a resumed run measures again is dropped first.
+// - the log, for people: "test | epoch 1/2 | accuracy_list_meter | top_1 71.2000".
+// - the metric sinks: "Testing/accuracy_list_meter_top_1_Output_0" ("Training/..."), not for lists. They get a report
+// of
+//   their own after each test phase, and after each train phase that measured an output.
+#ifndef SSL_HOOKS_PHASE_METRICS_HOOK_H_
+#define SSL_HOOKS_PHASE_METRICS_HOOK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/sinks/json_lines_file.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+class PhaseMetricsHook : public Hook {
+ public:
+  // path: of metrics.json; "" for a run that keeps no files. Rank 0 writes it. The file system outlives the hook.
+  PhaseMetricsHook(FileSystem& file_system, const std::string& path);
+
+  absl::string_view name() const override { return "phase_metrics"; }
+  HookStage stage() const override { return HookStage::kReport; }
+
+  absl::Status OnPhaseEnd(StepContext& context) override;
+
+ private:
+  std::unique_ptr<JsonLinesFile> file_;  // null without a path
+};
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_PHASE_METRICS_HOOK_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file of JSON objects, one a line, in the order of an integer that each has under the same key, such as the
+// iteration.
+//
+// The file is opened at the first line. A run that resumes at an earlier place than the file holds goes on where it
+// resumed: lines from the first line's place on are dropped, and so is a last line that a crash cut off. One thread.
+#ifndef SSL_HOOKS_SINKS_JSON_LINES_FILE_H_
+#define SSL_HOOKS_SINKS_JSON_LINES_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+class JsonLinesFile {
+ public:
+  // path: made with its directory when missing. key: of the integer. The file system outlives the object.
+  JsonLinesFile(FileSystem& file_system, std::string path, std::string key);
+
+  // json: an object on one line, in which `key` is `place`. It reaches the operating system at once. Errors name the
+  // path; the next line opens and repairs the file then.
+  absl::Status Append(int64_t place, absl::string_view json);
+
+  // Makes the lines durable.
+  absl::Status Sync();
+
+ private:
+  absl::Status Open(int64_t place);
+  absl::Status DropFrom(int64_t place);
+
+  FileSystem& file_system_;
+  const std::string path_;
+  const std::string key_;
+  std::unique_ptr<WritableFile> file_;  // null before the first line
+};
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_SINKS_JSON_LINES_FILE_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/methods/moco/moco_resolver.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// The arguments of the last [name, {arguments}] in `entry`, which is such a pair or a list of them; null without any.
+const ConfigNode* LastArguments(const ConfigNode& entry) {
+  if (entry.items().empty()) return nullptr;
+  if (entry.items().back().is_list()) return LastArguments(entry.items().back());
+  return entry.items().back().is_map() ? &entry.items().back() : nullptr;
+}
+
+absl::Status CheckEmbeddingDim(const ConfigNode& config) {
+  const ConfigNode* embedding_dim = config.FindPath("LOSS.moco_loss.embedding_dim");
+  const ConfigNode* heads = config.FindPath("MODEL.HEAD.PARAMS");
+  const ConfigNode* arguments = heads != nullptr ? LastArguments(*heads) : nullptr;
+  const ConfigNode* dims = arguments != nullptr ? arguments->Find("dims") : nullptr;
+  if (embedding_dim == nullptr || dims == nullptr || dims->items().empty()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t expected, embedding_dim->AsInt());
+  SSL_ASSIGN_OR_RETURN(const int64_t width, dims->items().back().AsInt());
+  if (expected == width) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      embedding_dim->location().ToString(), ": config.LOSS.moco_loss.embedding_dim is ", expected, ", expected ", width,
+      ", the width of the last head (", dims->items().back().location().ToString(), ")"));
+}
+
+// How many views the last transform that makes copies of an image says it makes; 1 without such a transform.
+absl::StatusOr<int64_t> CountViews(const ConfigNode& transforms) {
+  int64_t views = 1;
+  for (const ConfigNode& transform : transforms.items()) {
+    for (const char* key : {"num_times", "total_num_crops"}) {
+      const ConfigNode* count = transform.Find(key);
+      if (count == nullptr) continue;
+      SSL_ASSIGN_OR_RETURN(views, count->AsInt());
+    }
+  }
+  return views;
+}
+
+absl::Status CheckViews(const ConfigNode& config) {
+  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
+  const ConfigNode* collator = config.FindPath("DATA.TRAIN.COLLATE_FUNCTION");
+  if (transforms == nullptr || transforms->items().empty()) return absl::OkStatus();
+  if (collator == nullptr || collator->text() == "moco_collator") return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t views, CountViews(*transforms));
+  if (views == 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(transforms->location().ToString(), ": config.DATA.TRAIN.TRANSFORMS make ", views,
+                   " views and COLLATE_FUNCTION is ", collator->Describe(), " (", collator->location().ToString(),
+                   "), but moco_loss takes 2 views, query and key: expected ImgReplicatePil with num_times 2, and "
+                   "moco_collator"));
+}
+
+}  // namespace
+
+absl::Status ResolveMoco(ConfigNode* config) {
+  const ConfigNode* name = config->FindPath("LOSS.name");
+  if (name == nullptr || name->text() != "moco_loss") return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(CheckEmbeddingDim(*config));
+  return CheckViews(*config);
+}
+
+}  // namespace ssl

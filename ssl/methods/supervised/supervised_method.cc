@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/methods/supervised/supervised_method.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+
+namespace ssl {
+namespace {
+
+absl::Status NoLabelsError(const std::string& name, bool training) {
+  const char* split = training ? "TRAIN" : "TEST";
+  return absl::InvalidArgumentError(
+      absl::StrCat("LOSS.name is ", name, ", which needs labels, but the batch has none; expected config.DATA.", split,
+                   ".LABEL_SOURCES for each data source, or config.DATA.", split, ".LABEL_TYPE sample_index or zero"));
+}
+
+}  // namespace
+
+absl::Status SupervisedMethod::ComputeLoss(StepContext& context) {
+  const at::Tensor& targets = context.batch->targets;
+  if (!targets.defined()) return NoLabelsError(name_, context.state.training);
+  SSL_RET_CHECK(!context.outputs.empty(), "a model returned no output");
+  absl::StatusOr<std::vector<at::Tensor>> terms = loss_->Terms(context.outputs, targets);
+  if (!terms.ok()) return Annotate(terms.status(), name_);
+  context.loss = (*terms)[0];
+  for (size_t i = 1; i < terms->size(); ++i) context.loss = context.loss + (*terms)[i];
+  if (terms->size() == 1 || !context.state.training) return absl::OkStatus();
+  for (size_t i = 0; i < terms->size(); ++i) {
+    context.metrics.Add(absl::StrCat("Loss/output_", i), (*terms)[i].detach());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training with labels: the model on all views, then a loss of its outputs against the labels of the batch.
+//
+// The objective is the sum of the loss's terms. When there are several (one for each output), each is a metric by
+// itself, "Loss/output_<i>", the mean of train steps. No state.
+#ifndef SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
+#define SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "ssl/core/method.h"
+#include "ssl/core/step_context.h"
+#include "ssl/methods/supervised/supervised_loss.h"
+
+namespace ssl {
+
+class SupervisedMethod : public Method {
+ public:
+  // name: LOSS.name, for messages.
+  SupervisedMethod(std::string name, std::unique_ptr<SupervisedLoss> loss)
+      : name_(std::move(name)), loss_(std::move(loss)) {}
+
+  // InvalidArgument when the batch has no labels, or when they do not fit the outputs.
+  absl::Status ComputeLoss(StepContext& context) override;
+
+ private:
+  const std::string name_;
+  const std::unique_ptr<SupervisedLoss> loss_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_

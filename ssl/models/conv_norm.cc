@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/models/conv_norm.h"
+
+#include "ssl/models/batch_norm_relu.h"
+
+namespace ssl {
+namespace {
+
+at::Tensor Normalize(const NormLayer& norm, const at::Tensor& map, bool training) {
+  if (const auto* const batch_norm = std::get_if<BatchNormLayer>(&norm)) return batch_norm->Forward(map, training);
+  return std::get<GroupNormLayer>(norm).Forward(map);
+}
+
+}  // namespace
+
+void ListNorm(const NormLayer& norm, const std::string& prefix, ModelTensors* tensors) {
+  std::visit([&](const auto& layer) { layer.List(prefix, tensors); }, norm);
+}
+
+void ZeroNormWeight(const NormLayer& norm) {
+  std::visit([](const auto& layer) { layer.weight.detach().zero_(); }, norm);
+}
+
+at::Tensor ConvNorm::Forward(const at::Tensor& input, bool training) const {
+  return Normalize(norm, conv.Forward(input), training);
+}
+
+at::Tensor ConvNorm::ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const {
+  const at::Tensor map = conv.Forward(input);
+  const auto* const batch_norm = std::get_if<BatchNormLayer>(&norm);
+  if (training && batch_norm != nullptr && CanFuseBatchNormRelu(*batch_norm, map, shortcut)) {
+    return BatchNormRelu(*batch_norm, map, shortcut);
+  }
+  // In place: the backward of neither norm reads its output.
+  at::Tensor output = Normalize(norm, map, training);
+  if (shortcut.defined()) output.add_(shortcut);
+  return output.relu_();
+}
+
+}  // namespace ssl

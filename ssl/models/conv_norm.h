@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution with its normalisation, the brick of convolutional trunks.
+#ifndef SSL_MODELS_CONV_NORM_H_
+#define SSL_MODELS_CONV_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <variant>
+
+#include "ssl/models/layers.h"
+#include "ssl/models/model_tensor.h"
+
+namespace ssl {
+
+using NormLayer = std::variant<BatchNormLayer, GroupNormLayer>;
+
+// Appends the norm's tensors under "<prefix>weight" and so on.
+void ListNorm(const NormLayer& norm, const std::string& prefix, ModelTensors* tensors);
+
+// Sets the norm's weight to zero, so that a residual block starts as its shortcut.
+void ZeroNormWeight(const NormLayer& norm);
+
+struct ConvNorm {
+  ConvLayer conv;
+  NormLayer norm;
+
+  // norm(conv(input)).
+  at::Tensor Forward(const at::Tensor& input, bool training) const;
+
+  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. Batch norm of training runs as one operation with
+  // what follows it.
+  at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_MODELS_CONV_NORM_H_

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names and shapes of the state of trunks and of whole models: VISSL's, without "_feature_blocks.".
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "ssl/core/model.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/models/register_models.h"
+#include "ssl/models/trunk.h"
+#include "ssl/testing/status_matchers.h"
+#include "tests/golden/golden.h"
+
+namespace ssl {
+namespace {
+
+struct NamedShape {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+void CheckState(const std::vector<NamedShape>& state, const golden::Case& golden_case) {
+  const std::vector<ConfigNode>& expected = golden_case.steps[0].outputs.at("state_dict").value.items();
+  ASSERT_EQ(state.size(), expected.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    EXPECT_EQ(state[i].name, absl::StrReplaceAll(expected[i].items()[0].text(), {{"_feature_blocks.", ""}}));
+    EXPECT_EQ(ConfigNode::FromInts(state[i].shape), expected[i].items()[1]) << state[i].name;
+  }
+}
+
+// The MODEL section of a trunk of the case; its options are those of the trunk's own section, as VISSL's.
+ConfigNode ModelNode(const std::string& trunk, const ConfigNode& trunk_config) {
+  ConfigNode model = ConfigNode::Map();
+  model.SetPath("TRUNK.NAME", ConfigNode::FromString(trunk));
+  const ConfigNode* const regnet = trunk_config.Find("REGNET");
+  if (regnet != nullptr) {
+    model.SetPath("TRUNK.REGNET", *regnet);
+  } else {
+    model.SetPath("TRUNK.RESNETS", trunk_config);
+  }
+  return model;
+}
+
+class ModelsNames : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(RegisterModels(&registries_)); }
+
+  BuildContext Context(const ConfigNode& config) { return {config, registries_, *communicator_, /*seed=*/0, ""}; }
+
+  void CheckTrunk(const golden::Case& golden_case) {
+    const std::string name = golden_case.params.Find("trunk")->text();
+    const ConfigNode model = ModelNode(name, *golden_case.params.Find("config"));
+    const ConfigNode config = ConfigNode::Map();
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk,
+                         registries_.trunks.Make(name, *model.Find("TRUNK"), Context(config)));
+    std::vector<NamedShape> state;
+    int64_t parameters = 0;
+    for (const ModelTensor& entry : trunk->Tensors()) {
+      state.push_back({entry.name, entry.value.sizes().vec()});
+      if (entry.role != TensorRole::kBuffer) parameters += entry.value.numel();
+    }
+    CheckState(state, golden_case);
+    EXPECT_EQ(parameters, golden_case.steps[0].outputs.at("num_parameters").integer);
+  }
+
+  void CheckModel(const golden::Case& golden_case) {
+    ConfigNode model = ModelNode(golden_case.params.Find("trunk")->text(), *golden_case.params.Find("trunk_config"));
+    model.SetPath("HEAD.PARAMS", *golden_case.params.Find("heads"));
+    ConfigNode config = ConfigNode::Map();
+    config.Set("MODEL", model);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> built,
+                         registries_.models.Make("multi_input_output_model", model, Context(config)));
+    ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> tensors, CollectState(*built));
+    std::vector<NamedShape> state;
+    for (const NamedTensor& entry : tensors) state.push_back({entry.name, entry.tensor.sizes().vec()});
+    CheckState(state, golden_case);
+    int64_t parameters = 0;
+    for (const NamedParameter& parameter : built->Parameters()) parameters += parameter.value.numel();
+    EXPECT_EQ(parameters, golden_case.steps[0].outputs.at("num_parameters").integer);
+  }
+
+  Registries registries_;
+  std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+};
+
+TEST_F(ModelsNames, AreVissls) {
+  golden::RunCategory("models_names",
+                      {{"trunk", [this](const golden::Case& golden_case) { CheckTrunk(golden_case); }},
+                       {"model", [this](const golden::Case& golden_case) { CheckModel(golden_case); }}},
+                      {"torchvision"});
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/optim/larc.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/clamp_max.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
+#include <utility>
+#include <vector>
+
+#include "ssl/optim/gradient_transform.h"
+
+namespace ssl {
+namespace {
+
+class Larc : public GradientTransform {
+ public:
+  Larc(const LarcOptions& options, std::unique_ptr<Optimizer> inner)
+      : GradientTransform(std::move(inner)), options_(options) {}
+
+ protected:
+  // Rates are one vector [number of parameters], because arithmetic on many scalars would be as many operations.
+  void Transform(const ParameterGroup& group, const std::vector<at::Tensor>& parameters,
+                 const std::vector<at::Tensor>& gradients) override {
+    const at::Tensor parameter_norms = at::stack(at::_foreach_norm(parameters));
+    const at::Tensor gradient_norms = at::stack(at::_foreach_norm(gradients));
+    at::Tensor rates = parameter_norms * options_.trust_coefficient /
+                       (gradient_norms + parameter_norms * group.weight_decay + options_.epsilon);
+    if (options_.clip) rates = at::clamp_max(rates / group.learning_rate, 1.0);
+    // A gradient of zero must stay so although the decay of all parameters is added at once; a parameter of zero has
+    // none.
+    rates = at::where(gradient_norms == 0.0, 0.0, rates);
+    rates = at::where(parameter_norms == 0.0, 1.0, rates);
+    if (group.weight_decay != 0.0) at::_foreach_add_(gradients, parameters, group.weight_decay);
+    at::_foreach_mul_(gradients, rates.unbind());
+  }
+
+ private:
+  const LarcOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> MakeLarc(const LarcOptions& options, std::unique_ptr<Optimizer> inner) {
+  return std::make_unique<Larc>(options, std::move(inner));
+}
+
+}  // namespace ssl

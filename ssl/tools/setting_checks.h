@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings that contradict each other and that no single component of a run can see before training starts. Stateless;
+// safe from any thread.
+#ifndef SSL_TOOLS_SETTING_CHECKS_H_
+#define SSL_TOOLS_SETTING_CHECKS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ssl/config/node.h"
+
+namespace ssl {
+
+// config: the resolved tree under "config". "file:line: what is wrong" for
+// - a batch that leaves batch norm a single sample,
+// - swav_loss with a collator that does not keep crops apart,
+// - a queue of moco_loss that is no multiple of the batch of all ranks,
+// - an accuracy of more classes than the last head has outputs,
+// - a transform_type other than none and augly.
+// Values of a wrong type are left to OptionCatalog::Check.
+std::vector<std::string> ContradictingSettings(const ConfigNode& config);
+
+// The outputs of the last head by its `dims`; 0 when these do not tell.
+int64_t LastHeadOutputs(const ConfigNode& config);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_SETTING_CHECKS_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another, each in a directory
+// of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that fails does not stop the rest. The same
+// command goes on where a stopped sweep stands.
+#ifndef SSL_TOOLS_SWEEP_RUNNER_H_
+#define SSL_TOOLS_SWEEP_RUNNER_H_
+
+#include <ostream>
+#include <vector>
+
+#include "ssl/base/stop_token.h"
+#include "ssl/config/sweep.h"
+#include "ssl/core/registries.h"
+#include "ssl/tools/command.h"
+
+namespace ssl {
+
+// Runs all of `runs`, whose tokens replace those of `line`, and prints a table at the end. Returns the exit code:
+// 0 when every run finished, 75 when a stop was requested, else that of the first run that failed.
+int RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries, StopToken& stop,
+             std::ostream& out);
+
+// --check_config for each of `runs`: prints what is wrong with them. Returns the exit code: 0 when all would run here,
+// 2 when one has mistakes, else 3.
+int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
+              std::ostream& out);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_SWEEP_RUNNER_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/vissl/key_tables.h"
+
+#include "ssl/vissl/key_table_builder.h"
+
+namespace ssl {
+
+std::vector<CompatibilityKey> DataKeys() {
+  KeyTableBuilder table;
+  table.Ignored("DATA", "threads write batches in place", {{"PIN_MEMORY", "true"}});
+  table.Ignored("DATA", "batches lie where the model lies", {{"ENABLE_ASYNC_GPU_COPY", "true"}});
+  table.Ignored("DATA", "a run is one process", {{"DDP_BUCKET_CAP_MB", "25"}});
+  table.Ignored("DATA", "typo in VISSL's files", {{"TRANSFORMS", "[]"}});
+  table.NotYet("DATA.TRAIN", "the sampler is missing",
+               {{"STRATIFIED_SAMPLER.ENABLED", "false"}, {"POWER_LAW_SAMPLER.ENABLED", "false"}});
+  table.Ignored("DATA.TRAIN", "a setting of a sampler that is missing",
+                {{"STRATIFIED_SAMPLER.CLASSES_PER_BATCH", "2"},
+                 {"STRATIFIED_SAMPLER.STEP_PER_EPOCH", "1250"},
+                 {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
+                 {"POWER_LAW_SAMPLER.POWER", "1.0"}});
+  table.Ignored("DATA.TRAIN", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
+  table.Ignored("DATA.TRAIN", "pictures are read from where they lie",
+                {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
+  table.NotYet("DATA.TRAIN", "synthetic pictures have one pattern for each class",
+               {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
+  table.NotYet("DATA.TRAIN", "a sample has one input and one label",
+               {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
+  table.NotYet("DATA.TEST", "the sampler is missing",
+               {{"STRATIFIED_SAMPLER.ENABLED", "false"}, {"POWER_LAW_SAMPLER.ENABLED", "false"}});
+  table.Ignored("DATA.TEST", "a setting of a sampler that is missing",
+                {{"STRATIFIED_SAMPLER.CLASSES_PER_BATCH", "2"},
+                 {"STRATIFIED_SAMPLER.STEP_PER_EPOCH", "1250"},
+                 {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
+                 {"POWER_LAW_SAMPLER.POWER", "1.0"}});
+  table.Ignored("DATA.TEST", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
+  table.Ignored("DATA.TEST", "pictures are read from where they lie",
+                {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
+  table.NotYet("DATA.TEST", "synthetic pictures have one pattern for each class",
+               {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
+  table.NotYet("DATA.TEST", "a sample has one input and one label",
+               {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
+  return table.Take();
+}
+
+}  // namespace ssl

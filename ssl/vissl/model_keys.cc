@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/vissl/key_tables.h"
+
+#include "ssl/vissl/key_table_builder.h"
+
+namespace ssl {
+
+std::vector<CompatibilityKey> ModelKeys() {
+  KeyTableBuilder table;
+  table.Ignored("MODEL.CUDA_CACHE", "a matter of memory; training is the same",
+                {{"CLEAR_CUDA_CACHE", "false"}, {"CLEAR_FREQ", "100"}});
+  table.Ignored("MODEL.ACTIVATION_CHECKPOINTING", "saves memory; training is the same",
+                {{"USE_ACTIVATION_CHECKPOINTING", "false"}, {"NUM_ACTIVATION_CHECKPOINTING_SPLITS", "2"}});
+  table.Ignored("MODEL.SHARDED_DDP_SETUP", "a run is one process: there is nothing to share out",
+                {{"USE_SDP", "false"}, {"reduce_buffer_size", "-1"}});
+  table.NotYet("MODEL.FSDP_CONFIG", "it forms other parameter groups, and precision is set by AMP_PARAMS here",
+               {{"AUTO_SETUP_FSDP", "false"}});
+  table.Ignored("MODEL.FSDP_CONFIG", "a setting of FSDP, which is missing",
+                {{"AUTO_WRAP_THRESHOLD", "0"},
+                 {"AMP_TYPE", "\"01\""},
+                 {"FORCE_SYNC_CUDA", "false"},
+                 {"flatten_parameters", "true"},
+                 {"mixed_precision", "true"},
+                 {"fp32_reduce_scatter", "false"},
+                 {"compute_dtype", "float32"},
+                 {"bucket_cap_mb", "0"},
+                 {"clear_autocast_cache", "true"},
+                 {"verbose", "true"}});
+  table.Ignored("MODEL.WEIGHTS_INIT", "typo in VISSL's files", {{"PARAM_FILE", "\"\""}});
+  table.Ignored("MODEL.TRUNK", "layout of files before 2021, which VISSL does not read either",
+                {{"TRUNK_PARAMS", "{}"}});
+  table.Ignored("MODEL.TRUNK.REGNET", "saves memory; training is the same",
+                {{"stage_checkpoints", "[]"}, {"stage_checkpointing", "[]"}});
+  return table.Take();
+}
+
+}  // namespace ssl

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/vissl/key_tables.h"
+
+#include "ssl/vissl/key_table_builder.h"
+
+namespace ssl {
+
+std::vector<CompatibilityKey> RunKeys() {
+  KeyTableBuilder table;
+  table.Ignored("", "--print_config prints the configuration, and train_config.yaml in the run directory keeps it",
+                {{"VERBOSE", "false"}});
+  table.Ignored("", "batches come from threads of one process", {{"MULTI_PROCESSING_METHOD", "forkserver"}});
+  table.Ignored("", "typo in VISSL's files", {{"MONITOR_PERF_STATS", "false"}});
+  table.Ignored("REPRODUCIBILITY", "runs repeat without it", {{"CUDDN_DETERMINISTIC", "false"}});
+  table.NotYet("MONITORING", "statistics of activations are not recorded", {{"MONITOR_ACTIVATION_STATISTICS", "0"}});
+  table.Ignored("HOOKS", "nvidia-smi shows it; training is the same", {{"LOG_GPU_STATS", "true"}});
+  table.Ignored("HOOKS.TENSORBOARD_SETUP", "not read by VISSL either",
+                {{"LOG_DIR", "\".\""}, {"EXPERIMENT_LOG_DIR", "\"tensorboard\""}});
+  table.Ignored("HOOKS.TENSORBOARD_SETUP", "events are written as they come", {{"FLUSH_EVERY_N_MIN", "5"}});
+  table.Ignored("HOOKS.TENSORBOARD_SETUP", "histograms are not written; training is the same",
+                {{"LOG_PARAMS", "true"}, {"LOG_PARAMS_GRADIENTS", "true"}, {"LOG_PARAMS_EVERY_N_ITERS", "310"}});
+  table.NotYet("PROFILING", "there is no profiler in the training loop",
+               {{"MEMORY_PROFILING.TRACK_BY_LAYER_MEMORY", "false"}, {"RUNTIME_PROFILING.USE_PROFILER", "false"}});
+  table.Ignored("PROFILING", "a setting of the profiler, which is missing",
+                {{"START_ITERATION", "0"},
+                 {"WARMUP_ITERATIONS", "0"},
+                 {"NUM_ITERATIONS", "10"},
+                 {"STOP_TRAINING_AFTER_PROFILING", "false"},
+                 {"OUTPUT_FOLDER", "\".\""},
+                 {"PROFILED_RANKS", "[0, 1]"},
+                 {"RUNTIME_PROFILING.PROFILE_CPU", "true"},
+                 {"RUNTIME_PROFILING.PROFILE_GPU", "true"},
+                 {"RUNTIME_PROFILING.LEGACY_PROFILER", "false"}});
+  table.Ignored("CHECKPOINT", "a run has one directory", {{"APPEND_DISTR_RUN_ID", "false"}});
+  table.NotYet("CHECKPOINT", "checkpoints are kept on disk only", {{"BACKEND", "disk"}});
+  table.NotYet("CHECKPOINT", "a run goes on from its newest intact checkpoint",
+               {{"LATEST_CHECKPOINT_RESUME_FILE_NUM", "1"}});
+  table.Ignored("CHECKPOINT", "MANIFEST.json says what a checkpoint holds; links are not needed",
+                {{"USE_SYMLINK_CHECKPOINT_FOR_RESUME", "false"}});
+  table.NotYet("DISTRIBUTED", "a run is one process; auto_lr_scaling counts the ranks",
+               {{"NUM_NODES", "1"}, {"NUM_PROC_PER_NODE", "1"}});
+  table.Ignored("DISTRIBUTED", "typo in VISSL's files", {{"DISTR_ON", "true"}});
+  table.Ignored("DISTRIBUTED", "a run is one process",
+                {{"BACKEND", "nccl"},
+                 {"NCCL_DEBUG", "false"},
+                 {"NCCL_SOCKET_NTHREADS", "\"\""},
+                 {"BROADCAST_BUFFERS", "true"},
+                 {"INIT_METHOD", "tcp"},
+                 {"RUN_ID", "auto"},
+                 {"MANUAL_GRADIENT_REDUCTION", "false"}});
+  table.NotYet("SLURM", "jobs are not submitted; start ssl_main with sbatch", {{"USE_SLURM", "false"}});
+  table.Ignored("SLURM", "an option of sbatch",
+                {{"NAME", "vissl"},
+                 {"COMMENT", "\"vissl job\""},
+                 {"PARTITION", "\"\""},
+                 {"LOG_FOLDER", "\".\""},
+                 {"TIME_HOURS", "72"},
+                 {"TIME_MINUTES", "0"},
+                 {"CONSTRAINT", "\"\""},
+                 {"MEM_GB", "250"},
+                 {"PORT_ID", "40050"},
+                 {"NUM_CPU_PER_PROC", "8"},
+                 {"ADDITIONAL_PARAMETERS", "{}"}});
+  return table.Take();
+}
+
+}  // namespace ssl

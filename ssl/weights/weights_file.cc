@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/weights/weights_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/core/checkpointer.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/manifest.h"
+#include "ssl/io/mapped_file.h"
+#include "ssl/io/mapped_tensor.h"
+#include "ssl/io/torch_file.h"
+
+namespace ssl {
+namespace {
+
+using Kind = TorchValue::Kind;
+
+constexpr absl::string_view kManifestName = "MANIFEST.json";
+constexpr absl::string_view kCheckpoints = "checkpoints";
+constexpr absl::string_view kDataParallelPrefix = "module.";
+constexpr int kSearchDepth = 6;
+constexpr size_t kMaxNamedKeys = 8;
+// A safetensors file begins with 8 bytes of length and the '{' of its header.
+constexpr size_t kSafetensorsBrace = 8;
+
+bool IsDefault(const std::vector<std::string>& key) { return key.size() == 1 && key[0] == kClassyStateDictKey; }
+
+// Collects tensors under dotted names; a name that occurs again replaces the first one, as in a dict.
+class Flattener {
+ public:
+  explicit Flattener(std::shared_ptr<const void> owner) : owner_(std::move(owner)) {}
+
+  void Add(const std::string& name, const TorchValue& value) {
+    switch (value.kind) {
+      case Kind::kTensor:
+        return AddTensor(name, *value.tensor);
+      case Kind::kList:
+        for (size_t i = 0; i < value.items.size(); ++i) Add(Join(name, absl::StrCat(i)), *value.items[i]);
+        return;
+      case Kind::kDict:
+        for (size_t i = 0; i < value.items.size(); i += 2) {
+          const TorchValue& key = *value.items[i];
+          const std::string part = key.kind == Kind::kString ? std::string(key.text) : absl::StrCat(key.integer);
+          Add(Join(name, part), *value.items[i + 1]);
+        }
+        return;
+      default:
+        return;
+    }
+  }
+
+  std::vector<NamedTensor> Take() { return std::move(tensors_); }
+
+ private:
+  static std::string Join(const std::string& name, const std::string& part) {
+    return name.empty() ? part : absl::StrCat(name, ".", part);
+  }
+
+  void AddTensor(const std::string& name, const TorchTensor& tensor) {
+    const auto [place, inserted] = places_.emplace(name, tensors_.size());
+    if (inserted) tensors_.push_back({name, {}});
+    tensors_[place->second].tensor = ViewTorchTensor(tensor, owner_);
+  }
+
+  const std::shared_ptr<const void> owner_;
+  absl::flat_hash_map<std::string, size_t> places_;
+  std::vector<NamedTensor> tensors_;
+};
+
+int64_t CountTensors(const TorchValue& dict) {
+  int64_t count = 0;
+  for (size_t i = 1; i < dict.items.size(); i += 2) count += dict.items[i]->kind == Kind::kTensor ? 1 : 0;
+  return count;
+}
+
+// Appends "path (n tensors)" for every dict at or below `dict` that holds tensors itself.
+void FindStateDicts(const TorchValue& dict, const std::string& path, int depth, std::vector<std::string>* found) {
+  if (dict.kind != Kind::kDict || depth == 0 || found->size() == kMaxNamedKeys) return;
+  const int64_t count = CountTensors(dict);
+  if (count > 0) found->push_back(absl::StrCat("'", path, "' (", count, " tensors)"));
+  for (size_t i = 0; i < dict.items.size(); i += 2) {
+    if (dict.items[i]->kind != Kind::kString) continue;
+    const std::string key(dict.items[i]->text);
+    FindStateDicts(*dict.items[i + 1], path.empty() ? key : absl::StrCat(path, ".", key), depth - 1, found);
+  }
+}
+
+std::string KeysWithTensors(const TorchValue& root) {
+  std::vector<std::string> found;
+  FindStateDicts(root, "", kSearchDepth, &found);
+  if (found.empty()) return "the file has tensors under no key";
+  return absl::StrCat("the file has tensors under ", absl::StrJoin(found, ", "),
+                      "; STATE_DICT_KEY_NAME names such a key ('' for the whole file)");
+}
+
+// The value at the end of `key`; null when there is none.
+const TorchValue* Descend(const TorchValue& root, const std::vector<std::string>& key) {
+  const TorchValue* value = &root;
+  for (const std::string& part : key) {
+    if (part.empty()) continue;
+    const TorchValue* child = value->Find(part);
+    if (child == nullptr && absl::StrContains(part, '.')) {
+      child = Descend(*value, absl::StrSplit(part, '.'));
+    }
+    if (child == nullptr) return nullptr;
+    value = child;
+  }
+  return value;
+}
+
+// A VISSL checkpoint: trunk and heads are dicts of their own, without those words in the names.
+absl::Status AddClassyModel(const TorchValue& classy, const std::string& origin, Flattener* flattener) {
+  const TorchValue* model = Descend(classy, {"base_model", "model"});
+  const TorchValue* trunk = model == nullptr ? nullptr : model->Find("trunk");
+  if (trunk == nullptr) {
+    return absl::NotFoundError(absl::StrCat(origin, ": no base_model.model.trunk; ", KeysWithTensors(classy)));
+  }
+  flattener->Add("trunk", *trunk);
+  if (const TorchValue* heads = model->Find("heads"); heads != nullptr) flattener->Add("heads", *heads);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WeightsFile> ReadTorchWeights(const std::string& path, const std::vector<std::string>& key) {
+  SSL_ASSIGN_OR_RETURN(const TorchFile file, ReadTorchFile(path));
+  const std::string key_text = absl::StrJoin(key, ".");
+  WeightsFile weights;
+  weights.origin = key_text.empty() ? path : absl::StrCat(path, " at '", key_text, "'");
+  Flattener flattener(file.owner);
+  const TorchValue* value = Descend(*file.root, key);
+  if (IsDefault(key) && value != nullptr) {
+    SSL_RETURN_IF_ERROR(AddClassyModel(*value, weights.origin, &flattener));
+  } else {
+    if (IsDefault(key) && CountTensors(*file.root) > 0) {
+      value = file.root;
+      weights.origin = path;
+    }
+    if (value == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("file ", path, ": no key '", key_text, "'; ", KeysWithTensors(*file.root)));
+    }
+    flattener.Add("", *value);
+  }
+  weights.tensors = flattener.Take();
+  if (weights.tensors.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(weights.origin, ": no tensors; ", KeysWithTensors(*file.root)));
+  }
+  return weights;
+}
+
+absl::StatusOr<WeightsFile> MapWeights(const std::string& path) {
+  WeightsFile weights;
+  weights.origin = path;
+  SSL_ASSIGN_OR_RETURN(weights.tensors, MapSafetensors(path));
+  if (weights.tensors.empty()) return absl::InvalidArgumentError(absl::StrCat("file ", path, ": no tensors"));
+  return weights;
+}
+
+// A checkpoint of ours: what its manifest lists is checked first.
+absl::StatusOr<WeightsFile> ReadStep(const std::string& directory) {
+  FileSystem& file_system = PosixFileSystem();
+  const std::string path = absl::StrCat(directory, "/", kManifestName);
+  SSL_ASSIGN_OR_RETURN(const std::string json, file_system.Read(path));
+  SSL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json, path));
+  SSL_RETURN_IF_ERROR(VerifyManifest(file_system, directory, manifest));
+  return MapWeights(absl::StrCat(directory, "/", kModelFile));
+}
+
+absl::StatusOr<WeightsFile> ReadDirectory(const std::string& directory) {
+  FileSystem& file_system = PosixFileSystem();
+  if (file_system.Exists(absl::StrCat(directory, "/", kManifestName))) return ReadStep(directory);
+  const std::string inner = absl::StrCat(directory, "/", kCheckpoints);
+  const std::string& checkpoints = file_system.IsDirectory(inner) ? inner : directory;
+  const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
+  CheckpointStore store({checkpoints, /*keep_last=*/0, /*config_hash=*/""}, file_system, *alone);
+  SSL_ASSIGN_OR_RETURN(const int64_t newest, store.NewestValid());
+  return MapWeights(absl::StrCat(store.StepDirectory(newest), "/", kModelFile));
+}
+
+absl::StatusOr<bool> IsSafetensors(const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  return file.bytes().size() > kSafetensorsBrace && file.bytes()[kSafetensorsBrace] == '{';
+}
+
+void StripDataParallel(std::vector<NamedTensor>* tensors) {
+  const bool all = std::all_of(tensors->begin(), tensors->end(), [](const NamedTensor& entry) {
+    return absl::StartsWith(entry.name, kDataParallelPrefix);
+  });
+  if (!all) return;
+  for (NamedTensor& entry : *tensors) entry.name.erase(0, kDataParallelPrefix.size());
+}
+
+absl::StatusOr<WeightsFile> ReadWeights(const std::string& path, const std::vector<std::string>& key) {
+  const bool directory = PosixFileSystem().IsDirectory(path);
+  bool safetensors = false;
+  if (!directory) {
+    SSL_ASSIGN_OR_RETURN(safetensors, IsSafetensors(path));
+  }
+  if (!directory && !safetensors) return ReadTorchWeights(path, key);
+  if (!IsDefault(key) && !absl::StrJoin(key, "").empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": STATE_DICT_KEY_NAME is '", absl::StrJoin(key, "."),
+                     "', but a safetensors file or a checkpoint has no keys; expected ''"));
+  }
+  return directory ? ReadDirectory(path) : MapWeights(path);
+}
+
+}  // namespace
+
+absl::StatusOr<WeightsFile> ReadWeightsFile(const std::string& path, const std::vector<std::string>& key) {
+  if (absl::StrContains(path, "://")) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a URL, expected a file: download it first"));
+  }
+  WeightsFile weights;
+  SSL_RETURN_IF_ERROR(GuardTorch(path, [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(weights, ReadWeights(path, key));
+    return absl::OkStatus();
+  }));
+  StripDataParallel(&weights.tensors);
+  return weights;
+}
+
+}  // namespace ssl

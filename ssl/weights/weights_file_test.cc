@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/weights/weights_file.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/safetensors.h"
+#include "ssl/io/torch_writer.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A file that Python wrote: tests/golden/data/files.
+std::string PythonFile(absl::string_view name) {
+  return absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/tests/golden/data/files/",
+                      name);
+}
+
+std::vector<std::string> Names(const absl::StatusOr<WeightsFile>& weights) {
+  EXPECT_OK(weights);
+  std::vector<std::string> names;
+  for (const NamedTensor& entry : weights->tensors) names.push_back(entry.name);
+  return names;
+}
+
+TEST(WeightsFile, ReadsTrunkAndHeadsOfAVisslCheckpoint) {
+  const std::vector<std::string> names = Names(ReadWeightsFile(PythonFile("vissl_swav.torch"), {"classy_state_dict"}));
+  EXPECT_EQ(names.size(), 9u);
+  EXPECT_EQ(names[0], "trunk._feature_blocks.conv1.weight");
+  EXPECT_THAT(names, Contains("heads.0.prototypes0.weight"));
+}
+
+TEST(WeightsFile, ReadsBelowNestedAndDottedKeys) {
+  const std::string path = PythonFile("vissl_moco.torch");
+  const std::vector<std::string> trunk = {"classy_state_dict", "base_model", "model", "trunk"};
+  const std::vector<std::string> names = Names(ReadWeightsFile(path, trunk));
+  EXPECT_EQ(names[0], "_feature_blocks.conv1.weight");
+  EXPECT_EQ(Names(ReadWeightsFile(path, {"classy_state_dict.base_model.model.trunk"})), names);
+  EXPECT_THAT(Names(ReadWeightsFile(path, {"loss"})), Contains("moco_encoder.heads.1.clf.0.bias"));
+  // The whole file: every tensor, the optimizer's too.
+  EXPECT_THAT(Names(ReadWeightsFile(path, {""})),
+              Contains("classy_state_dict.optimizer.optim.state.0.momentum_buffer"));
+}
+
+TEST(WeightsFile, TakesFlatFilesAsTheyAre) {
+  for (const absl::string_view file : {"torchvision_flat.pth", "torchvision_flat_legacy.pth", "ddp_flat.pth"}) {
+    for (const std::string key : {"classy_state_dict", ""}) {
+      const std::vector<std::string> names = Names(ReadWeightsFile(PythonFile(file), {key}));
+      EXPECT_EQ(names.size(), 8u) << file;
+      EXPECT_EQ(names[0], "conv1.weight") << file;
+    }
+  }
+}
+
+TEST(WeightsFile, AMissingKeyNamesThoseThatHaveTensors) {
+  const std::string path = PythonFile("vissl_swav.torch");
+  EXPECT_THAT(
+      ReadWeightsFile(path, {"state_dict"}),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("vissl_swav.torch: no key 'state_dict'; the file has tensors under 'loss' (3 tensors)")));
+  EXPECT_THAT(
+      ReadWeightsFile(path, {"classy_state_dict", "base_model", "modle"}),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("'classy_state_dict.base_model.model.trunk' (6 tensors)")));
+  EXPECT_THAT(ReadWeightsFile(path, {"phase_idx"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at 'phase_idx': no tensors")));
+  EXPECT_THAT(ReadWeightsFile(PythonFile("torchvision_flat.pth"), {"model"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("tensors under '' (8 tensors)")));
+}
+
+TEST(WeightsFile, ReadsSafetensors) {
+  const std::string path = MakeTempDir("weights") + "/model.bin";  // the content decides
+  const at::Tensor values = at::arange(6, at::kFloat).view({2, 3});
+  ASSERT_OK(WriteSafetensors(PosixFileSystem(), path, {{"module.b", values}, {"module.a", values.t()}}, {}));
+  ASSERT_OK_AND_ASSIGN(const WeightsFile weights, ReadWeightsFile(path, {kClassyStateDictKey}));
+  EXPECT_THAT(Names(weights), ElementsAre("b", "a"));
+  EXPECT_TRUE(at::equal(weights.tensors[1].tensor, values.t()));
+  EXPECT_THAT(ReadWeightsFile(path, {"model"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("STATE_DICT_KEY_NAME is 'model'")));
+}
+
+TEST(WeightsFile, DamagedSafetensorsAreFound) {
+  const std::string path = MakeTempDir("weights") + "/model.safetensors";
+  ASSERT_OK(WriteSafetensors(PosixFileSystem(), path, {{"a", at::arange(6, at::kFloat)}}, {}));
+  ASSERT_OK_AND_ASSIGN(const std::string whole, PosixFileSystem().Read(path));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    ASSERT_OK_AND_ASSIGN(const auto file, PosixFileSystem().Create(path));
+    ASSERT_OK(file->Append(whole.substr(0, size)));
+    ASSERT_OK(file->Close());
+    EXPECT_THAT(ReadWeightsFile(path, {}), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("model.safetensors")))
+        << size;
+  }
+}
+
+TEST(WeightsFile, ReadsTheNewestCheckpointOfARun) {
+  const std::string run = MakeTempDir("weights");
+  const auto alone = MakeLocalCommunicator();
+  CheckpointStore store({run + "/checkpoints", 0, ""}, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Open());
+  for (const int64_t step : {9, 10}) {
+    ASSERT_OK(store.Save(step, {{"model.safetensors", {{absl::StrCat("trunk.", step), at::arange(step)}}}}));
+  }
+  EXPECT_THAT(Names(ReadWeightsFile(run, {kClassyStateDictKey})), ElementsAre("trunk.10"));
+  EXPECT_THAT(Names(ReadWeightsFile(run + "/checkpoints", {})), ElementsAre("trunk.10"));
+  EXPECT_THAT(Names(ReadWeightsFile(run + "/checkpoints/step_9", {})), ElementsAre("trunk.9"));
+
+  // A damaged one is passed over, unless it is asked for.
+  const std::string model = run + "/checkpoints/step_10/model.safetensors";
+  ASSERT_OK_AND_ASSIGN(const auto file, PosixFileSystem().OpenAppend(model));
+  ASSERT_OK(file->Append("x"));
+  ASSERT_OK(file->Close());
+  EXPECT_THAT(Names(ReadWeightsFile(run, {})), ElementsAre("trunk.9"));
+  EXPECT_THAT(ReadWeightsFile(run + "/checkpoints/step_10", {}), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(WeightsFile, SaysWhatAPathIsNot) {
+  EXPECT_THAT(ReadWeightsFile("https://host/a.pth", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a URL, expected a file: download it first")));
+  const std::string dir = MakeTempDir("weights");
+  EXPECT_THAT(ReadWeightsFile(dir, {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no checkpoint")));
+  EXPECT_THAT(ReadWeightsFile(dir + "/gone.pth", {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("gone.pth")));
+}
+
+}  // namespace
+}  // namespace ssl

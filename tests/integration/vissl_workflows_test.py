@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What VISSL's users do, as whole processes: its configurations with fragments and overrides, supervised training,
+linear evaluation, fine-tuning, extraction, export, sweeps and checks of a configuration."""
+import ast
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def png(side, value):
+    """A grey square with a diagonal of `value`, as an 8-bit PNG."""
+    rows = b"".join(b"\0" + bytes(value if x == y else 40 for x in range(side)) for y in range(side))
+
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def npy_header(path):
+    """dtype, shape and number of data bytes of a .npy file."""
+    data = path.read_bytes()
+    assert data[:6] == b"\x93NUMPY", path
+    size = struct.unpack("<H", data[8:10])[0]
+    header = ast.literal_eval(data[10:10 + size].decode())
+    return header["descr"], header["shape"], len(data) - 10 - size
+
+
+class WorkflowTest(unittest.TestCase):
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def run_main(self, *arguments):
+        return subprocess.run([BINARY, *arguments], cwd=self.folder, capture_output=True, text=True, env=environment())
+
+    def finish(self, *arguments):
+        """Runs to the end; returns stdout."""
+        result = self.run_main(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def results(self, run):
+        return json.loads((self.folder / run / "results.json").read_text())
+
+    def phases(self, run):
+        return [json.loads(line) for line in (self.folder / run / "metrics.json").read_text().splitlines()]
+
+    def make_image_folder(self, path, per_class=6):
+        for label, value in (("cat", 200), ("dog", 90)):
+            folder = self.folder / path / label
+            folder.mkdir(parents=True)
+            for i in range(per_class):
+                (folder / f"{i}.png").write_bytes(png(20 + i, value))
+
+    # Training with labels.
+
+    def test_supervised_training_measures_each_phase(self):
+        self.finish("--config=test/supervised_tiny")
+        phases = self.phases("runs/supervised_tiny")
+        self.assertEqual([sorted(k for k in p if "accuracy" in k) for p in phases],
+                         [["train_accuracy_list_meter"], ["test_accuracy_list_meter"]] * 2)
+        top1 = phases[-1]["test_accuracy_list_meter"]["top_1"]["0"]
+        self.assertGreater(top1, 40.0, "four classes of stripes: chance is 25 %")
+
+    def test_linear_evaluation_leaves_the_trunk_alone(self):
+        self.finish("--config=test/linear_tiny")
+        accuracy = self.phases("runs/linear_tiny")[-1]["test_accuracy_list_meter"]["top_1"]
+        self.assertEqual(sorted(accuracy), ["res4", "res5avg"])
+
+    def test_few_labels(self):
+        self.finish("--config=test/low_data_tiny")
+        self.assertEqual(len(self.phases("runs/low_data_tiny")), 4)
+
+    # Engines.
+
+    def test_pretraining_then_fine_tuning(self):
+        out = self.finish("--config=test/full_tune_tiny")
+        self.assertIn("top-1", out)
+        self.assertIn("full_tune", self.results("runs/full_tune_tiny"))
+
+    def test_extracted_features_are_npy_files_and_feed_linear_evaluation(self):
+        self.finish("--config=test/extract_tiny")
+        features = self.folder / "runs/extract_tiny/features"
+        for layer, width in (("res4", 64), ("res5avg", 32)):
+            for split, count in (("train", 80), ("test", 40)):
+                stem = f"rank0_chunk0_{split}_{layer}"
+                self.assertEqual(npy_header(features / f"{stem}_features.npy"),
+                                 ("<f4", (count, width), 4 * count * width))
+                self.assertEqual(npy_header(features / f"{stem}_targets.npy"), ("<i8", (count, 1), 8 * count))
+                self.assertEqual(npy_header(features / f"{stem}_inds.npy"), ("<i8", (count,), 8 * count))
+        self.assertIn("linear_eval", self.results("runs/extract_tiny"))
+
+    def test_export_and_back(self):
+        self.finish("--config=test/swav_tiny", "engine_name=[train, export]")
+        exported = self.folder / "runs/swav_tiny/export"
+        self.assertEqual(sorted(p.name for p in exported.iterdir()), ["model.pth", "model.safetensors"])
+        for name in ("model.pth", "model.safetensors"):
+            result = self.run_main("--config=test/supervised_tiny", f"config.CHECKPOINT.DIR=again_{name}",
+                                   f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={exported / name}",
+                                   "config.OPTIMIZER.num_epochs=1")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("loaded", result.stderr)
+
+    def test_weights_that_match_nothing_are_refused(self):
+        self.finish("--config=test/swav_tiny", "engine_name=[train, export]")
+        file = self.folder / "runs/swav_tiny/export/model.safetensors"
+        result = self.run_main("--config=test/supervised_tiny", f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}",
+                               "config.MODEL.WEIGHTS_INIT.APPEND_PREFIX=trunk.other.")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("conv1.weight", result.stderr)
+
+    # Images on a disk.
+
+    def test_image_folder_trains_and_counts_broken_files(self):
+        self.make_image_folder("train")
+        self.make_image_folder("test")
+        (self.folder / "train/cat/broken.png").write_bytes(b"no picture")
+        sources = [f"config.DATA.{split}.{key}=[disk_folder]" for split in ("TRAIN", "TEST")
+                   for key in ("DATA_SOURCES", "LABEL_SOURCES")]
+        result = self.run_main("--config=test/supervised_tiny", *sources, "config.DATA.TRAIN.DATA_PATHS=[train]",
+                               "config.DATA.TEST.DATA_PATHS=[test]", "config.DATA.TRAIN.DATA_LIMIT=-1",
+                               "config.DATA.TEST.DATA_LIMIT=-1", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=4",
+                               "+config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.5",
+                               "config.DATA.TRAIN.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]",
+                               "config.DATA.TEST.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("broken.png", result.stderr)
+
+    # VISSL's command line.
+
+    def test_vissl_resnet50_with_fragments_and_overrides(self):
+        self.finish("config=pretrain/swav/swav_resnet50_imagenet.yaml",
+                    "+config/pretrain/swav/transforms=multicrop_2x224_4x96",
+                    "+config/pretrain/swav/optimization=small_batch",
+                    "config.DATA.TRAIN.DATA_SOURCES=[synthetic]", "config.DATA.TRAIN.DATA_LIMIT=4",
+                    "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=2", "config.DATA.NUM_DATALOADER_WORKERS=1",
+                    "config.LOSS.swav_loss.queue.queue_length=0", "config.OPTIMIZER.num_epochs=1",
+                    "config.CHECKPOINT.DIR=swav50", "config.MODEL.AMP_PARAMS.USE_AMP=false", "node_id=0",
+                    "hydra.verbose=true")
+        lines = [json.loads(line) for line in (self.folder / "swav50/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(lines[-1]["iteration"], 2)
+
+    def test_printed_configuration_reads_back(self):
+        first = self.finish("--config=test/swav_tiny", "--print_config", "config.OPTIMIZER.weight_decay=1e-5")
+        (self.folder / "printed.yaml").write_text(first)
+        self.assertEqual(self.finish("--config=printed.yaml", "--print_config"), first)
+
+    def test_sweep_goes_on_after_a_failure_and_ends_with_a_table(self):
+        result = self.run_main("--config=test/swav_tiny", "engine_name=train", "config.CHECKPOINT.DIR=swept",
+                               "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1",
+                               "config.OPTIMIZER.name=sgd,no_such_optimizer")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        table = [line for line in result.stdout.splitlines() if line.startswith("sweep_")]
+        self.assertEqual([line.split()[:2] for line in table],
+                         [["sweep_0", "finished"], ["sweep_1", "failed"], ["sweep_2", "finished"],
+                          ["sweep_3", "failed"]])
+        self.assertIn("config.SEED_VALUE=1 config.OPTIMIZER.name=no_such_optimizer", table[3])
+        for run in ("sweep_0", "sweep_2"):
+            self.assertTrue((self.folder / "swept" / run / "checkpoints/LATEST").is_file(), run)
+
+    # --check_config: 0 would run here, 2 mistakes, 3 a fragment or components that are not here.
+
+    def check(self, *arguments):
+        result = self.run_main("--check_config", *arguments)
+        return result.returncode, result.stdout + result.stderr
+
+    def test_check_of_a_configuration_that_runs(self):
+        self.assertEqual(self.check("--config=test/swav_tiny")[0], 0)
+
+    def test_check_reports_every_mistake_at_once(self):
+        code, text = self.check("--config=test/swav_tiny", "config.OPTIMIZER.num_epochs=many",
+                                "config.LOSS.swav_loss.temperature=-1", "config.MODEL.TRUNK.NAME=rsenet")
+        self.assertEqual(code, 2, text)
+        for part in ("config.OPTIMIZER.num_epochs", "config.LOSS.swav_loss.temperature", "did you mean 'resnet'?"):
+            self.assertIn(part, text)
+
+    def test_check_names_components_that_are_not_here(self):
+        code, text = self.check("--config=test/swav_tiny", "config.MODEL.TRUNK.NAME=convit")
+        self.assertEqual(code, 3, text)
+        self.assertIn("convit", text)
+
+    def test_check_of_a_fragment(self):
+        code, text = self.check("--config=pretrain/swav/transforms/multicrop_2x224_4x96")
+        self.assertEqual(code, 3, text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
