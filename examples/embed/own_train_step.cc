@@ -5,9 +5,6 @@
 // weights it came from with that gradient.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/randn_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <cstdio>
@@ -19,19 +16,15 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
-#include "ssl/core/batch.h"
-#include "ssl/core/batch_source.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
 #include "ssl/methods/swav/swav.h"
+#include "tensor_source.h"
 
 namespace {
-
-constexpr int64_t kSteps = 10;
-constexpr int64_t kBatchSize = 32;
 
 class SharpnessAwareStep : public ssl::TrainStep {
  public:
@@ -104,39 +97,6 @@ class SharpnessAwareStep : public ssl::TrainStep {
   }
 
   const double radius_;
-};
-
-// Random pictures and a noisy copy of each as the second view.
-class TensorSource : public ssl::BatchSource {
- public:
-  int64_t batches_per_epoch() const override { return kSteps; }
-  int64_t dataset_size() const override { return kSteps * kBatchSize; }
-  absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override {
-    next_ = first_batch;
-    return absl::OkStatus();
-  }
-  absl::StatusOr<const ssl::Batch*> Next() override {
-    if (next_ == kSteps) return nullptr;
-    ++next_;
-    const at::Tensor images = at::randn({kBatchSize, 3, 16, 16});
-    batch_.views = {images, images.add(at::randn_like(images), 0.1)};
-    batch_.indices = at::arange(kBatchSize, at::kLong);
-    return &batch_;
-  }
-
- private:
-  int64_t next_ = 0;
-  ssl::Batch batch_;
-};
-
-class LossPrinter : public ssl::Hook {
- public:
-  absl::string_view name() const override { return "loss_printer"; }
-  ssl::HookStage stage() const override { return ssl::HookStage::kReport; }
-  absl::Status OnStep(ssl::StepContext& context) override {
-    std::printf("step %2ld  loss %.4f\n", static_cast<long>(context.state.iteration), context.loss.item<double>());
-    return absl::OkStatus();
-  }
 };
 
 // A configuration may also be text in your program.

@@ -20,28 +20,14 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/io/mapped_file.h"
 #include "ssl/io/safetensors_header.h"
+#include "ssl/io/tensor_dtype.h"
 
 namespace ssl {
 namespace {
 
 // In the order of TorchDtype.
-struct Dtype {
-  absl::string_view safetensors;
-  at::ScalarType type;
-};
-
-constexpr std::array<Dtype, 10> kDtypes = {{
-    {"F64", at::kDouble},
-    {"F32", at::kFloat},
-    {"F16", at::kHalf},
-    {"BF16", at::kBFloat16},
-    {"I64", at::kLong},
-    {"I32", at::kInt},
-    {"I16", at::kShort},
-    {"I8", at::kChar},
-    {"U8", at::kByte},
-    {"BOOL", at::kBool},
-}};
+constexpr std::array<at::ScalarType, 10> kTorchTypes = {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong,
+                                                        at::kInt,    at::kShort, at::kChar, at::kByte,     at::kBool};
 
 // Keeps `owner` until the tensor dies. Bytes that lie where the type may not are copied.
 at::Tensor ViewBytes(absl::string_view bytes, at::ScalarType type, at::IntArrayRef shape, at::IntArrayRef strides,
@@ -77,15 +63,13 @@ absl::StatusOr<std::vector<NamedTensor>> MapTensors(const std::shared_ptr<const 
                        ParseSafetensorsHeader(bytes.substr(0, header_bytes), static_cast<int64_t>(data.size())));
   std::vector<NamedTensor> tensors;
   for (SafetensorsEntry& entry : table.entries) {
-    const auto* dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                     [&entry](const Dtype& known) { return known.safetensors == entry.dtype; });
+    const at::ScalarType type = *ScalarTypeOf(entry.dtype);  // the header's parser has checked the name
     const absl::string_view values = data.substr(entry.begin, entry.end - entry.begin);
-    if (dtype->type == at::kBool &&
-        std::any_of(values.begin(), values.end(), [](char v) { return v != 0 && v != 1; })) {
+    if (type == at::kBool && std::any_of(values.begin(), values.end(), [](char v) { return v != 0 && v != 1; })) {
       return absl::DataLossError(absl::StrCat("tensor '", entry.name, "' of bools holds values other than 0 and 1"));
     }
     tensors.push_back(
-        {std::move(entry.name), ViewBytes(values, dtype->type, entry.shape, RowMajorStrides(entry.shape), file)});
+        {std::move(entry.name), ViewBytes(values, type, entry.shape, RowMajorStrides(entry.shape), file)});
   }
   return tensors;
 }
@@ -93,7 +77,7 @@ absl::StatusOr<std::vector<NamedTensor>> MapTensors(const std::shared_ptr<const 
 }  // namespace
 
 at::Tensor ViewTorchTensor(const TorchTensor& tensor, const std::shared_ptr<const void>& owner) {
-  return ViewBytes(tensor.bytes, kDtypes[static_cast<size_t>(tensor.dtype)].type, tensor.shape, tensor.strides, owner);
+  return ViewBytes(tensor.bytes, kTorchTypes[static_cast<size_t>(tensor.dtype)], tensor.shape, tensor.strides, owner);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(const std::string& path) {

@@ -26,35 +26,13 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/safetensors_header.h"
+#include "ssl/io/tensor_dtype.h"
 
 namespace ssl {
 namespace {
 
 // Small enough that the checksum finds the bytes in the cache that the copy has filled.
 constexpr size_t kPieceBytes = size_t{1} << 20;
-
-struct Dtype {
-  absl::string_view name;
-  at::ScalarType type;
-};
-
-constexpr std::array<Dtype, 10> kDtypes = {{
-    {"F64", at::kDouble},
-    {"F32", at::kFloat},
-    {"F16", at::kHalf},
-    {"BF16", at::kBFloat16},
-    {"I64", at::kLong},
-    {"I32", at::kInt},
-    {"I16", at::kShort},
-    {"I8", at::kChar},
-    {"U8", at::kByte},
-    {"BOOL", at::kBool},
-}};
-
-// Only called with names that the header's parser has accepted.
-at::ScalarType TypeOf(absl::string_view name) {
-  return std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return dtype.name == name; })->type;
-}
 
 absl::StatusOr<SafetensorsEntry> DescribeTensor(const NamedTensor& named) {
   const at::Tensor& tensor = named.tensor;
@@ -63,15 +41,14 @@ absl::StatusOr<SafetensorsEntry> DescribeTensor(const NamedTensor& named) {
   if (tensor.layout() != at::kStrided || tensor.is_meta()) {
     return absl::InvalidArgumentError(absl::StrCat(where, " is sparse or without data, expected a dense tensor"));
   }
-  const auto* dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                   [&](const Dtype& candidate) { return candidate.type == tensor.scalar_type(); });
-  if (dtype == kDtypes.end()) {
+  const absl::string_view dtype = SafetensorsNameOf(tensor.scalar_type());
+  if (dtype.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": dtype is ", c10::toString(tensor.scalar_type()), ", which safetensors cannot hold"));
   }
   SafetensorsEntry entry;
   entry.name = named.name;
-  entry.dtype = std::string(dtype->name);
+  entry.dtype = std::string(dtype);
   entry.shape = tensor.sizes().vec();
   return entry;
 }
@@ -156,7 +133,7 @@ absl::Status CheckBools(const SafetensorsEntry& entry, absl::Span<const char> by
 }
 
 absl::StatusOr<at::Tensor> ReadTensor(const ReadableFile& file, const SafetensorsEntry& entry, int64_t data_start) {
-  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(TypeOf(entry.dtype)));
+  at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(*ScalarTypeOf(entry.dtype)));
   const absl::Span<char> bytes(static_cast<char*>(tensor.mutable_data_ptr()), tensor.nbytes());
   SSL_RETURN_IF_ERROR(file.ReadAt(data_start + entry.begin, bytes));
   if (entry.dtype == "BOOL") SSL_RETURN_IF_ERROR(CheckBools(entry, bytes));

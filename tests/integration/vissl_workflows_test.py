@@ -90,6 +90,15 @@ class WorkflowTest(unittest.TestCase):
         self.finish("--config=test/low_data_tiny")
         self.assertEqual(len(self.phases("runs/low_data_tiny")), 4)
 
+    # Other methods.
+
+    def test_each_method_trains(self):
+        for method in ("barlow_twins", "moco", "simclr"):
+            with self.subTest(method):
+                self.finish(f"--config=test/{method}_tiny", "engine_name=train", f"config.CHECKPOINT.DIR={method}")
+                losses = [phase["train_loss"]["mean"] for phase in self.phases(method)]
+                self.assertEqual(len(losses), 2)
+
     # Engines.
 
     def test_pretraining_then_fine_tuning(self):
@@ -108,6 +117,20 @@ class WorkflowTest(unittest.TestCase):
                 self.assertEqual(npy_header(features / f"{stem}_targets.npy"), ("<i8", (count, 1), 8 * count))
                 self.assertEqual(npy_header(features / f"{stem}_inds.npy"), ("<i8", (count,), 8 * count))
         self.assertIn("linear_eval", self.results("runs/extract_tiny"))
+
+    def test_label_predictions_of_an_image_folder(self):
+        self.make_image_folder("train")
+        self.make_image_folder("test", per_class=3)
+        sources = [f"config.DATA.{split}.{key}" for split in ("TRAIN", "TEST")
+                   for key in ("DATA_SOURCES=[disk_folder]", "LABEL_SOURCES=[disk_folder]", "DATA_LIMIT=-1",
+                               "BATCHSIZE_PER_REPLICA=4", "TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]")]
+        out = self.finish("--config=test/supervised_tiny", *sources, "config.DATA.TRAIN.DATA_PATHS=[train]",
+                          "config.DATA.TEST.DATA_PATHS=[test]", "engine_name=[train, extract_label_predictions]")
+        self.assertIn("top-1", out)
+        run = self.folder / "runs/supervised_tiny"
+        files = sorted(path.name for path in run.rglob("rank0_test_*_predictions.npy"))
+        self.assertEqual(len(files), 1, list(run.rglob("*.npy")))
+        self.assertEqual(npy_header(next(run.rglob(files[0])))[1], (6, 2))
 
     def test_export_and_back(self):
         self.finish("--config=test/swav_tiny", "engine_name=[train, export]")

@@ -9,6 +9,29 @@ import unittest
 
 from tools.bench import compare_swav
 from tools.bench import compile_times
+from tools.bench import vissl_configs
+
+
+class VisslConfigsTest(unittest.TestCase):
+    def program(self, code):
+        return [sys.executable, "-c", code]
+
+    def test_steps_and_memory_are_measured(self):
+        lines = "import sys\nfor i in (1, 2, 3): print(f'step {i}/3', file=sys.stderr, flush=True)"
+        first, step, memory = vissl_configs.measure(self.program(lines))
+        self.assertGreater(first, 0.0)
+        self.assertGreaterEqual(step, 0.0)
+        self.assertGreater(memory, 1.0)
+
+    def test_program_without_steps_is_named_with_its_last_line(self):
+        with self.assertRaisesRegex(SystemExit, "exit code 3: broken"):
+            vissl_configs.measure(self.program("import sys\nprint('broken', file=sys.stderr)\nsys.exit(3)"))
+
+    def test_ratios_to_the_reference(self):
+        references = vissl_configs.parse_reference(["swav=7.0,300,1000"])
+        line = vissl_configs.report("swav", [(0.5, 150.0, 400.0), (0.6, 150.0, 500.0), (0.4, 150.0, 300.0)],
+                                    references["swav"])
+        self.assertIn("step rate 2.00x, memory 0.40x", line)
 
 
 class CompareSwavTest(unittest.TestCase):
