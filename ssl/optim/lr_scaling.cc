@@ -51,12 +51,16 @@ ScaleFunction Sets(const char* key) {
   };
 }
 
+// Other values keep their ratio to the one at `key`, which therefore may not be 0.
+absl::Status RefuseZero(const ConfigNode& schedule, absl::string_view key) {
+  const ConfigNode* node = schedule.Find(key);
+  const SourceLocation& location = node == nullptr ? schedule.location() : node->location();
+  return absl::InvalidArgumentError(absl::StrCat(location.ToString(), ": param_schedulers.", key,
+                                                 " is 0, expected a value that auto_lr_scaling can scale"));
+}
+
 absl::Status ScaleCosine(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
-  if (options.start_value == 0.0) {
-    return absl::InvalidArgumentError(absl::StrCat(schedule->location().ToString(),
-                                                   ": param_schedulers.start_value is 0, expected a value that "
-                                                   "auto_lr_scaling can scale"));
-  }
+  if (options.start_value == 0.0) return RefuseZero(*schedule, "start_value");
   const double ratio = options.end_value / options.start_value;
   SetNumber(schedule, "end_value", ConfigNode::FromDouble(scaling.scaled * ratio));
   SetNumber(schedule, "start_value", ConfigNode::FromDouble(scaling.scaled));
@@ -66,6 +70,7 @@ absl::Status ScaleCosine(ConfigNode* schedule, const ScheduleOptions& options, c
 // All values follow from the first by the ratio of the first two, rounded as VISSL rounds them.
 absl::Status ScaleSteps(ConfigNode* schedule, const ScheduleOptions& options, const Scaling& scaling) {
   const std::vector<double>& values = options.values;
+  if (values.size() > 1 && values[0] == 0.0) return RefuseZero(*schedule, "values");
   const double gamma = values.size() < 2 ? 1.0 : RoundTo(values[1] / values[0], 1e-6);
   std::vector<double> scaled;
   for (size_t i = 0; i < values.size(); ++i) {

@@ -143,6 +143,13 @@ TEST(LrScaling, UnknownSchedule_IsNamed) {
                        AllOf(HasSubstr("test.yaml:6"), HasSubstr("'polynomial'"), HasSubstr("cannot scale"))));
 }
 
+TEST(LrScaling, StepsFromZero_HaveNoRatioToKeep) {
+  ConfigNode config = Config(absl::StrCat(kAuto, "name: multistep, values: [0, 1], milestones: [3]"));
+
+  EXPECT_THAT(ResolveLearningRateScaling(&config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("values is 0")));
+}
+
 TEST(LrScaling, CosineFromZero_HasNoRatioToKeep) {
   ConfigNode config = Config(absl::StrCat(kAuto, "name: cosine, start_value: 0, end_value: 1"));
 

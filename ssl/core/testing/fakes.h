@@ -46,8 +46,9 @@ class FakeSource : public BatchSource {
   Batch batch_;
 };
 
-// Registers: data set type "generic_ssl" (40 samples), model "multi_input_output_model", loss "swav_loss", meter "counting_meter", optimizer "sgd" (with momentum), schedules "linear"
-// and "linear_by_epoch" (0.02 -> 0), grouping "default".
+// Registers: data set type "generic_ssl" (40 samples), model "multi_input_output_model", loss "swav_loss", meter
+// "counting_meter", optimizer "sgd" (with momentum), schedules "linear" and "linear_by_epoch" (0.02 -> 0), grouping
+// "default".
 absl::Status RegisterFakes(Registries* registries);
 
 // Two epochs of 10 steps, batch size 4, checkpoints in `run_directory`.
