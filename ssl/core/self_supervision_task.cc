@@ -89,10 +89,11 @@ absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, Host
   state_.batches_per_update = options_.batches_per_update;
   state_.max_iterations = train_phases * (batches / options_.batches_per_update);
   if (batches >= options_.batches_per_update) return absl::OkStatus();
-  const ConfigNode& optimizer = context.config.Section("OPTIMIZER");
-  return absl::InvalidArgumentError(absl::StrCat(optimizer.location().ToString(),
-                                                 ": config.OPTIMIZER.grad_acc_steps is ", options_.batches_per_update,
-                                                 ", expected at most ", batches, ", the batches of an epoch"));
+  // Above 1, so it was written somewhere.
+  const ConfigNode& key = *context.config.FindPath("OPTIMIZER.grad_acc_steps");
+  return absl::InvalidArgumentError(absl::StrCat(key.location().ToString(), ": config.OPTIMIZER.grad_acc_steps is ",
+                                                 options_.batches_per_update, ", expected at most ", batches,
+                                                 ", the batches of an epoch"));
 }
 
 absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {

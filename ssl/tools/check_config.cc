@@ -142,18 +142,13 @@ class Checker {
 
   void CheckNames(const ConfigNode& root) {
     for (const NamedComponent& component : NamedComponents(root)) {
-      std::vector<std::string> known = RegisteredNames(component.kind, registries_);
-      if (std::find(known.begin(), known.end(), component.name) != known.end()) continue;
-      if (IsVisslName(component.kind, component.name)) {
+      const std::string mistake = WrongName(component, registries_);
+      const std::vector<std::string> known = RegisteredNames(component.kind, registries_);
+      if (!mistake.empty()) {
+        AddMistake(mistake);
+      } else if (std::find(known.begin(), known.end(), component.name) == known.end()) {
         AddMissing(component.location, component.kind, component.name, component.path);
-        continue;
       }
-      const std::vector<std::string>& vissl = VisslNames(component.kind);
-      known.insert(known.end(), vissl.begin(), vissl.end());
-      const std::set<std::string> names(known.begin(), known.end());
-      AddMistake(absl::StrCat(component.location.ToString(), ": ", component.path, " is '", component.name,
-                              "', which is no ", component.kind, DidYouMean(component.name, known),
-                              "; known: ", absl::StrJoin(names, ", ")));
     }
   }
 

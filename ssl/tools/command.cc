@@ -21,6 +21,7 @@
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/named_components.h"
 #include "ssl/tools/setting_checks.h"
 #include "ssl/vissl/vissl_keys.h"
 
@@ -106,7 +107,19 @@ absl::StatusOr<bool> RunAll(const std::vector<std::unique_ptr<Engine>>& engines,
   return true;
 }
 
-// Everything that is wrong with the values, before anything is built. What has no effect here is warned about.
+// What is wrong with the composed tree: values of a wrong type or out of range, names that nothing has.
+absl::Status CheckValues(const ConfigNode& root, const Registries& registries) {
+  SSL_RETURN_IF_ERROR(CheckVisslVersion(root));
+  SSL_RETURN_IF_ERROR(registries.options.Check(*root.Find("config")));
+  std::vector<std::string> mistakes;
+  for (const NamedComponent& component : NamedComponents(root)) {
+    std::string mistake = WrongName(component, registries);
+    if (!mistake.empty()) mistakes.push_back(std::move(mistake));
+  }
+  return mistakes.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+}
+
+// What contradicts each other in the resolved tree. What has no effect here is warned about.
 absl::Status CheckSettings(const ConfigNode& config, const Registries& registries) {
   SSL_RETURN_IF_ERROR(registries.options.Check(config));
   const std::vector<std::string> contradictions = ContradictingSettings(config);
@@ -144,7 +157,7 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries) {
   SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
   for (const std::string& warning : composed.warnings) SSL_LOG(WARNING) << warning;
-  SSL_RETURN_IF_ERROR(CheckVisslVersion(composed.root));
+  SSL_RETURN_IF_ERROR(CheckValues(composed.root, registries));
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
   SSL_RETURN_IF_ERROR(CheckSettings(config, registries));
   composed.root.Set("config", std::move(config));

@@ -76,6 +76,16 @@ TEST_F(CommandTest, ComposeRoot_HasDefaultsAndOverrides) {
   EXPECT_EQ(root.Find("engine_name")->items().size(), 2u);
 }
 
+TEST_F(CommandTest, ComposeRoot_RefusesAllWrongNamesAtOnce) {
+  line_.tokens = {"config.MODEL.TRUNK.NAME=rsenet", "config.OPTIMIZER.name=sdg", "engine_name=trian"};
+  const absl::Status status = ComposeRoot(line_, registries_).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("command line:1: config.MODEL.TRUNK.NAME is 'rsenet', which is no trunk; did "
+                                         "you mean 'resnet'?")));
+  EXPECT_THAT(status.message(), HasSubstr("command line:2: config.OPTIMIZER.name is 'sdg'"));
+  EXPECT_THAT(status.message(), HasSubstr("command line:3: engine_name is 'trian'"));
+}
+
 TEST_F(CommandTest, ComposeRoot_RefusesAnUnknownKey) {
   line_.tokens = {"config.SEED_VALU=7"};
   EXPECT_THAT(ComposeRoot(line_, registries_),

@@ -2,9 +2,13 @@
 #include "ssl/tools/named_components.h"
 
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/vissl/vissl_names.h"
 
 namespace ssl {
 namespace {
@@ -121,6 +125,17 @@ std::vector<std::string> RegisteredNames(absl::string_view kind, const Registrie
     if (name == kind) return entries;
   }
   return {};
+}
+
+std::string WrongName(const NamedComponent& component, const Registries& registries) {
+  if (IsVisslName(component.kind, component.name)) return "";
+  std::vector<std::string> known = RegisteredNames(component.kind, registries);
+  const std::vector<std::string>& vissl = VisslNames(component.kind);
+  known.insert(known.end(), vissl.begin(), vissl.end());
+  const std::set<std::string> names(known.begin(), known.end());
+  if (names.count(component.name) > 0) return "";
+  return absl::StrCat(component.location.ToString(), ": ", component.path, " is '", component.name, "', which is no ",
+                      component.kind, DidYouMean(component.name, known), "; known: ", absl::StrJoin(names, ", "));
 }
 
 }  // namespace ssl

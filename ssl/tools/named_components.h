@@ -28,6 +28,10 @@ std::vector<NamedComponent> NamedComponents(const ConfigNode& root);
 // The registered names of a kind of component; empty for a kind that no registry has.
 std::vector<std::string> RegisteredNames(absl::string_view kind, const Registries& registries);
 
+// A line for a name that neither this program nor VISSL has, with the nearest right one and all known ones; "" for
+// a name of either.
+std::string WrongName(const NamedComponent& component, const Registries& registries);
+
 }  // namespace ssl
 
 #endif  // SSL_TOOLS_NAMED_COMPONENTS_H_
