@@ -167,7 +167,7 @@ TEST_F(EnginesTest, EvaluationModel_WithoutWeights) {
   const std::string problem = absl::StrCat("no trained weights: neither ", directory_,
                                            "/checkpoints nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
   EXPECT_THAT(MakeEvaluationModel(context, EvaluationWeights::kTrained).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, problem));
+              StatusIs(absl::StatusCode::kNotFound, problem));
   ASSERT_OK_AND_ASSIGN(const EvaluationModel first, MakeEvaluationModel(context, EvaluationWeights::kInitial));
   ASSERT_OK_AND_ASSIGN(const EvaluationModel second,
                        MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial));
@@ -321,8 +321,7 @@ TEST_F(EnginesTest, LinearEval_ReportsRatesAndResults) {
 }
 
 TEST_F(EnginesTest, LinearEval_NeedsWeightsAndRates) {
-  EXPECT_THAT(Run("linear_eval").status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no trained weights")));
+  EXPECT_THAT(Run("linear_eval").status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no trained weights")));
   Set("LINEAR_EVAL.LEARNING_RATES", "[]");
   EXPECT_THAT(Run("linear_eval").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("LINEAR_EVAL.LEARNING_RATES is empty")));

@@ -31,14 +31,10 @@ absl::StatusOr<std::string> RestoreCheckpoint(Model& model, EngineContext& conte
   return absl::StrCat("checkpoint of iteration ", iteration);
 }
 
-// Says which file it was; NotFound when none is named.
-absl::StatusOr<std::string> LoadParamsFile(Model& model, const BuildContext& build) {
+// "" when none is named.
+std::string ParamsFile(const BuildContext& build) {
   const ConfigNode* file = build.config.Section("MODEL.WEIGHTS_INIT").Find("PARAMS_FILE");
-  if (file == nullptr || file->text().empty() || build.registries.initialize_weights == nullptr) {
-    return absl::NotFoundError("no MODEL.WEIGHTS_INIT.PARAMS_FILE");
-  }
-  SSL_RETURN_IF_ERROR(build.registries.initialize_weights(model, build));
-  return file->text();
+  return file == nullptr || build.registries.initialize_weights == nullptr ? "" : file->text();
 }
 
 // Says what the weights are.
@@ -47,11 +43,15 @@ absl::StatusOr<std::string> Fill(EvaluationModel* network, EvaluationWeights wei
   if (weights == EvaluationWeights::kInitial) return kRandomWeights;
   absl::StatusOr<std::string> found = RestoreCheckpoint(*network->model, context);
   network->from_checkpoint = found.ok();
-  if (absl::IsNotFound(found.status())) found = LoadParamsFile(*network->model, build);
   if (!absl::IsNotFound(found.status())) return found;
+  const std::string file = ParamsFile(build);
+  if (!file.empty()) {
+    SSL_RETURN_IF_ERROR(build.registries.initialize_weights(*network->model, build));
+    return file;
+  }
   const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context),
                                            " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
-  if (weights == EvaluationWeights::kTrained) return absl::FailedPreconditionError(problem);
+  if (weights == EvaluationWeights::kTrained) return absl::NotFoundError(problem);
   SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;
   return kRandomWeights;
 }

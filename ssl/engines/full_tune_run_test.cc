@@ -130,7 +130,7 @@ TEST_F(FullTuneRunTest, FinishedRun_ShowsItsTableAgain) {
 }
 
 TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
-  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no trained weights")));
+  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no trained weights")));
 }
 
 }  // namespace

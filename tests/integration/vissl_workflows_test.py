@@ -151,6 +151,13 @@ class WorkflowTest(unittest.TestCase):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("conv1.weight", result.stderr)
 
+    def test_missing_weights_are_named(self):
+        for file, part in (("none.pth", "none.pth"), ("", "no trained weights")):
+            result = self.run_main("--config=test/swav_tiny", "engine_name=knn",
+                                   f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(part, result.stderr)
+
     # Images on a disk.
 
     def test_image_folder_trains_and_counts_broken_files(self):
