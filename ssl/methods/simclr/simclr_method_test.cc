@@ -2,10 +2,7 @@
 #include "ssl/methods/simclr/simclr_method.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/sin.h>
-#include <ATen/ops/zeros.h>
 
 #include <memory>
 #include <string>
@@ -23,6 +20,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/losses/info_nce.h"
+#include "ssl/methods/testing/head_model.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -32,25 +30,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr int64_t kDim = 3;
-
-at::Tensor Wave(int64_t rows, double phase) {
-  return at::sin(at::arange(rows * kDim, at::kFloat) * 0.9 + phase).view({rows, kDim});
-}
-
-// Has a head of width kDim.
-class HeadModel : public Model {
- public:
-  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override { return views; }
-  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
-  std::vector<NamedParameter> Parameters() override { return {}; }
-  void SetTraining(bool) override {}
-  void VisitState(StateVisitor& visitor) override { visitor.Tensor("heads.0.clf.0.weight", weight_); }
-
- private:
-  at::Tensor weight_ = at::zeros({kDim, 5});
-};
-
 class SimclrMethodTest : public ::testing::Test {
  protected:
   static SimclrMethod MakeSimclr() { return {"simclr_info_nce_loss", {2, 0.1, true}, kDim}; }
