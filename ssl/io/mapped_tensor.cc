@@ -4,6 +4,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/strides.h>
 
 #include <algorithm>
 #include <array>
@@ -42,16 +43,6 @@ at::Tensor ViewBytes(absl::string_view bytes, at::ScalarType type, at::IntArrayR
   return copy.as_strided(shape, strides);
 }
 
-std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(shape[i], 1);
-  }
-  return strides;
-}
-
 absl::StatusOr<std::vector<NamedTensor>> MapTensors(const std::shared_ptr<const MappedFile>& file) {
   absl::string_view bytes = file->bytes();
   SSL_ASSIGN_OR_RETURN(
@@ -69,7 +60,7 @@ absl::StatusOr<std::vector<NamedTensor>> MapTensors(const std::shared_ptr<const 
       return absl::DataLossError(absl::StrCat("tensor '", entry.name, "' of bools holds values other than 0 and 1"));
     }
     tensors.push_back(
-        {std::move(entry.name), ViewBytes(values, type, entry.shape, RowMajorStrides(entry.shape), file)});
+        {std::move(entry.name), ViewBytes(values, type, entry.shape, c10::contiguous_strides(entry.shape), file)});
   }
   return tensors;
 }

@@ -3,6 +3,7 @@
 #include "ssl/io/torch_writer.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/strides.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -135,16 +136,6 @@ void PickleTuple(at::IntArrayRef values, std::string* pickle) {
   pickle->push_back('t');
 }
 
-std::vector<int64_t> RowMajorStrides(at::IntArrayRef shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(shape[i], 1);
-  }
-  return strides;
-}
-
 // _rebuild_tensor_v2(storage, offset 0, shape, strides, requires_grad False, no hooks)
 void PickleTensor(const at::Tensor& tensor, absl::string_view storage_class, size_t key, std::string* pickle) {
   absl::StrAppend(pickle, "ctorch._utils\n_rebuild_tensor_v2\n((");
@@ -156,7 +147,7 @@ void PickleTensor(const at::Tensor& tensor, absl::string_view storage_class, siz
   absl::StrAppend(pickle, "tQ");
   PickleInt(0, pickle);
   PickleTuple(tensor.sizes(), pickle);
-  PickleTuple(RowMajorStrides(tensor.sizes()), pickle);
+  PickleTuple(c10::contiguous_strides(tensor.sizes()), pickle);
   absl::StrAppend(pickle, "\x89NtR");
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/methods/num_crops.h"
 
 namespace ssl {
 namespace {
@@ -33,16 +34,6 @@ absl::Status TakeSizes(ConfigNode* config, const std::string& name, int64_t rows
   config->SetPath(JoinPath(sizes, "effective_batch_size"),
                   ConfigNode::FromInt(rows_per_image * batch_size * world_size));
   return absl::OkStatus();
-}
-
-void TakeNumCrops(ConfigNode* config, const std::string& name) {
-  const ConfigNode* transforms = config->FindPath("DATA.TRAIN.TRANSFORMS");
-  if (transforms == nullptr) return;
-  ConfigNode num_crops;
-  for (const ConfigNode& transform : transforms->items()) {
-    if (const ConfigNode* total = transform.Find("total_num_crops")) num_crops = *total;
-  }
-  if (!num_crops.is_null()) config->SetPath(absl::StrCat("LOSS.", name, ".num_crops"), std::move(num_crops));
 }
 
 }  // namespace

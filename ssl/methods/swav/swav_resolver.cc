@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/methods/num_crops.h"
 
 namespace ssl {
 namespace {
@@ -45,16 +46,6 @@ absl::Status TakeHeadSettings(ConfigNode* config) {
   config->SetPath("LOSS.swav_loss.embedding_dim", std::move(embedding_dim));
   config->SetPath("LOSS.swav_loss.num_prototypes", std::move(num_prototypes));
   return absl::OkStatus();
-}
-
-void TakeNumCrops(ConfigNode* config) {
-  const ConfigNode* transforms = config->FindPath("DATA.TRAIN.TRANSFORMS");
-  if (transforms == nullptr) return;
-  ConfigNode num_crops;
-  for (const ConfigNode& transform : transforms->items()) {
-    if (const ConfigNode* total = transform.Find("total_num_crops")) num_crops = *total;
-  }
-  if (!num_crops.is_null()) config->SetPath("LOSS.swav_loss.num_crops", std::move(num_crops));
 }
 
 absl::Status CheckAssignCrops(const ConfigNode& config) {
@@ -104,7 +95,7 @@ absl::Status ResolveSwav(ConfigNode* config) {
   const ConfigNode* name = config->FindPath("LOSS.name");
   if (name == nullptr || name->text() != "swav_loss") return absl::OkStatus();
   SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
-  TakeNumCrops(config);
+  TakeNumCrops(config, "swav_loss");
   SSL_RETURN_IF_ERROR(RoundQueueLength(config));
   return CheckAssignCrops(*config);
 }
