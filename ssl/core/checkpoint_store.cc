@@ -81,7 +81,13 @@ absl::Status CheckpointStore::Open() {
                        communicator_);
 }
 
+// Else making the step's directory would make the whole run directory anew, unlocked, or write into another run's.
+absl::Status CheckpointStore::CheckInUse() const {
+  return options_.run_directory != nullptr ? options_.run_directory->CheckInUse() : absl::OkStatus();
+}
+
 absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<CheckpointPart>& parts) {
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(CheckInUse(), "looking for the run directory", communicator_));
   if (file_system_.Exists(StepDirectory(iteration))) return communicator_.Barrier();
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
   absl::Status status;
@@ -139,6 +145,7 @@ absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,
 }
 
 absl::Status CheckpointStore::Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest) {
+  SSL_RETURN_IF_ERROR(CheckInUse());
   SSL_RETURN_IF_ERROR(
       WriteFileAtomically(file_system_, absl::StrCat(temporary, "/", kManifestName), ManifestToJson(manifest)));
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(temporary));

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/core/run_directory.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/manifest.h"
@@ -35,6 +36,8 @@ struct CheckpointStoreOptions {
   std::string directory;    // <run directory>/checkpoints
   int64_t keep_last = 2;    // complete checkpoints to keep; 0 keeps all
   std::string config_hash;  // recorded in the manifest
+  // Asked before each save whether the place is still ours; null when the store only reads. Outlives the store.
+  const RunDirectory* run_directory = nullptr;
 };
 
 class CheckpointStore {
@@ -63,6 +66,7 @@ class CheckpointStore {
   std::string StepDirectory(int64_t iteration) const;
 
  private:
+  absl::Status CheckInUse() const;
   absl::StatusOr<std::vector<ManifestEntry>> WriteParts(const std::string& directory,
                                                         const std::vector<CheckpointPart>& parts);
   absl::Status Commit(int64_t iteration, const std::string& temporary, const std::vector<ManifestEntry>& own_files);

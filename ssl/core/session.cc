@@ -77,7 +77,10 @@ absl::Status Session::Build(SessionOptions options) {
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
                        SelfSupervisionTask::Build(options_, context, std::move(sources)));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
-  if (!options_.checkpoint.directory.empty()) SSL_RETURN_IF_ERROR(BuildCheckpointer());
+  if (!options_.checkpoint.directory.empty()) {
+    SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
+    SSL_RETURN_IF_ERROR(BuildCheckpointer());
+  }
   SSL_ASSIGN_OR_RETURN(const bool resumes, Resumes());
   if (!resumes && registries_.initialize_weights != nullptr) {
     SSL_RETURN_IF_ERROR(registries_.initialize_weights(model(), context));
@@ -95,21 +98,25 @@ absl::StatusOr<bool> Session::Resumes() {
   return checkpointer_->HasCheckpoints();
 }
 
+absl::Status Session::OpenRunDirectory(const RunDirectory* held) {
+  const std::string& path = options_.checkpoint.directory;
+  run_directory_ = held;
+  if (held == nullptr) {
+    SSL_ASSIGN_OR_RETURN(own_run_directory_, RunDirectory::Open(path, *file_system_, *communicator_));
+    run_directory_ = own_run_directory_.get();
+  }
+  if (run_directory_->path() == path) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("SessionOptions::run_directory is ", run_directory_->path(),
+                                                 ", expected config.CHECKPOINT.DIR, which is ", path));
+}
+
 absl::Status Session::BuildCheckpointer() {
   const CheckpointOptions& options = options_.checkpoint;
   const CheckpointStoreOptions store{absl::StrCat(options.directory, "/checkpoints"), options.keep_last,
-                                     HashConfig(config_)};
+                                     HashConfig(config_), run_directory_};
   absl::Status status;
-  if (communicator_->rank() == 0) {
-    status = file_system_->CreateDirectories(options.directory);
-    if (status.ok()) {
-      absl::StatusOr<std::unique_ptr<FileLock>> lock = file_system_->Lock(absl::StrCat(options.directory, "/.lock"));
-      status = lock.status();
-      if (lock.ok()) lock_ = *std::move(lock);
-    }
-    if (status.ok() && options.overwrite_existing) status = file_system_->RemoveAll(store.directory);
-  }
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "opening the run directory", *communicator_));
+  if (communicator_->rank() == 0 && options.overwrite_existing) status = file_system_->RemoveAll(store.directory);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the checkpoints of an earlier run", *communicator_));
   checkpointer_ =
       std::make_unique<Checkpointer>(store, *file_system_, *communicator_, *trainer_, trainer_->task().state());
   trainer_->SetCheckpoints(checkpointer_.get());

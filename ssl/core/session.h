@@ -23,6 +23,7 @@
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/run_directory.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/trainer.h"
 #include "ssl/distributed/communicator.h"
@@ -46,6 +47,8 @@ struct SessionOptions {
   StopToken* stop = nullptr;
   // Null: the disk.
   FileSystem* file_system = nullptr;
+  // The directory of CHECKPOINT.DIR, when the host holds it already. Null: the session opens it.
+  const RunDirectory* run_directory = nullptr;
 };
 
 // The tree that a session with this configuration works with: defaults of everything registered, `config` over them,
@@ -86,6 +89,7 @@ class Session {
   Session() = default;
 
   absl::Status Build(SessionOptions options);
+  absl::Status OpenRunDirectory(const RunDirectory* held);
   absl::Status BuildCheckpointer();
   BuildContext MakeContext() const;
   // Whether a checkpoint is there to go on from: then weights come from it and not from MODEL.WEIGHTS_INIT.
@@ -100,7 +104,8 @@ class Session {
   Communicator* communicator_ = nullptr;
   StopToken* stop_ = nullptr;
   FileSystem* file_system_ = nullptr;
-  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<RunDirectory> own_run_directory_;
+  const RunDirectory* run_directory_ = nullptr;  // null when the session keeps no files
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Checkpointer> checkpointer_;
   bool started_ = false;

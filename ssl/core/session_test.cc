@@ -16,6 +16,7 @@
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -174,6 +175,44 @@ TEST(SessionTest, SecondSessionInOneDirectory_IsRefused) {
   const ConfigNode config = FakeConfig(MakeTempDir("locked"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config));
   EXPECT_THAT(MakeSession(config), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("locked")));
+}
+
+TEST(SessionTest, HeldRunDirectory_IsUsedAndStaysLocked) {
+  const std::string path = MakeTempDir("held");
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunDirectory> directory,
+                       RunDirectory::Open(path, PosixFileSystem(), *communicator));
+  SessionOptions options;
+  options.run_directory = directory.get();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       Session::Create(FakeConfig(path), FakeRegistries(), std::move(options)));
+  ASSERT_OK(session->Train());
+  SessionOptions elsewhere;
+  elsewhere.run_directory = directory.get();
+  EXPECT_THAT(Session::Create(FakeConfig(path + "/other"), FakeRegistries(), std::move(elsewhere)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected config.CHECKPOINT.DIR")));
+}
+
+// Two runs in one place would mix their checkpoints.
+TEST(SessionTest, RemovedRunDirectory_EndsTheRunAtTheNextSave) {
+  const std::string path = MakeTempDir("removed");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(FakeConfig(path)));
+  ASSERT_OK(first->Step());
+  ASSERT_OK(PosixFileSystem().RemoveAll(path));
+  EXPECT_THAT(first->Train(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("removed or replaced")));
+  EXPECT_FALSE(PosixFileSystem().Exists(path));
+}
+
+TEST(SessionTest, SecondRunInPlaceOfARemovedOne_IsLeftAlone) {
+  const std::string path = MakeTempDir("replaced");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(FakeConfig(path)));
+  ASSERT_OK(first->Step());
+  ASSERT_OK(PosixFileSystem().RemoveAll(path));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> second, MakeSession(FakeConfig(path)));
+  EXPECT_THAT(first->Train(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("removed or replaced")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, PosixFileSystem().List(path + "/checkpoints"));
+  EXPECT_TRUE(names.empty());
+  EXPECT_OK(second->Train());
 }
 
 TEST(SessionTest, CheckpointOfAnotherModel_IsRefusedAndNamed) {

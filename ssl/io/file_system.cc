@@ -90,10 +90,23 @@ class PosixReadableFile : public ReadableFile {
 
 class PosixFileLock : public FileLock {
  public:
-  explicit PosixFileLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  PosixFileLock(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  absl::Status CheckHeld() const override {
+    struct stat held;
+    struct stat named;
+    if (fstat(fd_.get(), &held) != 0) return ErrnoStatus(errno, "looking it up", path_);
+    if (lstat(path_.c_str(), &named) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return absl::FailedPreconditionError(absl::StrCat(path_, " is gone"));
+      return ErrnoStatus(errno, "looking it up", path_);
+    }
+    if (held.st_dev == named.st_dev && held.st_ino == named.st_ino) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is another file than the one that was locked"));
+  }
 
  private:
   UniqueFd fd_;  // closing it frees the lock
+  const std::string path_;
 };
 
 std::string HostName() {
@@ -227,18 +240,22 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
-    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_RDWR | O_CREAT, "opening to lock"));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_RDWR | O_CREAT | O_NOFOLLOW, "opening to lock"));
     int result = 0;
     do {
       result = flock(fd.get(), LOCK_EX | LOCK_NB);
     } while (result != 0 && errno == EINTR);
     if (result != 0 && errno == EWOULDBLOCK) return LockIsHeld(fd.get(), path);
     if (result != 0) return ErrnoStatus(errno, "locking", path);
+    const int descriptor = fd.get();
+    auto lock = std::make_unique<PosixFileLock>(std::move(fd), path);
+    // The file may have been removed between open and flock: then the next one could lock a new file of that name.
+    SSL_RETURN_IF_ERROR(lock->CheckHeld());
     // The name is for messages only: the kernel holds the lock, so none outlives its process.
-    if (ftruncate(fd.get(), 0) != 0) return ErrnoStatus(errno, "emptying", path);
+    if (ftruncate(descriptor, 0) != 0) return ErrnoStatus(errno, "emptying", path);
     const std::string holder = absl::StrCat("process ", getpid(), " on host ", HostName(), "\n");
-    SSL_RETURN_IF_ERROR(WriteAll(fd.get(), holder, path));
-    return std::make_unique<PosixFileLock>(std::move(fd));
+    SSL_RETURN_IF_ERROR(WriteAll(descriptor, holder, path));
+    return lock;
   }
 
   absl::StatusOr<int64_t> FreeBytes(const std::string& path) override {

@@ -51,6 +51,9 @@ class ReadableFile {
 class FileLock {
  public:
   virtual ~FileLock() = default;
+  // FailedPrecondition when the file that was locked is no longer the one at its path: another process can hold a
+  // lock under the same name then.
+  virtual absl::Status CheckHeld() const = 0;
 };
 
 class FileSystem {
@@ -84,7 +87,8 @@ class FileSystem {
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
 
   // Takes the lock file `path` (flock), made when missing and never removed, without
-  // waiting. kUnavailable, naming the holder's process and host, when another has it.
+  // waiting. kUnavailable, naming the holder's process and host, when another has it. A
+  // link is not followed.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
   // Bytes free for this user on the file system that holds `path`, which must exist.
   virtual absl::StatusOr<int64_t> FreeBytes(const std::string& path) = 0;

@@ -189,6 +189,22 @@ TEST_F(FileSystemTest, Lock_OfAKilledProcessIsTakenOver) {
   EXPECT_THAT(files_.Read(Path("lock")).value(), HasSubstr(absl::StrCat("process ", getpid())));
 }
 
+TEST_F(FileSystemTest, Lock_KnowsWhenItsFileIsGoneOrAnother) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> lock, files_.Lock(Path("lock")));
+  EXPECT_OK(lock->CheckHeld());
+  ASSERT_OK(files_.RemoveFile(Path("lock")));
+  EXPECT_THAT(lock->CheckHeld(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is gone")));
+  WriteFile(Path("lock"), "");
+  EXPECT_THAT(lock->CheckHeld(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is another file")));
+}
+
+TEST_F(FileSystemTest, Lock_DoesNotFollowALink) {
+  WriteFile(Path("precious"), "x");
+  ASSERT_EQ(symlink(Path("precious").c_str(), Path("lock").c_str()), 0);
+  EXPECT_FALSE(files_.Lock(Path("lock")).ok());
+  EXPECT_EQ(files_.Read(Path("precious")).value(), "x");
+}
+
 TEST(ParentDirectoryTest, Parents_OfAllKindsOfPaths) {
   EXPECT_EQ(ParentDirectory("a/b"), "a");
   EXPECT_EQ(ParentDirectory("a/b/"), "a");
