@@ -52,6 +52,11 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text;
 }
 
+std::vector<std::string> NonEmptyParts(std::vector<std::string> parts) {
+  parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
+  return parts;
+}
+
 bool IsNullText(absl::string_view text) { return text == "null" || text == "Null" || text == "NULL" || text == "~"; }
 
 absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
@@ -90,14 +95,14 @@ class Composer {
  public:
   explicit Composer(const ComposeRequest& request) : request_(request) { result_.root = request.defaults; }
 
-  absl::StatusOr<ComposedConfig> Run() {
+  ComposedConfig Run(std::vector<std::string>* problems) {
     SplitTokens();
     for (const Override& token : files_) MergeFile(token);
     RestoreSections(request_.defaults, &result_.root);
     for (const Override& token : values_) SetValue(token);
     RestoreSections(request_.defaults, &result_.root);
-    if (problems_.empty()) return std::move(result_);
-    return absl::InvalidArgumentError(absl::StrJoin(problems_, "\n"));
+    Append(problems_, problems);
+    return std::move(result_);
   }
 
  private:
@@ -186,7 +191,8 @@ class Composer {
       return false;
     }
     if (HasEmptyPart(token.key)) {
-      Report(absl::StrCat("key '", token.key, "' has an empty part"));
+      Report(absl::StrCat("key '", token.key, "' has an empty part between its dots, expected '",
+                          absl::StrJoin(NonEmptyParts(parts), "."), "'"));
       return false;
     }
     const bool is_known = HasKey(result_.root, token.key) || HasKey(request_.defaults, token.key);
@@ -229,6 +235,15 @@ class Composer {
 
 }  // namespace
 
-absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request) { return Composer(request).Run(); }
+absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request) {
+  std::vector<std::string> problems;
+  ComposedConfig composed = ComposeWithProblems(request, &problems);
+  if (problems.empty()) return composed;
+  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+}
+
+ComposedConfig ComposeWithProblems(const ComposeRequest& request, std::vector<std::string>* problems) {
+  return Composer(request).Run(problems);
+}
 
 }  // namespace ssl

@@ -54,6 +54,10 @@ struct ComposedConfig {
 // scalar where the defaults have a section. The types of values are checked by ReadOptions.
 absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request);
 
+// The same without an end at problems, for a check that goes on: what is wrong is left out of the tree, and its lines
+// are added to `problems`.
+ComposedConfig ComposeWithProblems(const ComposeRequest& request, std::vector<std::string>* problems);
+
 }  // namespace ssl
 
 #endif  // SSL_CONFIG_COMPOSE_H_

@@ -272,7 +272,10 @@ TEST_F(ComposeTest, SecondBaseFile_IsAnError) {
 }
 
 TEST_F(ComposeTest, KeysThatCannotBeSet_AreNamed) {
-  EXPECT_EQ(ErrorOf({"+config..x=1"}), "command line: key 'config..x' has an empty part");
+  EXPECT_EQ(ErrorOf({"+config..x=1"}),
+            "command line: key 'config..x' has an empty part between its dots, expected 'config.x'");
+  EXPECT_EQ(ErrorOf({"config..OPTIMIZER.=1"}),
+            "command line: key 'config..OPTIMIZER.' has an empty part between its dots, expected 'config.OPTIMIZER'");
   EXPECT_EQ(ErrorOf({"+config.OPTIMIZER.name.x=1"}),
             "command line: key 'config.OPTIMIZER.name.x' cannot be set: config.OPTIMIZER.name "
             "is 'sgd' (defaults:4)");
@@ -345,6 +348,19 @@ TEST_F(ComposeTest, WrongKindOfASection_IsReportedOnce) {
             path + ":2: config.OPTIMIZER is a list, expected a map");
   EXPECT_EQ(ErrorOf({"config.OPTIMIZER=3", "config.OPTIMIZER.num_epochs=3"}),
             "command line:1: config.OPTIMIZER is '3', expected a map");
+}
+
+TEST_F(ComposeTest, WithProblems_TheRestOfTheTreeIsThere) {
+  const std::string path = Make("a", "config: {OPTIMIZER: {num_epochs: 1, nme: x}, LOSS: 3}\n");
+  request_.tokens = {"config=a", "config.OPTIMIZER.name=adamw", "config.OPTIMIZR.name=sgd", "config..x=1"};
+  request_.strict_files = true;
+  std::vector<std::string> problems;
+  const ComposedConfig composed = ComposeWithProblems(request_, &problems);
+  EXPECT_EQ(problems.size(), 4u);
+  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.num_epochs")->text(), "1");
+  EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.name")->text(), "adamw");
+  EXPECT_EQ(composed.root.FindPath("config.LOSS.swav_loss.temperature")->text(), "0.1");
+  EXPECT_THAT(composed.files, ElementsAre(path));
 }
 
 TEST_F(ComposeTest, AllProblems_AreReportedAtOnce) {

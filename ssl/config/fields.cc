@@ -47,10 +47,17 @@ bool Doc::Allows(absl::string_view value) const {
 
 std::string Doc::Range() const {
   if (!names_.empty()) return absl::StrCat("one of '", absl::StrJoin(names_, "', '"), "'");
-  const std::string unit = unit_.empty() ? "" : absl::StrCat(" ", unit_);
-  if (!low_.has_value()) return unit.empty() ? "" : absl::StrCat("in", unit);
+  if (!low_.has_value()) return unit_.empty() ? "" : absl::StrCat("(", unit_, ")");
+  const std::string unit = unit_.empty() ? "" : absl::StrCat(" (", unit_, ")");
   if (high_.has_value()) return absl::StrCat("between ", *low_, " and ", *high_, unit);
   return absl::StrCat(low_is_exclusive_ ? "above " : "at least ", *low_, unit);
+}
+
+std::string Doc::Expected(absl::string_view noun) const {
+  if (!names_.empty()) return Range();
+  const bool has_lower_end_only = low_.has_value() && !high_.has_value() && !low_is_exclusive_;
+  const std::string range = Range();
+  return absl::StrCat(noun, range.empty() ? "" : " ", has_lower_end_only ? "of " : "", range);
 }
 
 }  // namespace ssl

@@ -43,8 +43,11 @@ class Doc {
   bool Allows(double value) const;
   bool Allows(absl::string_view value) const;
 
-  // "between 0 and 1", "at least 1 ms", "above 0", "one of 'a', 'b'"; "" without a range.
+  // "between 0 and 1", "at least 1 (ms)", "above 0", "one of 'a', 'b'", "(epochs)" for a unit alone; "" without either.
   std::string Range() const;
+
+  // What a value has to be, for a message: "an integer of at least 1 (epochs)" for the noun "an integer".
+  std::string Expected(absl::string_view noun) const;
 
  private:
   std::string text_;

@@ -22,6 +22,8 @@ constexpr char kConfigFolder[] = "configs/config";
 constexpr char kPretrainFolder[] = "pretrain";
 // A search directory may be anything that a user names, "/" included.
 constexpr size_t kMaxListedFiles = 20000;
+// How many files of a folder a message names.
+constexpr size_t kMaxNamedFiles = 4;
 
 bool IsFile(const fs::path& path) {
   std::error_code error;
@@ -78,21 +80,50 @@ absl::Status FileNotFound(absl::string_view name, const std::vector<std::string>
                    nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?")));
 }
 
+bool IsDirectory(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+absl::Status FileIsDirectory(absl::string_view name, const fs::path& folder) {
+  const std::vector<std::string> files = ListNames(folder);
+  std::string hint = "no file below it ends in .yaml";
+  if (!files.empty()) {
+    const size_t count = std::min(files.size(), kMaxNamedFiles);
+    std::vector<std::string> named;
+    for (size_t i = 0; i < count; ++i) named.push_back((fs::path(std::string(name)) / files[i]).string());
+    hint = absl::StrCat("expected a file, such as ", absl::StrJoin(named, ", "));
+    if (files.size() > count) absl::StrAppend(&hint, " (and ", files.size() - count, " more)");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("config file '", name, "' is a directory (", folder.string(), "); ", hint));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindConfigFile(absl::string_view name, const std::vector<std::string>& search_dirs) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError("the name of the config file is empty, expected a path or a name below " +
+                                      std::string(kConfigFolder) + ", such as quickstart");
+  }
   const fs::path relative{std::string(name)};
-  if (std::string found = FileAt(relative); !found.empty()) return found;
   std::vector<std::string> folders;
   if (relative.is_relative()) {
     for (const std::string& dir : search_dirs) {
       folders.push_back((fs::path(dir) / kConfigFolder).string());
     }
   }
+  std::vector<fs::path> bases = {""};
   for (const std::string& folder : folders) {
-    for (const fs::path& base : {fs::path(folder), fs::path(folder) / kPretrainFolder}) {
-      if (std::string found = FileAt(base / relative); !found.empty()) return found;
-    }
+    bases.emplace_back(folder);
+    bases.push_back(fs::path(folder) / kPretrainFolder);
+  }
+  for (const fs::path& base : bases) {
+    if (std::string found = FileAt(base / relative); !found.empty()) return found;
+  }
+  // Only now: a file of a later place wins over a folder of an earlier one.
+  for (const fs::path& base : bases) {
+    if (IsDirectory(base / relative)) return FileIsDirectory(name, base / relative);
   }
   return FileNotFound(name, folders);
 }

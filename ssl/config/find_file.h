@@ -16,7 +16,7 @@ namespace ssl {
 
 // Tries `name`, then `name`.yaml, first as a path and then below the folders configs/config and
 // configs/config/pretrain of each search directory; the first file wins. NotFound names the
-// places, and the nearest file below them.
+// places, and the nearest file below them. InvalidArgument for the name of a folder, with files in it, and for "".
 absl::StatusOr<std::string> FindConfigFile(absl::string_view name, const std::vector<std::string>& search_dirs);
 
 }  // namespace ssl

@@ -15,6 +15,8 @@
 namespace ssl {
 namespace {
 
+using ::testing::HasSubstr;
+
 class FindConfigFileTest : public ::testing::Test {
  protected:
   // Makes a file below the first or second search directory and returns its path.
@@ -55,7 +57,29 @@ TEST_F(FindConfigFileTest, EarlierSearchDirectory_Wins) {
 
 TEST_F(FindConfigFileTest, Folder_IsNoFile) {
   Make(first_, "configs/config/swav/a.yaml");
-  EXPECT_THAT(FindConfigFile("swav", {first_}), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(FindConfigFile("swav", {first_}).status(),
+            absl::InvalidArgumentError(absl::StrCat("config file 'swav' is a directory (", first_,
+                                                    "/configs/config/swav); expected a file, such as swav/a")));
+}
+
+TEST_F(FindConfigFileTest, FileOfALaterPlace_WinsOverAFolder) {
+  Make(first_, "configs/config/swav/a.yaml");
+  const std::string path = Make(second_, "configs/config/swav.yaml");
+  ASSERT_OK_AND_ASSIGN(const std::string found, FindConfigFile("swav", {first_, second_}));
+  EXPECT_EQ(found, path);
+}
+
+TEST_F(FindConfigFileTest, FoldersWithManyFilesOrNone_AreDescribed) {
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) Make(first_, absl::StrCat("many/", name, ".yaml"));
+  const std::string many = absl::StrCat(first_, "/many");
+  EXPECT_THAT(FindConfigFile(many, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(absl::StrCat(many, "/d (and 2 more)"))));
+  EXPECT_THAT(FindConfigFile(second_, {}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                    HasSubstr("is a directory (" + second_ + "); no file below it")));
+}
+
+TEST_F(FindConfigFileTest, EmptyName_IsRefused) {
+  EXPECT_THAT(FindConfigFile("", {first_}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is empty")));
 }
 
 TEST_F(FindConfigFileTest, MissingFile_NamesThePlacesAndTheNearestFile) {

@@ -122,6 +122,4 @@ std::string FormatHelpRows(const std::vector<HelpRow>& rows) {
   return text;
 }
 
-std::string FormatHelp(absl::string_view path, Options& options) { return FormatHelpRows(HelpRows(path, options)); }
-
 }  // namespace ssl

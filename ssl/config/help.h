@@ -2,7 +2,7 @@
 //
 // Help text of options: a table with key, type, default, range and documentation.
 //
-//   std::cout << FormatHelp("config.LOSS.swav_loss", options);
+//   std::cout << FormatHelpRows(HelpRows("config.LOSS.swav_loss", options));
 #ifndef SSL_CONFIG_HELP_H_
 #define SSL_CONFIG_HELP_H_
 
@@ -35,8 +35,6 @@ std::string FormatValue(const ConfigNode& node);
 
 // Lines with aligned columns under a heading; "" for no rows.
 std::string FormatHelpRows(const std::vector<HelpRow>& rows);
-
-std::string FormatHelp(absl::string_view path, Options& options);
 
 }  // namespace ssl
 

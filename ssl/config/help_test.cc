@@ -11,10 +11,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FormatHelpTest, ShowsOneAlignedLinePerField) {
+TEST(FormatHelpRowsTest, ShowsOneAlignedLinePerField) {
   TestingOptions options;
   options.name = "";
-  EXPECT_EQ(FormatHelp("LOSS", options),
+  EXPECT_EQ(FormatHelpRows(HelpRows("LOSS", options)),
             "KEY                      TYPE            DEFAULT  RANGE                MEANING\n"
             "LOSS.normalize           bool            true                          Unit rows.\n"
             "LOSS.queue_length        int             0        between 0 and 100    Kept samples.\n"

@@ -10,7 +10,6 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/config/key_check.h"
 #include "ssl/config/merge.h"
-#include "ssl/config/problem.h"
 #include "ssl/config/reader.h"
 #include "ssl/config/writer.h"
 
@@ -57,7 +56,9 @@ absl::Status OptionCatalog::AddKeys(std::vector<CompatibilityKey> keys) {
   return unread_keys_.Add(std::move(keys));
 }
 
-absl::Status OptionCatalog::Check(const ConfigNode& config) const {
+absl::Status OptionCatalog::Check(const ConfigNode& config) const { return ProblemsInOrder(Problems(config)); }
+
+std::vector<ConfigProblem> OptionCatalog::Problems(const ConfigNode& config) const {
   std::vector<ConfigProblem> problems;
   for (const Section& section : sections_) {
     const ConfigNode* node = FindValue(config, section.path, &problems);

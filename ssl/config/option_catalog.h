@@ -23,6 +23,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/help.h"
 #include "ssl/config/node.h"
+#include "ssl/config/problem.h"
 
 namespace ssl {
 
@@ -58,13 +59,16 @@ class OptionCatalog {
   // one line each, once each, sorted by file and line. Unknown keys are Compose's business: files may hold them.
   absl::Status Check(const ConfigNode& config) const;
 
+  // The same as single problems.
+  std::vector<ConfigProblem> Problems(const ConfigNode& config) const;
+
   // The settings of `config` that would change the run, and do not: see compatibility_keys.h.
   std::vector<UnsupportedKey> Unsupported(const ConfigNode& config) const;
 
   // Every key, sorted by path. A free-form field is one key; a section is none.
   std::vector<CatalogEntry> Entries() const;
 
-  // The table of FormatHelp for every key at or below `prefix` ("" for all; a leading
+  // The table of FormatHelpRows for every key at or below `prefix` ("" for all; a leading
   // "config." may stand or not). The last part may be the beginning of a name. A prefix
   // without keys gives one line that says so and names the nearest key.
   std::string Help(absl::string_view prefix) const;

@@ -126,7 +126,7 @@ TEST(OptionCatalogTest, Check_ReportsEveryWrongValueByLine) {
                                  "f.yaml:5: config.LOSS.swav_loss.temperature is '0', expected a number above 0\n"
                                  "f.yaml:6: config.LOSS.swav_loss.scales.0 is '2', expected a number between 0 and 1\n"
                                  "f.yaml:6: config.LOSS.swav_loss.scales.1 is 'x', expected a number between 0 and 1\n"
-                                 "f.yaml:7: config.LOSS.num_iters is 'many', expected an integer at least 1"));
+                                 "f.yaml:7: config.LOSS.num_iters is 'many', expected an integer of at least 1"));
 }
 
 TEST(OptionCatalogTest, Check_ReportsAWrongSectionOnceForAllItsStructs) {

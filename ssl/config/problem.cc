@@ -15,7 +15,7 @@ namespace ssl {
 std::string ConfigProblem::ToString() const { return absl::StrCat(location.ToString(), ": ", text); }
 
 ConfigProblem WrongValue(const ConfigNode& node, absl::string_view path, absl::string_view expected) {
-  return {node.location(), absl::StrCat(path, " is ", node.Describe(), ", expected ", expected)};
+  return {node.location(), absl::StrCat(path, " is ", node.Describe(), ", expected ", expected), std::string(path)};
 }
 
 const ConfigNode* FindValue(const ConfigNode& config, absl::string_view path, std::vector<ConfigProblem>* problems) {
@@ -41,7 +41,7 @@ absl::Status ProblemsInOrder(const std::vector<ConfigProblem>& problems) {
   }));
 }
 
-absl::Status SortedProblems(std::vector<ConfigProblem> problems) {
+std::vector<ConfigProblem> SortedProblems(std::vector<ConfigProblem> problems) {
   std::stable_sort(problems.begin(), problems.end(), [](const ConfigProblem& left, const ConfigProblem& right) {
     return std::tie(left.location.file, left.location.line) < std::tie(right.location.file, right.location.line);
   });
@@ -50,7 +50,7 @@ absl::Status SortedProblems(std::vector<ConfigProblem> problems) {
   for (ConfigProblem& problem : problems) {
     if (seen.insert(problem.ToString()).second) unique.push_back(std::move(problem));
   }
-  return ProblemsInOrder(unique);
+  return unique;
 }
 
 }  // namespace ssl

@@ -4,7 +4,7 @@
 // put in the order of the files before a person sees them. Plain values; safe from any thread.
 //
 //   problems.push_back(WrongValue(node, "config.MODEL", "a map"));
-//   return SortedProblems(std::move(problems));
+//   return ProblemsInOrder(SortedProblems(std::move(problems)));
 #ifndef SSL_CONFIG_PROBLEM_H_
 #define SSL_CONFIG_PROBLEM_H_
 
@@ -19,7 +19,8 @@ namespace ssl {
 
 struct ConfigProblem {
   SourceLocation location;
-  std::string text;  // Without the place.
+  std::string text;       // Without the place.
+  std::string path = {};  // Of a wrong value, as in `text`: "config.LOSS.name"; "" for an unknown key.
 
   // "file:line: text".
   std::string ToString() const;
@@ -35,8 +36,8 @@ const ConfigNode* FindValue(const ConfigNode& config, absl::string_view path, st
 // Ok without problems; else InvalidArgument with one line each, in the order given.
 absl::Status ProblemsInOrder(const std::vector<ConfigProblem>& problems);
 
-// The same, sorted by file and line (equal places keep their order), and each line once.
-absl::Status SortedProblems(std::vector<ConfigProblem> problems);
+// Sorted by file and line (equal places keep their order), and each line once.
+std::vector<ConfigProblem> SortedProblems(std::vector<ConfigProblem> problems);
 
 }  // namespace ssl
 

@@ -2,6 +2,7 @@
 #include "ssl/config/problem.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,7 +20,9 @@ using ::testing::SizeIs;
 ConfigNode At(const std::string& file, int line) { return ConfigNode::Scalar("v", /*quoted=*/false, {file, line}); }
 
 TEST(ConfigProblemTest, WrongValue_NamesPlaceKeyValueAndExpectation) {
-  EXPECT_EQ(WrongValue(At("f.yaml", 3), "config.A", "a map").ToString(), "f.yaml:3: config.A is 'v', expected a map");
+  const ConfigProblem problem = WrongValue(At("f.yaml", 3), "config.A", "a map");
+  EXPECT_EQ(problem.ToString(), "f.yaml:3: config.A is 'v', expected a map");
+  EXPECT_EQ(problem.path, "config.A");
 }
 
 TEST(FindValueTest, WalksMaps_AndReportsValuesOnTheWay) {
@@ -41,12 +44,19 @@ TEST(FindValueTest, WalksMaps_AndReportsValuesOnTheWay) {
 }
 
 TEST(SortedProblemsTest, GoByFileAndLine_EachLineOnce) {
-  const std::vector<ConfigProblem> problems = {{{"b.yaml", 1}, "z"}, {{"a.yaml", 10}, "y"}, {{"a.yaml", 2}, "x"},
-                                               {{"a.yaml", 2}, "w"}, {{"a.yaml", 2}, "x"},  {{"a.yaml", 10}, "x"}};
-  EXPECT_EQ(SortedProblems(problems),
+  std::vector<ConfigProblem> problems;
+  for (const auto& [file, line, text] : std::vector<std::tuple<const char*, int, const char*>>{{"b.yaml", 1, "z"},
+                                                                                               {"a.yaml", 10, "y"},
+                                                                                               {"a.yaml", 2, "x"},
+                                                                                               {"a.yaml", 2, "w"},
+                                                                                               {"a.yaml", 2, "x"},
+                                                                                               {"a.yaml", 10, "x"}}) {
+    problems.push_back({{file, line}, text, ""});
+  }
+  EXPECT_EQ(ProblemsInOrder(SortedProblems(problems)),
             absl::InvalidArgumentError("a.yaml:2: x\na.yaml:2: w\na.yaml:10: y\na.yaml:10: x\nb.yaml:1: z"));
   EXPECT_EQ(ProblemsInOrder({problems[0], problems[1]}), absl::InvalidArgumentError("b.yaml:1: z\na.yaml:10: y"));
-  EXPECT_OK(SortedProblems({}));
+  EXPECT_OK(ProblemsInOrder(SortedProblems({})));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class OptionReader : public FieldVisitor {
   bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, int64_t* value) {
     const absl::StatusOr<int64_t> read = node.AsInt();
     if (!read.ok() || !doc.Allows(static_cast<double>(*read))) {
-      return Report(node, path, Expected("an integer", doc));
+      return Report(node, path, doc.Expected("an integer"));
     }
     *value = *read;
     return true;
@@ -83,7 +83,7 @@ class OptionReader : public FieldVisitor {
   bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, double* value) {
     const absl::StatusOr<double> read = node.AsDouble();
     if (!read.ok() || !doc.Allows(*read)) {
-      return Report(node, path, Expected("a number", doc));
+      return Report(node, path, doc.Expected("a number"));
     }
     *value = *read;
     return true;
@@ -92,8 +92,7 @@ class OptionReader : public FieldVisitor {
   bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, std::string* value) {
     const bool is_text = node.is_scalar() || node.is_null();
     if (!is_text || !doc.Allows(absl::string_view(node.text()))) {
-      const std::string expected = doc.names().empty() ? "a string" : doc.Range();
-      return Report(node, path, expected + DidYouMean(node.text(), doc.names()));
+      return Report(node, path, doc.Expected("a string") + DidYouMean(node.text(), doc.names()));
     }
     *value = node.text();
     return true;
@@ -112,11 +111,6 @@ class OptionReader : public FieldVisitor {
     }
     if (all_right) *value = std::move(items);
     return all_right;
-  }
-
-  static std::string Expected(absl::string_view noun, const Doc& doc) {
-    const std::string range = doc.Range();
-    return range.empty() ? std::string(noun) : absl::StrCat(noun, " ", range);
   }
 
   // Returns false, for callers that hand the failure on.

@@ -86,12 +86,12 @@ TEST(ReadOptionsTest, AllProblems_AreReportedAtOnceInOrderOfFields) {
             "f.yaml:3: config.LOSS.queue_length is '101', expected an integer between 0 and 100\n"
             "f.yaml:4: config.LOSS.temperature is '0', expected a number above 0\n"
             "f.yaml:1: config.LOSS.name is a list, expected a string\n"
-            "f.yaml:5: config.LOSS.crops.1 is 'a', expected an integer at least 1\n"
-            "f.yaml:5: config.LOSS.crops.2 is '0', expected an integer at least 1\n"
+            "f.yaml:5: config.LOSS.crops.1 is 'a', expected an integer of at least 1\n"
+            "f.yaml:5: config.LOSS.crops.2 is '0', expected an integer of at least 1\n"
             "f.yaml:6: config.LOSS.scales is '0.5', expected a list\n"
             "f.yaml:7: config.LOSS.devices.1 is 'gpo', expected one of 'cpu', 'gpu'"
             "; did you mean 'gpu'?\n"
-            "f.yaml:8: config.LOSS.sinkhorn.num_iters is '1.5', expected an integer at least 1\n"
+            "f.yaml:8: config.LOSS.sinkhorn.num_iters is '1.5', expected an integer of at least 1\n"
             "f.yaml:8: unknown key 'config.LOSS.sinkhorn.epsilon'\n"
             "f.yaml:9: unknown key 'config.LOSS.tempreture'; did you mean 'temperature'?");
 }

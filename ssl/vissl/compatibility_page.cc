@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/vissl/compatibility_page.h"
 
-#include <cstddef>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/same_value.h"
 #include "ssl/config/writer.h"
 #include "ssl/config/yaml.h"
 
@@ -20,23 +19,6 @@ constexpr char kHeader[] = R"(# Every configuration key
 Made by `./bazelw run //ssl/tools:print_vissl_keys > docs/vissl_keys.md`; do not edit. What the columns mean, and how to run
 VISSL's files: [vissl_compat.md](vissl_compat.md).
 )";
-
-bool SameScalar(const ConfigNode& left, const ConfigNode& right) {
-  const absl::StatusOr<double> left_number = left.AsDouble();
-  const absl::StatusOr<double> right_number = right.AsDouble();
-  if (left_number.ok() && right_number.ok()) return *left_number == *right_number;
-  return absl::EqualsIgnoreCase(left.text(), right.text());
-}
-
-// Numbers by value, and null, "", [] and {} alike.
-bool SameValue(const ConfigNode& left, const ConfigNode& right) {
-  if (left.is_scalar() && right.is_scalar()) return SameScalar(left, right);
-  if (left.items().size() != right.items().size() || left.entries().size() != right.entries().size()) return false;
-  for (size_t i = 0; i < left.items().size(); ++i) {
-    if (!SameValue(left.items()[i], right.items()[i])) return false;
-  }
-  return left.text() == right.text() && (left.is_map() ? left == right : true);
-}
 
 std::string Code(const std::string& text) {
   return text.empty() ? "" : absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`");
