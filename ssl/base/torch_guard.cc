@@ -3,14 +3,22 @@
 #include "ssl/base/torch_guard.h"
 
 #include <c10/util/Exception.h>
+#include <cxxabi.h>
 
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
+#include <string>
+#include <typeinfo>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/error_detail.h"
 
 namespace ssl {
 namespace {
@@ -20,10 +28,24 @@ absl::Status FromMessage(absl::StatusCode code, absl::string_view what, absl::st
   return absl::Status(code, absl::StrCat(what, ": ", message.substr(0, message.find('\n'))));
 }
 
+// "c10::ValueError" of the exception's own type, not of the one it is caught by.
+std::string TypeName(const std::exception& error) {
+  int failed = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &failed), &std::free);
+  return failed == 0 ? name.get() : typeid(error).name();
+}
+
+// The CPU allocators throw a plain c10::Error.
+bool IsOutOfMemory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         absl::StrContains(error.what_without_backtrace(), "can't allocate memory") ||
+         absl::StrContains(error.what_without_backtrace(), "not enough memory");
+}
+
+absl::Status OutOfMemory(absl::Status status) { return WithDetail(std::move(status), kDetailCause, kCauseMemory); }
+
 absl::StatusCode CodeOf(const c10::Error& error) {
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) {
-    return absl::StatusCode::kResourceExhausted;
-  }
   if (dynamic_cast<const c10::ValueError*>(&error) || dynamic_cast<const c10::IndexError*>(&error) ||
       dynamic_cast<const c10::TypeError*>(&error)) {
     return absl::StatusCode::kInvalidArgument;
@@ -31,8 +53,24 @@ absl::StatusCode CodeOf(const c10::Error& error) {
   if (dynamic_cast<const c10::NotImplementedError*>(&error)) {
     return absl::StatusCode::kUnimplemented;
   }
-  if (dynamic_cast<const c10::DistError*>(&error)) return absl::StatusCode::kUnavailable;
   return absl::StatusCode::kInternal;
+}
+
+absl::Status FromTorch(absl::string_view what, const c10::Error& error) {
+  const char* message = error.what_without_backtrace();
+  if (IsOutOfMemory(error)) return OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, message));
+  if (dynamic_cast<const c10::DistError*>(&error) != nullptr) {
+    return WithDetail(FromMessage(absl::StatusCode::kUnavailable, what, message), kDetailCause, kCausePeer);
+  }
+  return FromMessage(CodeOf(error), what, message);
+}
+
+absl::Status FromException(absl::string_view what, const std::exception& error) {
+  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) return FromTorch(what, *torch_error);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, "out of memory"));
+  }
+  return FromMessage(absl::StatusCode::kInternal, what, error.what());
 }
 
 }  // namespace
@@ -40,12 +78,8 @@ absl::StatusCode CodeOf(const c10::Error& error) {
 absl::Status GuardTorch(absl::string_view what, absl::FunctionRef<absl::Status()> fn) {
   try {
     return fn();
-  } catch (const c10::Error& error) {
-    return FromMessage(CodeOf(error), what, error.what_without_backtrace());
-  } catch (const std::bad_alloc& error) {
-    return FromMessage(absl::StatusCode::kResourceExhausted, what, "out of memory");
   } catch (const std::exception& error) {
-    return FromMessage(absl::StatusCode::kInternal, what, error.what());
+    return WithDetail(FromException(what, error), kDetailException, TypeName(error));
   } catch (...) {
     return FromMessage(absl::StatusCode::kInternal, what, "exception of an unknown type");
   }

@@ -17,12 +17,12 @@
 namespace ssl {
 
 // Runs fn and returns its Status. An exception becomes "what: first line of its message":
-//   c10::OutOfMemoryError, std::bad_alloc        -> kResourceExhausted
+//   out of memory (c10's and the standard's)     -> kResourceExhausted, cause kCauseMemory
 //   c10::ValueError, IndexError, TypeError       -> kInvalidArgument
 //   c10::NotImplementedError                     -> kUnimplemented
-//   c10::DistError and its subclasses            -> kUnavailable
+//   c10::DistError and its subclasses            -> kUnavailable, cause kCausePeer
 //   anything else                                -> kInternal
-// A Status that fn returns passes unchanged.
+// with its type as kDetailException (ssl/base/error_detail.h). A Status that fn returns passes unchanged.
 absl::Status GuardTorch(absl::string_view what, absl::FunctionRef<absl::Status()> fn);
 
 }  // namespace ssl

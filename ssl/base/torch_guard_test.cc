@@ -2,6 +2,7 @@
 
 #include "ssl/base/torch_guard.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
 #include <new>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -43,6 +45,25 @@ TEST(GuardTorchTest, C10Exceptions_GetTheirCode) {
   EXPECT_THAT(ThrowC10<c10::DistBackendError>(), StatusIs(absl::StatusCode::kUnavailable, message));
   EXPECT_THAT(ThrowC10<c10::DistNetworkError>(), StatusIs(absl::StatusCode::kUnavailable, message));
   EXPECT_THAT(ThrowC10<c10::Error>(), StatusIs(absl::StatusCode::kInternal, message));
+}
+
+TEST(GuardTorchTest, CausesAndTypes_AreKept) {
+  EXPECT_EQ(DetailOf(ThrowC10<c10::OutOfMemoryError>(), kDetailCause), kCauseMemory);
+  EXPECT_EQ(DetailOf(ThrowC10<c10::DistNetworkError>(), kDetailCause), kCausePeer);
+  EXPECT_EQ(DetailOf(ThrowC10<c10::DistNetworkError>(), kDetailException), "c10::DistNetworkError");
+  EXPECT_EQ(DetailOf(ThrowC10<c10::ValueError>(), kDetailCause), "");
+  EXPECT_EQ(DetailOf(GuardTorch("load", []() -> absl::Status { throw std::bad_alloc(); }), kDetailCause), kCauseMemory);
+  EXPECT_EQ(DetailOf(GuardTorch("load", []() -> absl::Status { throw std::runtime_error("a"); }), kDetailException),
+            "std::runtime_error");
+}
+
+TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
+  const absl::Status status = GuardTorch("step 1", []() -> absl::Status {
+    at::empty({int64_t{1} << 58}, at::kByte);
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
+  EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
 }
 
 TEST(GuardTorchTest, TorchCheck_GivesItsFirstLineWithoutTheStack) {

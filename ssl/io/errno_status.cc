@@ -4,11 +4,14 @@
 
 #include <errno.h>
 
+#include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/error_detail.h"
 
 namespace ssl {
 namespace {
@@ -34,9 +37,12 @@ absl::StatusCode CodeOf(int error_number) {
 }  // namespace
 
 absl::Status ErrnoStatus(int error_number, absl::string_view operation, absl::string_view path) {
-  return absl::Status(CodeOf(error_number), absl::StrCat("file ", path, ": ", operation,
-                                                         " failed: ", std::generic_category().message(error_number),
-                                                         " (errno ", error_number, ")"));
+  const std::string message =
+      absl::StrCat("file ", path, ": ", operation, " failed: ", std::generic_category().message(error_number),
+                   " (errno ", error_number, ")");
+  absl::Status status =
+      WithDetail(absl::Status(CodeOf(error_number), message), kDetailErrno, absl::StrCat(error_number));
+  return error_number == ENOMEM ? WithDetail(std::move(status), kDetailCause, kCauseMemory) : status;
 }
 
 }  // namespace ssl

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/exit_codes.h"
 
+#include <string>
+
+#include "ssl/base/error_detail.h"
+
 namespace ssl {
 
 int ExitCodeOf(const absl::Status& status) {
+  const std::string cause = DetailOf(status, kDetailCause);
+  if (cause == kCauseMemory) return kExitMemory;
+  if (cause == kCausePeer) return kExitPeer;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitFinished;
@@ -13,6 +20,11 @@ int ExitCodeOf(const absl::Status& status) {
       return kExitConfiguration;
     case absl::StatusCode::kDataLoss:
       return kExitData;
+    case absl::StatusCode::kAborted:           // AgreeOnStatus: this rank is well, another one is not
+    case absl::StatusCode::kDeadlineExceeded:  // a collective operation
+      return kExitPeer;
+    case absl::StatusCode::kCancelled:  // a stop was seen where there was nothing to save
+      return kExitStopped;
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kResourceExhausted:

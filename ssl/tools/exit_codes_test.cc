@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/exit_codes.h"
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
+#include "ssl/base/status_util.h"
 
 namespace ssl {
 namespace {
@@ -17,6 +20,15 @@ TEST(ExitCodesTest, EachKindOfErrorHasItsDocumentedCode) {
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("no space left")), 5);
   EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("read-only")), 5);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("locked")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::AbortedError("failed on another rank")), 7);
+  EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("rank 1 waited")), 7);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("stopped while listing")), 75);
+}
+
+TEST(ExitCodesTest, CauseSaysMoreThanTheCode) {
+  const absl::Status memory = WithDetail(absl::ResourceExhaustedError("out"), kDetailCause, kCauseMemory);
+  EXPECT_EQ(ExitCodeOf(Annotate(memory, "step 3")), 6);
+  EXPECT_EQ(ExitCodeOf(WithDetail(absl::UnavailableError("reset by peer"), kDetailCause, kCausePeer)), 7);
 }
 
 }  // namespace
