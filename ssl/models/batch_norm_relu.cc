@@ -26,7 +26,7 @@ using torch::autograd::variable_list;
 constexpr int64_t kBlockFloats = 2048;
 // Rows that are summed in float before the sum moves to double.
 constexpr int64_t kRowsPerFloatSum = 64;
-// Rows per task of the thread pool; fixed, so that sums do not depend on the number of threads.
+// Floats of a map per task of the thread pool; fixed, so that sums do not depend on the number of threads.
 constexpr int64_t kTaskFloats = 1 << 17;
 
 // A map as rows of channels, float32 or bfloat16, read and written in float blocks.
@@ -79,14 +79,25 @@ using TaskBody = std::function<void(int64_t task, int64_t begin, int64_t end, Bu
 using BlockBody = std::function<void(int64_t begin, int64_t rows, Buffers& buffers)>;
 using BlockSum = std::function<void(int64_t begin, int64_t rows, Buffers& buffers, float* first, float* second)>;
 
+// How a map is cut into tasks: whole rows, of kTaskFloats floats at most (one row, if that is longer). Whoever keeps
+// something for each task and whoever runs the tasks must agree, so both take the numbers from here.
+struct Partition {
+  explicit Partition(const Rows& map)
+      : task_rows(std::max<int64_t>(1, kTaskFloats / map.channels())),
+        tasks((map.rows() + task_rows - 1) / task_rows) {}
+
+  const int64_t task_rows;
+  const int64_t tasks;
+};
+
 // Calls body for all tasks in parallel; [begin, end) are the task's rows.
 void ForTasks(const Rows& map, const TaskBody& body) {
-  const int64_t task_rows = std::max<int64_t>(1, kTaskFloats / map.channels());
-  const int64_t tasks = (map.rows() + task_rows - 1) / task_rows;
-  at::parallel_for(0, tasks, 1, [&](int64_t first, int64_t last) {
+  const Partition partition(map);
+  at::parallel_for(0, partition.tasks, 1, [&](int64_t first, int64_t last) {
     Buffers buffers(map.channels());
     for (int64_t task = first; task < last; ++task) {
-      body(task, task * task_rows, std::min(map.rows(), (task + 1) * task_rows), buffers);
+      const int64_t begin = task * partition.task_rows;
+      body(task, begin, std::min(map.rows(), begin + partition.task_rows), buffers);
     }
   });
 }
@@ -100,8 +111,7 @@ struct ChannelSums {
 // add: adds the rows of a block to the float sums. Tasks are added up in their order.
 ChannelSums SumRows(const Rows& map, const BlockSum& add) {
   const int64_t channels = map.channels();
-  const int64_t tasks = map.rows() * channels / kTaskFloats + 2;
-  std::vector<ChannelSums> parts(static_cast<size_t>(tasks));
+  std::vector<ChannelSums> parts(static_cast<size_t>(Partition(map).tasks));
   ForTasks(map, [&](int64_t task, int64_t begin, int64_t end, Buffers& buffers) {
     ChannelSums& part = parts[static_cast<size_t>(task)];
     part = {std::vector<double>(channels), std::vector<double>(channels)};
@@ -145,6 +155,10 @@ struct Statistics {
 };
 
 // Of the batch; also moves the running statistics.
+//
+// With the distances u = x - s from a sample s of the channel: mean = s + E[u], variance = E[u^2] - E[u]^2. For s = 0
+// the second difference would lose all digits of a channel whose mean is large against its spread; the running
+// variance is the unbiased one, as in torch.nn.BatchNorm2d.
 Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x) {
   const int64_t channels = x.channels();
   std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
@@ -171,8 +185,19 @@ Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x) {
   return statistics;
 }
 
-// Gradients of the parameters, and the input's as a linear function of the masked gradient g and the input x:
-// a g + b x + d, per channel.
+// Backward of batch norm (arXiv 1502.03167, section 3), per channel over n rows, solved for what one pass over the map
+// can apply. With y = w h + bias and h = (x - mean) / sigma, and the gradient g of y:
+//
+//   dbias = sum g,  dw = sum g h = sum g (x - mean) / sigma,
+//   dx = w / sigma (g - dbias / n - h dw / n)
+//
+// The mean and the sigma of the batch depend on x too: that is where the two subtracted terms come from. Written with
+// x instead of h, dx = a g + b x + d where
+//
+//   a = w / sigma,  b = -a sum(g (x - mean)) / (n sigma^2),  d = -a dbias / n - b mean
+//
+// so that the second pass needs three numbers per channel and no normalised copy of the map. ReLU enters before all
+// this, as a mask on g.
 struct InputGradient {
   at::Tensor weight;
   at::Tensor bias;
