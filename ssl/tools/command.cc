@@ -12,6 +12,9 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/builtins.h"
+#include "ssl/check/check_config.h"
+#include "ssl/check/named_components.h"
+#include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/core_options.h"
@@ -21,8 +24,6 @@
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/tools/exit_codes.h"
-#include "ssl/tools/named_components.h"
-#include "ssl/tools/setting_checks.h"
 #include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
@@ -30,25 +31,9 @@ namespace {
 
 constexpr char kConfigHeader[] = "# @package _global_\n";
 
-// engine_name is one name or a list of names.
-absl::StatusOr<std::vector<std::string>> EngineNames(const ConfigNode& root) {
-  const ConfigNode* node = root.Find("engine_name");
-  std::vector<std::string> names;
-  if (node == nullptr) return names;
-  if (!node->is_list()) {
-    SSL_ASSIGN_OR_RETURN(names.emplace_back(), node->AsString());
-    return names;
-  }
-  for (const ConfigNode& item : node->items()) {
-    SSL_ASSIGN_OR_RETURN(names.emplace_back(), item.AsString());
-  }
-  return names;
-}
-
 absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeEngines(const ConfigNode& root, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, EngineNames(root));
   std::vector<std::unique_ptr<Engine>> engines;
-  for (const std::string& name : names) {
+  for (const std::string& name : EngineNames(root)) {
     SSL_ASSIGN_OR_RETURN(engines.emplace_back(), context.registries.engines.Make(name, context.config, context));
   }
   return engines;
@@ -143,11 +128,7 @@ absl::Status FillRegistries(const CommandLine& line, Registries* registries) {
 }
 
 ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& registries) {
-  ComposeRequest request;
-  request.defaults = ConfigNode::Map();
-  AddVisslRootKeys(&request.defaults);
-  request.defaults.Set("engine_name", ConfigNode::FromString("train"));
-  request.defaults.Set("config", registries.options.Defaults());
+  ComposeRequest request = MakeRunRequest(registries);
   request.tokens = line.tokens;
   request.search_dirs = line.search_dirs;
   if (!line.run_files.empty()) request.search_dirs.push_back(absl::StrCat(line.run_files, "/ssl"));

@@ -38,7 +38,7 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
                                 std::ostream& out);
 
-// Names of one kind ("losses", "hooks", ...), one per line; NotFound names the kinds.
+// Names of one kind ("methods", "hooks", ...), one per line; NotFound names the kinds.
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries);
 
 }  // namespace ssl

@@ -10,11 +10,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/builtins.h"
+#include "ssl/check/setting_checks.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/testing/status_matchers.h"
-#include "ssl/tools/setting_checks.h"
 #include "ssl/vissl/vissl_keys.h"
 #include "tests/golden/golden.h"
 

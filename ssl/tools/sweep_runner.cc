@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/check/check_config.h"
 #include "ssl/engines/results_file.h"
-#include "ssl/tools/check_config.h"
 #include "ssl/tools/exit_codes.h"
 
 namespace ssl {
@@ -48,6 +48,18 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
   const absl::StatusOr<double> number =
       node.is_scalar() ? node.AsDouble() : absl::StatusOr<double>(absl::UnknownError(""));
   if (number.ok() && numbers->size() < kMostResults) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
+}
+
+int ExitCodeOf(ConfigVerdict verdict) {
+  switch (verdict) {
+    case ConfigVerdict::kRuns:
+      return kExitFinished;
+    case ConfigVerdict::kMistakes:
+      return kExitConfiguration;
+    case ConfigVerdict::kIncomplete:
+      return kExitIncomplete;
+  }
+  return kExitFailed;
 }
 
 std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome) {
@@ -95,7 +107,7 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
     const ConfigReport report = CheckConfig(MakeComposeRequest(own, registries), registries);
     if (runs.size() > 1) out << absl::StrJoin(run.choices, " ") << "\n";
     out << FormatReport(report) << std::flush;
-    const int own_code = ExitCodeOf(report);
+    const int own_code = ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }
   return exit_code;

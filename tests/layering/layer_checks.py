@@ -17,6 +17,7 @@ LAYERS = (
     ("hooks", "methods"),
     ("engines",),
     ("",),  # //ssl itself: builtins
+    ("check",),
     ("tools",),
 )
 ANYWHERE = "testing"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/setting_checks.h"
+#include "ssl/check/setting_checks.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/check_config.h"
+#include "ssl/check/check_config.h"
 
 #include <fstream>
 #include <string>
@@ -16,8 +16,6 @@
 #include "ssl/core/registries.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
-#include "ssl/tools/exit_codes.h"
-#include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
 namespace {
@@ -32,18 +30,13 @@ const Registries& AllRegistries() {
   static const auto* const registries = [] {
     auto* made = new Registries;
     EXPECT_OK(RegisterBuiltins(made));
-    EXPECT_OK(RegisterVisslKeys(made));
     return made;
   }();
   return *registries;
 }
 
 ConfigReport Check(std::vector<std::string> tokens) {
-  ComposeRequest request;
-  request.defaults = ConfigNode::Map();
-  AddVisslRootKeys(&request.defaults);
-  request.defaults.Set("engine_name", ConfigNode::FromString("train"));
-  request.defaults.Set("config", AllRegistries().options.Defaults());
+  ComposeRequest request = MakeRunRequest(AllRegistries());
   request.tokens = std::move(tokens);
   request.search_dirs = {"configs", "."};
   return CheckConfig(request, AllRegistries());
@@ -86,7 +79,7 @@ class WrongConfigTest : public ::testing::TestWithParam<WrongConfig> {};
 
 TEST_P(WrongConfigTest, IsFoundWithKeyValueAndPlace) {
   const ConfigReport report = CheckTiny(GetParam().tokens);
-  EXPECT_EQ(ExitCodeOf(report), kExitConfiguration);
+  EXPECT_EQ(VerdictOf(report), ConfigVerdict::kMistakes);
   const auto has_all = [](const std::string& mistake) {
     for (const std::string& part : GetParam().expected) {
       if (!absl::StrContains(mistake, part)) return false;
@@ -274,10 +267,10 @@ std::vector<WrongConfig> WrongConfigs() {
 
 TEST(CheckConfigTest, RightConfigurationsWouldRun) {
   const ConfigReport report = CheckTiny({});
-  EXPECT_EQ(ExitCodeOf(report), kExitFinished) << FormatReport(report);
+  EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
   EXPECT_EQ(FormatReport(report), "would run here\n");
   const ConfigReport supervised = CheckTiny(Supervised({}));
-  EXPECT_EQ(ExitCodeOf(supervised), kExitFinished) << FormatReport(supervised);
+  EXPECT_EQ(VerdictOf(supervised), ConfigVerdict::kRuns) << FormatReport(supervised);
 }
 
 TEST(CheckConfigTest, ManyMistakesComeAtOnceWithFileAndLine) {
@@ -304,12 +297,41 @@ TEST(CheckConfigTest, ManyMistakesComeAtOnceWithFileAndLine) {
   EXPECT_THAT(FormatReport(report), HasSubstr("5 mistakes\n"));
 }
 
+// One mistake of each group: what the files say, values, names, contradictions, and what only building can tell.
+TEST(CheckConfigTest, MistakesOfAllGroupsComeAtOnce) {
+  const ConfigReport report = CheckTiny({
+      "config.LOSS.swav_loss.temprature=1",                  // an unknown key
+      "config.OPTIMIZER.num_epochs=many",                    // a value
+      "config.OPTIMIZER.name=sdg",                           // a name
+      "config.LOSS.swav_loss.crops_for_assign=[0, 7]",       // a resolver's contradiction
+      "config.DATA.TRAIN.COLLATE_FUNCTION=default_collate",  // a contradiction
+      "config.DATA.TRAIN.DATA_LIMIT=0",                      // the data set
+      "config.OPTIMIZER.param_schedulers.lr={name: multistep, values: [0.1], milestones: [1]}",  // a part
+      "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [64, 16], num_clusters: [8]}]]",             // the model
+  });
+  for (const char* part : {"temprature", "num_epochs is 'many'", "OPTIMIZER.name is 'sdg'", "holds crop 7",
+                           "COLLATE_FUNCTION is 'default_collate'", "DATA_LIMIT is 0",
+                           "values has 1 entries, expected 2", "HEAD.PARAMS"}) {
+    EXPECT_THAT(report.mistakes, Contains(HasSubstr(part))) << FormatReport(report);
+  }
+  EXPECT_EQ(report.mistakes.size(), 8u) << FormatReport(report);
+}
+
+// Besides mistakes of other groups, the session is opened, too.
+TEST(CheckConfigTest, WhatOnlyTheSessionTellsComesWithTheRest) {
+  const ConfigReport report =
+      CheckTiny({"config.LOSS.swav_loss.temprature=1", "config.OPTIMIZER.num_epochs=many", "config.OPTIMIZER.name=sdg",
+                 "config.MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[[heads.0.prototypes7.weight, 3]]"});
+  EXPECT_THAT(report.mistakes, Contains(HasSubstr("heads.0.prototypes7.weight"))) << FormatReport(report);
+  EXPECT_EQ(report.mistakes.size(), 4u) << FormatReport(report);
+}
+
 TEST(CheckConfigTest, BrokenOrMissingFilesAreMistakes) {
   const ConfigReport missing = Check({"config=no/such/file"});
   EXPECT_THAT(missing.mistakes, Contains(HasSubstr("no/such/file")));
   const std::string path = WriteFile("broken.yaml", "config:\n  LOSS: {name: swav_loss\n");
   const ConfigReport broken = Check({absl::StrCat("config=", path)});
-  EXPECT_EQ(ExitCodeOf(broken), kExitConfiguration);
+  EXPECT_EQ(VerdictOf(broken), ConfigVerdict::kMistakes);
   EXPECT_THAT(broken.mistakes, Contains(HasSubstr(path)));
 }
 
@@ -332,7 +354,7 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
   for (const auto& [token, expected] : cases) {
     SCOPED_TRACE(token);
     const ConfigReport report = CheckTiny({token});
-    EXPECT_EQ(ExitCodeOf(report), kExitIncomplete) << FormatReport(report);
+    EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete) << FormatReport(report);
     EXPECT_THAT(report.missing_components, Contains(HasSubstr(absl::StrCat("command line:2: ", expected))))
         << FormatReport(report);
     EXPECT_THAT(FormatReport(report), HasSubstr("right, but cannot run here\n"));
@@ -342,14 +364,14 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
 TEST(CheckConfigTest, DataSetsWithoutAKnownFolderAreMissing) {
   const ConfigReport report = CheckTiny(
       {"config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATASET_NAMES=[imagenet1k_folder]"});
-  EXPECT_EQ(ExitCodeOf(report), kExitIncomplete) << FormatReport(report);
+  EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete) << FormatReport(report);
   EXPECT_THAT(report.missing_components, Contains(HasSubstr("command line:3: data set 'imagenet1k_folder'")));
 }
 
 TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedDoNotMatter) {
   const ConfigReport report =
       CheckTiny({"config.LOSS.dino_loss.momentum=0.9", "config.MODEL.TRUNK.XCIT.ETA=0.1", "config.SLURM.TIME_HOURS=3"});
-  EXPECT_EQ(ExitCodeOf(report), kExitFinished) << FormatReport(report);
+  EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
 }
 
 TEST(CheckConfigTest, FragmentIsRightAndTellsWhatItLacks) {
@@ -363,10 +385,10 @@ TEST(CheckConfigTest, FragmentIsRightAndTellsWhatItLacks) {
   EXPECT_THAT(report.mistakes, IsEmpty());
   EXPECT_EQ(report.fragment_reason,
             "no file sets config.MODEL.TRUNK.NAME, config.DATA.TRAIN.DATA_SOURCES, config.LOSS.name");
-  EXPECT_EQ(ExitCodeOf(report), kExitIncomplete);
+  EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete);
 
   const ConfigReport wrong = Check({absl::StrCat("config=", path), "config.DATA.TRAIN.DROP_LAST=maybe"});
-  EXPECT_EQ(ExitCodeOf(wrong), kExitConfiguration);
+  EXPECT_EQ(VerdictOf(wrong), ConfigVerdict::kMistakes);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/named_components.h"
+#include "ssl/check/named_components.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -13,6 +14,9 @@
 namespace ssl {
 namespace {
 
+constexpr char kEngine[] = "engine";
+constexpr char kTrainEngine[] = "train";
+
 // A key that holds one name, or a list of names.
 struct NamingKey {
   const char* kind;
@@ -20,7 +24,7 @@ struct NamingKey {
 };
 
 constexpr NamingKey kNamingKeys[] = {
-    {"engine", "engine_name"},
+    {kEngine, "engine_name"},
     {"data set type", "config.DATA.TRAIN.BASE_DATASET"},
     {"data set type", "config.DATA.TEST.BASE_DATASET"},
     {"data source", "config.DATA.TRAIN.DATA_SOURCES"},
@@ -102,6 +106,19 @@ std::vector<NamedComponent> NamedComponents(const ConfigNode& root) {
     collector.AddEntry("schedule", schedule, JoinPath(schedules, name), "schedulers");
   }
   return collector.Take();
+}
+
+std::vector<std::string> EngineNames(const ConfigNode& root) {
+  std::vector<std::string> names;
+  for (const NamedComponent& component : NamedComponents(root)) {
+    if (component.kind == kEngine) names.push_back(component.name);
+  }
+  return names;
+}
+
+bool Trains(const ConfigNode& root) {
+  const std::vector<std::string> engines = EngineNames(root);
+  return std::find(engines.begin(), engines.end(), kTrainEngine) != engines.end();
 }
 
 std::vector<std::string> RegisteredNames(absl::string_view kind, const Registries& registries) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/dry_build.h"
+#include "ssl/check/dry_build.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,10 +14,15 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/check/named_components.h"
+#include "ssl/check/setting_checks.h"
+#include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
 #include "ssl/core/parameter_grouper.h"
+#include "ssl/core/phases_builder.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/session.h"
 #include "ssl/data/dataset.h"
@@ -25,21 +30,11 @@
 #include "ssl/data/transform.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/engine.h"
-#include "ssl/tools/named_components.h"
-#include "ssl/tools/setting_checks.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kNoDirectory[] = "";
-
-std::vector<std::string> EngineNames(const ConfigNode& root) {
-  std::vector<std::string> names;
-  for (const NamedComponent& component : NamedComponents(root)) {
-    if (component.kind == "engine") names.push_back(component.name);
-  }
-  return names;
-}
 
 // Losses whose labels are classes.
 bool TakesClasses(const std::string& loss) {
@@ -107,6 +102,16 @@ class Builder {
     }
   }
 
+  // The model, and the data sets that the phases of training read.
+  void MakeModelAndData() {
+    const absl::StatusOr<TaskOptions> options = ReadTaskOptions(config_);
+    if (!options.ok()) return Add(options.status(), config_, "config");
+    Make(context_.registries.models, options->model_name, config_.Section("MODEL"), "config.MODEL");
+    const RunOptions& run = options->run;
+    const PhasesBuilder phases{options->num_epochs, run.test_every_num_epoch, run.test_model, run.test_only};
+    for (const std::string& split : phases.AvailableSplits()) MakeDataset(split);
+  }
+
   void OpenSession() {
     absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, context_.registries, {});
     absl::Status status = session.status();
@@ -118,22 +123,29 @@ class Builder {
   void CheckLabels() {
     const ConfigNode& split = config_.Section("DATA.TRAIN");
     const int64_t outputs = LastHeadOutputs(config_);
-    if (outputs == 0 || split.FindPath("LABEL_TYPE")->text() != "standard") return;
+    if (train_set_ == nullptr || outputs == 0 || split.FindPath("LABEL_TYPE")->text() != "standard") return;
     if (!TakesClasses(config_.FindPath("LOSS.name")->text())) return;
-    const absl::StatusOr<std::unique_ptr<Dataset>> dataset = BuildDataset(split, context_);
-    if (!dataset.ok()) return Add(dataset.status(), split, "config.DATA.TRAIN");
     int64_t highest = -1;
-    for (int64_t i = 0; i < (*dataset)->size(); ++i) highest = std::max(highest, (*dataset)->Label(i));
-    if ((*dataset)->has_labels() && highest < outputs) return;
-    const std::string labels = (*dataset)->has_labels() ? absl::StrCat("label ", highest) : "no labels";
+    for (int64_t i = 0; i < train_set_->size(); ++i) highest = std::max(highest, train_set_->Label(i));
+    if (train_set_->has_labels() && highest < outputs) return;
+    const std::string labels = train_set_->has_labels() ? absl::StrCat("label ", highest) : "no labels";
     problems_.push_back(absl::InvalidArgumentError(
         absl::StrCat(split.Find("DATA_SOURCES")->location().ToString(),
-                     ": config.DATA.TRAIN.DATA_SOURCES: ", (*dataset)->description(), " has ", labels,
+                     ": config.DATA.TRAIN.DATA_SOURCES: ", train_set_->description(), " has ", labels,
                      ", expected labels below ", outputs, ", the outputs of config.MODEL.HEAD.PARAMS (",
                      config_.FindPath("MODEL.HEAD.PARAMS")->location().ToString(), ")")));
   }
 
  private:
+  // Reads the list of samples, not the samples.
+  void MakeDataset(const std::string& split) {
+    const std::string path = absl::StrCat("DATA.", split);
+    if (config_.FindPath(absl::StrCat(path, ".DATA_SOURCES"))->items().empty()) return;  // the session says so
+    absl::StatusOr<std::unique_ptr<Dataset>> dataset = BuildDataset(config_.Section(path), context_);
+    Add(dataset.status(), config_.Section(path), absl::StrCat("config.", path));
+    if (dataset.ok() && split == "TRAIN") train_set_ = *std::move(dataset);
+  }
+
   void Add(const absl::Status& status, const ConfigNode& node, const std::string& path) {
     if (!status.ok()) problems_.push_back(WithPlace(status, node, path));
   }
@@ -142,6 +154,7 @@ class Builder {
   const ConfigNode& config_;
   std::unique_ptr<Communicator> communicator_;
   BuildContext context_;
+  std::unique_ptr<Dataset> train_set_;  // when training reads it and it can be built
   std::vector<absl::Status> problems_;
 };
 
@@ -152,10 +165,10 @@ std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& reg
   without_files.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(kNoDirectory));
   Builder builder(without_files, registries);
   builder.MakeParts();
-  const std::vector<std::string> engines = EngineNames(root);
-  const bool trains = std::find(engines.begin(), engines.end(), "train") != engines.end();
-  if (trains && builder.ok()) builder.OpenSession();
-  if (trains && builder.ok()) builder.CheckLabels();
+  if (!Trains(root)) return builder.Take();
+  builder.MakeModelAndData();
+  if (builder.ok()) builder.OpenSession();
+  builder.CheckLabels();
   return builder.Take();
 }
 

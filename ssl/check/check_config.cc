@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/check_config.h"
+#include "ssl/check/check_config.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -16,11 +15,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/check/dry_build.h"
+#include "ssl/check/named_components.h"
+#include "ssl/check/setting_checks.h"
 #include "ssl/config/merge.h"
-#include "ssl/tools/dry_build.h"
-#include "ssl/tools/exit_codes.h"
-#include "ssl/tools/named_components.h"
-#include "ssl/tools/setting_checks.h"
+#include "ssl/config/problem.h"
 #include "ssl/vissl/vissl_keys.h"
 #include "ssl/vissl/vissl_names.h"
 
@@ -47,6 +46,17 @@ constexpr char kNoPlace[] = "(built in)";
 
 // "file:line" of "file:line: what is wrong"; the whole of a line without a place.
 absl::string_view PlaceOf(absl::string_view line) { return line.substr(0, line.find(": ")); }
+
+// The last part of the first key of a line, such as "num_epochs"; "" when that would be in many lines.
+std::string KeyOf(absl::string_view line) {
+  constexpr size_t kShortest = 5;  // "name" says nothing
+  const size_t begin = line.find("config.", PlaceOf(line).size());
+  if (begin == absl::string_view::npos) return "";
+  absl::string_view key = line.substr(begin);
+  key = key.substr(0, key.find_first_of(" ':,;)"));
+  key = key.substr(key.rfind('.') + 1);
+  return key.size() < kShortest ? "" : std::string(key);
+}
 
 bool IsSet(const ConfigNode& config, absl::string_view path) {
   const ConfigNode* node = config.FindPath(path);
@@ -78,11 +88,14 @@ ConfigNode WithUnshardedHeads(const ConfigNode& list) {
   return copy;
 }
 
-bool Trains(const ConfigNode& root) {
-  const std::vector<NamedComponent> components = NamedComponents(root);
-  return std::any_of(components.begin(), components.end(), [](const NamedComponent& component) {
-    return component.kind == "engine" && component.name == "train";
-  });
+// The longest beginning of `path` (from "config" on) that names a value of the defaults; "" for none.
+std::string ValuePath(absl::string_view path, const ConfigNode& defaults) {
+  absl::ConsumePrefix(&path, "config.");
+  while (!path.empty() && defaults.FindPath(path) == nullptr) {
+    const size_t dot = path.rfind('.');
+    path = dot == absl::string_view::npos ? "" : path.substr(0, dot);
+  }
+  return std::string(path);
 }
 
 class Checker {
@@ -90,16 +103,12 @@ class Checker {
   explicit Checker(const Registries& registries) : registries_(registries) {}
 
   ConfigReport Run(ComposeRequest request) {
-    request.strict_files = false;
-    absl::StatusOr<ComposedConfig> composed = Compose(request);
-    if (composed.ok()) {
-      report_.warnings = composed->warnings;
-      request.strict_files = true;
-      AddStatus(Compose(request).status());
-      CheckTree(std::move(composed->root));
-    } else {
-      AddStatus(composed.status());
-    }
+    request.strict_files = true;
+    std::vector<std::string> problems;
+    ComposedConfig composed = ComposeWithProblems(request, &problems);
+    report_.warnings = std::move(composed.warnings);
+    for (const std::string& problem : problems) AddMistake(problem);
+    CheckTree(std::move(composed.root));
     return std::move(report_);
   }
 
@@ -109,19 +118,35 @@ class Checker {
     AddStatus(CheckVisslVersion(root));
     ConfigNode* config = root.FindMutable("config");
     if (config == nullptr || !config->is_map()) return;
-    AddStatus(registries_.options.Check(WithoutMissingValues(*config)));
-    CheckNames(root);
+    const ConfigNode readable = WithoutMissingValues(*config);
+    const std::vector<ConfigProblem> wrong_values = registries_.options.Problems(readable);
+    for (const ConfigProblem& problem : wrong_values) AddMistake(problem.ToString());
+    CheckNames(&root);
     CheckUnsupported(*config);
     FindFragment(root);
     if (report_.is_fragment) return;
 
+    UseDefaults(wrong_values, config);
     EndStage();
     Resolve(config);
     EndStage();
     for (const std::string& problem : ContradictingSettings(*config)) AddMistake(problem);
-    if (report_.mistakes.empty()) CheckDataSets(*config);
-    if (!report_.mistakes.empty() || !report_.missing_components.empty()) return;
+    CheckDataSets(*config);
+    if (!report_.missing_components.empty() || !names_are_known_) return;
+    EndStage();
     for (const absl::Status& status : DryBuild(root, registries_)) AddStatus(status);
+  }
+
+  // Puts the default in the place of each wrong value, where what follows from it is found, too.
+  void UseDefaults(const std::vector<ConfigProblem>& wrong_values, ConfigNode* config) {
+    const ConfigNode defaults = registries_.options.Defaults();
+    for (const ConfigProblem& problem : wrong_values) {
+      const std::string path = ValuePath(problem.path, defaults);
+      if (path.empty()) continue;
+      ConfigNode value = *defaults.FindPath(path);
+      value.Relocate(problem.location);
+      config->SetPath(path, std::move(value));
+    }
   }
 
   // Reports values that VISSL has and the struct refuses, and gives those keys their defaults.
@@ -140,12 +165,16 @@ class Checker {
     return config;
   }
 
-  void CheckNames(const ConfigNode& root) {
-    for (const NamedComponent& component : NamedComponents(root)) {
+  // A mistyped name is replaced by the nearest one.
+  void CheckNames(ConfigNode* root) {
+    for (const NamedComponent& component : NamedComponents(*root)) {
       const std::string mistake = WrongName(component, registries_);
       const std::vector<std::string> known = RegisteredNames(component.kind, registries_);
       if (!mistake.empty()) {
         AddMistake(mistake);
+        const std::string nearest = NearestName(component.name, known);
+        names_are_known_ &= !nearest.empty();
+        root->SetPath(component.path, ConfigNode::Scalar(nearest, /*quoted=*/false, component.location));
       } else if (std::find(known.begin(), known.end(), component.name) == known.end()) {
         AddMissing(component.location, component.kind, component.name, component.path);
       }
@@ -215,16 +244,28 @@ class Checker {
     report_.missing_components.push_back(absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")"));
   }
 
-  // What a later stage finds at a place where an earlier one found something follows from that.
+  // From here on, what follows from the findings so far is left out.
   void EndStage() {
-    for (const std::string& line : report_.mistakes) reported_.emplace(PlaceOf(line));
-    for (const std::string& line : report_.missing_components) reported_.emplace(PlaceOf(line));
-    reported_.erase(kNoPlace);
+    for (const std::vector<std::string>* lines : {&report_.mistakes, &report_.missing_components}) {
+      for (const std::string& line : *lines) {
+        places_.emplace(PlaceOf(line));
+        keys_.insert(KeyOf(line));
+      }
+    }
+    keys_.erase("");
+  }
+
+  // A later finding at the same place, about a key that is wrong, or about values that are right by themselves.
+  bool FollowsFromEarlier(const std::string& line) const {
+    const absl::string_view place = PlaceOf(line);
+    if (places_.count(std::string(place)) > 0 || (place == kNoPlace && !places_.empty())) return true;
+    return std::any_of(keys_.begin(), keys_.end(),
+                       [&line](const std::string& key) { return absl::StrContains(line, key); });
   }
 
   void AddMistake(const std::string& line) {
     const bool is_new = std::find(report_.mistakes.begin(), report_.mistakes.end(), line) == report_.mistakes.end();
-    if (is_new && reported_.count(std::string(PlaceOf(line))) == 0) report_.mistakes.push_back(line);
+    if (is_new && !FollowsFromEarlier(line)) report_.mistakes.push_back(line);
   }
 
   // A component that says Unimplemented knows what is asked for.
@@ -241,7 +282,9 @@ class Checker {
 
   const Registries& registries_;
   ConfigReport report_;
-  std::set<std::string> reported_;
+  std::set<std::string> places_;  // of the findings of earlier stages
+  std::set<std::string> keys_;
+  bool names_are_known_ = true;  // as far as there is a nearest one
 };
 
 void AppendLines(absl::string_view title, const std::vector<std::string>& lines, std::string* text) {
@@ -249,7 +292,7 @@ void AppendLines(absl::string_view title, const std::vector<std::string>& lines,
   absl::StrAppend(text, title, "\n  ", absl::StrJoin(lines, "\n  "), "\n");
 }
 
-std::string Verdict(const ConfigReport& report) {
+std::string SummaryOf(const ConfigReport& report) {
   if (!report.mistakes.empty()) {
     const size_t count = report.mistakes.size();
     return absl::StrCat(count, count == 1 ? " mistake" : " mistakes");
@@ -264,23 +307,27 @@ ConfigReport CheckConfig(const ComposeRequest& request, const Registries& regist
   return Checker(registries).Run(request);
 }
 
-std::string FormatReport(const ConfigReport& report) {
-  std::string text;
-  std::vector<std::string> warnings;
-  const auto is_mistake = [&](const std::string& line) {
-    return std::find(report.mistakes.begin(), report.mistakes.end(), line) != report.mistakes.end();
-  };
-  std::remove_copy_if(report.warnings.begin(), report.warnings.end(), std::back_inserter(warnings), is_mistake);
-  AppendLines("mistakes:", report.mistakes, &text);
-  AppendLines("not available here:", report.missing_components, &text);
-  AppendLines("warnings:", warnings, &text);
-  absl::StrAppend(&text, Verdict(report), "\n");
-  return text;
+ComposeRequest MakeRunRequest(const Registries& registries) {
+  ComposeRequest request;
+  request.defaults = ConfigNode::Map();
+  AddVisslRootKeys(&request.defaults);
+  request.defaults.Set("engine_name", ConfigNode::FromString("train"));
+  request.defaults.Set("config", registries.options.Defaults());
+  return request;
 }
 
-int ExitCodeOf(const ConfigReport& report) {
-  if (!report.mistakes.empty()) return kExitConfiguration;
-  return report.is_fragment || !report.missing_components.empty() ? kExitIncomplete : kExitFinished;
+ConfigVerdict VerdictOf(const ConfigReport& report) {
+  if (!report.mistakes.empty()) return ConfigVerdict::kMistakes;
+  return report.is_fragment || !report.missing_components.empty() ? ConfigVerdict::kIncomplete : ConfigVerdict::kRuns;
+}
+
+std::string FormatReport(const ConfigReport& report) {
+  std::string text;
+  AppendLines("mistakes:", report.mistakes, &text);
+  AppendLines("not available here:", report.missing_components, &text);
+  AppendLines("warnings:", report.warnings, &text);
+  absl::StrAppend(&text, SummaryOf(report), "\n");
+  return text;
 }
 
 }  // namespace ssl

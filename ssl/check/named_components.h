@@ -2,8 +2,8 @@
 //
 // Every component that a configuration names: the trunk, heads within heads, parts of a composite schedule, transforms
 // within transforms, and so on. Stateless; safe from any thread.
-#ifndef SSL_TOOLS_NAMED_COMPONENTS_H_
-#define SSL_TOOLS_NAMED_COMPONENTS_H_
+#ifndef SSL_CHECK_NAMED_COMPONENTS_H_
+#define SSL_CHECK_NAMED_COMPONENTS_H_
 
 #include <string>
 #include <vector>
@@ -25,6 +25,12 @@ struct NamedComponent {
 // text should stand) is left out, because whoever reads the key reports it.
 std::vector<NamedComponent> NamedComponents(const ConfigNode& root);
 
+// What engine_name names: one engine, or a list.
+std::vector<std::string> EngineNames(const ConfigNode& root);
+
+// Whether the train engine is among them.
+bool Trains(const ConfigNode& root);
+
 // The registered names of a kind of component; empty for a kind that no registry has.
 std::vector<std::string> RegisteredNames(absl::string_view kind, const Registries& registries);
 
@@ -34,4 +40,4 @@ std::string WrongName(const NamedComponent& component, const Registries& registr
 
 }  // namespace ssl
 
-#endif  // SSL_TOOLS_NAMED_COMPONENTS_H_
+#endif  // SSL_CHECK_NAMED_COMPONENTS_H_

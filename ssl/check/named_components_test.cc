@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/tools/named_components.h"
+#include "ssl/check/named_components.h"
 
 #include <string>
 #include <vector>

@@ -2,8 +2,8 @@
 //
 // Settings that contradict each other and that no single component of a run can see before training starts. Stateless;
 // safe from any thread.
-#ifndef SSL_TOOLS_SETTING_CHECKS_H_
-#define SSL_TOOLS_SETTING_CHECKS_H_
+#ifndef SSL_CHECK_SETTING_CHECKS_H_
+#define SSL_CHECK_SETTING_CHECKS_H_
 
 #include <cstdint>
 #include <string>
@@ -27,4 +27,4 @@ int64_t LastHeadOutputs(const ConfigNode& config);
 
 }  // namespace ssl
 
-#endif  // SSL_TOOLS_SETTING_CHECKS_H_
+#endif  // SSL_CHECK_SETTING_CHECKS_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells everything that is wrong with a configuration at once, without a run and without writing a file: what
+// ssl_main --check_config prints, for any program.
+//
+//   ComposeRequest request = MakeRunRequest(registries);
+//   request.tokens = {"config=pretrain/swav/swav_8node_resnet"};
+//   request.search_dirs = {"."};
+//   const ConfigReport report = CheckConfig(request, registries);
+//   if (VerdictOf(report) != ConfigVerdict::kRuns) std::cerr << FormatReport(report);
+//
+// Wrong are unknown keys, values of a wrong type or out of range, names that nothing has, settings that contradict
+// each other, and what only building the parts of a run can tell. What VISSL has and this program lacks is no mistake:
+// such a configuration is right, and incomplete here. Thread-safe.
+#ifndef SSL_CHECK_CHECK_CONFIG_H_
+#define SSL_CHECK_CHECK_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "ssl/config/compose.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+
+struct ConfigReport {
+  std::vector<std::string> mistakes;            // "file:line: config.KEY is VALUE, expected ..."
+  std::vector<std::string> missing_components;  // "file:line: trunk 'xcit' (config.MODEL.TRUNK.NAME)"
+  std::vector<std::string> warnings;            // as Compose gives them
+  // The files and the command line leave out what a run needs: a part to be put on top of others. Only the values that
+  // are there are checked then.
+  bool is_fragment = false;
+  std::string fragment_reason;  // "no file sets ..."
+};
+
+enum class ConfigVerdict {
+  kRuns,  // it would run here
+  kMistakes,
+  kIncomplete,  // no mistake, but a fragment, or in need of what this program lacks
+};
+
+// A request for what a run reads: the options of `registries` and VISSL's root keys with their defaults. Tokens and
+// search directories are the caller's to add.
+ComposeRequest MakeRunRequest(const Registries& registries);
+
+// request: as for a run; strict_files does not matter. A wrong value counts as its default from then on, and a mistyped
+// name as the nearest one, so that one mistake hides no other: the parts of the run are built all the same, which reads
+// the data set's list of samples; the session, up to its first step, when all parts can be. What is found at a
+// place (file:line) where something was found before, or about the same key, follows from that and is left out.
+ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries);
+
+ConfigVerdict VerdictOf(const ConfigReport& report);
+
+// For a person; ends with a line that sums up.
+std::string FormatReport(const ConfigReport& report);
+
+}  // namespace ssl
+
+#endif  // SSL_CHECK_CHECK_CONFIG_H_
