@@ -4,7 +4,8 @@
 //
 // A host's own hook is one class and one AddHook call. Handlers see the StepContext, never the trainer. Within an
 // event, hooks run by stage, then in the order in which they were added, so a check for NaN always precedes what
-// changes the model, and a checkpoint follows both. The first error stops training; OnException and OnEnd still run.
+// changes the model, and a checkpoint follows both. It also follows the reports: a run that is killed and resumes from
+// it has told all that happened before. The first error stops training; OnException and OnEnd still run.
 #ifndef SSL_CORE_HOOK_H_
 #define SSL_CORE_HOOK_H_
 
@@ -17,7 +18,7 @@ namespace ssl {
 struct StepContext;
 
 // In the order of execution.
-enum class HookStage { kTiming, kGuard, kMutate, kObserve, kPersist, kReport };
+enum class HookStage { kTiming, kGuard, kMutate, kObserve, kReport, kPersist };
 
 class Hook : public Stateful {
  public:

@@ -11,7 +11,7 @@
 namespace ssl {
 namespace {
 
-constexpr const char* kStageNames[] = {"timing", "guard", "mutate", "observe", "persist", "report"};
+constexpr const char* kStageNames[] = {"timing", "guard", "mutate", "observe", "report", "persist"};
 
 absl::Status WithHookName(const absl::Status& status, const Hook& hook) {
   return status.ok() ? status : Annotate(status, absl::StrCat("hook '", hook.name(), "'"));

@@ -26,7 +26,7 @@ TEST(HookListTest, Order_IsByStageThenByAddition) {
   ASSERT_OK(add("clip", HookStage::kMutate));
   ASSERT_OK(add("check_nan", HookStage::kGuard));
 
-  EXPECT_EQ(hooks.Order(), "guard: check_nan; mutate: ema, clip; persist: save; report: log");
+  EXPECT_EQ(hooks.Order(), "guard: check_nan; mutate: ema, clip; report: log; persist: save");
 }
 
 TEST(HookListTest, Empty_HasEmptyOrder) { EXPECT_EQ(HookList().Order(), ""); }

@@ -111,7 +111,7 @@ bool MeasuredAnOutput(const StepContext& context) {
 }  // namespace
 
 PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& path) {
-  if (!path.empty()) file_ = std::make_unique<JsonLinesFile>(file_system, path, "phase_idx");
+  if (!path.empty()) file_ = std::make_unique<JsonLinesFile>(file_system, path, std::vector<std::string>{"phase_idx"});
 }
 
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {

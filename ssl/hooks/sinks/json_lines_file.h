@@ -4,13 +4,16 @@
 // iteration.
 //
 // The file is opened at the first line. A run that resumes at an earlier place than the file holds goes on where it
-// resumed: lines from the first line's place on are dropped, and so is a last line that a crash cut off. One thread.
+// resumed: lines behind the first line's place are dropped, and so is a last line that a crash cut off. Of the lines of
+// that place itself, those stay that come before the same report, made by an earlier process: a checkpoint at the end
+// of an epoch lies between the reports of its last step and of the test phase. One thread.
 #ifndef SSL_HOOKS_SINKS_JSON_LINES_FILE_H_
 #define SSL_HOOKS_SINKS_JSON_LINES_FILE_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,23 +23,25 @@ namespace ssl {
 
 class JsonLinesFile {
  public:
-  // path: made with its directory when missing. key: of the integer. The file system outlives the object.
-  JsonLinesFile(FileSystem& file_system, std::string path, std::string key);
+  // path: made with its directory when missing. place_keys: the integer's key first, then others that say where a
+  // report belongs; all further keys are values, and two reports of one place are the same when they share one. The
+  // file system outlives the object.
+  JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys);
 
-  // json: an object on one line, in which `key` is `place`. It reaches the operating system at once. Errors name the
-  // path; the next line opens and repairs the file then.
+  // json: an object on one line, whose first place key is `place`. It reaches the operating system at once. Errors name
+  // the path; the next line opens and repairs the file then.
   absl::Status Append(int64_t place, absl::string_view json);
 
   // Makes the lines durable.
   absl::Status Sync();
 
  private:
-  absl::Status Open(int64_t place);
-  absl::Status DropFrom(int64_t place);
+  absl::Status Open(int64_t place, absl::string_view first_line);
+  absl::Status DropFrom(int64_t place, absl::string_view first_line);
 
   FileSystem& file_system_;
   const std::string path_;
-  const std::string key_;
+  const std::vector<std::string> place_keys_;
   std::unique_ptr<WritableFile> file_;  // null before the first line
 };
 

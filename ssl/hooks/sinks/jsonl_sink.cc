@@ -19,7 +19,7 @@ std::string FormatLine(const MetricReport& report) {
 
 class JsonlSink : public MetricSink {
  public:
-  JsonlSink(FileSystem& file_system, std::string path) : file_(file_system, std::move(path), "iteration") {}
+  JsonlSink(FileSystem& file_system, std::string path) : file_(file_system, std::move(path), {"iteration", "epoch"}) {}
 
   absl::Status Write(const MetricReport& report) override { return file_.Append(report.iteration, FormatLine(report)); }
   absl::Status Flush() override { return file_.Sync(); }

@@ -85,6 +85,25 @@ TEST_F(JsonlSinkTest, Resume_DropsTheLinesThatAreTrainedAgain) {
   EXPECT_EQ(Content(), Line(1) + Line(2) + Line(10) + Line(16) + Line(17) + Line(20) + Line(30));
 }
 
+TEST_F(JsonlSinkTest, ResumeBetweenTwoReportsOfAnIteration_KeepsTheFirst) {
+  const MetricReport step{10, 1, {{"Training/Loss", 0.5}}};
+  const MetricReport train{10, 1, {{"Training/accuracy", 50.0}}};
+  const MetricReport test{10, 1, {{"Testing/accuracy", 40.0}}};
+  const auto write = [this](std::initializer_list<MetricReport> reports) {
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
+  };
+  write({Report(9), step, train, test, Report(11), Report(12)});
+  const std::string all = Content();
+
+  write({test, Report(11), Report(12)});
+  EXPECT_EQ(Content(), all);
+  write({train, test, Report(11), Report(12)});
+  EXPECT_EQ(Content(), all);
+  write({step, train, test, Report(11), Report(12)});
+  EXPECT_EQ(Content(), all);
+}
+
 TEST_F(JsonlSinkTest, ResumeAfterTheLastLine_KeepsAllLines) {
   RunProcess({1, 2});
 
