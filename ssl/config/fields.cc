@@ -36,6 +36,11 @@ Doc& Doc::Unit(absl::string_view unit) {
   return *this;
 }
 
+Doc& Doc::MayChange() {
+  may_change_ = true;
+  return *this;
+}
+
 bool Doc::Allows(double value) const {
   if (low_.has_value() && (low_is_exclusive_ ? value <= *low_ : value < *low_)) return false;
   return !high_.has_value() || value <= *high_;

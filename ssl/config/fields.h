@@ -35,10 +35,14 @@ class Doc {
   Doc& Above(double low);  // Exclusive.
   Doc& OneOf(std::vector<std::string> names);
   Doc& Unit(absl::string_view unit);  // "ms", "images", "epochs": shown in help and errors.
+  // The value may differ between the start of a run and its resume, because training does not depend on it. Of a
+  // section: all that is in it.
+  Doc& MayChange();
 
   const std::string& text() const { return text_; }
   const std::string& unit() const { return unit_; }
   const std::vector<std::string>& names() const { return names_; }
+  bool may_change() const { return may_change_; }
 
   bool Allows(double value) const;
   bool Allows(absl::string_view value) const;
@@ -56,6 +60,7 @@ class Doc {
   std::optional<double> high_;
   bool low_is_exclusive_ = false;
   std::vector<std::string> names_;
+  bool may_change_ = false;
 };
 
 class Options;

@@ -52,14 +52,15 @@ class HelpCollector : public FieldVisitor {
   void Field(absl::string_view name, ConfigNode* value, const Doc& doc) override { Add(name, "any", *value, doc); }
   void Section(absl::string_view name, Options* nested, const Doc& doc) override {
     const std::string key = JoinPath(path_, name);
-    rows_.push_back({key, kSectionType, "", "", doc.text()});
+    rows_.push_back({key, kSectionType, "", "", doc.text(), doc.may_change()});
     HelpCollector collector(key, &rows_);
     nested->VisitFields(collector);
   }
 
  private:
   void Add(absl::string_view name, absl::string_view type, const ConfigNode& value, const Doc& doc) {
-    rows_.push_back({JoinPath(path_, name), std::string(type), FormatValue(value), doc.Range(), doc.text()});
+    rows_.push_back(
+        {JoinPath(path_, name), std::string(type), FormatValue(value), doc.Range(), doc.text(), doc.may_change()});
   }
 
   const std::string path_;

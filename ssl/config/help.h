@@ -25,6 +25,7 @@ struct HelpRow {
   std::string default_value;  // Whole; the table shows its beginning.
   std::string range;
   std::string doc;
+  bool may_change = false;  // between the start of a run and its resume; of a section: all below
 };
 
 // The fields of `options`, those of nested sections in place. Does not change `options`.

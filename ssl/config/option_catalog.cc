@@ -30,7 +30,7 @@ CatalogEntry::Status StatusOf(const CompatibilityKey& key) {
 
 }  // namespace
 
-absl::Status OptionCatalog::Add(std::string path, Factory make) {
+absl::Status OptionCatalog::Add(std::string path, Factory make, AtResume at_resume) {
   const std::unique_ptr<Options> options = make == nullptr ? nullptr : make();
   if (options == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("option catalog: factory of '", path, "' makes no options"));
@@ -43,6 +43,9 @@ absl::Status OptionCatalog::Add(std::string path, Factory make) {
   absl::Status status = DeclaredOnce(CommonKeys(defaults_, tree));
   if (!status.ok()) return status;
   MergeInto(&defaults_, tree);
+  for (const HelpRow& row : HelpRows(path, *options)) {
+    if (row.may_change || at_resume == AtResume::kMayChange) may_change_.insert(row.key);
+  }
   sections_.push_back({std::move(path), std::move(make)});
   return status;
 }
@@ -53,7 +56,16 @@ absl::Status OptionCatalog::AddKeys(std::vector<CompatibilityKey> keys) {
   status.Update(DeclaredOnce(CommonKeys(defaults_, added.defaults())));
   if (!status.ok()) return status;
   MergeInto(&defaults_, added.defaults());
+  for (const CompatibilityKey& key : keys) may_change_.insert(key.path);
   return unread_keys_.Add(std::move(keys));
+}
+
+bool OptionCatalog::MayChange(absl::string_view path) const {
+  for (size_t end = path.size(); end != absl::string_view::npos; end = path.rfind('.', end - 1)) {
+    if (may_change_.count(path.substr(0, end)) > 0) return true;
+    if (end == 0) break;
+  }
+  return false;
 }
 
 absl::Status OptionCatalog::Check(const ConfigNode& config) const { return ProblemsInOrder(Problems(config)); }

@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct CatalogEntry {
   Status status = Status::kWorks;
 };
 
+// What a struct's values are to a run that resumes: Doc::MayChange decides for each field, or all may change because
+// the struct does not concern training (an evaluation's section).
+enum class AtResume { kAsDeclared, kMayChange };
+
 class OptionCatalog {
  public:
   using Factory = std::function<std::unique_ptr<Options>()>;
@@ -45,7 +50,7 @@ class OptionCatalog {
   // Several structs may share a map as long as no key is declared twice: AlreadyExists names each such key, one line
   // each. InvalidArgument for a path with an empty part or a factory that makes nothing. A refused struct leaves the
   // catalog as it was.
-  absl::Status Add(std::string path, Factory make);
+  absl::Status Add(std::string path, Factory make, AtResume at_resume = AtResume::kAsDeclared);
 
   // Keys that are known and not read. AlreadyExists names each key that a struct declares or that stands twice;
   // InvalidArgument those with an empty part or a default that is no flow value. Refused keys leave the catalog as it
@@ -61,6 +66,10 @@ class OptionCatalog {
 
   // The same as single problems.
   std::vector<ConfigProblem> Problems(const ConfigNode& config) const;
+
+  // Whether the value at `path`, or at a section above it, may differ between the start of a run and its resume. Keys
+  // that are not read may; unknown ones may not.
+  bool MayChange(absl::string_view path) const;
 
   // The settings of `config` that would change the run, and do not: see compatibility_keys.h.
   std::vector<UnsupportedKey> Unsupported(const ConfigNode& config) const;
@@ -87,6 +96,7 @@ class OptionCatalog {
 
   std::vector<Section> sections_;
   CompatibilityKeys unread_keys_;
+  std::set<std::string, std::less<>> may_change_;  // paths of fields and sections
   ConfigNode defaults_ = ConfigNode::Map();
 };
 

@@ -59,6 +59,33 @@ TEST(OptionCatalogTest, Defaults_HoldEveryKeyAtItsPlace) {
   EXPECT_THAT(catalog.Paths(), ElementsAre("LOSS.swav_loss", "LOSS", ""));
 }
 
+struct LoggingOptions : public Options {
+  int64_t frequency = 1;
+  double rate = 0.1;
+  TestingSection timing;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("frequency", &frequency, Doc("of lines").MayChange());
+    visitor.Field("rate", &rate, Doc("of learning"));
+    visitor.Section("timing", &timing, Doc("of steps").MayChange());
+  }
+};
+
+TEST(OptionCatalogTest, MayChange_FollowsTheDeclaration) {
+  OptionCatalog catalog = SharedMaps();
+  ASSERT_OK(catalog.Add("LOG", [] { return std::make_unique<LoggingOptions>(); }));
+  ASSERT_OK(catalog.Add("EVALUATION", MakeSection, AtResume::kMayChange));
+  EXPECT_TRUE(catalog.MayChange("LOG.frequency"));
+  EXPECT_TRUE(catalog.MayChange("LOG.timing.num_iters"));
+  EXPECT_TRUE(catalog.MayChange("EVALUATION.num_iters"));
+  EXPECT_TRUE(catalog.MayChange("DATA.PIN_MEMORY"));
+  EXPECT_TRUE(catalog.MayChange("LOSS.dino_loss.anything"));
+  EXPECT_FALSE(catalog.MayChange("LOG.rate"));
+  EXPECT_FALSE(catalog.MayChange("LOG"));
+  EXPECT_FALSE(catalog.MayChange("LOSS.num_iters"));
+  EXPECT_FALSE(catalog.MayChange("unknown.key"));
+  EXPECT_FALSE(catalog.MayChange(""));
+}
+
 TEST(OptionCatalogTest, KeyDeclaredTwice_IsRefusedAndChangesNothing) {
   OptionCatalog catalog;
   ASSERT_OK(catalog.Add("LOSS", MakeOptions));
