@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,10 @@ class Communicator {
 
   // Returns once every rank has called it.
   virtual absl::Status Barrier() = 0;
+
+  // A communicator of the same ranks whose operations do not meet those of this one, so that another thread can use
+  // it at the same time. Lives at most as long as this one. Collective.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() = 0;
 };
 
 }  // namespace ssl

@@ -9,6 +9,8 @@
 #include <ATen/ops/full.h>
 
 #include <functional>
+#include <memory>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -43,6 +45,39 @@ TEST_P(CommunicatorTest, RanksAreNumberedFromZero) {
     EXPECT_GE(communicator.rank(), 0);
     EXPECT_LT(communicator.rank(), communicator.size());
     return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, DuplicateServesAnotherThreadAtTheSameTime) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> duplicate, communicator.Duplicate());
+    EXPECT_EQ(duplicate->rank(), communicator.rank());
+    EXPECT_EQ(duplicate->size(), communicator.size());
+    const int64_t rank = communicator.rank();
+    const auto sum = [rank](Communicator& over, int64_t rounds, int64_t* total) {
+      absl::Status status;
+      for (int64_t round = 0; round < rounds; ++round) {
+        at::Tensor value = at::full({1}, rank + round, at::kLong);
+        status.Update(over.AllReduce(value, ReduceOp::kSum));
+        *total += value.item<int64_t>();
+      }
+      return status;
+    };
+    // Different numbers of operations: those of one communicator may not answer those of the other.
+    int64_t other_total = 0;
+    absl::Status other_status;
+    std::thread other([&] { other_status = sum(*duplicate, 50, &other_total); });
+    int64_t total = 0;
+    absl::Status status = sum(communicator, 20, &total);
+    other.join();
+    status.Update(other_status);
+    const int64_t size = communicator.size();
+    const auto expected = [size](int64_t rounds) {
+      return rounds * size * (size - 1) / 2 + size * rounds * (rounds - 1) / 2;
+    };
+    EXPECT_EQ(total, expected(20));
+    EXPECT_EQ(other_total, expected(50));
+    return status;
   }));
 }
 

@@ -21,6 +21,8 @@ class LocalCommunicator : public Communicator {
   }
 
   absl::Status Barrier() override { return absl::OkStatus(); }
+
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return MakeLocalCommunicator(); }
 };
 
 }  // namespace

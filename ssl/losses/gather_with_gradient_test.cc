@@ -37,6 +37,7 @@ class BrokenCommunicator : public Communicator {
   }
   absl::Status Broadcast(at::Tensor&, int64_t) override { return absl::OkStatus(); }
   absl::Status Barrier() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return absl::AbortedError("rank 1 is gone"); }
 
  private:
   const bool gathers_;

@@ -43,6 +43,7 @@ class TwoRanks : public Communicator {
   absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return tensor; }
   absl::Status Broadcast(at::Tensor&, int64_t) override { return absl::OkStatus(); }
   absl::Status Barrier() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return std::make_unique<TwoRanks>(); }
 };
 
 class SslModelFactory : public ::testing::Test {

@@ -44,6 +44,13 @@ class ThreadWorld::Rendezvous {
     return exchanged_;
   }
 
+  // The meeting place of a duplicate: the same object for every rank that asks for the same number.
+  Rendezvous& Child(size_t number) {
+    absl::MutexLock lock(&mutex_);
+    while (children_.size() <= number) children_.push_back(std::make_unique<Rendezvous>(size_, timeout_));
+    return *children_[number];
+  }
+
  private:
   const int64_t size_;
   const absl::Duration timeout_;
@@ -53,6 +60,7 @@ class ThreadWorld::Rendezvous {
   std::string operation_ ABSL_GUARDED_BY(mutex_);
   std::vector<at::Tensor> deposits_ ABSL_GUARDED_BY(mutex_);
   std::vector<at::Tensor> exchanged_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Rendezvous>> children_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ThreadWorld::RankCommunicator : public Communicator {
@@ -95,9 +103,15 @@ class ThreadWorld::RankCommunicator : public Communicator {
 
   absl::Status Barrier() override { return rendezvous_.Exchange(rank_, "barrier", at::Tensor()).status(); }
 
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
+    SSL_RETURN_IF_ERROR(rendezvous_.Exchange(rank_, "duplicate", at::Tensor()).status());
+    return std::make_unique<RankCommunicator>(rank_, rendezvous_.Child(duplicates_++));
+  }
+
  private:
   const int64_t rank_;
   Rendezvous& rendezvous_;
+  size_t duplicates_ = 0;
 };
 
 ThreadWorld::ThreadWorld(int64_t size, absl::Duration timeout)
