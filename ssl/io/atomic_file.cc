@@ -16,20 +16,20 @@
 namespace ssl {
 namespace {
 
-absl::Status WriteDurably(FileSystem& file_system, const std::string& path, absl::string_view contents) {
+absl::Status WriteAndRename(FileSystem& file_system, const std::string& temporary, const std::string& path,
+                            absl::string_view contents) {
+  SSL_RETURN_IF_ERROR(WriteFileDurably(file_system, temporary, contents));
+  return file_system.Rename(temporary, path);
+}
+
+}  // namespace
+
+absl::Status WriteFileDurably(FileSystem& file_system, const std::string& path, absl::string_view contents) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, file_system.Create(path));
   SSL_RETURN_IF_ERROR(file->Append(contents));
   SSL_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
-
-absl::Status WriteAndRename(FileSystem& file_system, const std::string& temporary, const std::string& path,
-                            absl::string_view contents) {
-  SSL_RETURN_IF_ERROR(WriteDurably(file_system, temporary, contents));
-  return file_system.Rename(temporary, path);
-}
-
-}  // namespace
 
 absl::Status WriteFileAtomically(FileSystem& file_system, const std::string& path, absl::string_view contents) {
   const std::string temporary = absl::StrCat(path, ".tmp-", getpid());

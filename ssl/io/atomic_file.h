@@ -17,6 +17,9 @@
 
 namespace ssl {
 
+// Writes, fsyncs and closes a file that nobody reads yet; neither atomic nor its name synced.
+absl::Status WriteFileDurably(FileSystem& file_system, const std::string& path, absl::string_view contents);
+
 // On an error before the rename the old file stands and the temporary file is removed (as far
 // as the disk allows). An error of the last step, the directory's fsync, means that the new
 // content is visible but may not survive a power loss.

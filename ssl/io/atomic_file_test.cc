@@ -49,7 +49,7 @@ TEST(AtomicFileTest, Protocol_TakesTheCallsThatTheFaultTestsWalk) {
   const std::string dir = DirWithOldFile();
   FaultFileSystem faults(PosixFileSystem(), dir);
   ASSERT_OK(WriteFileAtomically(faults, dir + "/LATEST", "new"));
-  EXPECT_EQ(faults.mutating_calls(), kCalls);
+  EXPECT_EQ(faults.calls(), kCalls);
 }
 
 class AtomicFileFaultTest : public ::testing::TestWithParam<std::tuple<int, int, bool, Repeat>> {};

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -156,6 +155,8 @@ class PosixFileSystemImpl : public FileSystem {
     return std::make_unique<PosixReadableFile>(std::move(fd), path, size);
   }
 
+  absl::StatusOr<MappedFile> Map(const std::string& path) override { return MappedFile::Open(path); }
+
   // Reads to the end, whatever the size says: files of /proc claim to be empty.
   absl::StatusOr<std::string> Read(const std::string& path) override {
     SSL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFd(path, O_RDONLY | O_NONBLOCK, "opening"));
@@ -256,14 +257,6 @@ class PosixFileSystemImpl : public FileSystem {
     const std::string holder = absl::StrCat("process ", getpid(), " on host ", HostName(), "\n");
     SSL_RETURN_IF_ERROR(WriteAll(descriptor, holder, path));
     return lock;
-  }
-
-  absl::StatusOr<int64_t> FreeBytes(const std::string& path) override {
-    struct statvfs info;
-    if (statvfs(path.c_str(), &info) != 0) {
-      return ErrnoStatus(errno, "reading the free space", path);
-    }
-    return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
   }
 };
 

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ssl/io/mapped_file.h"
 
 namespace ssl {
 
@@ -66,6 +67,8 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) = 0;
   // Regular files only: a directory, FIFO or device is an InvalidArgument.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) = 0;
+  // A regular file as memory (ssl/io/mapped_file.h).
+  virtual absl::StatusOr<MappedFile> Map(const std::string& path) = 0;
   // The whole content of a regular file of at most 1 GiB.
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
 
@@ -90,8 +93,6 @@ class FileSystem {
   // waiting. kUnavailable, naming the holder's process and host, when another has it. A
   // link is not followed.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
-  // Bytes free for this user on the file system that holds `path`, which must exist.
-  virtual absl::StatusOr<int64_t> FreeBytes(const std::string& path) = 0;
 };
 
 // The directory part of a path: "a" of "a/b" and of "a/b/", "." of "b", "/" of "/b".

@@ -81,7 +81,7 @@ TEST_F(FileSystemTest, MissingFile_IsNotFoundThatNamesThePath) {
   EXPECT_THAT(files_.RemoveFile(Path("gone")), missing);
   EXPECT_THAT(files_.Rename(Path("gone"), Path("to")), missing);
   EXPECT_THAT(files_.SyncDirectory(Path("gone")), missing);
-  EXPECT_THAT(files_.FreeBytes(Path("gone")), missing);
+  EXPECT_THAT(files_.Map(Path("gone")), missing);
   EXPECT_THAT(files_.Create(Path("gone/f")), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_FALSE(files_.Exists(Path("gone")));
   EXPECT_FALSE(files_.IsDirectory(Path("gone")));
@@ -163,7 +163,11 @@ TEST_F(FileSystemTest, RemoveAll_TakesTheTreeButNotWhatLinksPointTo) {
   EXPECT_OK(files_.RemoveAll(Path("tree")));
 }
 
-TEST_F(FileSystemTest, FreeBytes_ArePositive) { EXPECT_GT(files_.FreeBytes(dir_).value(), 0); }
+TEST_F(FileSystemTest, Map_GivesTheBytes) {
+  WriteFile(Path("f"), "0123456789");
+  ASSERT_OK_AND_ASSIGN(const MappedFile file, files_.Map(Path("f")));
+  EXPECT_EQ(file.bytes(), "0123456789");
+}
 
 TEST_F(FileSystemTest, Lock_IsRefusedWithTheHoldersNameWhileHeld) {
   absl::StatusOr<std::unique_ptr<FileLock>> first = files_.Lock(Path("lock"));

@@ -31,6 +31,7 @@ using Json = nlohmann::json;
 constexpr size_t kMaxManifestBytes = size_t{16} << 20;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int kIndent = 1;
+constexpr char kChecksum[] = "manifest_crc32c";
 
 // A JSON object that must have exactly the members that are asked for. Remembers the first
 // problem, so that the reading code stays a list of fields.
@@ -57,6 +58,8 @@ class ObjectReader {
 
   // Not a copy: copying what a hostile file nests deeply would use up the stack.
   const Json* List(const char* key) { return Member(key, "a list", &Json::is_array); }
+
+  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
 
   absl::Status Finish() {
     if (status_.ok() && object_.size() != members_) Fail("has keys that do not belong there");
@@ -149,9 +152,11 @@ absl::Status VerifyEntry(FileSystem& file_system, const std::string& path, const
   return absl::OkStatus();
 }
 
-}  // namespace
+std::string Dump(const nlohmann::ordered_json& root) {
+  return root.dump(kIndent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
 
-std::string ManifestToJson(const Manifest& manifest) {
+nlohmann::ordered_json Members(const Manifest& manifest) {
   nlohmann::ordered_json root;
   root["format_version"] = manifest.format_version;
   root["iteration"] = manifest.iteration;
@@ -165,7 +170,15 @@ std::string ManifestToJson(const Manifest& manifest) {
     file["crc32c"] = entry.crc32c;
     root["files"].push_back(std::move(file));
   }
-  return root.dump(kIndent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return root;
+}
+
+}  // namespace
+
+std::string ManifestToJson(const Manifest& manifest) {
+  nlohmann::ordered_json root = Members(manifest);
+  root[kChecksum] = Crc32c(Dump(root));
+  return Dump(root);
 }
 
 absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view name) {
@@ -185,8 +198,13 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view
   manifest.world_size = reader.Count("world_size", kMost);
   manifest.config_hash = reader.String("config_hash");
   const Json* files = reader.List("files");
+  const bool has_checksum = reader.Has(kChecksum);
+  const int64_t checksum = has_checksum ? reader.Count(kChecksum, std::numeric_limits<uint32_t>::max()) : 0;
   SSL_RETURN_IF_ERROR(reader.Finish());
   SSL_RETURN_IF_ERROR(ParseFiles(*files, name, &manifest.files));
+  if (has_checksum && checksum != Crc32c(Dump(Members(manifest)))) {
+    return absl::DataLossError(absl::StrCat(where, ": its own checksum does not match: it was changed or damaged"));
+  }
   return manifest;
 }
 

@@ -5,7 +5,11 @@
 // Plain values; the functions are thread-safe.
 //
 //   {"format_version": 1, "iteration": 100, "world_size": 2, "config_hash": "9f...",
-//    "files": [{"file": "model.safetensors", "size": 1024, "crc32c": 305419896}, ...]}
+//    "files": [{"file": "model.safetensors", "size": 1024, "crc32c": 305419896}, ...],
+//    "manifest_crc32c": 2271560481}
+//
+// The last member is the checksum of the same text without it, so that no bit of the manifest itself can change
+// unnoticed. Manifests from before it was added lack it, and are read.
 
 #ifndef SSL_IO_MANIFEST_H_
 #define SSL_IO_MANIFEST_H_
@@ -41,7 +45,7 @@ struct Manifest {
 std::string ManifestToJson(const Manifest& manifest);
 
 // `name` (a path) stands in messages. kDataLoss for text that is no manifest: bad JSON, a
-// missing or unknown key, a wrong type or range, a file named twice or with '/' or "..";
+// missing or unknown key, a wrong type or range, a file named twice or with '/' or "..", another checksum;
 // kUnimplemented for another format version. Texts above 16 MiB are refused.
 absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view name);
 

@@ -54,6 +54,23 @@ TEST(ManifestTest, EveryTruncation_IsRefused) {
   }
 }
 
+TEST(ManifestTest, EveryFlippedBit_IsRefused) {
+  const std::string json = ManifestToJson(MakeManifest());
+  for (size_t bit = 0; bit < json.size() * 8; ++bit) {
+    std::string flipped = json;
+    flipped[bit / 8] ^= static_cast<char>(1 << (bit % 8));
+    EXPECT_FALSE(ParseManifest(flipped, "m").ok()) << "bit " << bit << ": " << flipped;
+  }
+}
+
+TEST(ManifestTest, WithoutItsOwnChecksum_IsReadAsBefore) {
+  std::string json = ManifestToJson(MakeManifest());
+  const size_t comma = json.rfind(',');
+  json.replace(comma, json.size() - comma, "\n}\n");
+  ASSERT_OK_AND_ASSIGN(const Manifest parsed, ParseManifest(json, "m"));
+  EXPECT_EQ(parsed.iteration, 100);
+}
+
 // Text to replace, by what, and what the message names.
 struct Damage {
   std::string from;

@@ -71,8 +71,8 @@ at::Tensor ViewTorchTensor(const TorchTensor& tensor, const std::shared_ptr<cons
   return ViewBytes(tensor.bytes, kTorchTypes[static_cast<size_t>(tensor.dtype)], tensor.shape, tensor.strides, owner);
 }
 
-absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
+absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(MappedFile mapped, file_system.Map(path));
   const auto file = std::make_shared<const MappedFile>(std::move(mapped));
   const std::string where = absl::StrCat("file ", path);
   std::vector<NamedTensor> tensors;
@@ -83,6 +83,10 @@ absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(const std::string& path)
     return absl::OkStatus();
   }));
   return tensors;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(const std::string& path) {
+  return MapSafetensors(PosixFileSystem(), path);
 }
 
 }  // namespace ssl

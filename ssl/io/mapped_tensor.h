@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/io/torch_value.h"
 
@@ -26,6 +27,8 @@ at::Tensor ViewTorchTensor(const TorchTensor& tensor, const std::shared_ptr<cons
 
 // What ReadSafetensors gives, as views. The whole table is checked; kDataLoss, naming the file, for what breaks the
 // format.
+absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(FileSystem& file_system, const std::string& path);
+// Of the machine's file system.
 absl::StatusOr<std::vector<NamedTensor>> MapSafetensors(const std::string& path);
 
 }  // namespace ssl

@@ -198,8 +198,10 @@ constexpr NpyDtype kDtypeOf<bool> = NpyDtype::kBool;
 
 }  // namespace
 
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path) { return ReadNpy(PosixFileSystem(), path); }
+
+absl::StatusOr<NpyArray> ReadNpy(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(MappedFile file, file_system.Map(path));
   absl::StatusOr<NpyArray> array = ReadMapped(path, std::make_shared<const MappedFile>(std::move(file)));
   if (!array.ok()) return Annotate(array.status(), absl::StrCat("file ", path));
   return array;
@@ -249,7 +251,11 @@ absl::StatusOr<std::vector<std::string>> NpyStrings(const NpyArray& array) {
 }
 
 absl::StatusOr<std::vector<std::string>> ReadNpyStrings(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path));
+  return ReadNpyStrings(PosixFileSystem(), path);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadNpyStrings(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(file_system, path));
   return NpyStrings(array);
 }
 

@@ -56,6 +56,8 @@ struct NpyArray {
 // Opens `path`. kDataLoss for a file that breaks the format (torn, sizes that do not agree, a kBool that is neither 0
 // nor 1); kUnimplemented, naming the dtype or the order found, for what is refused above; errors of the file system
 // as they are.
+absl::StatusOr<NpyArray> ReadNpy(FileSystem& file_system, const std::string& path);
+// Of the machine's file system.
 absl::StatusOr<NpyArray> ReadNpy(const std::string& path);
 
 // The values of `array` in C order, without a copy; valid as long as array.owner. InvalidArgument names the dtype
@@ -71,6 +73,8 @@ absl::StatusOr<std::vector<int64_t>> NpyInts(const NpyArray& array);
 absl::StatusOr<std::vector<std::string>> NpyStrings(const NpyArray& array);
 
 // ReadNpy and NpyStrings in one: file lists and label names.
+absl::StatusOr<std::vector<std::string>> ReadNpyStrings(FileSystem& file_system, const std::string& path);
+// Of the machine's file system.
 absl::StatusOr<std::vector<std::string>> ReadNpyStrings(const std::string& path);
 
 // Writes an array, C order, as format version 1, so that a reader or a crash sees the old file or the new, never a

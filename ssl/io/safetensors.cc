@@ -174,8 +174,8 @@ absl::StatusOr<FileDigest> WriteSafetensors(FileSystem& file_system, const std::
   return digest;
 }
 
-absl::StatusOr<SafetensorsContent> ReadSafetensors(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, PosixFileSystem().OpenRead(path));
+absl::StatusOr<SafetensorsContent> ReadSafetensors(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   const std::string where = absl::StrCat("file ", path);
   SafetensorsContent content;
   SSL_RETURN_IF_ERROR(GuardTorch(where, [&]() -> absl::Status {
@@ -185,6 +185,10 @@ absl::StatusOr<SafetensorsContent> ReadSafetensors(const std::string& path) {
     return absl::OkStatus();
   }));
   return content;
+}
+
+absl::StatusOr<SafetensorsContent> ReadSafetensors(const std::string& path) {
+  return ReadSafetensors(PosixFileSystem(), path);
 }
 
 }  // namespace ssl

@@ -50,9 +50,11 @@ absl::StatusOr<FileDigest> WriteSafetensors(FileSystem& file_system, const std::
                                             const std::vector<NamedTensor>& tensors,
                                             const std::map<std::string, std::string>& metadata);
 
-// Reads a file of the machine's file system. kDataLoss, naming the file and the tensor, for
+// Reads a file. kDataLoss, naming the file and the tensor, for
 // a file that breaks the format in any way; then nothing larger than its header was
 // allocated. The format has no checksum of values: VerifyManifest finds flipped bits.
+absl::StatusOr<SafetensorsContent> ReadSafetensors(FileSystem& file_system, const std::string& path);
+// Of the machine's file system.
 absl::StatusOr<SafetensorsContent> ReadSafetensors(const std::string& path);
 
 }  // namespace ssl

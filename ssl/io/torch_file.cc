@@ -207,8 +207,10 @@ absl::StatusOr<const TorchValue*> LoadContents(Contents* contents) {
 
 }  // namespace
 
-absl::StatusOr<TorchFile> ReadTorchFile(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
+absl::StatusOr<TorchFile> ReadTorchFile(const std::string& path) { return ReadTorchFile(PosixFileSystem(), path); }
+
+absl::StatusOr<TorchFile> ReadTorchFile(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(MappedFile mapped, file_system.Map(path));
   const auto contents = std::make_shared<Contents>(std::move(mapped));
   const absl::StatusOr<const TorchValue*> root = LoadContents(contents.get());
   if (!root.ok()) return Annotate(root.status(), absl::StrCat("file ", path));

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "ssl/io/file_system.h"
 #include "ssl/io/torch_value.h"
 
 namespace ssl {
@@ -33,6 +34,8 @@ struct TorchFile {
 
 // kDataLoss for a damaged file, kUnimplemented, by name, for what is refused, file system errors as they are. Messages
 // name the file and the place in it: "file a.pth: data.pkl: refuses global 'os.system'".
+absl::StatusOr<TorchFile> ReadTorchFile(FileSystem& file_system, const std::string& path);
+// Of the machine's file system.
 absl::StatusOr<TorchFile> ReadTorchFile(const std::string& path);
 
 }  // namespace ssl

@@ -15,6 +15,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -38,6 +39,7 @@ constexpr uint16_t kZip64Extra = 1;
 constexpr uint32_t kIn64 = 0xFFFFFFFF;  // the value stands in the zip64 record
 constexpr uint64_t kMaxDeflateRatio = 1032;
 constexpr size_t kMaxQuotedBytes = 80;
+constexpr size_t kInflatePiece = size_t{1} << 20;
 
 std::string Quote(absl::string_view name) {
   return absl::StrCat("entry '", absl::CHexEscape(name.substr(0, kMaxQuotedBytes)), "'");
@@ -116,6 +118,10 @@ struct Record {
   uint64_t offset = 0;
 };
 
+absl::Status MissingZip64(const Record& record) {
+  return absl::DataLossError(absl::StrCat(Quote(record.entry.name), ": its zip64 sizes are missing"));
+}
+
 // The fields that do not fit into 32 bits follow each other in the extra field of type 1.
 absl::Status ReadZip64(absl::string_view extra, Record* record) {
   while (extra.size() >= 4) {
@@ -128,15 +134,14 @@ absl::Status ReadZip64(absl::string_view extra, Record* record) {
     if (type != kZip64Extra) continue;
     for (uint64_t* value : {&record->size, &record->stored_size, &record->offset}) {
       if (*value != kIn64) continue;
-      if (field.size() < sizeof(uint64_t)) break;
+      if (field.size() < sizeof(uint64_t)) return MissingZip64(*record);
       *value = Get<uint64_t>(field, 0);
       field.remove_prefix(sizeof(uint64_t));
     }
+    return absl::OkStatus();
   }
-  if (record->size == kIn64 || record->stored_size == kIn64 || record->offset == kIn64) {
-    return absl::DataLossError(absl::StrCat(Quote(record->entry.name), ": its zip64 sizes are missing"));
-  }
-  return absl::OkStatus();
+  const bool needed = record->size == kIn64 || record->stored_size == kIn64 || record->offset == kIn64;
+  return needed ? MissingZip64(*record) : absl::OkStatus();
 }
 
 // Takes one record off the front of the directory.
@@ -246,12 +251,22 @@ absl::StatusOr<std::string> InflateZipEntry(const ZipEntry& entry) {
   z_stream stream = {};
   // Negative: raw deflate data, without a header of zlib's own.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::InternalError("zlib cannot start");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(entry.stored.data()));
-  stream.avail_in = static_cast<uInt>(entry.stored.size());
-  stream.next_out = reinterpret_cast<Bytef*>(content.data());
-  stream.avail_out = static_cast<uInt>(content.size());
-  const int result = inflate(&stream, Z_FINISH);
-  const bool complete = result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
+  absl::string_view in = entry.stored;
+  absl::Span<char> out = absl::MakeSpan(content);
+  int result = Z_OK;
+  // In pieces, because zlib counts the bytes of a call in 32 bits.
+  while (result == Z_OK) {
+    const size_t in_piece = std::min(in.size(), kInflatePiece);
+    const size_t out_piece = std::min(out.size(), kInflatePiece);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream.avail_in = static_cast<uInt>(in_piece);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out_piece);
+    result = inflate(&stream, Z_NO_FLUSH);
+    in.remove_prefix(in_piece - stream.avail_in);
+    out.remove_prefix(out_piece - stream.avail_out);
+  }
+  const bool complete = result == Z_STREAM_END && in.empty() && out.empty();
   inflateEnd(&stream);
   if (!complete) return absl::DataLossError(absl::StrCat(Quote(entry.name), ": its compressed data is damaged"));
   return content;

@@ -36,6 +36,18 @@ TEST(ZipReader, ReadsStoredDeflatedAndZip64Entries) {
   }
 }
 
+// Longer than the pieces in which zlib gets it.
+TEST(ZipReader, InflatesLongEntriesWhole) {
+  std::string text;
+  for (uint64_t i = 0; text.size() < 5'000'000; ++i) text += std::to_string(i * 2'654'435'761U);
+  ZipItem item{"a", text, /*deflate=*/true};
+  const std::string file = BuildZip({item});
+  ASSERT_OK_AND_ASSIGN(const std::vector<ZipEntry> entries, ReadZipDirectory(file));
+  EXPECT_GT(entries[0].stored.size(), size_t{1} << 20);
+  ASSERT_OK_AND_ASSIGN(const std::string inflated, InflateZipEntry(entries[0]));
+  EXPECT_TRUE(inflated == text);
+}
+
 TEST(ZipReader, FindsTheEndBehindAComment) {
   std::string file = BuildZip({{"a", "1"}});
   file[file.size() - 2] = 12;

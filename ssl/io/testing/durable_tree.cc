@@ -2,7 +2,10 @@
 
 #include "ssl/io/testing/durable_tree.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,18 +70,84 @@ absl::Status WriteNode(FileSystem& base, const std::string& path, DurableNode& n
   return absl::OkStatus();
 }
 
+constexpr size_t kBlockBytes = 64;  // small, so that the small files of a test have many
+
+bool Coin(std::mt19937_64& random) { return (random() & 1) != 0; }
+
+// What a disk may hold of a file that was being written: its length, old or new, and each block old, new or damaged.
+std::string MixBytes(const DurableNode& node, std::mt19937_64& random) {
+  if (node.bytes == node.synced || Coin(random)) return node.synced;
+  if (Coin(random)) return node.bytes;
+  std::string mixed = Coin(random) ? node.bytes : node.synced;
+  for (size_t begin = 0; begin < mixed.size(); begin += kBlockBytes) {
+    const size_t size = std::min(kBlockBytes, mixed.size() - begin);
+    const std::string& from = Coin(random) ? node.bytes : node.synced;
+    std::string block = begin < from.size() ? from.substr(begin, size) : "";
+    block.resize(size, '\0');
+    if (random() % 4 == 0) block[random() % size] ^= static_cast<char>(1 << (random() % 8));
+    mixed.replace(begin, size, block);
+  }
+  // What a sync has promised and no write has touched since stays.
+  const auto differs = std::mismatch(node.synced.begin(), node.synced.end(), node.bytes.begin(), node.bytes.end());
+  const size_t promised = differs.first - node.synced.begin();
+  return node.synced.substr(0, promised) + mixed.substr(promised);
+}
+
+// Of each name that changed since the last sync, the old or the new meaning.
+std::map<std::string, NodePtr> MixNames(const DurableNode& node, std::mt19937_64& random) {
+  std::map<std::string, NodePtr> all = node.synced_names;
+  all.insert(node.names.begin(), node.names.end());
+  std::map<std::string, NodePtr> mixed;
+  for (const auto& [name, unused] : all) {
+    const auto& source = Coin(random) ? node.names : node.synced_names;
+    const auto found = source.find(name);
+    if (found != source.end()) mixed.insert(*found);
+  }
+  return mixed;
+}
+
+absl::Status WriteMixedNode(FileSystem& base, const std::string& path, const DurableNode& node,
+                            std::mt19937_64& random) {
+  if (!node.is_directory) {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, base.Create(path));
+    SSL_RETURN_IF_ERROR(file->Append(MixBytes(node, random)));
+    return file->Close();
+  }
+  SSL_RETURN_IF_ERROR(base.CreateDirectories(path));
+  for (const auto& [name, child] : MixNames(node, random)) {
+    SSL_RETURN_IF_ERROR(WriteMixedNode(base, absl::StrCat(path, "/", name), *child, random));
+  }
+  return absl::OkStatus();
+}
+
+// The names below a removed directory go one by one, and none of it is synced.
+void ForgetNames(DurableNode& node) {
+  for (auto& [name, child] : node.names) ForgetNames(*child);
+  node.names.clear();
+}
+
 }  // namespace
 
 DurableTree::DurableTree(std::string root) : root_(absl::StripSuffix(root, "/")), top_(MakeDirectory()) {}
 
 absl::Status DurableTree::Import(FileSystem& base) { return ImportInto(base, root_, *top_); }
 
-absl::Status DurableTree::WriteSynced(FileSystem& base) {
+absl::Status DurableTree::EmptyRoot(FileSystem& base) const {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, base.List(root_));
   for (const std::string& name : names) {
     SSL_RETURN_IF_ERROR(base.RemoveAll(absl::StrCat(root_, "/", name)));
   }
+  return absl::OkStatus();
+}
+
+absl::Status DurableTree::WriteSynced(FileSystem& base) {
+  SSL_RETURN_IF_ERROR(EmptyRoot(base));
   return WriteNode(base, root_, *top_);
+}
+
+absl::Status DurableTree::WriteMixture(FileSystem& base, std::mt19937_64& random) {
+  SSL_RETURN_IF_ERROR(EmptyRoot(base));
+  return WriteMixedNode(base, root_, *top_, random);
 }
 
 NodePtr DurableTree::OpenFile(absl::string_view path, bool truncate) {
@@ -123,7 +192,11 @@ void DurableTree::Rename(absl::string_view from, absl::string_view to) {
 void DurableTree::Remove(absl::string_view path) {
   std::string name;
   const NodePtr parent = FindParent(path, &name);
-  if (parent != nullptr) parent->names.erase(name);
+  if (parent == nullptr) return;
+  const auto removed = parent->names.find(name);
+  if (removed == parent->names.end()) return;
+  ForgetNames(*removed->second);
+  parent->names.erase(removed);
 }
 
 void DurableTree::SyncDirectory(absl::string_view path) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,6 +37,9 @@ class DurableTree {
   absl::Status Import(FileSystem& base);
   // Makes `base` hold, under the root, what is durable, and nothing else.
   absl::Status WriteSynced(FileSystem& base);
+  // Like WriteSynced, but of what was not synced an arbitrary part has reached the disk: some names and not others, and
+  // of a file some blocks, in any order, some of them damaged. This object must not be used afterwards.
+  absl::Status WriteMixture(FileSystem& base, std::mt19937_64& random);
 
   // The file of `path`, made when missing; nullptr outside the root.
   std::shared_ptr<DurableNode> OpenFile(absl::string_view path, bool truncate);
@@ -45,6 +49,7 @@ class DurableTree {
   void SyncDirectory(absl::string_view path);
 
  private:
+  absl::Status EmptyRoot(FileSystem& base) const;
   std::shared_ptr<DurableNode> Find(absl::string_view path) const;
   // The directory that holds `path`, and the last component in *name.
   std::shared_ptr<DurableNode> FindParent(absl::string_view path, std::string* name) const;

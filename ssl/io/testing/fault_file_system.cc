@@ -3,6 +3,7 @@
 #include "ssl/io/testing/fault_file_system.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
@@ -31,6 +33,7 @@ class FaultFileSystem::File : public WritableFile {
     const absl::Status fault = owner_.CountCall("writing", path_);
     if (!fault.ok()) {
       if (owner_.short_writes()) AppendNow(bytes.substr(0, bytes.size() / 2)).IgnoreError();
+      owner_.ExitIfDue();
       return fault;
     }
     return AppendNow(bytes);
@@ -66,6 +69,39 @@ class FaultFileSystem::File : public WritableFile {
   const std::shared_ptr<DurableNode> node_;  // nullptr outside the modelled root
 };
 
+class FaultFileSystem::OpenedFile : public ReadableFile {
+ public:
+  OpenedFile(FaultFileSystem& owner, std::unique_ptr<ReadableFile> base, std::string path)
+      : owner_(owner), base_(std::move(base)), path_(std::move(path)) {}
+
+  int64_t size() const override { return base_->size(); }
+  absl::Status ReadAt(int64_t offset, absl::Span<char> into) const override {
+    SSL_RETURN_IF_ERROR(owner_.CountRead("reading", path_));
+    return base_->ReadAt(offset, into);
+  }
+
+ private:
+  FaultFileSystem& owner_;
+  const std::unique_ptr<ReadableFile> base_;
+  const std::string path_;
+};
+
+class FaultFileSystem::HeldLock : public FileLock {
+ public:
+  HeldLock(FaultFileSystem& owner, std::unique_ptr<FileLock> base, std::string path)
+      : owner_(owner), base_(std::move(base)), path_(std::move(path)) {}
+
+  absl::Status CheckHeld() const override {
+    SSL_RETURN_IF_ERROR(owner_.CountRead("looking it up", path_));
+    return base_->CheckHeld();
+  }
+
+ private:
+  FaultFileSystem& owner_;
+  const std::unique_ptr<FileLock> base_;
+  const std::string path_;
+};
+
 FaultFileSystem::FaultFileSystem(FileSystem& base, std::string root) : base_(base), tree_(std::move(root)) {
   absl::MutexLock lock(&mutex_);
   imported_ = tree_.Import(base_);
@@ -83,14 +119,25 @@ void FaultFileSystem::CrashAtCall(int call) {
   set_short_writes(false);
 }
 
+void FaultFileSystem::ExitAtCall(int call, int exit_code) {
+  FailCall(call, EIO, Repeat::kFromThenOn);
+  absl::MutexLock lock(&mutex_);
+  exit_code_ = exit_code;
+}
+
 void FaultFileSystem::StopFailing() { FailCall(0, 0, Repeat::kOnce); }
+
+void FaultFileSystem::set_fault_reads(bool fault_reads) {
+  absl::MutexLock lock(&mutex_);
+  fault_reads_ = fault_reads;
+}
 
 void FaultFileSystem::set_short_writes(bool short_writes) {
   absl::MutexLock lock(&mutex_);
   short_writes_ = short_writes;
 }
 
-int FaultFileSystem::mutating_calls() const {
+int FaultFileSystem::calls() const {
   absl::MutexLock lock(&mutex_);
   return calls_;
 }
@@ -106,12 +153,35 @@ absl::Status FaultFileSystem::DropUnsynced() {
   return tree_.WriteSynced(base_);
 }
 
+absl::Status FaultFileSystem::MixUnsynced(std::mt19937_64& random) {
+  absl::MutexLock lock(&mutex_);
+  SSL_RETURN_IF_ERROR(imported_);
+  return tree_.WriteMixture(base_, random);
+}
+
+// The file's own code ends the process where a part of a call comes first.
+void FaultFileSystem::ExitIfDue() const {
+  absl::MutexLock lock(&mutex_);
+  if (exit_code_ >= 0) _exit(exit_code_);
+}
+
+absl::Status FaultFileSystem::CountRead(absl::string_view operation, const std::string& path) {
+  bool counts = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    counts = fault_reads_;
+  }
+  return counts ? CountCall(operation, path) : absl::OkStatus();
+}
+
 absl::Status FaultFileSystem::CountCall(absl::string_view operation, const std::string& path) {
   absl::MutexLock lock(&mutex_);
   ++calls_;
   const bool fails = fail_at_ > 0 && (calls_ == fail_at_ || (from_then_on_ && calls_ > fail_at_));
   if (!fails) return absl::OkStatus();
   ++failed_;
+  const bool writes_half = short_writes_ && operation == "writing";
+  if (exit_code_ >= 0 && !writes_half) _exit(exit_code_);
   return ErrnoStatus(error_number_, operation, path);
 }
 
@@ -142,18 +212,36 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::OpenAppend(const 
 }
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::OpenRead(const std::string& path) {
-  return base_.OpenRead(path);
+  SSL_RETURN_IF_ERROR(CountRead("opening", path));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, base_.OpenRead(path));
+  return std::make_unique<OpenedFile>(*this, std::move(file), path);
 }
 
-absl::StatusOr<std::string> FaultFileSystem::Read(const std::string& path) { return base_.Read(path); }
+absl::StatusOr<MappedFile> FaultFileSystem::Map(const std::string& path) {
+  SSL_RETURN_IF_ERROR(CountRead("mapping", path));
+  return base_.Map(path);
+}
 
-absl::StatusOr<int64_t> FaultFileSystem::Size(const std::string& path) { return base_.Size(path); }
+absl::StatusOr<std::string> FaultFileSystem::Read(const std::string& path) {
+  SSL_RETURN_IF_ERROR(CountRead("reading", path));
+  return base_.Read(path);
+}
 
-bool FaultFileSystem::Exists(const std::string& path) { return base_.Exists(path); }
+absl::StatusOr<int64_t> FaultFileSystem::Size(const std::string& path) {
+  SSL_RETURN_IF_ERROR(CountRead("looking it up", path));
+  return base_.Size(path);
+}
 
-bool FaultFileSystem::IsDirectory(const std::string& path) { return base_.IsDirectory(path); }
+bool FaultFileSystem::Exists(const std::string& path) {
+  return CountRead("looking it up", path).ok() && base_.Exists(path);
+}
+
+bool FaultFileSystem::IsDirectory(const std::string& path) {
+  return CountRead("looking it up", path).ok() && base_.IsDirectory(path);
+}
 
 absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string& directory) {
+  SSL_RETURN_IF_ERROR(CountRead("listing", directory));
   return base_.List(directory);
 }
 
@@ -196,9 +284,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::strin
   SSL_RETURN_IF_ERROR(CountCall("locking", path));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, base_.Lock(path));
   Model([&](DurableTree& tree) { tree.OpenFile(path, /*truncate=*/true); });
-  return lock;
+  return std::make_unique<HeldLock>(*this, std::move(lock), path);
 }
-
-absl::StatusOr<int64_t> FaultFileSystem::FreeBytes(const std::string& path) { return base_.FreeBytes(path); }
 
 }  // namespace ssl

@@ -2,14 +2,15 @@
 //
 // A FileSystem that fails where a test asks it to. Mutating calls (Create, OpenAppend,
 // Append, Sync, Close, CreateDirectories, Rename, RemoveFile, RemoveAll, SyncDirectory, Lock)
-// are counted from 1; reading calls always pass. A call that fails has no effect, except that
-// Append writes the first half with set_short_writes, and Close closes. Thread-safe.
+// are counted from 1; reading calls pass uncounted, unless set_fault_reads asks for them, too.
+// A call that fails has no effect, except that Append writes the first half with
+// set_short_writes, and Close closes; Exists and IsDirectory say false. Thread-safe.
 //
 //   for (int call = 1; ; ++call) {
 //     FaultFileSystem faults(PosixFileSystem(), dir);
 //     faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
 //     absl::Status saved = Save(faults);
-//     if (faults.mutating_calls() < call) break;   // every call has failed once
+//     if (faults.calls() < call) break;   // every call has failed once
 //     ...the previous checkpoint verifies...
 //   }
 
@@ -18,6 +19,7 @@
 
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,25 +41,33 @@ class FaultFileSystem : public FileSystem {
   // there now counts as durable. `base` must outlive this object and its files.
   FaultFileSystem(FileSystem& base, std::string root);
 
-  // Mutating call number `call` fails with `error_number`, and with kFromThenOn all after it.
+  // Counted call number `call` fails with `error_number`, and with kFromThenOn all after it.
   void FailCall(int call, int error_number, Repeat repeat);
   // The process "dies" at that call: it and all later ones fail with EIO, without any effect.
   void CrashAtCall(int call);
+  // The process ends (_exit) instead of making that call; with set_short_writes, after half of an Append.
+  void ExitAtCall(int call, int exit_code);
   void StopFailing();
   // A failing Append writes its first half before it fails.
   void set_short_writes(bool short_writes);
-  // Mutating calls so far, failed ones included.
-  int mutating_calls() const;
+  // Reading calls (OpenRead, ReadAt, Read, Map, Size, Exists, IsDirectory, List, CheckHeld) are counted and fail as
+  // well.
+  void set_fault_reads(bool fault_reads);
+  // Counted calls so far, failed ones included.
+  int calls() const;
   // Calls that were made to fail.
   int failed_calls() const;
 
   // Power loss: rewrites `root` on the base without the bytes and names that were not synced.
   // Files that are still open must not be used afterwards.
   absl::Status DropUnsynced();
+  // The same, with an arbitrary part of what was not synced: ssl/io/testing/durable_tree.h.
+  absl::Status MixUnsynced(std::mt19937_64& random);
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) override;
+  absl::StatusOr<MappedFile> Map(const std::string& path) override;
   absl::StatusOr<std::string> Read(const std::string& path) override;
   absl::StatusOr<int64_t> Size(const std::string& path) override;
   bool Exists(const std::string& path) override;
@@ -69,17 +79,20 @@ class FaultFileSystem : public FileSystem {
   absl::Status RemoveAll(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& directory) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
-  absl::StatusOr<int64_t> FreeBytes(const std::string& path) override;
 
  private:
   class File;
+  class OpenedFile;
+  class HeldLock;
 
-  // Counts a mutating call; an error when it has to fail.
+  // Counts a call; an error when it has to fail.
   absl::Status CountCall(absl::string_view operation, const std::string& path);
+  absl::Status CountRead(absl::string_view operation, const std::string& path);
   absl::StatusOr<std::unique_ptr<WritableFile>> Open(const std::string& path, bool truncate);
   // Changes the model under the lock.
   void Model(const std::function<void(DurableTree&)>& change);
   bool short_writes() const;
+  void ExitIfDue() const;
 
   FileSystem& base_;
   mutable absl::Mutex mutex_;
@@ -91,6 +104,8 @@ class FaultFileSystem : public FileSystem {
   int error_number_ ABSL_GUARDED_BY(mutex_) = 0;
   bool from_then_on_ ABSL_GUARDED_BY(mutex_) = false;
   bool short_writes_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fault_reads_ ABSL_GUARDED_BY(mutex_) = false;
+  int exit_code_ ABSL_GUARDED_BY(mutex_) = -1;  // -1: calls fail, and the process goes on
 };
 
 }  // namespace ssl

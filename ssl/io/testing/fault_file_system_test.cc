@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/io/file_system.h"
@@ -49,14 +50,14 @@ TEST_F(FaultFileSystemTest, FailOnce_FailsThatCallOnly) {
   EXPECT_OK(faults_.CreateDirectories(Path("a")));
   EXPECT_THAT(faults_.CreateDirectories(Path("b")), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_OK(faults_.CreateDirectories(Path("c")));
-  EXPECT_EQ(faults_.mutating_calls(), 3);
+  EXPECT_EQ(faults_.calls(), 3);
   EXPECT_EQ(faults_.failed_calls(), 1);
   EXPECT_THAT(faults_.List(dir_).value(), ElementsAre("a", "c"));
 }
 
 TEST_F(FaultFileSystemTest, FailFromThenOn_FailsAllLaterMutatingCalls) {
   WriteFile("f", "x", /*sync=*/true);
-  faults_.FailCall(faults_.mutating_calls() + 1, EIO, Repeat::kFromThenOn);
+  faults_.FailCall(faults_.calls() + 1, EIO, Repeat::kFromThenOn);
   const auto fails = StatusIs(absl::StatusCode::kDataLoss);
   EXPECT_THAT(faults_.Create(Path("g")), fails);
   EXPECT_THAT(faults_.OpenAppend(Path("f")), fails);
@@ -68,6 +69,55 @@ TEST_F(FaultFileSystemTest, FailFromThenOn_FailsAllLaterMutatingCalls) {
   EXPECT_THAT(faults_.Lock(Path("lock")), fails);
   EXPECT_THAT(faults_.List(dir_).value(), ElementsAre("f"));
   EXPECT_EQ(faults_.Read(Path("f")).value(), "x");
+}
+
+TEST_F(FaultFileSystemTest, ReadingCalls_FailWhenAskedTo) {
+  WriteFile("f", "x", /*sync=*/true);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadableFile> opened, faults_.OpenRead(Path("f")));
+  const int before = faults_.calls();
+  faults_.set_fault_reads(true);
+  faults_.FailCall(before + 1, EACCES, Repeat::kFromThenOn);
+  const auto fails = StatusIs(absl::StatusCode::kPermissionDenied);
+  std::string into(1, ' ');
+  EXPECT_THAT(opened->ReadAt(0, absl::MakeSpan(into)), fails);
+  EXPECT_THAT(faults_.OpenRead(Path("f")), fails);
+  EXPECT_THAT(faults_.Map(Path("f")), fails);
+  EXPECT_THAT(faults_.Read(Path("f")), fails);
+  EXPECT_THAT(faults_.Size(Path("f")), fails);
+  EXPECT_THAT(faults_.List(dir_), fails);
+  EXPECT_FALSE(faults_.Exists(Path("f")));
+  EXPECT_FALSE(faults_.IsDirectory(dir_));
+  EXPECT_EQ(faults_.failed_calls(), 8);
+}
+
+TEST_F(FaultFileSystemTest, Exit_EndsTheProcessBeforeTheCall) {
+  EXPECT_EXIT(
+      {
+        faults_.ExitAtCall(2, 99);
+        faults_.CreateDirectories(Path("a")).IgnoreError();
+        faults_.CreateDirectories(Path("b")).IgnoreError();
+      },
+      ::testing::ExitedWithCode(99), "");
+  EXPECT_THAT(PosixFileSystem().List(dir_).value(), ElementsAre("a"));
+}
+
+TEST_F(FaultFileSystemTest, Mixture_KeepsWhatWasSynced_AndAnyPartOfTheRest) {
+  WriteFile("synced", "x", /*sync=*/true);
+  ASSERT_OK(faults_.SyncDirectory(dir_));
+  bool lost = false;
+  bool kept = false;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FaultFileSystem faults(PosixFileSystem(), dir_);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, faults.Create(Path("unsynced")));
+    ASSERT_OK(file->Append("y"));
+    std::mt19937_64 random(seed);
+    ASSERT_OK(faults.MixUnsynced(random));
+    EXPECT_EQ(PosixFileSystem().Read(Path("synced")).value(), "x");
+    (PosixFileSystem().Exists(Path("unsynced")) ? kept : lost) = true;
+    ASSERT_OK(PosixFileSystem().RemoveAll(Path("unsynced")));
+  }
+  EXPECT_TRUE(lost);
+  EXPECT_TRUE(kept);
 }
 
 TEST_F(FaultFileSystemTest, ShortWrite_LeavesTheFirstHalf) {
