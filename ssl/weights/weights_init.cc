@@ -2,6 +2,7 @@
 #include "ssl/weights/weights_init.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -90,6 +91,7 @@ class Matcher {
       report_.shape_mismatches.push_back(mismatch);
       return absl::OkStatus();
     }
+    SSL_RETURN_IF_ERROR(CheckFinite(from, entry.name));
     if (trunk) ++trunk_loaded_;
     report_.loaded.push_back(entry.name);
     copies_.push_back({entry.tensor, from});
@@ -110,6 +112,16 @@ class Matcher {
   }
 
  private:
+  // One NaN reaches every output at the first step, and an evaluation would still print an accuracy.
+  absl::Status CheckFinite(const at::Tensor& from, const std::string& name) const {
+    if (!from.is_floating_point()) return absl::OkStatus();
+    const int64_t bad = from.numel() - at::isfinite(from).sum().item<int64_t>();
+    if (bad == 0) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(weights_.origin, ": ", bad, " of the ", from.numel(), " values of ", name,
+                                            " are not finite, expected numbers; the training that made the file "
+                                            "diverged: take an earlier checkpoint of it"));
+  }
+
   const WeightsFile& weights_;
   const HeadWeightRules heads_;
   WeightsReport report_;

@@ -12,6 +12,7 @@
 // - Heads are loaded unless MODEL.FEATURE_EVAL_SETTINGS has EVAL_MODE_ON without EVAL_TRUNK_AND_HEAD; those that the
 //   file lacks keep their weights.
 // - A shape that differs is an error. A head's is left out with a warning when ASSERT_HEAD_LAYER_SHAPE_INIT is False.
+// - A value that is not finite is an error, DataLoss, in any tensor that would be loaded.
 
 #ifndef SSL_WEIGHTS_WEIGHTS_INIT_H_
 #define SSL_WEIGHTS_WEIGHTS_INIT_H_

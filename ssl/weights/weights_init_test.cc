@@ -5,6 +5,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -93,6 +95,22 @@ TEST(WeightsInit, WithoutAFileNothingHappens) {
   EXPECT_OK(Initialize(*model, "WEIGHTS_INIT: {PARAMS_FILE: ''}"));
   EXPECT_OK(Initialize(*model, "{}"));
   EXPECT_EQ(CountDifferent(*model, *same, ""), 0);
+}
+
+TEST(WeightsInit, WeightsThatAreNotFinite_AreRefused) {
+  const auto from = MakeModel(1);
+  for (const NamedTensor& entry : StateOf(*from)) {
+    const bool chosen = entry.name == "trunk.layer1.0.conv2.weight";
+    if (chosen) at::Tensor(entry.tensor).detach()[0][0][0].fill_(NAN);  // a row of a 3x3 kernel
+  }
+  const std::string path = Save(*from, &Same);
+  const auto model = MakeModel(2);
+  const auto before = MakeModel(2);
+  EXPECT_THAT(
+      InitializeFrom(*model, path),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr(path), HasSubstr("3 of the 576 values of trunk.layer1.0.conv2.weight are not"))));
+  EXPECT_EQ(CountDifferent(*model, *before, ""), 0) << "a refused file changes nothing";
 }
 
 TEST(WeightsInit, LoadsEveryNamingOfTheTrunk) {
