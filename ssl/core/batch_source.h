@@ -8,6 +8,7 @@
 #define SSL_CORE_BATCH_SOURCE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,9 @@ class BatchSource {
   // The class labels that occur in the data set, in ascending order, without reading pictures. Unimplemented when the
   // source cannot tell.
   virtual absl::StatusOr<std::vector<int64_t>> Classes() const;
+
+  // The names of the classes, by label; empty where classes are numbers only.
+  virtual std::vector<std::string> ClassNames() const { return {}; }
 
   // Starts epoch `epoch` (0, 1, ...) at batch `first_batch`. What was in flight is dropped.
   virtual absl::Status StartEpoch(int64_t epoch, int64_t first_batch) = 0;

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -51,6 +52,7 @@ class DataLoader : public BatchSource {
   int64_t batches_per_epoch() const override;
   int64_t dataset_size() const override { return pipeline_.dataset().size(); }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
+  std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // After an error the source returns that error until the next StartEpoch.
   absl::StatusOr<const Batch*> Next() override;

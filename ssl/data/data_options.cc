@@ -57,6 +57,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("DROP_LAST", &drop_last, Doc("Leave out a last batch that is not full."));
   visitor.Field("DATA_LIMIT", &data_limit, Doc("Use this many samples, drawn once by seed; -1: all.").AtLeast(-1));
   visitor.Section("DATA_LIMIT_SAMPLING", &data_limit_sampling, Doc("How DATA_LIMIT draws."));
+  visitor.Field(
+      "HOLD_OUT_FRACTION", &hold_out_fraction,
+      Doc("Share of each class, drawn by DATA_LIMIT_SAMPLING.SEED, that SPLIT test consists of and SPLIT train "
+          "lacks, for a data set without a test set of its own; 0: all samples.")
+          .Between(0, 0.9));
   visitor.Field("IMAGE_CHANNELS", &image_channels,
                 Doc("Channels of the network's input, 1 or 3; grey pictures are replicated into 3.").Between(1, 3));
   visitor.Field("DEFAULT_GRAY_IMG_SIZE", &default_gray_img_size,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; IMAGE_CHANNELS,
-// MAX_BROKEN_FRACTION and SPLIT are ours.
+// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; HOLD_OUT_FRACTION,
+// IMAGE_CHANNELS, MAX_BROKEN_FRACTION and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -55,6 +55,7 @@ struct DataSplitOptions : public Options {
   bool drop_last = false;
   int64_t data_limit = -1;
   DataLimitSamplingOptions data_limit_sampling;
+  double hold_out_fraction = 0.0;
   int64_t image_channels = 3;
   int64_t default_gray_img_size = 224;
   int64_t random_synthetic_labels = 0;

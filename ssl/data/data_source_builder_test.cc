@@ -276,6 +276,25 @@ TEST_F(DataSourceBuilderTest, Files_BecomeTheSameBatchesWithAnyNumberOfThreads) 
   }
 }
 
+TEST_F(DataSourceBuilderTest, ClassNames_AreThoseOfTheFolder_UnlessLabelsAreOthers) {
+  const std::string split =
+      absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakePictureFolder(),
+                   "]\n    MAX_BROKEN_FRACTION: 0.9\n    DATA_LIMIT: 3\n", "    TRANSFORMS: [{name: ToTensor}]\n");
+  Configure(split);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> named, MakeTest());
+  EXPECT_THAT(named->ClassNames(), testing::ElementsAre("a", "b"));
+
+  const std::string labels = MakeTempDir("labels") + "/labels.txt";
+  std::ofstream(labels) << "z\ny\nz\nx\n";
+  Configure(absl::StrCat(split, "    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [", labels, "]\n"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> relabelled, MakeTest());
+  EXPECT_THAT(relabelled->ClassNames(), testing::ElementsAre("x", "y", "z"));
+
+  Configure(absl::StrCat(split, "    LABEL_TYPE: sample_index\n"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> indexed, MakeTest());
+  EXPECT_THAT(indexed->ClassNames(), testing::IsEmpty());
+}
+
 TEST_F(DataSourceBuilderTest, LargeBatch_NamesKeyPlaceAndBothNumbers) {
   EXPECT_THAT(ErrorWith("BATCHSIZE_PER_REPLICA", "64"),
               StatusIs(absl::StatusCode::kInvalidArgument,

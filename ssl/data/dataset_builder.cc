@@ -48,6 +48,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyLimit(std::unique_ptr<Dataset> dat
   return std::make_unique<SubsetDataset>(std::move(dataset), *std::move(positions));
 }
 
+// The samples that SPLIT has when HOLD_OUT_FRACTION divides the data set.
+absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
+                                                      const ConfigNode& split, const BuildContext& context) {
+  if (options.hold_out_fraction == 0.0) return dataset;
+  std::vector<int64_t> labels(dataset->size());
+  for (int64_t i = 0; i < dataset->size(); ++i) labels[i] = dataset->Label(i);
+  const auto seed = static_cast<uint32_t>(options.data_limit_sampling.seed);
+  std::vector<int64_t> positions =
+      DrawHeldOut(labels, options.hold_out_fraction, seed, /*held_out=*/options.split == "test");
+  if (positions.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ",
+                                                   options.hold_out_fraction, ", but no class of ",
+                                                   dataset->description(), " has 2 samples to divide"));
+  }
+  return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, const BuildContext& context) {
@@ -61,7 +78,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, c
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                        context.registries.datasets.Make(options.data_sources.front(), split, context));
   SSL_ASSIGN_OR_RETURN(dataset, ApplyLabelSource(std::move(dataset), options, split, context));
-  return ApplyLimit(std::move(dataset), options, split, context);
+  SSL_ASSIGN_OR_RETURN(dataset, ApplyLimit(std::move(dataset), options, split, context));
+  return ApplyHoldOut(std::move(dataset), options, split, context);
 }
 
 }  // namespace ssl

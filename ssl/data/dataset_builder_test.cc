@@ -29,6 +29,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 // Data source "grey": 12 pictures of one pixel, whose value is the index; class: index modulo 3.
 // Data source "plain": the same without classes.
@@ -61,6 +62,18 @@ class DatasetBuilderTest : public ::testing::Test {
   ConfigNode config_;
   const std::unique_ptr<Communicator> local_ = MakeLocalCommunicator();
 };
+
+// The first pixels of all pictures.
+std::vector<int> PixelsOf(const Dataset& dataset) {
+  std::vector<int> pixels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_OK(dataset.Get(i, &sample));
+    pixels.push_back(sample.view(0).image.pixels()[0]);
+  }
+  return pixels;
+}
 
 std::vector<int64_t> LabelsOf(const Dataset& dataset) {
   std::vector<int64_t> labels;
@@ -184,6 +197,25 @@ TEST(ResolveLabelType, OthersStay) {
   EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_folder]}"), "");
   EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [synthetic], RANDOM_SYNTHETIC_LABELS: 4}"), "");
   EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [torchvision_dataset]}"), "");
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {
+  const std::string source = "    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n    HOLD_OUT_FRACTION: 0.25\n";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> limited, Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train, Build(source));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, Build(source + "    SPLIT: test\n"));
+  EXPECT_EQ(test->size(), 3);
+  std::vector<int> both = PixelsOf(*train);
+  for (const int pixel : PixelsOf(*test)) both.push_back(pixel);
+  EXPECT_THAT(both, UnorderedElementsAreArray(PixelsOf(*limited)));
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_OfSinglePictures_IsRefused) {
+  EXPECT_THAT(
+      Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 1\n    HOLD_OUT_FRACTION: 0.1\n    SPLIT: test\n").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("run.yaml:5: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.1, but no class of twelve "
+                         "pictures has 2 samples")));
 }
 
 }  // namespace

@@ -38,6 +38,12 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
       absl::StrCat(dataset_->description(), " tells no classes without reading its pictures"));
 }
 
+std::vector<std::string> Pipeline::ClassNames() const {
+  if (label_type_ != LabelType::kStandard) return {};
+  const absl::Span<const std::string> names = dataset_->ClassNames();
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
 absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
   Sample* sample = &scratch->sample;
   sample->ResetViews(1);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,9 @@ class Pipeline {
 
   // The classes that its samples have, in ascending order, without reading a picture: see BatchSource::Classes.
   absl::StatusOr<std::vector<int64_t>> Classes() const;
+
+  // By class; empty where classes are numbers only, as those are that LABEL_TYPE makes.
+  std::vector<std::string> ClassNames() const;
 
   // Reads the sample at `index` in [0, dataset().size()) and applies the transforms. An error names the sample, the
   // data set and the transform.

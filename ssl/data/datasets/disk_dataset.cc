@@ -90,8 +90,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder);
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
-  return std::make_unique<DiskDataset>(std::move(scanned->paths), std::move(scanned->labels),
-                                       OptionsOf(split, data_split, context, folder));
+  DiskDatasetOptions options = OptionsOf(split, data_split, context, folder);
+  options.class_names = std::move(scanned->classes);
+  return std::make_unique<DiskDataset>(std::move(scanned->paths), std::move(scanned->labels), std::move(options));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data_split, const BuildContext& context) {

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/dataset.h"
@@ -27,8 +28,9 @@
 namespace ssl {
 
 struct DiskDatasetOptions {
-  std::string description;  // for messages: the folder or the list
-  int grey_side = 224;      // pixels, of the picture that replaces a broken one
+  std::string description;               // for messages: the folder or the list
+  std::vector<std::string> class_names;  // by label; empty: labels are numbers only
+  int grey_side = 224;                   // pixels, of the picture that replaces a broken one
   bool use_neighbour = false;
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
@@ -46,6 +48,7 @@ class DiskDataset : public Dataset {
   // The picture is 8-bit RGB.
   absl::Status Get(int64_t index, Sample* sample) const override;
   int64_t Label(int64_t index) const override { return labels_.empty() ? -1 : labels_[index]; }
+  absl::Span<const std::string> ClassNames() const override { return options_.class_names; }
 
   // Pictures that were replaced so far.
   int64_t broken() const { return broken_.broken(); }

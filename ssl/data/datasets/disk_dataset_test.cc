@@ -81,6 +81,7 @@ TEST(DiskFolder, Pictures_HaveTheClassOfTheirFolder) {
   EXPECT_EQ(PixelsOf(*dataset, 1, 0).size(), 48u * 64 * 3);
   EXPECT_EQ(PixelsOf(*dataset, 3, 1).size(), 48u * 64 * 3);
   EXPECT_EQ(dataset->Label(3), 1);
+  EXPECT_THAT(dataset->ClassNames(), testing::ElementsAre("cat", "dog"));
 }
 
 TEST(DiskFolder, BrokenPicture_BecomesGrey) {

@@ -15,17 +15,17 @@
 namespace ssl {
 namespace {
 
-// The position of each name among the sorted different names.
-std::vector<int64_t> NumberNames(const std::vector<std::string>& names) {
-  std::vector<std::string> sorted = names;
+// A label is the position of its name among the sorted different names.
+void NumberNames(const std::vector<std::string>& names, LabelTable* table) {
+  std::vector<std::string>& sorted = table->class_names;
+  sorted = names;
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  std::vector<int64_t> numbers;
-  numbers.reserve(names.size());
+  table->values.clear();
+  table->values.reserve(names.size());
   for (const std::string& name : names) {
-    numbers.push_back(std::lower_bound(sorted.begin(), sorted.end(), name) - sorted.begin());
+    table->values.push_back(std::lower_bound(sorted.begin(), sorted.end(), name) - sorted.begin());
   }
-  return numbers;
 }
 
 // All lines as integers; false when one is none.
@@ -48,7 +48,7 @@ absl::StatusOr<LabelTable> ReadNpyLabels(const std::string& path) {
   }
   if (is_text) {
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, NpyStrings(array));
-    table.values = NumberNames(names);
+    NumberNames(names, &table);
     return table;
   }
   if (array.shape.size() == 2) table.num_columns = array.shape[1];
@@ -59,7 +59,7 @@ absl::StatusOr<LabelTable> ReadNpyLabels(const std::string& path) {
 absl::StatusOr<LabelTable> ReadTextLabels(const std::string& path) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadStringList(path));
   LabelTable table;
-  if (!ParseIntegers(lines, &table.values)) table.values = NumberNames(lines);
+  if (!ParseIntegers(lines, &table.values)) NumberNames(lines, &table);
   return table;
 }
 

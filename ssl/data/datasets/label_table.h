@@ -18,6 +18,7 @@ struct LabelTable {
   // 1, 0, or -1 for unknown.
   int64_t num_columns = 0;
   std::vector<int64_t> values;
+  std::vector<std::string> class_names;  // by class, where the file has names; else empty
 
   int64_t size() const { return static_cast<int64_t>(values.size()) / (num_columns == 0 ? 1 : num_columns); }
   absl::Span<const int64_t> row(int64_t index) const {

@@ -66,6 +66,7 @@ TEST(LabelTable, NpyMatrix_HasARowForEachSample) {
 TEST(LabelTable, Strings_AreNumberedInSortedOrder) {
   ASSERT_OK_AND_ASSIGN(const LabelTable npy, ReadLabelFile(WriteStrings({"do", "ca", "do"})));
   EXPECT_THAT(npy.values, ElementsAre(1, 0, 1));
+  EXPECT_THAT(npy.class_names, ElementsAre("ca", "do"));
   ASSERT_OK_AND_ASSIGN(const LabelTable text, ReadLabelFile(WriteText("dog\r\ncat\r\n10\r\ndog\r\n\n")));
   EXPECT_THAT(text.values, ElementsAre(2, 1, 0, 2));
 }
@@ -73,6 +74,7 @@ TEST(LabelTable, Strings_AreNumberedInSortedOrder) {
 TEST(LabelTable, LinesOfIntegers_AreClasses) {
   ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteText("10\n9\n10\n")));
   EXPECT_THAT(table.values, ElementsAre(10, 9, 10));
+  EXPECT_THAT(table.class_names, ElementsAre());
 }
 
 TEST(LabelTable, WrongValues_AreNamedWithTheirSample) {

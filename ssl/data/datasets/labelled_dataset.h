@@ -30,6 +30,7 @@ class LabelledDataset : public Dataset {
   absl::Span<const int64_t> LabelRow(int64_t index) const override {
     return labels_.num_columns == 0 ? absl::Span<const int64_t>() : labels_.row(index);
   }
+  absl::Span<const std::string> ClassNames() const override { return labels_.class_names; }
 
  private:
   std::unique_ptr<Dataset> pictures_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/subset_dataset.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -66,6 +68,22 @@ absl::StatusOr<std::vector<int64_t>> DrawBalancedSubset(const std::vector<int64_
     Shuffle(generator, &samples);
     drawn.insert(drawn.end(), samples.begin() + first, samples.begin() + end);
   }
+  return drawn;
+}
+
+std::vector<int64_t> DrawHeldOut(const std::vector<int64_t>& labels, double fraction, uint32_t seed, bool held_out) {
+  std::map<int64_t, std::vector<int64_t>> classes;  // class -> its samples
+  for (size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(static_cast<int64_t>(i));
+  std::mt19937 generator(seed);
+  std::vector<int64_t> drawn;
+  for (auto& [label, samples] : classes) {
+    Shuffle(generator, &samples);
+    const auto size = static_cast<int64_t>(samples.size());
+    const int64_t wanted = std::max<int64_t>(1, std::llround(static_cast<double>(size) * fraction));
+    const auto border = samples.begin() + std::min(wanted, size - 1);
+    drawn.insert(drawn.end(), held_out ? samples.begin() : border, held_out ? border : samples.end());
+  }
+  std::sort(drawn.begin(), drawn.end());
   return drawn;
 }
 

@@ -28,6 +28,12 @@ std::vector<int64_t> DrawSubset(int64_t size, int64_t count, int64_t skip, uint3
 absl::StatusOr<std::vector<int64_t>> DrawBalancedSubset(const std::vector<int64_t>& labels, int64_t count, int64_t skip,
                                                         uint32_t seed);
 
+// A part of each class, to test on: the positions, ascending, of those samples (or, with held_out false, of all
+// others). Of a class with n samples, n * fraction are held out, rounded, but at least 1 and at most n - 1; none of a
+// single one. labels: the class of each sample; those below 0 are a class, too. One generator draws from the classes in
+// ascending order. Ours: VISSL has no such split.
+std::vector<int64_t> DrawHeldOut(const std::vector<int64_t>& labels, double fraction, uint32_t seed, bool held_out);
+
 class SubsetDataset : public Dataset {
  public:
   // positions: each in [0, dataset->size()).
@@ -39,6 +45,7 @@ class SubsetDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
   absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }
+  absl::Span<const std::string> ClassNames() const override { return dataset_->ClassNames(); }
 
  private:
   std::unique_ptr<Dataset> dataset_;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/subset_dataset.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
@@ -41,6 +45,33 @@ TEST(SubsetDataset, Skip_MovesTheWindow) {
   const std::vector<int64_t> second = DrawSubset(15, 8, 2, 0);
   EXPECT_EQ(std::vector<int64_t>(first.begin() + 2, first.end()),
             std::vector<int64_t>(second.begin(), second.end() - 2));
+}
+
+TEST(SubsetDataset, HeldOut_IsTheShareOfEachClass_AndTheRestIsAllElse) {
+  std::vector<int64_t> labels;  // 40 of class 0, 10 of class 7, 2 of class 1, 1 of class 3, in turn as they last
+  for (int64_t i = 0; i < 40; ++i) {
+    labels.push_back(0);
+    if (i < 10) labels.push_back(7);
+    if (i < 2) labels.push_back(1);
+    if (i < 1) labels.push_back(3);
+  }
+  const std::vector<int64_t> held_out = DrawHeldOut(labels, 0.1, 5, /*held_out=*/true);
+  const std::vector<int64_t> rest = DrawHeldOut(labels, 0.1, 5, /*held_out=*/false);
+  std::map<int64_t, int> counts;
+  for (const int64_t position : held_out) ++counts[labels[position]];
+  EXPECT_EQ(counts, (std::map<int64_t, int>{{0, 4}, {1, 1}, {7, 1}}));
+  std::vector<int64_t> all;
+  std::merge(held_out.begin(), held_out.end(), rest.begin(), rest.end(), std::back_inserter(all));
+  std::vector<int64_t> positions(labels.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  EXPECT_EQ(all, positions);
+  EXPECT_EQ(DrawHeldOut(labels, 0.1, 5, true), held_out);
+  EXPECT_NE(DrawHeldOut(labels, 0.1, 6, true), held_out);
+}
+
+TEST(SubsetDataset, HeldOut_LeavesEachClassASample) {
+  EXPECT_EQ(DrawHeldOut({0, 0, 0, 1}, 0.9, 0, /*held_out=*/true).size(), 2u);
+  EXPECT_TRUE(DrawHeldOut({0, 1, 2}, 0.5, 0, /*held_out=*/true).empty());
 }
 
 TEST(SubsetDataset, Get_ReadsTheChosenSamples) {
