@@ -144,24 +144,40 @@ at::Tensor Accuracies(const Classifiers& classifiers, const Standardizer& standa
   return hits.div(static_cast<double>(positions.size(0)));
 }
 
-// The learning rates' factor falls from 1 to 0 along a cosine.
-absl::Status Train(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& positions,
-                   const Standardizer& standardizer, const LinearProbeOptions& options, const StopToken& stop,
-                   at::Generator generator, Classifiers* classifiers) {
-  const int64_t samples = positions.size(0);
+// What classifiers are trained on.
+struct TrainingSet {
+  at::Tensor features;   // [N, D]
+  at::Tensor labels;     // [N]
+  at::Tensor positions;  // rows that count
+  int64_t classes = 0;
+};
+
+// Classifiers, and what their features go through first.
+struct Probe {
+  Standardizer standardizer;
+  Classifiers classifiers;
+};
+
+// The learning rates' factor falls from 1 to 0 along a cosine. first_epoch: for the progress.
+absl::StatusOr<Probe> Train(const TrainingSet& set, const LinearProbeOptions& options, int64_t first_epoch,
+                            const StopToken& stop, at::Generator generator) {
+  Probe probe{options.normalize ? Standardizer::Of(set.features, set.positions) : Standardizer(),
+              Classifiers(set.features.size(1), set.classes, options)};
+  const int64_t samples = set.positions.size(0);
   const int64_t batches = (samples + options.batch_size - 1) / options.batch_size;
   const double updates = static_cast<double>(options.num_epochs * batches);
   for (int64_t epoch = 0; epoch < options.num_epochs; ++epoch) {
-    const at::Tensor order = positions.index_select(0, at::randperm(samples, generator, at::kLong));
+    const at::Tensor order = set.positions.index_select(0, at::randperm(samples, generator, at::kLong));
     for (int64_t batch = 0; batch < batches; ++batch) {
       if (stop.requested()) return absl::CancelledError("linear probe: stopped");
       const at::Tensor piece = order.slice(0, batch * options.batch_size, (batch + 1) * options.batch_size);
       const double scale = 0.5 * (1.0 + std::cos(M_PI * static_cast<double>(epoch * batches + batch) / updates));
-      classifiers->Step(standardizer.Apply(features.index_select(0, piece)), labels.index_select(0, piece), scale);
+      probe.classifiers.Step(probe.standardizer.Apply(set.features.index_select(0, piece)),
+                             set.labels.index_select(0, piece), scale);
     }
-    if (options.on_progress) options.on_progress(epoch + 1);
+    if (options.on_progress) options.on_progress(first_epoch + epoch + 1);
   }
-  return absl::OkStatus();
+  return probe;
 }
 
 absl::StatusOr<LinearProbeResult> ChooseRate(const LinearProbeOptions& options, const at::Tensor& finite,
@@ -197,18 +213,26 @@ absl::StatusOr<LinearProbeResult> TrainLinearProbe(const at::Tensor& train, cons
   const at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(options.seed));
   const at::Tensor order = at::randperm(samples, generator, at::kLong);
   const at::Tensor held_out = order.slice(0, 0, held_out_samples);
-  const at::Tensor positions = order.slice(0, held_out_samples);
+  TrainingSet set{train, train_labels, order.slice(0, held_out_samples), classes};
 
-  const Standardizer standardizer = options.normalize ? Standardizer::Of(train, positions) : Standardizer();
-  Classifiers classifiers(train.size(1), classes, options);
-  SSL_RETURN_IF_ERROR(Train(train, train_labels, positions, standardizer, options, stop, generator, &classifiers));
-  const at::Tensor held_out_accuracy = Accuracies(classifiers, standardizer, train, train_labels, held_out);
-  SSL_ASSIGN_OR_RETURN(LinearProbeResult result, ChooseRate(options, classifiers.Finite(), held_out_accuracy[0]));
+  SSL_ASSIGN_OR_RETURN(const Probe trial, Train(set, options, 0, stop, generator));
+  const at::Tensor held_out_accuracy = Accuracies(trial.classifiers, trial.standardizer, train, train_labels, held_out);
+  SSL_ASSIGN_OR_RETURN(LinearProbeResult result, ChooseRate(options, trial.classifiers.Finite(), held_out_accuracy[0]));
+
+  // The held out samples have done their work: the classifier that counts learns from them as well.
+  set.positions = order;
+  LinearProbeOptions chosen = options;
+  chosen.learning_rates = {options.learning_rates[result.best]};
+  SSL_ASSIGN_OR_RETURN(const Probe tested, Train(set, chosen, options.num_epochs, stop, generator));
+  if (!tested.classifiers.Finite()[0].item<bool>()) {
+    return absl::InternalError(absl::StrCat("linear probe: learning rate ", chosen.learning_rates[0],
+                                            " diverged on all samples, though not on those of the trial; give smaller "
+                                            "ones"));
+  }
   const at::Tensor all = at::arange(test.size(0), at::kLong);
-  const at::Tensor test_accuracy = Accuracies(classifiers, standardizer, test, test_labels, all);
-  const int64_t best = static_cast<int64_t>(result.best);
-  result.top1 = test_accuracy[0][best].item<double>();
-  result.top5 = test_accuracy[1][best].item<double>();
+  const at::Tensor accuracy = Accuracies(tested.classifiers, tested.standardizer, test, test_labels, all);
+  result.top1 = accuracy[0][0].item<double>();
+  result.top5 = accuracy[1][0].item<double>();
   return result;
 }
 

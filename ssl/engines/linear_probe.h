@@ -4,8 +4,9 @@
 // many learning rates at once. The rates share every matrix product: a batch [B, D] meets one matrix [D, rates *
 // classes]. The gradient is the closed form, probabilities minus one-hot labels; nothing is recorded for autograd.
 //
-// A share of the training samples is held out and chooses the rate, so that the test set is looked at once. The held
-// out samples are not trained on. All randomness follows from the seed; weights start at zero.
+// A share of the training samples is held out and chooses the rate, so that the test set is looked at once. The
+// classifier that is tested is then trained anew with that rate on all training samples. All randomness follows from
+// the seed; weights start at zero.
 #ifndef SSL_ENGINES_LINEAR_PROBE_H_
 #define SSL_ENGINES_LINEAR_PROBE_H_
 
@@ -29,7 +30,7 @@ struct LinearProbeOptions {
   bool normalize = true;      // every feature to mean 0 and variance 1 over the samples that are trained on
   double held_out_fraction = 0.1;
   int64_t seed = 0;
-  // Called with the number of epochs done.
+  // Called with the number of epochs done, of num_epochs to choose the rate and num_epochs with the chosen one.
   std::function<void(int64_t)> on_progress = nullptr;
 };
 
@@ -42,13 +43,13 @@ struct LinearProbeRate {
 struct LinearProbeResult {
   std::vector<LinearProbeRate> rates;  // in the order of the options
   size_t best = 0;                     // the first of those with the highest held out top-1
-  double top1 = 0.0;                   // of the best rate on the test set; fractions in [0, 1]
+  double top1 = 0.0;                   // of the tested classifier; fractions in [0, 1]
   double top5 = 0.0;
 };
 
 // train: [N, D], test: [M, D] float; labels: [N] and [M] int64, from 0. InvalidArgument when shapes do not fit or fewer
-// than 2 samples are given; Internal when all rates diverged; Cancelled when a stop is requested. May throw LibTorch
-// exceptions.
+// than 2 samples are given; Internal when all rates diverged, or the chosen one on all samples; Cancelled when a stop
+// is requested. May throw LibTorch exceptions.
 absl::StatusOr<LinearProbeResult> TrainLinearProbe(const at::Tensor& train, const at::Tensor& train_labels,
                                                    const at::Tensor& test, const at::Tensor& test_labels,
                                                    const LinearProbeOptions& options, const StopToken& stop);

@@ -49,38 +49,43 @@ using Matrix = std::vector<std::vector<double>>;
 
 // Softmax regression with one learning rate, in plain loops and double precision, on rows as they are. The order of the
 // samples is the one that the probe documents: the generator's first permutation gives the held out samples, then one
-// permutation for each epoch.
+// permutation for each epoch, first of the others, then of all.
 class Oracle {
  public:
   Oracle(const Problem& problem, const LinearProbeOptions& options, double rate)
       : problem_(problem), options_(options), rate_(rate) {
     classes_ = problem.train_labels.max().item<int64_t>() + 1;
     dimensions_ = problem.train.size(1) + 1;  // the last one is the bias
-    weight_.assign(classes_, std::vector<double>(dimensions_, 0.0));
-    momentum_ = weight_;
   }
 
-  // Held out top-1 and test top-1.
+  // Held out top-1, and test top-1 after another training, on all samples.
   std::pair<double, double> Run() {
     const at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(options_.seed));
     const int64_t samples = problem_.train.size(0);
     const at::Tensor order = at::randperm(samples, generator, at::kLong);
     const int64_t held_out = std::llround(static_cast<double>(samples) * options_.held_out_fraction);
-    const int64_t used = samples - held_out;
+    TrainOn(order.slice(0, held_out), generator);
+    const double held_out_top1 = Accuracy(problem_.train, problem_.train_labels, order.slice(0, 0, held_out));
+    TrainOn(order, generator);
+    return {held_out_top1, Accuracy(problem_.test, problem_.test_labels, at::arange(problem_.test.size(0), at::kLong))};
+  }
+
+ private:
+  void TrainOn(const at::Tensor& positions, const at::Generator& generator) {
+    weight_.assign(classes_, std::vector<double>(dimensions_, 0.0));
+    momentum_ = weight_;
+    const int64_t used = positions.size(0);
     const int64_t batches = (used + options_.batch_size - 1) / options_.batch_size;
     for (int64_t epoch = 0; epoch < options_.num_epochs; ++epoch) {
-      const at::Tensor shuffled = order.slice(0, held_out).index_select(0, at::randperm(used, generator, at::kLong));
+      const at::Tensor shuffled = positions.index_select(0, at::randperm(used, generator, at::kLong));
       for (int64_t batch = 0; batch < batches; ++batch) {
         const double done = static_cast<double>(epoch * batches + batch) / (options_.num_epochs * batches);
         Step(shuffled.slice(0, batch * options_.batch_size, (batch + 1) * options_.batch_size),
              rate_ * 0.5 * (1.0 + std::cos(M_PI * done)));
       }
     }
-    return {Accuracy(problem_.train, problem_.train_labels, order.slice(0, 0, held_out)),
-            Accuracy(problem_.test, problem_.test_labels, at::arange(problem_.test.size(0), at::kLong))};
   }
 
- private:
   std::vector<double> Row(const at::Tensor& features, int64_t row) const {
     std::vector<double> values;
     for (int64_t i = 0; i + 1 < dimensions_; ++i) values.push_back(features[row][i].item<double>());
@@ -210,6 +215,32 @@ TEST(LinearProbeTest, RateThatDiverges_IsNeverChosenAndHarmsNoOther) {
   EXPECT_EQ(result.top1, alone.top1);
   options.learning_rates = {1e38};
   EXPECT_THAT(Train(problem, options), StatusIs(absl::StatusCode::kInternal, HasSubstr("all learning rates diverged")));
+}
+
+// A class that the permutation leaves to the held out samples alone is known to the tested classifier all the same.
+TEST(LinearProbeTest, HeldOutSamples_AreLearntInTheEnd) {
+  Problem problem = RandomProblem(40, 2, 20.0, 9);
+  LinearProbeOptions options;
+  options.learning_rates = {0.1};
+  options.held_out_fraction = 0.25;
+  const at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(options.seed));
+  const at::Tensor held_out = at::randperm(40, generator, at::kLong).slice(0, 0, 10);
+  problem.train.index_fill_(0, held_out, -1000.0);
+  problem.train_labels.index_fill_(0, held_out, 2);
+  problem.test = problem.train.index_select(0, held_out);
+  problem.test_labels = problem.train_labels.index_select(0, held_out);
+  ASSERT_OK_AND_ASSIGN(const LinearProbeResult result, Train(problem, options));
+  EXPECT_EQ(result.rates[0].held_out_top1, 0.0);
+  EXPECT_EQ(result.top1, 1.0);
+}
+
+TEST(LinearProbeTest, Progress_CountsTheEpochsOfBothTrainings) {
+  LinearProbeOptions options;
+  options.num_epochs = 2;
+  std::vector<int64_t> epochs;
+  options.on_progress = [&epochs](int64_t done) { epochs.push_back(done); };
+  ASSERT_OK(Train(RandomProblem(20, 2, 1.0, 8), options).status());
+  EXPECT_EQ(epochs, (std::vector<int64_t>{1, 2, 3, 4}));
 }
 
 TEST(LinearProbeTest, ShapesThatDoNotFit_AreRefused) {
