@@ -2,6 +2,7 @@
 
 #include "ssl/base/crc32c.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -55,6 +56,27 @@ TEST(Crc32cTest, TableAndHardware_EqualTheDefinitionAtEveryLengthAndAlignment) {
       ASSERT_EQ(crc32c_internal::ExtendTable(0, view), expected) << start << "+" << length;
       if (!crc32c_internal::HardwareAvailable()) continue;
       ASSERT_EQ(crc32c_internal::ExtendHardware(0, view), expected) << start << "+" << length;
+    }
+  }
+}
+
+// Around whole rounds of the three lanes of the instruction.
+TEST(Crc32cTest, LongTexts_HaveOneCrcHoweverItIsComputed) {
+  std::string bytes(50'000, ' ');
+  uint32_t state = 1;
+  for (char& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<char>(state >> 24);
+  }
+  for (const size_t round : {size_t{4096}, size_t{12288}, size_t{24576}}) {
+    for (size_t length = round - 9; length <= round + 9; ++length) {
+      const absl::string_view text = absl::string_view(bytes).substr(length % 8, length);
+      const uint32_t expected = crc32c_internal::ExtendTable(length, text);
+      EXPECT_EQ(ExtendCrc32c(length, text), expected) << length;
+      EXPECT_EQ(
+          ExtendCrc32c(ExtendCrc32c(length, text.substr(0, 12'290)), text.substr(std::min(length, size_t{12'290}))),
+          expected)
+          << length;
     }
   }
 }
