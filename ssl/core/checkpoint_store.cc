@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -24,14 +25,26 @@ constexpr char kStepPrefix[] = "step_";
 constexpr char kTemporarySuffix[] = ".tmp";
 constexpr char kManifestName[] = "MANIFEST.json";
 constexpr char kLatestName[] = "LATEST";
+constexpr char kFinishedName[] = "FINISHED";
+constexpr char kDamagedSuffix[] = ".damaged";
+constexpr char kSetAsideSuffix[] = ".set_aside";
 // File names travel between ranks as fixed rows of bytes.
 constexpr int64_t kMaxFileName = 128;
+
+std::string StepName(int64_t iteration) { return absl::StrCat(kStepPrefix, iteration); }
 
 // "step_120" -> 120; -1 for any other name.
 int64_t IterationOf(absl::string_view name) {
   int64_t iteration = -1;
-  if (!absl::ConsumePrefix(&name, kStepPrefix) || !absl::SimpleAtoi(name, &iteration)) return -1;
-  return iteration;
+  absl::string_view number = name;
+  if (!absl::ConsumePrefix(&number, kStepPrefix) || !absl::SimpleAtoi(number, &iteration)) return -1;
+  return name == StepName(iteration) ? iteration : -1;
+}
+
+// Whether a checkpoint with this outcome of Verify is damaged. Anything else, such as a missing permission, tells
+// nothing about the bytes: taking it for damage would throw good work away.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
 }
 
 // [files, 2 + kMaxFileName] int64: size, CRC-32C, name.
@@ -64,7 +77,7 @@ CheckpointStore::CheckpointStore(CheckpointStoreOptions options, FileSystem& fil
     : options_(std::move(options)), file_system_(file_system), communicator_(communicator) {}
 
 std::string CheckpointStore::StepDirectory(int64_t iteration) const {
-  return absl::StrCat(options_.directory, "/", kStepPrefix, iteration);
+  return absl::StrCat(options_.directory, "/", StepName(iteration));
 }
 
 absl::Status CheckpointStore::Open() {
@@ -87,8 +100,8 @@ absl::Status CheckpointStore::CheckInUse() const {
 }
 
 absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<CheckpointPart>& parts) {
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(CheckInUse(), "looking for the run directory", communicator_));
-  if (file_system_.Exists(StepDirectory(iteration))) return communicator_.Barrier();
+  SSL_ASSIGN_OR_RETURN(const bool saved, IsSaved(iteration));
+  if (saved) return absl::OkStatus();
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
   absl::Status status;
   if (communicator_.rank() == 0) status = file_system_.CreateDirectories(temporary);
@@ -102,6 +115,24 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
   return Annotate(status, absl::StrCat("checkpoint ", StepDirectory(iteration), " not saved"));
 }
 
+absl::StatusOr<bool> CheckpointStore::IsSaved(int64_t iteration) {
+  const absl::StatusOr<bool> saved = communicator_.rank() == 0 ? LooksSaved(iteration) : absl::StatusOr<bool>(false);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(saved.status(), "looking for a checkpoint", communicator_));
+  at::Tensor answer = at::full({1}, *saved ? 1 : 0, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
+  return answer.item<int64_t>() == 1;
+}
+
+absl::StatusOr<bool> CheckpointStore::LooksSaved(int64_t iteration) const {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
+  if (!std::binary_search(iterations.begin(), iterations.end(), iteration)) return false;
+  const absl::Status status = Verify(iteration).status();
+  if (!IsDamage(status)) return status.ok() ? absl::StatusOr<bool>(true) : status;
+  SSL_LOG(WARNING) << "damaged checkpoint is written anew: " << status.message();
+  return false;
+}
+
 absl::StatusOr<std::vector<ManifestEntry>> CheckpointStore::WriteParts(const std::string& directory,
                                                                        const std::vector<CheckpointPart>& parts) {
   std::vector<ManifestEntry> files;
@@ -111,6 +142,10 @@ absl::StatusOr<std::vector<ManifestEntry>> CheckpointStore::WriteParts(const std
                          WriteSafetensors(file_system_, absl::StrCat(directory, "/", part.file), part.tensors, {}));
     files.push_back({part.file, digest.size, digest.crc32c});
   }
+  const std::string& json = options_.config_json;
+  if (communicator_.rank() != 0 || json.empty()) return files;
+  SSL_RETURN_IF_ERROR(WriteFileDurably(file_system_, absl::StrCat(directory, "/", kConfigFile), json));
+  files.push_back({kConfigFile, static_cast<int64_t>(json.size()), Crc32c(json)});
   return files;
 }
 
@@ -120,7 +155,10 @@ absl::Status CheckpointStore::Commit(int64_t iteration, const std::string& tempo
   absl::Status status;
   if (communicator_.rank() == 0) {
     status = Publish(iteration, temporary, manifest);
+    // Read back before anything older goes.
+    if (status.ok()) status = Verify(iteration).status();
     if (status.ok()) status = RemoveOld(iteration);
+    if (status.ok()) status = RemoveSetAside(iteration);
   }
   return AgreeOnStatus(status, "committing a checkpoint", communicator_);
 }
@@ -147,29 +185,101 @@ absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,
 absl::Status CheckpointStore::Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest) {
   SSL_RETURN_IF_ERROR(CheckInUse());
   SSL_RETURN_IF_ERROR(
-      WriteFileAtomically(file_system_, absl::StrCat(temporary, "/", kManifestName), ManifestToJson(manifest)));
+      WriteFileDurably(file_system_, absl::StrCat(temporary, "/", kManifestName), ManifestToJson(manifest)));
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(temporary));
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
+  const bool replaces = std::binary_search(iterations.begin(), iterations.end(), iteration);
+  if (replaces) SSL_RETURN_IF_ERROR(SetAside(iteration));
   SSL_RETURN_IF_ERROR(file_system_.Rename(temporary, StepDirectory(iteration)));
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
-  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", kLatestName),
-                             absl::StrCat(kStepPrefix, iteration, "\n"));
+  return WriteLatest(iteration);
 }
 
-absl::Status CheckpointStore::RemoveOld(int64_t newest) {
-  if (options_.keep_last <= 0) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> iterations, Iterations());
-  if (static_cast<int64_t>(iterations.size()) <= options_.keep_last) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(Verify(newest));
-  iterations.resize(iterations.size() - options_.keep_last);
-  for (const int64_t iteration : iterations) SSL_RETURN_IF_ERROR(file_system_.RemoveAll(StepDirectory(iteration)));
+absl::Status CheckpointStore::WriteLatest(int64_t iteration) {
+  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", kLatestName),
+                             absl::StrCat(StepName(iteration), "\n"));
+}
+
+absl::Status CheckpointStore::MarkFinished(int64_t iteration) {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", kFinishedName),
+                             absl::StrCat(StepName(iteration), "\n"));
+}
+
+bool CheckpointStore::IsFinished(int64_t iteration) const {
+  const absl::StatusOr<std::string> text = file_system_.Read(absl::StrCat(options_.directory, "/", kFinishedName));
+  return text.ok() && *text == absl::StrCat(StepName(iteration), "\n");
+}
+
+absl::Status CheckpointStore::SetAside(int64_t iteration) {
+  const absl::Status status = Verify(iteration).status();
+  if (!status.ok() && !IsDamage(status)) return status;
+  const std::string target = absl::StrCat(StepDirectory(iteration), status.ok() ? kSetAsideSuffix : kDamagedSuffix);
+  SSL_RETURN_IF_ERROR(file_system_.RemoveAll(target));
+  SSL_RETURN_IF_ERROR(file_system_.Rename(StepDirectory(iteration), target));
+  SSL_LOG(WARNING) << StepDirectory(iteration) << " is set aside as " << target
+                   << (status.ok() ? "" : absl::StrCat(": ", status.message()));
   return absl::OkStatus();
 }
 
-// Sorted, oldest first.
-absl::StatusOr<std::vector<int64_t>> CheckpointStore::Iterations() const {
+absl::Status CheckpointStore::SetAsideAfter(int64_t iteration) {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
+  const auto first = std::upper_bound(iterations.begin(), iterations.end(), iteration);
+  if (first == iterations.end()) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", kFinishedName)));
+  for (auto later = first; later != iterations.end(); ++later) SSL_RETURN_IF_ERROR(SetAside(*later));
+  SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
+  return WriteLatest(iteration);
+}
+
+absl::Status CheckpointStore::RemoveAll() {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  return file_system_.RemoveAll(options_.directory);
+}
+
+// By way of a name that no reader takes for a checkpoint, so that a crash cannot leave half of one.
+absl::Status CheckpointStore::Remove(int64_t iteration) {
+  const std::string doomed = absl::StrCat(StepDirectory(iteration), kTemporarySuffix);
+  SSL_RETURN_IF_ERROR(file_system_.RemoveAll(doomed));
+  SSL_RETURN_IF_ERROR(file_system_.Rename(StepDirectory(iteration), doomed));
+  return file_system_.RemoveAll(doomed);
+}
+
+// `newest` has verified. A damaged checkpoint does not count as kept: only what lies behind keep_last good ones goes.
+absl::Status CheckpointStore::RemoveOld(int64_t newest) {
+  if (options_.keep_last <= 0) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> iterations, Iterations());
+  int64_t kept = 1;
+  for (auto iteration = iterations.rbegin(); iteration != iterations.rend(); ++iteration) {
+    if (*iteration >= newest) continue;
+    if (kept == options_.keep_last) {
+      SSL_RETURN_IF_ERROR(Remove(*iteration));
+    } else if (Verify(*iteration).ok()) {
+      ++kept;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::RemoveSetAside(int64_t newest) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_.List(options_.directory));
-  std::vector<int64_t> iterations;
   for (const std::string& name : names) {
+    absl::string_view step = name;
+    if (!absl::ConsumeSuffix(&step, kDamagedSuffix) && !absl::ConsumeSuffix(&step, kSetAsideSuffix)) continue;
+    const int64_t iteration = IterationOf(step);
+    if (iteration < 0 || iteration > newest) continue;
+    SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> CheckpointStore::Iterations() const {
+  const absl::StatusOr<std::vector<std::string>> names = file_system_.List(options_.directory);
+  if (absl::IsNotFound(names.status())) return std::vector<int64_t>();
+  SSL_RETURN_IF_ERROR(names.status());
+  std::vector<int64_t> iterations;
+  for (const std::string& name : *names) {
     const int64_t iteration = IterationOf(name);
     if (iteration >= 0) iterations.push_back(iteration);
   }
@@ -177,41 +287,35 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Iterations() const {
   return iterations;
 }
 
-absl::Status CheckpointStore::Verify(int64_t iteration) const {
+absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
   const std::string path = absl::StrCat(StepDirectory(iteration), "/", kManifestName);
   SSL_ASSIGN_OR_RETURN(const std::string json, file_system_.Read(path));
-  SSL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json, path));
-  return VerifyManifest(file_system_, StepDirectory(iteration), manifest);
+  SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(json, path));
+  if (manifest.iteration != iteration) {
+    return absl::DataLossError(absl::StrCat("manifest ", path, ": iteration is ", manifest.iteration, ", expected ",
+                                            iteration, ": the directory was renamed"));
+  }
+  SSL_RETURN_IF_ERROR(VerifyManifest(file_system_, StepDirectory(iteration), manifest));
+  return manifest;
 }
 
 absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
-  if (!file_system_.Exists(options_.directory)) {
-    return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
-  }
   SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
   if (iterations.empty()) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
   std::string problems;
   for (auto iteration = iterations.rbegin(); iteration != iterations.rend(); ++iteration) {
-    const absl::Status status = Verify(*iteration);
+    const absl::Status status = Verify(*iteration).status();
     if (status.ok()) {
       if (!problems.empty()) {
         SSL_LOG(WARNING) << "damaged checkpoint passed over: " << problems << "; using " << StepDirectory(*iteration);
       }
       return *iteration;
     }
+    if (!IsDamage(status)) return status;
     absl::StrAppend(&problems, problems.empty() ? "" : "; ", status.message());
   }
   return absl::DataLossError(absl::StrCat(options_.directory, ": no checkpoint is intact: ", problems,
                                           "; remove the directory to start anew"));
-}
-
-absl::StatusOr<bool> CheckpointStore::HasCheckpoints() {
-  absl::StatusOr<std::vector<int64_t>> iterations = std::vector<int64_t>();
-  if (communicator_.rank() == 0 && file_system_.Exists(options_.directory)) iterations = Iterations();
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(iterations.status(), "looking for a checkpoint", communicator_));
-  at::Tensor count = at::full({1}, static_cast<int64_t>(iterations->size()), at::kLong);
-  SSL_RETURN_IF_ERROR(communicator_.Broadcast(count, 0));
-  return count.item<int64_t>() > 0;
 }
 
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
@@ -226,8 +330,14 @@ absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {
-  SSL_ASSIGN_OR_RETURN(SafetensorsContent content, ReadSafetensors(absl::StrCat(StepDirectory(iteration), "/", file)));
+  SSL_ASSIGN_OR_RETURN(SafetensorsContent content,
+                       ReadSafetensors(file_system_, absl::StrCat(StepDirectory(iteration), "/", file)));
   return std::move(content.tensors);
+}
+
+absl::StatusOr<std::string> CheckpointStore::ReadConfig(int64_t iteration) const {
+  const absl::StatusOr<std::string> text = file_system_.Read(absl::StrCat(StepDirectory(iteration), "/", kConfigFile));
+  return absl::IsNotFound(text.status()) ? absl::StatusOr<std::string>("") : text;
 }
 
 }  // namespace ssl

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints on disk: directories `step_<iteration>/` of safetensors files and a MANIFEST.json that holds the size
-// and CRC-32C of each.
+// Checkpoints on disk: directories `step_<iteration>/` of safetensors files, the run's settings (config.json) and a
+// MANIFEST.json that holds the size and CRC-32C of each.
 //
 //   save:  step_N.tmp/ (all ranks write their files, synced) -> MANIFEST.json -> rename to step_N/ -> sync -> LATEST
+//          -> read back and verify -> remove what is too old
 //   load:  the newest step_N/ whose files all match its manifest; damaged ones are named in a warning and passed over
 //
-// A name without ".tmp" therefore always stands for a complete checkpoint, also after a crash at any point. LATEST is
-// for people and scripts; loading does not trust it. The previous checkpoint goes only after the new one was read
-// back and verified.
+// A name without a suffix always stands for a checkpoint that was complete once, also after a crash at any point.
+// LATEST is for people and scripts; loading does not trust it. A checkpoint that is not to be used any more is renamed,
+// not removed: step_N.damaged (it does not verify) or step_N.set_aside (the run went back behind it). Both go when a
+// checkpoint of that iteration or a later one has been saved.
 #ifndef SSL_CORE_CHECKPOINT_STORE_H_
 #define SSL_CORE_CHECKPOINT_STORE_H_
 
@@ -38,8 +40,12 @@ struct CheckpointStoreOptions {
   std::string config_hash;  // recorded in the manifest
   // Asked before each save whether the place is still ours; null when the store only reads. Outlives the store.
   const RunDirectory* run_directory = nullptr;
+  std::string config_json = {};  // written beside the parts; "" for none
 };
 
+inline constexpr char kConfigFile[] = "config.json";
+
+// Calls marked collective are made by all ranks; the others read, and any rank may make them alone.
 class CheckpointStore {
  public:
   // Both references outlive the store.
@@ -49,33 +55,54 @@ class CheckpointStore {
   absl::Status Open();
 
   // Saves this rank's `parts`; every rank passes the same number of parts, with file names that differ between
-  // ranks. OK when step_<iteration> exists already. After a failure no part of the new checkpoint is left, and the
-  // previous ones are untouched. Collective.
+  // ranks. OK without writing when step_<iteration> exists and is intact; a damaged one is replaced. After a failure
+  // the previous checkpoints are untouched, and of the new one either nothing is left or all of it. Collective.
   absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts);
 
-  // Whether there is a checkpoint, valid or not. Collective.
-  absl::StatusOr<bool> HasCheckpoints();
+  // Notes that nothing is left to do after this checkpoint. Rank 0.
+  absl::Status MarkFinished(int64_t iteration);
+  bool IsFinished(int64_t iteration) const;
+
+  // Iterations of all checkpoints, valid or not, oldest first; none when the directory is missing.
+  absl::StatusOr<std::vector<int64_t>> Iterations() const;
 
   // The iteration of the newest checkpoint that verifies; NotFound when there is none at all; DataLoss, listing what
-  // is wrong with each, when there are checkpoints but none verifies. Collective.
+  // is wrong with each, when there are checkpoints but none verifies. Any other error, such as a missing permission,
+  // ends the search: it says nothing about the checkpoint.
+  absl::StatusOr<int64_t> FindNewestValid() const;
+  // The same, searched by rank 0 for all. Collective.
   absl::StatusOr<int64_t> NewestValid();
 
-  // step_<iteration>/<file> of a checkpoint that NewestValid returned.
+  // DataLoss or NotFound, naming the file, when step_<iteration> is not what was saved.
+  absl::StatusOr<Manifest> Verify(int64_t iteration) const;
+
+  // Renames every checkpoint after `iteration`, so that the run can go on from there. Rank 0.
+  absl::Status SetAsideAfter(int64_t iteration);
+
+  // Removes everything. Rank 0.
+  absl::Status RemoveAll();
+
+  // step_<iteration>/<file> of a checkpoint that verified.
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration, const std::string& file) const;
+  // "" when the checkpoint has none: it is from before settings were recorded.
+  absl::StatusOr<std::string> ReadConfig(int64_t iteration) const;
 
   std::string StepDirectory(int64_t iteration) const;
 
  private:
   absl::Status CheckInUse() const;
+  absl::StatusOr<bool> IsSaved(int64_t iteration);
+  absl::StatusOr<bool> LooksSaved(int64_t iteration) const;
   absl::StatusOr<std::vector<ManifestEntry>> WriteParts(const std::string& directory,
                                                         const std::vector<CheckpointPart>& parts);
   absl::Status Commit(int64_t iteration, const std::string& temporary, const std::vector<ManifestEntry>& own_files);
   absl::StatusOr<Manifest> GatherManifest(int64_t iteration, const std::vector<ManifestEntry>& own_files);
   absl::Status Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest);
+  absl::Status WriteLatest(int64_t iteration);
+  absl::Status SetAside(int64_t iteration);
+  absl::Status Remove(int64_t iteration);
   absl::Status RemoveOld(int64_t newest);
-  absl::StatusOr<std::vector<int64_t>> Iterations() const;
-  absl::Status Verify(int64_t iteration) const;
-  absl::StatusOr<int64_t> FindNewestValid() const;
+  absl::Status RemoveSetAside(int64_t newest);
 
   const CheckpointStoreOptions options_;
   FileSystem& file_system_;

@@ -111,6 +111,84 @@ TEST_F(CheckpointStoreTest, Open_RemovesWhatAnInterruptedSaveLeft) {
   EXPECT_THAT(Names(), ElementsAre("mine.tmp"));
 }
 
+TEST_F(CheckpointStoreTest, OtherNames_AreNoCheckpoints) {
+  for (const char* name : {"step_007", "step_+5", "step_", "step_5x", "steps_5", "step_-1"}) {
+    ASSERT_OK(posix_.CreateDirectories(absl::StrCat(directory_, "/", name)));
+  }
+  EXPECT_THAT(Store(posix_).NewestValid(), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CheckpointStoreTest, DamagedCheckpoint_IsSavedAnew) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  Damage(10, "model.safetensors");
+  ASSERT_OK(store.Save(10, Parts(11.0)));
+  EXPECT_EQ(*store.NewestValid(), 10);
+  EXPECT_EQ(Value(store, 10), 11.0);
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_5"));
+}
+
+TEST_F(CheckpointStoreTest, Retention_KeepsGoodOnesInPlaceOfDamagedOnes) {
+  CheckpointStore store = Store(posix_, 2);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  Damage(10, "model.safetensors");
+  ASSERT_OK(store.Save(15, Parts(15)));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15", "step_5"));
+  Damage(15, "model.safetensors");
+  EXPECT_EQ(*store.NewestValid(), 5);
+  ASSERT_OK(store.Save(15, Parts(15)));
+  ASSERT_OK(store.Save(20, Parts(20)));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_15", "step_20"));
+}
+
+TEST_F(CheckpointStoreTest, SetAside_GoesWhenTheRunHasPassedItAgain) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10, 15}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  ASSERT_OK(store.MarkFinished(15));
+  EXPECT_TRUE(store.IsFinished(15));
+  Damage(15, "model.safetensors");
+  ASSERT_OK(store.SetAsideAfter(5));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10.set_aside", "step_15.damaged", "step_5"));
+  EXPECT_EQ(*posix_.Read(directory_ + "/LATEST"), "step_5\n");
+  EXPECT_FALSE(store.IsFinished(15));
+  ASSERT_OK(store.SetAsideAfter(5));
+  ASSERT_OK(store.Save(10, Parts(10)));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15.damaged", "step_5"));
+  ASSERT_OK(store.Save(15, Parts(15)));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15", "step_5"));
+}
+
+TEST_F(CheckpointStoreTest, RenamedCheckpoint_IsDamaged) {
+  CheckpointStore store = Store(posix_);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  ASSERT_OK(posix_.Rename(store.StepDirectory(10), store.StepDirectory(30)));
+  EXPECT_EQ(*store.NewestValid(), 5);
+  EXPECT_THAT(store.Verify(30).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("iteration is 10, expected 30")));
+}
+
+// A missing permission says nothing about the bytes: neither a fall-back nor a new start may follow from it.
+TEST_F(CheckpointStoreTest, UnreadableCheckpoint_IsNotTakenForDamagedOrMissing) {
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(Store(posix_).Save(iteration, Parts(iteration)));
+  for (int call = 1; call <= 4; ++call) {
+    FaultFileSystem faulty(posix_, directory_);
+    faulty.set_fault_reads(true);
+    faulty.FailCall(call, EACCES, FaultFileSystem::Repeat::kOnce);
+    EXPECT_THAT(Store(faulty).NewestValid(), StatusIs(absl::StatusCode::kPermissionDenied)) << "call " << call;
+  }
+}
+
+TEST_F(CheckpointStoreTest, Config_IsSavedBesideThePartsAndVerified) {
+  CheckpointStoreOptions options{directory_, 0, "hash", nullptr, "{\"a\": 1}\n"};
+  CheckpointStore store(options, posix_, *communicator_);
+  ASSERT_OK(store.Save(7, Parts(1.0)));
+  EXPECT_EQ(*store.ReadConfig(7), "{\"a\": 1}\n");
+  Damage(7, "config.json");
+  EXPECT_THAT(store.NewestValid(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("config.json")));
+  ASSERT_OK(Store(posix_).Save(8, Parts(1.0)));
+  EXPECT_EQ(*store.ReadConfig(8), "");
+}
+
 // Fails every mutating call of a save in turn, once and from then on.
 TEST_F(CheckpointStoreTest, FailureAtAnyCall_LeavesThePreviousOneAndNoPart) {
   ASSERT_OK(Store(posix_).Save(5, Parts(5.0)));

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/checkpointer.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/distributed/agree.h"
 
 namespace ssl {
 namespace {
@@ -32,14 +37,64 @@ const FileRule& RuleFor(absl::string_view name, const std::vector<FileRule>& rul
   return rules.back();
 }
 
+// The number that the walk saved under `name`; -1 when it has none.
+int64_t NumberIn(const std::vector<NamedTensor>& state, absl::string_view name) {
+  for (const NamedTensor& entry : state) {
+    if (entry.name == name && entry.tensor.scalar_type() == at::kLong && entry.tensor.numel() == 1) {
+      return entry.tensor.item<int64_t>();
+    }
+  }
+  return -1;
+}
+
+absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(status.message(), "; ", hint));
+}
+
 }  // namespace
 
-Checkpointer::Checkpointer(CheckpointStoreOptions options, FileSystem& file_system, Communicator& communicator,
-                           Stateful& root, const TrainState& state)
-    : store_(std::move(options), file_system, communicator), communicator_(communicator), root_(root), state_(state) {}
+absl::StatusOr<std::unique_ptr<Checkpointer>> Checkpointer::Make(CheckpointerOptions options, FileSystem& file_system,
+                                                                 Communicator& communicator, Stateful& root,
+                                                                 const TrainState& state) {
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> own, communicator.Duplicate());
+  return std::unique_ptr<Checkpointer>(
+      new Checkpointer(std::move(options), file_system, std::move(own), communicator, root, state));
+}
 
-absl::Status Checkpointer::Save() {
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(root_));
+Checkpointer::Checkpointer(CheckpointerOptions options, FileSystem& file_system, std::unique_ptr<Communicator> own,
+                           Communicator& communicator, Stateful& root, const TrainState& state)
+    : options_(std::move(options)),
+      own_communicator_(std::move(own)),
+      store_(options_.store, file_system, *own_communicator_),
+      communicator_(communicator),
+      root_(root),
+      state_(state) {}
+
+absl::Status Checkpointer::OnRankZero(const std::string& what, const std::function<absl::Status()>& work) {
+  return AgreeOnStatus(communicator_.rank() == 0 ? work() : absl::OkStatus(), what, communicator_);
+}
+
+absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, const RunIdentity& identity) {
+  ResumePlan plan;
+  SSL_RETURN_IF_ERROR(OnRankZero("looking at the checkpoints", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(plan, MakeResumePlan(options, identity, store_, communicator_.size()));
+    return absl::OkStatus();
+  }));
+  at::Tensor decided = at::full({2}, plan.iteration, at::kLong);
+  decided[1].fill_(plan.removes_earlier ? 1 : 0);
+  SSL_RETURN_IF_ERROR(communicator_.Broadcast(decided, 0));
+  return ResumePlan{decided[0].item<int64_t>(), decided[1].item<int64_t>() == 1};
+}
+
+absl::Status Checkpointer::RemoveAll() {
+  return OnRankZero("removing the checkpoints of an earlier run", [this] { return store_.RemoveAll(); });
+}
+
+bool Checkpointer::IsFinished() const {
+  return state_.phase_index + 1 >= options_.num_phases && state_.phase_ended == 1;
+}
+
+std::vector<CheckpointPart> Checkpointer::Split(const std::vector<NamedTensor>& state) const {
   const std::vector<FileRule> rules = FileRules(communicator_.rank());
   std::vector<CheckpointPart> parts;
   for (const FileRule& rule : rules) {
@@ -50,20 +105,114 @@ absl::Status Checkpointer::Save() {
       part.tensors.push_back({std::string(absl::StripPrefix(entry.name, rule.scope)), entry.tensor});
     }
   }
-  return store_.Save(state_.iteration, parts);
+  return parts;
 }
 
-absl::StatusOr<bool> Checkpointer::RestoreNewest() {
-  const absl::StatusOr<int64_t> newest = store_.NewestValid();
-  if (newest.status().code() == absl::StatusCode::kNotFound) return false;
-  SSL_RETURN_IF_ERROR(newest.status());
+// Into contiguous memory of the host: the writing thread has no arithmetic to do then.
+void Checkpointer::Stage(std::vector<CheckpointPart>* parts) {
+  for (CheckpointPart& part : *parts) {
+    for (NamedTensor& entry : part.tensors) {
+      if (!entry.tensor.defined()) continue;
+      at::Tensor& copy = staged_[absl::StrCat(part.file, "/", entry.name)];
+      if (!copy.defined() || copy.sizes() != entry.tensor.sizes() || copy.scalar_type() != entry.tensor.scalar_type()) {
+        copy = at::empty(entry.tensor.sizes(), entry.tensor.scalar_type());
+      }
+      copy.copy_(entry.tensor.detach());
+      entry.tensor = copy;
+    }
+  }
+}
+
+absl::Status Checkpointer::Save() {
+  const int64_t iteration = state_.iteration;
+  const bool finished = IsFinished();
+  if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(Wait());
+  std::vector<CheckpointPart> parts;
+  const absl::Status collected = GuardTorch("collecting the state", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectFiniteState(root_));
+    parts = Split(state);
+    if (options_.in_background) Stage(&parts);
+    return absl::OkStatus();
+  });
+  const std::string newest = last_saved_ >= 0 ? store_.StepDirectory(last_saved_) : "none";
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(WithHint(collected, absl::StrCat("nothing is saved at iteration ", iteration,
+                                                                     "; the newest checkpoint: ", newest)),
+                                    "collecting the state", communicator_));
+  SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(parts))
+                                             : Write(iteration, finished, parts));
+  asked_iteration_ = iteration;
+  asked_finished_ = finished;
+  return absl::OkStatus();
+}
+
+absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::vector<CheckpointPart> parts) {
+  const absl::Status started = task_.Start([this, iteration, finished, parts = std::move(parts)] {
+    return GuardTorch("writing a checkpoint", [&] { return Write(iteration, finished, parts); });
+  });
+  return AgreeOnStatus(started, "starting to write a checkpoint", communicator_);
+}
+
+absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts) {
+  SSL_RETURN_IF_ERROR(store_.Save(iteration, parts));
+  last_saved_ = iteration;
+  if (!finished) return absl::OkStatus();
+  const bool marks = own_communicator_->rank() == 0;
+  return AgreeOnStatus(marks ? store_.MarkFinished(iteration) : absl::OkStatus(), "noting that the run is finished",
+                       *own_communicator_);
+}
+
+absl::Status Checkpointer::Poll() {
+  if (!task_.started()) return absl::OkStatus();
+  // All ranks learn of it at the same step.
+  at::Tensor running = at::full({1}, task_.done() ? 0 : 1, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator_.AllReduce(running, ReduceOp::kMax));
+  return running.item<int64_t>() == 0 ? Wait() : absl::OkStatus();
+}
+
+absl::Status Checkpointer::Wait() {
+  if (!task_.started()) return absl::OkStatus();
+  const absl::Status status = AgreeOnStatus(task_.Finish(), "writing a checkpoint", communicator_);
+  if (!status.ok()) asked_iteration_ = -1;
+  return status;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) const {
   std::vector<NamedTensor> state;
   for (const FileRule& rule : FileRules(communicator_.rank())) {
-    SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> part, store_.Load(*newest, rule.file));
+    SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> part, store_.Load(iteration, rule.file));
     for (NamedTensor& entry : part) state.push_back({absl::StrCat(rule.scope, entry.name), std::move(entry.tensor)});
   }
-  SSL_RETURN_IF_ERROR(RestoreState(root_, state, store_.StepDirectory(*newest)));
-  return true;
+  return state;
+}
+
+absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const {
+  const std::string step = store_.StepDirectory(iteration);
+  const int64_t found = NumberIn(state, "train_state/iteration");
+  if (found != iteration) {
+    return absl::DataLossError(absl::StrCat(step, ": its state is of iteration ", found, ", expected ", iteration));
+  }
+  const int64_t phases = NumberIn(state, "train_state/phase_index") + 1;
+  if (iteration <= state_.max_iterations && phases <= options_.num_phases) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(step, ": lies behind the end of this run: iteration ", iteration, " of ", state_.max_iterations,
+                   ", phase ", phases, " of ", options_.num_phases,
+                   "; raise config.OPTIMIZER.num_epochs, or choose another config.CHECKPOINT.DIR"));
+}
+
+absl::Status Checkpointer::Restore(int64_t iteration) {
+  const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, Load(iteration));
+    SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
+    return RestoreState(root_, state, store_.StepDirectory(iteration));
+  });
+  const absl::Status explained =
+      absl::IsDataLoss(restored)
+          ? WithHint(restored, "config.CHECKPOINT.RESUME_FROM=STEP goes back to another checkpoint")
+          : restored;
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
+  last_saved_ = iteration;
+  return OnRankZero("setting checkpoints aside", [&] { return store_.SetAsideAfter(iteration); });
 }
 
 absl::StatusOr<int64_t> RestoreModel(const std::string& checkpoint_directory, FileSystem& file_system,

@@ -5,16 +5,27 @@
 //   model/...      -> model.safetensors           the same on all ranks: rank 0 writes
 //   optimizer/...  -> optimizer.safetensors       likewise
 //   all the rest   -> state_rank<r>.safetensors   counters, generators, method, hooks: each rank's own
+//
+// In the background, a save copies the state and returns; a thread writes the copy while training goes on. At most one
+// save is in flight: the next one waits for it.
 #ifndef SSL_CORE_CHECKPOINTER_H_
 #define SSL_CORE_CHECKPOINTER_H_
 
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/base/background_task.h"
 #include "ssl/core/checkpoint_store.h"
+#include "ssl/core/resume_plan.h"
 #include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
 
@@ -22,27 +33,69 @@ namespace ssl {
 
 inline constexpr char kModelFile[] = "model.safetensors";
 
+struct CheckpointerOptions {
+  CheckpointStoreOptions store;
+  int64_t num_phases = 0;  // of the whole run
+  bool in_background = false;
+};
+
+// Used by the training thread. All calls are collective, unless they say otherwise.
 class Checkpointer : public CheckpointSaver {
  public:
-  // `root` is walked at each save; `state` tells the iteration. References outlive the checkpointer.
-  Checkpointer(CheckpointStoreOptions options, FileSystem& file_system, Communicator& communicator, Stateful& root,
-               const TrainState& state);
+  // `root` is walked at each save; `state` tells where the run stands. References outlive the checkpointer.
+  static absl::StatusOr<std::unique_ptr<Checkpointer>> Make(CheckpointerOptions options, FileSystem& file_system,
+                                                            Communicator& communicator, Stateful& root,
+                                                            const TrainState& state);
 
+  // What to do with the checkpoints that are there; MakeResumePlan on rank 0.
+  absl::StatusOr<ResumePlan> Plan(const CheckpointOptions& options, const RunIdentity& identity);
+
+  // Removes all checkpoints.
+  absl::Status RemoveAll();
+
+  // Makes the directory and removes what interrupted saves left behind.
   absl::Status Open() { return store_.Open(); }
 
+  // Restores the checkpoint of `iteration` and sets newer ones aside. InvalidArgument when it lies behind the end of
+  // this run, DataLoss when it does not hold what it says.
+  absl::Status Restore(int64_t iteration);
+
+  // OutOfRange when the state holds infinities or NaN: such a state is never saved.
   absl::Status Save() override;
+  absl::Status Poll() override;
+  absl::Status Wait() override;
 
-  // Whether there is a checkpoint, valid or not. Collective.
-  absl::StatusOr<bool> HasCheckpoints() { return store_.HasCheckpoints(); }
-
-  // Restores the newest valid checkpoint; false when there is none. Collective.
-  absl::StatusOr<bool> RestoreNewest();
+  // The iteration of the newest checkpoint that this process restored or has on disk; -1 for none. From any thread.
+  int64_t last_saved() const { return last_saved_; }
 
  private:
+  Checkpointer(CheckpointerOptions options, FileSystem& file_system, std::unique_ptr<Communicator> own,
+               Communicator& communicator, Stateful& root, const TrainState& state);
+
+  absl::Status OnRankZero(const std::string& what, const std::function<absl::Status()>& work);
+  std::vector<CheckpointPart> Split(const std::vector<NamedTensor>& state) const;
+  // Replaces the run's tensors by copies.
+  void Stage(std::vector<CheckpointPart>* parts);
+  absl::Status StartWriting(int64_t iteration, bool finished, std::vector<CheckpointPart> parts);
+  absl::Status Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts);
+  absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
+  absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
+  bool IsFinished() const;
+
+  const CheckpointerOptions options_;
+  // The writing thread's: its operations do not meet those of training.
+  const std::unique_ptr<Communicator> own_communicator_;
   CheckpointStore store_;
   Communicator& communicator_;
   Stateful& root_;
   const TrainState& state_;
+  std::atomic<int64_t> last_saved_{-1};
+  // What was asked for last; the same once more costs nothing.
+  int64_t asked_iteration_ = -1;
+  bool asked_finished_ = false;
+  // The copies of the last save, whose memory the next one uses. By file and name.
+  std::unordered_map<std::string, at::Tensor> staged_;
+  BackgroundTask task_;  // last: its thread uses the members above
 };
 
 // Loads only the model of a run's newest valid checkpoint, for evaluation. Returns that checkpoint's iteration.

@@ -72,20 +72,30 @@ class SectionReader {
 
 void RunOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SEED_VALUE", &seed, Doc("seed of everything random"));
-  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1));
+  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1).MayChange());
   visitor.Field("TEST_ONLY", &test_only, Doc("run test phases only"));
   visitor.Field("TEST_MODEL", &test_model, Doc("run test phases"));
   visitor.Field("TEST_EVERY_NUM_EPOCH", &test_every_num_epoch, Doc("train epochs between test phases").AtLeast(1));
 }
 
 void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("DIR", &directory, Doc("run directory: checkpoints, logs, metrics and results"));
-  visitor.Field("AUTO_RESUME", &auto_resume, Doc("continue from the newest checkpoint in DIR"));
-  visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency, Doc("train epochs between checkpoints").AtLeast(1));
+  // Where and how often, not what: none of these changes the training itself.
+  visitor.Field("DIR", &directory, Doc("run directory: checkpoints, logs, metrics and results").MayChange());
+  visitor.Field("AUTO_RESUME", &auto_resume,
+                Doc("continue from the newest checkpoint in DIR; False: refuse a DIR with checkpoints").MayChange());
+  visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
+                Doc("train epochs between checkpoints").AtLeast(1).MayChange());
   visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
-                Doc("iterations between checkpoints, -1 for none").AtLeast(-1));
-  visitor.Field("KEEP_LAST", &keep_last, Doc("checkpoints to keep, 0 for all (ours)").AtLeast(0));
-  visitor.Field("OVERWRITE_EXISTING", &overwrite_existing, Doc("start anew: remove the checkpoints in DIR"));
+                Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
+  visitor.Field("KEEP_LAST", &keep_last, Doc("checkpoints to keep, 0 for all (ours)").AtLeast(0).MayChange());
+  visitor.Field("OVERWRITE_EXISTING", &overwrite_existing,
+                Doc("start anew: remove what another or a finished run left in DIR").MayChange());
+  visitor.Field("RESUME_FROM", &resume_from,
+                Doc("go back to the checkpoint of this iteration, -1: the newest (ours)").AtLeast(-1).MayChange());
+  visitor.Field("ALLOW_CHANGES", &allow_changes,
+                Doc("keys that may differ from the run that DIR holds, or sections (ours)").MayChange());
+  visitor.Field("SAVE_IN_BACKGROUND", &save_in_background,
+                Doc("training goes on while a checkpoint is written (ours)").MayChange());
 }
 
 void LossOptions::VisitFields(FieldVisitor& visitor) {

@@ -33,6 +33,9 @@ struct CheckpointOptions : Options {
   int64_t iteration_frequency = -1;
   int64_t keep_last = 2;
   bool overwrite_existing = false;
+  int64_t resume_from = -1;  // below 0: the newest
+  std::vector<std::string> allow_changes;
+  bool save_in_background = true;
   void VisitFields(FieldVisitor& visitor) override;
 };
 

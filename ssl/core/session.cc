@@ -3,6 +3,7 @@
 // Next stops for a reader: ssl/core/self_supervision_task.cc builds the parts, ssl/core/trainer.cc runs them.
 #include "ssl/core/session.h"
 
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -15,28 +16,18 @@
 #include "ssl/config/merge.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/register_core.h"
+#include "ssl/core/run_identity.h"
+#include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
 namespace ssl {
 namespace {
 
-// A text that is equal for equal trees only.
-void AppendCanonical(const ConfigNode& node, std::string* text) {
-  absl::StrAppend(text, node.is_list() ? "[" : "{", node.text(), "\n");
-  for (const ConfigNode& item : node.items()) AppendCanonical(item, text);
-  for (const auto& [key, value] : node.entries()) {
-    absl::StrAppend(text, key, ":");
-    AppendCanonical(value, text);
-  }
-  absl::StrAppend(text, "}");
-}
-
-std::string HashConfig(const ConfigNode& config) {
-  std::string text;
-  AppendCanonical(config, &text);
-  return absl::StrFormat("crc32c:%08x", Crc32c(text));
-}
+// What a run leaves in its directory beside checkpoints, and what would be taken for a later run's. Exports stay: they
+// were made to be used elsewhere.
+constexpr std::array<absl::string_view, 6> kRecords = {"metrics.jsonl", "metrics.json", "results.json",
+                                                       "tb_logs",       "features",     "full_tune"};
 
 }  // namespace
 
@@ -81,9 +72,10 @@ absl::Status Session::Build(SessionOptions options) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
-  SSL_ASSIGN_OR_RETURN(const bool resumes, Resumes());
-  if (!resumes && registries_.initialize_weights != nullptr) {
+  if (!Resumes() && registries_.initialize_weights != nullptr) {
     SSL_RETURN_IF_ERROR(registries_.initialize_weights(model(), context));
+    const absl::Status finite = CollectFiniteState(model()).status();
+    if (!finite.ok()) return absl::DataLossError(absl::StrCat("config.MODEL.WEIGHTS_INIT: ", finite.message()));
   }
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
@@ -91,11 +83,6 @@ absl::Status Session::Build(SessionOptions options) {
     for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<bool> Session::Resumes() {
-  if (checkpointer_ == nullptr || !options_.checkpoint.auto_resume) return false;
-  return checkpointer_->HasCheckpoints();
 }
 
 absl::Status Session::OpenRunDirectory(const RunDirectory* held) {
@@ -112,15 +99,35 @@ absl::Status Session::OpenRunDirectory(const RunDirectory* held) {
 
 absl::Status Session::BuildCheckpointer() {
   const CheckpointOptions& options = options_.checkpoint;
-  const CheckpointStoreOptions store{absl::StrCat(options.directory, "/checkpoints"), options.keep_last,
-                                     HashConfig(config_), run_directory_};
-  absl::Status status;
-  if (communicator_->rank() == 0 && options.overwrite_existing) status = file_system_->RemoveAll(store.directory);
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the checkpoints of an earlier run", *communicator_));
-  checkpointer_ =
-      std::make_unique<Checkpointer>(store, *file_system_, *communicator_, *trainer_, trainer_->task().state());
+  RunIdentity identity(config_, registries_.options, options.allow_changes);
+  identity.AddCount("DATA.TRAIN.num_samples", trainer_->task().num_train_samples());
+  CheckpointerOptions checkpointer;
+  checkpointer.store.directory = absl::StrCat(options.directory, "/checkpoints");
+  checkpointer.store.keep_last = options.keep_last;
+  checkpointer.store.config_json = identity.ToJson();
+  checkpointer.store.config_hash = absl::StrFormat("crc32c:%08x", Crc32c(checkpointer.store.config_json));
+  checkpointer.store.run_directory = run_directory_;
+  checkpointer.num_phases = static_cast<int64_t>(trainer_->task().phases().size());
+  checkpointer.in_background = options.save_in_background;
+  SSL_ASSIGN_OR_RETURN(checkpointer_, Checkpointer::Make(std::move(checkpointer), *file_system_, *communicator_,
+                                                         *trainer_, trainer_->task().state()));
+  SSL_ASSIGN_OR_RETURN(plan_, checkpointer_->Plan(options, identity));
+  if (plan_.removes_earlier) SSL_RETURN_IF_ERROR(RemoveEarlierRun());
   trainer_->SetCheckpoints(checkpointer_.get());
   return checkpointer_->Open();
+}
+
+// Checkpoints last: while they are there, the next start knows that there is something to remove.
+absl::Status Session::RemoveEarlierRun() {
+  absl::Status status;
+  if (communicator_->rank() == 0) {
+    SSL_LOG(WARNING) << "removing what an earlier run left in " << run_directory_->path();
+    for (const absl::string_view name : kRecords) {
+      status.Update(file_system_->RemoveAll(absl::StrCat(run_directory_->path(), "/", name)));
+    }
+  }
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the records of an earlier run", *communicator_));
+  return checkpointer_->RemoveAll();
 }
 
 absl::Status Session::Start() {
@@ -135,9 +142,9 @@ absl::Status Session::Start() {
 }
 
 absl::Status Session::Restore() {
-  if (checkpointer_ == nullptr || !options_.checkpoint.auto_resume) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const bool restored, checkpointer_->RestoreNewest());
-  if (restored) SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations;
+  if (!Resumes()) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(checkpointer_->Restore(plan_.iteration));
+  SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations;
   return absl::OkStatus();
 }
 

@@ -23,6 +23,7 @@
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/resume_plan.h"
 #include "ssl/core/run_directory.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/trainer.h"
@@ -66,8 +67,8 @@ class Session {
   // Before the first Train or Step. A host's own metric sinks go to metrics().
   absl::Status AddHook(std::unique_ptr<Hook> hook) { return trainer_->AddHook(std::move(hook)); }
 
-  // Restores the newest checkpoint of CHECKPOINT.DIR, if there is one, and tells the hooks. Train and Step begin with
-  // it; a second call does nothing.
+  // Restores the checkpoint of CHECKPOINT.DIR to go on from, if there is one, and tells the hooks. Train and Step begin
+  // with it; a second call does nothing.
   absl::Status Start();
 
   // Trains to the end or to a stop.
@@ -77,6 +78,10 @@ class Session {
   // Finish.
   absl::StatusOr<bool> Step();
   absl::Status Finish();
+
+  // Whether this session removed what an earlier run had left (CHECKPOINT.OVERWRITE_EXISTING): results that were read
+  // before are not this run's.
+  bool removed_earlier_run() const { return plan_.removes_earlier; }
 
   void RequestStop(int reason) { stop_->Request(reason); }
 
@@ -91,9 +96,10 @@ class Session {
   absl::Status Build(SessionOptions options);
   absl::Status OpenRunDirectory(const RunDirectory* held);
   absl::Status BuildCheckpointer();
+  absl::Status RemoveEarlierRun();
   BuildContext MakeContext() const;
   // Whether a checkpoint is there to go on from: then weights come from it and not from MODEL.WEIGHTS_INIT.
-  absl::StatusOr<bool> Resumes();
+  bool Resumes() const { return plan_.iteration >= 0; }
   absl::Status Restore();
 
   ConfigNode config_;
@@ -108,6 +114,7 @@ class Session {
   const RunDirectory* run_directory_ = nullptr;  // null when the session keeps no files
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  ResumePlan plan_;
   bool started_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/finite_check.h"
 
 namespace ssl {
 namespace {
@@ -64,13 +65,43 @@ class Collector : public ScopedVisitor {
     Add(name, FromValues(std::vector<char>(value.begin(), value.end()), at::kByte));
   }
 
+  void MayBeNonFinite(absl::string_view name) override { may_be_non_finite_.insert(Path(name)); }
+
   std::vector<NamedTensor> Take() { return std::move(state_); }
+  const std::set<std::string>& may_be_non_finite() const { return may_be_non_finite_; }
 
  private:
   void Add(absl::string_view name, at::Tensor tensor) { state_.push_back({Path(name), std::move(tensor)}); }
 
   std::vector<NamedTensor> state_;
+  std::set<std::string> may_be_non_finite_;
 };
+
+// "" when all is finite; else the first names, with counts.
+std::string DescribeNonFinite(const std::vector<NamedTensor>& state, const std::set<std::string>& exempt) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> found;
+  size_t more = 0;
+  for (const NamedTensor& entry : state) {
+    const int64_t count = exempt.count(entry.name) > 0 ? 0 : CountNonFinite(entry.tensor);
+    if (count == 0) continue;
+    if (found.size() == kMostNamed) {
+      ++more;
+    } else {
+      found.push_back(absl::StrCat(entry.name, " (", count, " of ", entry.tensor.numel(), " values)"));
+    }
+  }
+  return absl::StrCat(absl::StrJoin(found, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+absl::StatusOr<std::vector<NamedTensor>> Unique(std::vector<NamedTensor> state) {
+  std::set<absl::string_view> names;
+  for (const NamedTensor& entry : state) {
+    if (names.insert(entry.name).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("state '", entry.name, "' is visited twice"));
+  }
+  return state;
+}
 
 // First pass of a restore: finds every difference and prepares the assignments, without changing anything.
 class Matcher : public ScopedVisitor {
@@ -100,6 +131,10 @@ class Matcher : public ScopedVisitor {
     const std::vector<char> bytes = ToValues<char>(loaded);
     assignments_.push_back([&value, text = std::string(bytes.begin(), bytes.end())] { value = text; });
   }
+
+  void MayBeNonFinite(absl::string_view name) override { may_be_non_finite_.insert(Path(name)); }
+
+  const std::set<std::string>& may_be_non_finite() const { return may_be_non_finite_; }
 
   void OnRestored(std::function<void()> function) override { finishers_.push_back(std::move(function)); }
 
@@ -156,6 +191,7 @@ class Matcher : public ScopedVisitor {
   std::vector<std::function<void()>> assignments_;
   std::vector<std::function<void()>> finishers_;
   std::vector<std::string> problems_;
+  std::set<std::string> may_be_non_finite_;
 };
 
 }  // namespace
@@ -163,14 +199,16 @@ class Matcher : public ScopedVisitor {
 absl::StatusOr<std::vector<NamedTensor>> CollectState(Stateful& root) {
   Collector collector;
   root.VisitState(collector);
-  std::vector<NamedTensor> state = collector.Take();
-  std::set<absl::string_view> names;
-  for (const NamedTensor& entry : state) {
-    if (!names.insert(entry.name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("state '", entry.name, "' is visited twice"));
-    }
-  }
-  return state;
+  return Unique(collector.Take());
+}
+
+absl::StatusOr<std::vector<NamedTensor>> CollectFiniteState(Stateful& root) {
+  Collector collector;
+  root.VisitState(collector);
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, Unique(collector.Take()));
+  const std::string found = DescribeNonFinite(state, collector.may_be_non_finite());
+  if (found.empty()) return state;
+  return absl::OutOfRangeError(absl::StrCat("the state of the run is not finite: ", found));
 }
 
 absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state, const std::string& origin) {
@@ -180,6 +218,10 @@ absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state,
   if (!problems.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": saved by another model, optimizer or configuration: ", absl::StrJoin(problems, "; ")));
+  }
+  const std::string not_finite = DescribeNonFinite(state, matcher.may_be_non_finite());
+  if (!not_finite.empty()) {
+    return absl::DataLossError(absl::StrCat(origin, ": holds infinite values or NaN: ", not_finite));
   }
   const c10::AutoGradMode no_gradients(false);
   matcher.Apply();

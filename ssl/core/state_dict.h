@@ -21,8 +21,13 @@ namespace ssl {
 // In the order of the walk. Tensors are the live ones, not copies. InvalidArgument when a name occurs twice.
 absl::StatusOr<std::vector<NamedTensor>> CollectState(Stateful& root);
 
+// The same; OutOfRange, naming the first tensors and how many of their values it is, when any is infinite or NaN
+// without being declared so (StateVisitor::MayBeNonFinite).
+absl::StatusOr<std::vector<NamedTensor>> CollectFiniteState(Stateful& root);
+
 // Puts `state` back. All or nothing: when a name is missing or left over, or a dtype or shape differs, nothing is
-// changed, and the InvalidArgument lists every difference. `origin` (a path) opens the message.
+// changed, and the InvalidArgument lists every difference; DataLoss, naming tensors, when values are infinite or NaN.
+// `origin` (a path) opens the message.
 absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state, const std::string& origin);
 
 // CRC-32C over names and raw bytes in the order of the walk: equal for bitwise equal states only.

@@ -5,6 +5,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,43 @@ Outer Changed() {
   outer.losses = {};
   outer.note = "";
   return outer;
+}
+
+struct Measured : Stateful {
+  at::Tensor weight = at::full({3}, 1.0);
+  at::Tensor loss = at::full({}, 1.0);
+  double best = 0.0;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Tensor("weight", weight);
+    visitor.Tensor("loss", loss);
+    visitor.MayBeNonFinite("loss");
+    visitor.Double("best", best);
+  }
+};
+
+TEST(StateDictTest, CollectFiniteState_NamesWhatIsNot) {
+  Measured measured;
+  measured.loss.fill_(std::numeric_limits<double>::infinity());
+  EXPECT_OK(CollectFiniteState(measured));
+  measured.weight[1].fill_(std::nan(""));
+  measured.best = -std::numeric_limits<double>::infinity();
+  EXPECT_THAT(CollectFiniteState(measured),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr("is not finite: weight (1 of 3 values), best (1 of 1 values)")));
+}
+
+TEST(StateDictTest, RestoreState_RefusesWhatIsNotFinite) {
+  Measured saved;
+  saved.weight[2].fill_(std::nan(""));
+  saved.loss.fill_(std::nan(""));
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  Measured target;
+  EXPECT_THAT(RestoreState(target, state, "step_7"),
+              StatusIs(absl::StatusCode::kDataLoss, "step_7: holds infinite values or NaN: weight (1 of 3 values)"));
+  EXPECT_EQ(target.loss.item<double>(), 1.0);
+  saved.weight[2].fill_(2.0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> mended, CollectState(saved));
+  EXPECT_OK(RestoreState(target, mended, "step_7"));
 }
 
 TEST(StateDictTest, CollectState_NamesByScope) {

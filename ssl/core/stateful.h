@@ -34,6 +34,10 @@ class StateVisitor {
   virtual void Doubles(absl::string_view name, std::vector<double>& value) = 0;
   virtual void Text(absl::string_view name, std::string& value) = 0;
 
+  // Declares that the tensor or number `name` of this scope may be infinite or NaN by design. Everything else must be
+  // finite to be saved and restored.
+  virtual void MayBeNonFinite(absl::string_view name) {}
+
   // Calls `function` after a restore has written all values; visitors that do not load ignore it.
   virtual void OnRestored(std::function<void()> function) {}
 

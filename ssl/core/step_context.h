@@ -24,12 +24,17 @@
 
 namespace ssl {
 
-// Saves the run's state; implemented by the checkpointer. Collective.
+// Saves the run's state; implemented by the checkpointer. All calls are collective.
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;
-  // Writes checkpoints/step_<iteration> unless that one exists already.
+  // Writes checkpoints/step_<iteration> unless that one exists and is intact. May return while the files are still being
+  // written, from a copy of the state; the error of an earlier such save is returned first.
   virtual absl::Status Save() = 0;
+  // For the end of each step: the error of a save that has ended since. Does not wait.
+  virtual absl::Status Poll() = 0;
+  // Returns when everything is on disk, with the error of what could not be written.
+  virtual absl::Status Wait() = 0;
 };
 
 // How long the parts of the steps took since the last report, in seconds of the training thread.

@@ -184,6 +184,8 @@ absl::Status Trainer::Finish(const absl::Status& status) {
     first.Update(context_.checkpoints->Save());
   }
   first.Update(hooks_.RunOnEnd(context_));
+  // After an error the other ranks may be gone; the checkpointer itself lets a save that has begun end.
+  if (first.ok() && context_.checkpoints != nullptr) first = context_.checkpoints->Wait();
   first.Update(metrics_.Flush());
   return first;
 }
@@ -191,6 +193,7 @@ absl::Status Trainer::Finish(const absl::Status& status) {
 void Trainer::VisitState(StateVisitor& visitor) {
   task_->VisitState(visitor);
   visitor.Tensor("phase_loss", phase_loss_);
+  visitor.MayBeNonFinite("phase_loss");  // a report: a run without CHECK_NAN may go on after a loss that is infinite
   visitor.Int("phase_batches", phase_batches_);
   visitor.Scope("hooks", hooks_);
 }

@@ -12,7 +12,7 @@
 namespace ssl {
 void DataOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("NUM_DATALOADER_WORKERS", &num_dataloader_workers,
-                Doc("Threads that prepare batches; 0: the training thread does it.").Between(0, 256));
+                Doc("Threads that prepare batches; 0: the training thread does it.").Between(0, 256).MayChange());
 }
 
 void DataLimitSamplingOptions::VisitFields(FieldVisitor& visitor) {
@@ -42,8 +42,9 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("NEW_IMG_PATH_PREFIX", &new_img_path_prefix, Doc("See REMOVE_IMG_PATH_PREFIX."));
   visitor.Field("ENABLE_QUEUE_DATASET", &enable_queue_dataset,
                 Doc("A broken picture is replaced by a neighbour in the data set instead of a grey one."));
-  visitor.Field("MAX_BROKEN_FRACTION", &max_broken_fraction,
-                Doc("Share of the first 1000 pictures that may be broken before the run stops.").Between(0, 1));
+  visitor.Field(
+      "MAX_BROKEN_FRACTION", &max_broken_fraction,
+      Doc("Share of the first 1000 pictures that may be broken before the run stops.").Between(0, 1).MayChange());
   visitor.Field("BATCHSIZE_PER_REPLICA", &batch_size_per_replica, Doc("Batch size of one rank.").Between(1, 1 << 20));
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(

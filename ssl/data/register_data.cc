@@ -40,7 +40,8 @@ absl::Status RegisterData(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterTransforms(registries));
 
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA", [] { return std::make_unique<DataOptions>(); }));
-  SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TEST", SplitOptions("test")));
+  // What a run is tested on does not change what it learns.
+  SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TEST", SplitOptions("test"), AtResume::kMayChange));
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TRAIN", SplitOptions("train")));
   registries->resolvers.push_back(&ResolveLabelType);
   return absl::OkStatus();

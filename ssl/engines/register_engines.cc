@@ -2,6 +2,8 @@
 #include "ssl/engines/register_engines.h"
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "ssl/base/status_macros.h"
 #include "ssl/engines/engine.h"
@@ -27,11 +29,15 @@ absl::Status RegisterEngines(Registries* registries) {
   SSL_RETURN_IF_ERROR(engines.Register("train", MakeTrainEngine));
 
   OptionCatalog& options = registries->options;
-  SSL_RETURN_IF_ERROR(options.Add("EXPORT", [] { return std::make_unique<ExportEngineOptions>(); }));
-  SSL_RETURN_IF_ERROR(options.Add("EXTRACT_FEATURES", [] { return std::make_unique<ExtractFeaturesOptions>(); }));
-  SSL_RETURN_IF_ERROR(options.Add("FULL_TUNE", [] { return std::make_unique<FullTuneOptions>(); }));
-  SSL_RETURN_IF_ERROR(options.Add("LINEAR_EVAL", [] { return std::make_unique<LinearEvalOptions>(); }));
-  return options.Add("NEAREST_NEIGHBOR", [] { return std::make_unique<NearestNeighborOptions>(); });
+  // An evaluation's settings may change while its run goes on.
+  const auto add = [&options](std::string section, OptionCatalog::Factory make) {
+    return options.Add(std::move(section), std::move(make), AtResume::kMayChange);
+  };
+  SSL_RETURN_IF_ERROR(add("EXPORT", [] { return std::make_unique<ExportEngineOptions>(); }));
+  SSL_RETURN_IF_ERROR(add("EXTRACT_FEATURES", [] { return std::make_unique<ExtractFeaturesOptions>(); }));
+  SSL_RETURN_IF_ERROR(add("FULL_TUNE", [] { return std::make_unique<FullTuneOptions>(); }));
+  SSL_RETURN_IF_ERROR(add("LINEAR_EVAL", [] { return std::make_unique<LinearEvalOptions>(); }));
+  return add("NEAREST_NEIGHBOR", [] { return std::make_unique<NearestNeighborOptions>(); });
 }
 
 }  // namespace ssl

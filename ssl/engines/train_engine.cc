@@ -29,6 +29,7 @@ class TrainEngine : public Engine {
     options.file_system = &context.file_system;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                          Session::Create(context.config, context.registries, std::move(options)));
+    if (session->removed_earlier_run()) context.results = ConfigNode::Map();
     SSL_RETURN_IF_ERROR(session->Start());
     const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);
     const absl::Time begin = Clock::Real().Now();

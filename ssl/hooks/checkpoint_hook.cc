@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/checkpoint_hook.h"
 
+#include "ssl/base/status_macros.h"
+
 namespace ssl {
 namespace {
 
@@ -19,6 +21,7 @@ void CheckpointHookOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 absl::Status CheckpointHook::OnStep(StepContext& context) {
+  if (context.checkpoints != nullptr) SSL_RETURN_IF_ERROR(context.checkpoints->Poll());
   if (!context.state.training || !IsMultiple(context.state.iteration, options_.iteration_frequency)) {
     return absl::OkStatus();
   }

@@ -61,12 +61,12 @@ struct HooksOptions : public Options {
   PerfStatsOptions perf_stats;
   TensorboardSetupOptions tensorboard;
   void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("CHECK_NAN", &check_nan, Doc("stop when the loss is NaN or infinite"));
+    visitor.Field("CHECK_NAN", &check_nan, Doc("stop when the loss is NaN or infinite").MayChange());
     visitor.Section("EMA_MODEL", &ema_model, Doc("moving averages of the model"));
-    visitor.Section("MEMORY_SUMMARY", &memory_summary, Doc("memory that the run takes"));
-    visitor.Section("MODEL_COMPLEXITY", &model_complexity, Doc("size of the model"));
-    visitor.Section("PERF_STATS", &perf_stats, Doc("time that the parts of a step take"));
-    visitor.Section("TENSORBOARD_SETUP", &tensorboard, Doc("TensorBoard"));
+    visitor.Section("MEMORY_SUMMARY", &memory_summary, Doc("memory that the run takes").MayChange());
+    visitor.Section("MODEL_COMPLEXITY", &model_complexity, Doc("size of the model").MayChange());
+    visitor.Section("PERF_STATS", &perf_stats, Doc("time that the parts of a step take").MayChange());
+    visitor.Section("TENSORBOARD_SETUP", &tensorboard, Doc("TensorBoard").MayChange());
   }
 };
 

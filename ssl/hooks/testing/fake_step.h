@@ -68,9 +68,12 @@ class RecordingSaver : public CheckpointSaver {
     iterations.push_back(state_.iteration);
     return result;
   }
+  absl::Status Poll() override { return polled; }
+  absl::Status Wait() override { return absl::OkStatus(); }
 
   std::vector<int64_t> iterations;
   absl::Status result;
+  absl::Status polled;
 
  private:
   const TrainState& state_;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/resume_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+class Planner {
+ public:
+  Planner(const CheckpointOptions& options, const RunIdentity& identity, const CheckpointStore& store,
+          int64_t world_size)
+      : options_(options), identity_(identity), store_(store), world_size_(world_size) {}
+
+  absl::StatusOr<ResumePlan> Make() {
+    SSL_RETURN_IF_ERROR(CheckOptions());
+    SSL_ASSIGN_OR_RETURN(iterations_, store_.Iterations());
+    if (options_.resume_from >= 0) return GoBack();
+    if (iterations_.empty()) return ResumePlan{};
+    if (options_.overwrite_existing) return Overwrite();
+    if (!options_.auto_resume) return Refuse();
+    SSL_ASSIGN_OR_RETURN(const int64_t newest, store_.FindNewestValid());
+    return ResumeAt(newest);
+  }
+
+ private:
+  absl::Status CheckOptions() const {
+    if (options_.resume_from < 0 || (options_.auto_resume && !options_.overwrite_existing)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        identity_.Describe("CHECKPOINT.RESUME_FROM"), ", which contradicts ",
+        identity_.Describe(options_.auto_resume ? "CHECKPOINT.OVERWRITE_EXISTING" : "CHECKPOINT.AUTO_RESUME")));
+  }
+
+  // The checkpoint was saved by a run with this very configuration.
+  bool IsOurs(int64_t iteration) const {
+    const absl::StatusOr<std::string> saved = store_.ReadConfig(iteration);
+    return saved.ok() && *saved == identity_.ToJson();
+  }
+
+  absl::StatusOr<ResumePlan> ResumeAt(int64_t iteration) const {
+    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.Verify(iteration));
+    const std::string step = store_.StepDirectory(iteration);
+    if (manifest.world_size != world_size_) {
+      return absl::InvalidArgumentError(absl::StrCat(step, ": was saved by ", manifest.world_size,
+                                                     " ranks, and this run has ", world_size_,
+                                                     "; go on with as many, or choose another config.CHECKPOINT.DIR"));
+    }
+    SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
+    if (saved.empty()) {
+      SSL_LOG(WARNING) << step
+                       << " does not tell its settings: it is from an older version of this program; whether it "
+                       << "fits this configuration cannot be checked";
+    } else {
+      SSL_RETURN_IF_ERROR(identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile)));
+    }
+    return ResumePlan{iteration, false};
+  }
+
+  // RESUME_FROM. The same command again, after a stop, goes on: doing the same once more would give the same.
+  absl::StatusOr<ResumePlan> GoBack() const {
+    const int64_t wanted = options_.resume_from;
+    const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
+    if (newest.ok() && *newest > wanted && IsOurs(*newest)) {
+      SSL_LOG(INFO) << "this run has gone back to iteration " << wanted << " already: it goes on from " << *newest;
+      return ResumeAt(*newest);
+    }
+    if (!std::binary_search(iterations_.begin(), iterations_.end(), wanted)) {
+      return absl::NotFoundError(
+          absl::StrCat(identity_.Describe("CHECKPOINT.RESUME_FROM"), ", and there is no ", store_.StepDirectory(wanted),
+                       "; checkpoints: ", iterations_.empty() ? "none" : absl::StrJoin(iterations_, ", ")));
+    }
+    return ResumeAt(wanted);
+  }
+
+  // OVERWRITE_EXISTING. The same command after a stop goes on, as it would without.
+  absl::StatusOr<ResumePlan> Overwrite() const {
+    const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
+    if (options_.auto_resume && newest.ok() && IsOurs(*newest) && !store_.IsFinished(*newest)) {
+      SSL_LOG(INFO) << store_.StepDirectory(*newest)
+                    << " is of this very configuration and not finished: the run goes on, and nothing is overwritten";
+      return ResumeAt(*newest);
+    }
+    return ResumePlan{-1, true};
+  }
+
+  absl::Status Refuse() const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        identity_.Describe("CHECKPOINT.AUTO_RESUME"), ", and there are checkpoints already, the newest ",
+        store_.StepDirectory(iterations_.back()),
+        "; config.CHECKPOINT.AUTO_RESUME=True goes on from it, config.CHECKPOINT.OVERWRITE_EXISTING=True removes them, "
+        "or choose another config.CHECKPOINT.DIR"));
+  }
+
+  const CheckpointOptions& options_;
+  const RunIdentity& identity_;
+  const CheckpointStore& store_;
+  const int64_t world_size_;
+  std::vector<int64_t> iterations_;
+};
+
+}  // namespace
+
+absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
+                                          const CheckpointStore& store, int64_t world_size) {
+  return Planner(options, identity, store, world_size).Make();
+}
+
+}  // namespace ssl

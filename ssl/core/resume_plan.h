@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run does with the checkpoints that it finds in its directory: decided before anything changes there.
+// docs/checkpoints.md tells users the rules.
+#ifndef SSL_CORE_RESUME_PLAN_H_
+#define SSL_CORE_RESUME_PLAN_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/run_identity.h"
+
+namespace ssl {
+
+struct ResumePlan {
+  int64_t iteration = -1;        // of the checkpoint to go on from; -1: the run starts from the beginning
+  bool removes_earlier = false;  // what an earlier run left goes first
+};
+
+// Reads only; rank 0 calls it for all. InvalidArgument, naming keys and ways out, when the checkpoints are another
+// run's (other settings, another world size) or the settings forbid to use them (AUTO_RESUME=False); NotFound when
+// RESUME_FROM names none; DataLoss when there are checkpoints and none that could be used is intact.
+absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
+                                          const CheckpointStore& store, int64_t world_size);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_RESUME_PLAN_H_

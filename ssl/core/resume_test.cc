@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session does with the checkpoints that it finds: the rules of docs/checkpoints.md.
+#include <ATen/core/Tensor.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/session.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+MATCHER_P(IsOkAndHolds, value, "") {
+  if (!arg.ok()) *result_listener << arg.status();
+  return arg.ok() && *arg == value;
+}
+
+class ResumeRulesTest : public ::testing::Test {
+ protected:
+  ResumeRulesTest() : config_(FakeConfig(run_)) { EXPECT_OK(RegisterFakes(&registries_)); }
+
+  absl::StatusOr<std::unique_ptr<Session>> Make() { return Session::Create(config_, registries_, {}); }
+
+  // Trains from what is there, saving every 5 steps, to `stop_at` or the end; returns the first iteration.
+  absl::StatusOr<int64_t> Train(int64_t stop_at = -1) {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Make());
+    std::vector<std::string> events;
+    auto hook = std::make_unique<RecordingHook>("save", HookStage::kPersist, &events);
+    hook->At("OnStep", [stop_at](StepContext& context) {
+      if (context.state.iteration == stop_at) context.stop.Request(kStopTerminate);
+      return context.state.iteration % 5 == 0 ? context.checkpoints->Save() : absl::OkStatus();
+    });
+    SSL_RETURN_IF_ERROR(session->AddHook(std::move(hook)));
+    SSL_RETURN_IF_ERROR(session->Start());
+    const int64_t first = session->state().iteration;
+    SSL_RETURN_IF_ERROR(session->Train().status());
+    hash_ = *HashState(session->model());
+    return first;
+  }
+
+  void Set(const std::string& key, const std::string& value) { config_.SetPath(key, ConfigNode::Scalar(value)); }
+  std::string Step(int64_t iteration) { return absl::StrCat(run_, "/checkpoints/step_", iteration); }
+  std::vector<std::string> Names() { return *files_.List(run_ + "/checkpoints"); }
+  void Damage(int64_t iteration) {
+    const std::string path = Step(iteration) + "/model.safetensors";
+    std::string bytes = *files_.Read(path);
+    bytes.back() ^= 1;
+    ASSERT_OK(WriteFileAtomically(files_, path, bytes));
+  }
+
+  FileSystem& files_ = PosixFileSystem();
+  const std::string run_ = MakeTempDir("resume_rules");
+  Registries registries_;
+  ConfigNode config_;
+  uint32_t hash_ = 0;  // of the model that Train made last
+};
+
+TEST_F(ResumeRulesTest, DamagedNewestOfAFinishedRun_IsTrainedAndSavedAnew) {
+  EXPECT_THAT(Train(), IsOkAndHolds(0));
+  const uint32_t expected = hash_;
+  ASSERT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_15", "step_20"));
+  Damage(20);
+
+  EXPECT_THAT(Train(), IsOkAndHolds(15));
+
+  EXPECT_EQ(hash_, expected);
+  EXPECT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_15", "step_20"));
+  EXPECT_THAT(Train(), IsOkAndHolds(20));
+  EXPECT_EQ(hash_, expected);
+}
+
+TEST_F(ResumeRulesTest, DamagedCheckpoint_IsKeptAsideUntilThen) {
+  ASSERT_OK(Train());
+  Damage(20);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
+  ASSERT_OK(session->Start());
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_15", "step_20.damaged"));
+  EXPECT_EQ(*files_.Read(run_ + "/checkpoints/LATEST"), "step_15\n");
+}
+
+TEST_F(ResumeRulesTest, AllDamaged_IsNeverASilentNewStart) {
+  ASSERT_OK(Train());
+  Damage(20);
+  Damage(15);
+  EXPECT_THAT(Train().status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no checkpoint is intact")));
+  EXPECT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_15", "step_20"));
+}
+
+TEST_F(ResumeRulesTest, AutoResumeOff_RefusesAUsedDirectoryAndChangesNothing) {
+  ASSERT_OK(Train(10));
+  const std::vector<std::string> before = Names();
+  Set("CHECKPOINT.AUTO_RESUME", "false");
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("config.CHECKPOINT.AUTO_RESUME is false"), HasSubstr("step_10"),
+                                     HasSubstr("AUTO_RESUME=True"), HasSubstr("OVERWRITE_EXISTING=True"),
+                                     HasSubstr("another config.CHECKPOINT.DIR"))));
+  EXPECT_EQ(Names(), before);
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  EXPECT_THAT(Train(10), IsOkAndHolds(0));
+  // With AUTO_RESUME off it begins anew each time, its own unfinished run included.
+  EXPECT_THAT(Train(), IsOkAndHolds(0));
+}
+
+TEST_F(ResumeRulesTest, AutoResumeOff_TrainsInANewDirectory) {
+  Set("CHECKPOINT.AUTO_RESUME", "false");
+  EXPECT_THAT(Train(), IsOkAndHolds(0));
+}
+
+TEST_F(ResumeRulesTest, OverwriteExisting_GoesOnWithItsOwnUnfinishedRunOnly) {
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  EXPECT_THAT(Train(7), IsOkAndHolds(0));
+  EXPECT_THAT(Train(), IsOkAndHolds(7));
+  const uint32_t expected = hash_;
+  // Finished: the same command starts anew.
+  EXPECT_THAT(Train(12), IsOkAndHolds(0));
+  // Another configuration: so does it.
+  Set("SEED_VALUE", "5");
+  EXPECT_THAT(Train(), IsOkAndHolds(0));
+  EXPECT_NE(hash_, expected);
+}
+
+TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) {
+  ASSERT_OK(Train(10));
+  for (const char* name : {"metrics.jsonl", "results.json", "log.txt"}) {
+    ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(run_, "/", name), "old"));
+  }
+  for (const char* name : {"full_tune", "tb_logs", "export"}) {
+    ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
+  }
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
+  EXPECT_TRUE(session->removed_earlier_run());
+  EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "export", "log.txt"));
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_F(ResumeRulesTest, OtherSettings_AreRefusedBeforeAnythingChanges) {
+  ASSERT_OK(Train(10));
+  const std::vector<std::string> before = Names();
+  Set("SEED_VALUE", "5");
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("SEED_VALUE: 0 in the checkpoint, 5 now ((built in))")));
+  EXPECT_EQ(Names(), before);
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"SEED_VALUE"}));
+  EXPECT_THAT(Train(15), IsOkAndHolds(10));
+  // What was accepted is what the run has now.
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({}));
+  EXPECT_THAT(Train(), IsOkAndHolds(15));
+}
+
+TEST_F(ResumeRulesTest, SettingsOfTheOperation_MayChange) {
+  ASSERT_OK(Train(10));
+  Set("LOG_FREQUENCY", "3");
+  Set("CHECKPOINT.KEEP_LAST", "1");
+  Set("CHECKPOINT.SAVE_IN_BACKGROUND", "false");
+  EXPECT_THAT(Train(), IsOkAndHolds(10));
+  EXPECT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_20"));
+}
+
+TEST_F(ResumeRulesTest, MovedRun_GoesOn) {
+  ASSERT_OK(Train(10));
+  const std::string moved = run_ + "_moved";
+  ASSERT_OK(files_.Rename(run_, moved));
+  Set("CHECKPOINT.DIR", moved);
+  EXPECT_THAT(Train(), IsOkAndHolds(10));
+  ASSERT_OK(files_.RemoveAll(moved));
+}
+
+TEST_F(ResumeRulesTest, NumberOfEpochs_ChangesWhenAllowed_AndNeverEndsBeforeTheCheckpoint) {
+  ASSERT_OK(Train());
+  Set("OPTIMIZER.num_epochs", "3");
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("OPTIMIZER.num_epochs: 2 in the checkpoint, 3 now")));
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"OPTIMIZER.num_epochs"}));
+  EXPECT_THAT(Train(), IsOkAndHolds(20));
+  Set("OPTIMIZER.num_epochs", "1");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> shorter, Make());
+  EXPECT_THAT(shorter->Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("behind the end of this run: iteration 30 of 10")));
+}
+
+TEST_F(ResumeRulesTest, OtherNumberOfSamples_IsNoticed) {
+  ASSERT_OK(Train(10));
+  SessionOptions options;
+  options.train_source = std::make_unique<FakeSource>(44, 4, 0, 1);
+  EXPECT_THAT(
+      Session::Create(config_, registries_, std::move(options)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("DATA.TRAIN.num_samples: 40 in the checkpoint, 44 now")));
+}
+
+TEST_F(ResumeRulesTest, OtherNumberOfRanks_IsRefused) {
+  ASSERT_OK(Train(10));
+  const absl::Status status = ThreadWorld(2, absl::Seconds(30)).Run([this](Communicator& communicator) {
+    SessionOptions options;
+    options.communicator = &communicator;
+    return Session::Create(config_, registries_, std::move(options)).status();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("saved by 1 ranks, and this run has 2")));
+}
+
+TEST_F(ResumeRulesTest, CheckpointFromBeforeSettingsWereRecorded_IsTaken) {
+  ASSERT_OK(Train(10));
+  for (const int64_t iteration : {5, 10}) {
+    const std::string path = Step(iteration) + "/MANIFEST.json";
+    ASSERT_OK_AND_ASSIGN(Manifest manifest, ParseManifest(*files_.Read(path), path));
+    manifest.files.pop_back();
+    ASSERT_OK(WriteFileAtomically(files_, path, ManifestToJson(manifest)));
+    ASSERT_OK(files_.RemoveFile(Step(iteration) + "/config.json"));
+  }
+  Set("SEED_VALUE", "5");
+  EXPECT_THAT(Train(), IsOkAndHolds(10));
+}
+
+TEST_F(ResumeRulesTest, ResumeFrom_GoesBackAndSetsNewerOnesAside) {
+  Set("CHECKPOINT.KEEP_LAST", "0");
+  ASSERT_OK(Train());
+  const uint32_t expected = hash_;
+  Set("CHECKPOINT.RESUME_FROM", "10");
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
+    ASSERT_OK(session->Start());
+    EXPECT_EQ(session->state().iteration, 10);
+    EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15.set_aside", "step_20.set_aside", "step_5"));
+  }
+  EXPECT_THAT(Train(15), IsOkAndHolds(10));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15", "step_20.set_aside", "step_5"));
+  // The same command after a stop goes on.
+  EXPECT_THAT(Train(), IsOkAndHolds(15));
+  EXPECT_EQ(hash_, expected);
+}
+
+TEST_F(ResumeRulesTest, ResumeFrom_NamesTheStepsThatExist) {
+  Set("CHECKPOINT.KEEP_LAST", "0");
+  ASSERT_OK(Train(10));
+  Set("CHECKPOINT.RESUME_FROM", "7");
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("config.CHECKPOINT.RESUME_FROM is 7"),
+                                                                  HasSubstr("checkpoints: 5, 10"))));
+  Set("CHECKPOINT.RESUME_FROM", "5");
+  Damage(5);
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step_5")));
+  Set("CHECKPOINT.AUTO_RESUME", "false");
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("contradicts")));
+}
+
+// The way back out of a run whose newest checkpoint holds NaN, saved before such states were refused.
+TEST_F(ResumeRulesTest, ResumeFrom_LeavesACheckpointThatIsNotFinite) {
+  Set("CHECKPOINT.KEEP_LAST", "0");
+  ASSERT_OK(Train(15));
+  const std::string path = Step(15) + "/model.safetensors";
+  ASSERT_OK_AND_ASSIGN(SafetensorsContent content, ReadSafetensors(path));
+  content.tensors[0].tensor.fill_(std::nan(""));
+  ASSERT_OK_AND_ASSIGN(const FileDigest digest, WriteSafetensors(files_, path, content.tensors, {}));
+  const std::string manifest_path = Step(15) + "/MANIFEST.json";
+  ASSERT_OK_AND_ASSIGN(Manifest manifest, ParseManifest(*files_.Read(manifest_path), manifest_path));
+  manifest.files[0].crc32c = digest.crc32c;
+  ASSERT_OK(WriteFileAtomically(files_, manifest_path, ManifestToJson(manifest)));
+  EXPECT_THAT(Train().status(), StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("model/weight (48 of 48 values)"),
+                                                                            HasSubstr("RESUME_FROM=STEP"))));
+  Set("CHECKPOINT.RESUME_FROM", "10");
+  EXPECT_THAT(Train(), IsOkAndHolds(10));
+}
+
+TEST_F(ResumeRulesTest, DivergedRun_EndsWithoutSavingAndGoesBack) {
+  ASSERT_OK(Train(10));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("poison", HookStage::kObserve, &events);
+  hook->At("OnStep", [](StepContext& context) {
+    context.model.Parameters()[0].value.detach().fill_(std::nan(""));
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kOutOfRange,
+                                         AllOf(HasSubstr("model/weight (48 of 48 values)"), HasSubstr("step_10"))));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_5"));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/run_identity.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/help.h"
+
+namespace ssl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Settings = std::map<std::string, std::string>;
+
+constexpr int kFormatVersion = 1;
+constexpr int kIndent = 1;
+constexpr char kNotSet[] = "(not set)";
+// A list of transforms is longer than a line; what differs in it is what matters.
+constexpr size_t kMaxQuoted = 160;
+constexpr size_t kContext = 40;
+
+// Equal values have equal texts: 0.1 and 1e-1, True and yes.
+ConfigNode Canonical(const ConfigNode& node) {
+  ConfigNode result = node;
+  if (node.is_list()) {
+    result = ConfigNode::List();
+    for (const ConfigNode& item : node.items()) result.Append(Canonical(item));
+  } else if (node.is_map()) {
+    result = ConfigNode::Map();
+    for (const auto& [key, value] : node.entries()) result.Set(key, Canonical(value));
+  } else if (const absl::StatusOr<int64_t> whole = node.AsInt(); whole.ok()) {
+    result = ConfigNode::FromInt(*whole);
+  } else if (const absl::StatusOr<double> number = node.AsDouble(); number.ok()) {
+    result = ConfigNode::FromDouble(*number);
+  } else if (const absl::StatusOr<bool> flag = node.AsBool(); flag.ok()) {
+    result = ConfigNode::FromBool(*flag);
+  }
+  return result;
+}
+
+// Maps are taken apart; everything else, a list of transforms too, is one value. Bytes that are no UTF-8 are replaced,
+// as they are in the file.
+void Flatten(const ConfigNode& node, const std::string& path, Settings* settings) {
+  if (node.is_map() && !node.entries().empty()) {
+    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
+    return;
+  }
+  const Json text = FormatValue(Canonical(node));
+  (*settings)[path] = Json::parse(text.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
+// The part of a long value that begins a little before the place where it differs from `other`.
+std::string Quote(const std::string& value, const std::string& other) {
+  if (value.size() <= kMaxQuoted) return value;
+  const size_t most = std::min(value.size(), other.size());
+  const size_t differs = std::mismatch(value.begin(), value.begin() + most, other.begin()).first - value.begin();
+  const size_t begin = differs > kContext ? differs - kContext : 0;
+  const bool cut = begin + kMaxQuoted < value.size();
+  return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
+}
+
+absl::StatusOr<Settings> ParseSettings(absl::string_view json, absl::string_view origin) {
+  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
+  const auto wrong = [origin](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
+  };
+  if (!root.is_object()) return wrong("is not a JSON object");
+  const auto version = root.find("format_version");
+  if (version == root.end() || *version != kFormatVersion) {
+    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
+  }
+  Settings settings;
+  for (const char* part : {"settings", "counts"}) {
+    const auto values = root.find(part);
+    if (values == root.end() || !values->is_object()) return wrong(absl::StrCat(part, " is not an object"));
+    for (const auto& [key, value] : values->items()) {
+      if (!value.is_string() && !value.is_number_integer()) return wrong(absl::StrCat(key, " is no text or number"));
+      settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
+struct RunIdentity::Difference {
+  std::string key;
+  std::string saved;
+  std::string now;
+  std::string location;  // of the new value; "" when it stands nowhere: counted, or gone
+
+  std::string ToString() const {
+    const std::string where = location.empty() ? "" : absl::StrCat(" (", location, ")");
+    return absl::StrCat(key, ": ", Quote(saved, now), " in the checkpoint, ", Quote(now, saved), " now", where);
+  }
+};
+
+RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes)
+    : config_(config), catalog_(catalog), allow_changes_(std::move(allow_changes)) {
+  Flatten(config, "", &settings_);
+}
+
+std::string RunIdentity::ToJson() const {
+  Json root;
+  root["format_version"] = kFormatVersion;
+  root["settings"] = settings_;
+  root["counts"] = counts_;
+  return absl::StrCat(root.dump(kIndent, ' ', false, Json::error_handler_t::replace), "\n");
+}
+
+// What a run that did not know the key had for it.
+std::string RunIdentity::DefaultOf(const std::string& key) const {
+  const ConfigNode& defaults = catalog_.Defaults();
+  const ConfigNode* value = defaults.FindPath(key);
+  return value == nullptr ? kNotSet : FormatValue(Canonical(*value));
+}
+
+bool RunIdentity::IsAllowed(absl::string_view key) const {
+  return std::any_of(allow_changes_.begin(), allow_changes_.end(), [key](absl::string_view allowed) {
+    absl::ConsumePrefix(&allowed, "config.");
+    return key == allowed || absl::StartsWith(key, absl::StrCat(allowed, "."));
+  });
+}
+
+std::string RunIdentity::Describe(absl::string_view key) const {
+  const ConfigNode* node = config_.FindPath(key);
+  if (node == nullptr) return absl::StrCat("config.", key, " is ", kNotSet);
+  return absl::StrCat(node->location().ToString(), ": config.", key, " is ", FormatValue(Canonical(*node)));
+}
+
+std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& saved) const {
+  Settings now = settings_;
+  for (const auto& [name, count] : counts_) now[name] = absl::StrCat(count);
+  std::set<std::string> keys;
+  for (const auto& [key, value] : saved) keys.insert(key);
+  for (const auto& [key, value] : now) keys.insert(key);
+  std::vector<Difference> differences;
+  for (const std::string& key : keys) {
+    const auto before = saved.find(key);
+    const auto after = now.find(key);
+    Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
+                          after != now.end() ? after->second : kNotSet, ""};
+    if (difference.saved == difference.now) continue;
+    const ConfigNode* node = config_.FindPath(key);
+    if (node != nullptr) difference.location = node->location().ToString();
+    differences.push_back(std::move(difference));
+  }
+  return differences;
+}
+
+absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin) const {
+  SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSettings(json, origin));
+  std::vector<std::string> refused;
+  std::vector<std::string> refused_keys;
+  for (const Difference& difference : Differences(saved)) {
+    if (catalog_.MayChange(difference.key) || IsAllowed(difference.key)) {
+      SSL_LOG(INFO) << "changed since the checkpoint: " << difference.ToString();
+    } else {
+      refused.push_back(difference.ToString());
+      refused_keys.push_back(difference.key);
+    }
+  }
+  if (refused.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      origin, ": the run was started with other settings than it would go on with:\n  ", absl::StrJoin(refused, "\n  "),
+      "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
+      "config.CHECKPOINT.OVERWRITE_EXISTING=True, or accept the change with config.CHECKPOINT.ALLOW_CHANGES=[",
+      absl::StrJoin(refused_keys, ","), "]"));
+}
+
+}  // namespace ssl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes two sessions the same run: the resolved settings, and how much data there is. Every checkpoint records it
+// (config.json), and a run that resumes compares. The rule for each setting stands where it is declared
+// (Doc::MayChange); docs/checkpoints.md tells users.
+//
+//   RunIdentity identity(config, registries.options, /*allow_changes=*/{});
+//   identity.AddCount("DATA.TRAIN.num_samples", 60000);
+//   SSL_RETURN_IF_ERROR(identity.CheckResume(saved, "step_20/config.json"));
+#ifndef SSL_CORE_RUN_IDENTITY_H_
+#define SSL_CORE_RUN_IDENTITY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
+#include "ssl/config/option_catalog.h"
+
+namespace ssl {
+
+class RunIdentity {
+ public:
+  // config: the resolved tree under "config". allow_changes: keys, or sections, that the user lets change. References
+  // outlive the object.
+  RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes);
+
+  // Something counted that has to stay the same, under a name like a key's: "DATA.TRAIN.num_samples".
+  void AddCount(std::string name, int64_t count) { counts_[std::move(name)] = count; }
+
+  // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}}: one text for one
+  // identity.
+  std::string ToJson() const;
+
+  // OK when the run that saved `json` may go on as this one; settings that may change and did are logged with both
+  // values. InvalidArgument names every other difference with both values, the place of the new one, and what a user
+  // can do. `origin` (a path) opens the message. DataLoss for a text that ToJson did not write.
+  absl::Status CheckResume(absl::string_view json, absl::string_view origin) const;
+
+  // "file:line: config.CHECKPOINT.AUTO_RESUME is false", to open a message about one setting.
+  std::string Describe(absl::string_view key) const;
+
+ private:
+  struct Difference;
+
+  std::vector<Difference> Differences(const std::map<std::string, std::string>& saved) const;
+  bool IsAllowed(absl::string_view key) const;
+  std::string DefaultOf(const std::string& key) const;
+
+  const ConfigNode& config_;
+  const OptionCatalog& catalog_;
+  const std::vector<std::string> allow_changes_;
+  std::map<std::string, std::string> settings_;
+  std::map<std::string, int64_t> counts_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_RUN_IDENTITY_H_

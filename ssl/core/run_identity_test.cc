@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/run_identity.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/log.h"
+#include "ssl/config/yaml.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kConfig[] = R"(
+OPTIMIZER: {lr: 0.1, num_epochs: 10}
+LOG_FREQUENCY: 10
+DATA:
+  TRAIN:
+    TRANSFORMS: [{name: crop, size: 32}, {name: flip, p: 0.5}]
+)";
+
+struct LoggingOptions : public Options {
+  int64_t frequency = 10;
+  int64_t since_then = 3;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("LOG_FREQUENCY", &frequency, Doc("lines").MayChange());
+    visitor.Field("NEW_OPTION", &since_then, Doc("a key that older runs lack"));
+  }
+};
+
+class Lines : public LogSink {
+ public:
+  Lines() {
+    InitLogging({/*to_stderr=*/true, "test", "", 0});
+    AddLogSink(this);
+  }
+  ~Lines() override { RemoveLogSink(this); }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
+  std::vector<std::string> lines;
+};
+
+class RunIdentityTest : public ::testing::Test {
+ protected:
+  RunIdentityTest() {
+    EXPECT_OK(catalog_.Add("", [] { return std::make_unique<LoggingOptions>(); }));
+  }
+
+  // What a run with `text` finds when it resumes one that was saved with kConfig.
+  absl::Status Resume(const std::string& text, std::vector<std::string> allow = {}) {
+    const ConfigNode saved = Parse(kConfig);
+    const ConfigNode now = Parse(text);
+    return RunIdentity(now, catalog_, std::move(allow))
+        .CheckResume(RunIdentity(saved, catalog_, {}).ToJson(), "step_7/config.json");
+  }
+  absl::Status ResumeWith(const std::string& from, const std::string& to, std::vector<std::string> allow = {}) {
+    return Resume(absl::StrReplaceAll(kConfig, {{from, to}}), std::move(allow));
+  }
+  static ConfigNode Parse(const std::string& text) {
+    absl::StatusOr<ConfigNode> node = ParseYaml(text, "run.yaml", nullptr);
+    EXPECT_OK(node);
+    return node.ok() ? *node : ConfigNode();
+  }
+
+  OptionCatalog catalog_;
+};
+
+TEST_F(RunIdentityTest, SameSettings_InAnySpelling_MayGoOn) {
+  EXPECT_OK(Resume(kConfig));
+  EXPECT_OK(ResumeWith("lr: 0.1", "lr: 1e-1"));
+  EXPECT_OK(ResumeWith("p: 0.5", "p: .50"));
+}
+
+TEST_F(RunIdentityTest, EveryOtherSetting_IsNamedWithBothValuesPlaceAndWaysOut) {
+  const absl::Status status =
+      Resume(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"num_epochs: 10", "num_epochs: 20"}}));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("step_7/config.json"),
+                                     HasSubstr("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (run.yaml:2)"),
+                                     HasSubstr("OPTIMIZER.num_epochs: 10 in the checkpoint, 20 now (run.yaml:2)"))));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("another config.CHECKPOINT.DIR"), HasSubstr("OVERWRITE_EXISTING=True"),
+                                     HasSubstr("ALLOW_CHANGES=[OPTIMIZER.lr,OPTIMIZER.num_epochs]"))));
+}
+
+TEST_F(RunIdentityTest, AllowedKeysAndSections_AreLogged) {
+  Lines log;
+  EXPECT_OK(ResumeWith("lr: 0.1", "lr: 0.2", {"OPTIMIZER.lr"}));
+  EXPECT_OK(ResumeWith("lr: 0.1", "lr: 0.2", {"config.OPTIMIZER"}));
+  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now"), HasSubstr("0.2 now")));
+  EXPECT_FALSE(ResumeWith("lr: 0.1", "lr: 0.2", {"OPTIMIZER.l"}).ok());
+  EXPECT_FALSE(ResumeWith("lr: 0.1", "lr: 0.2", {"OPTIMIZER.num_epochs"}).ok());
+}
+
+TEST_F(RunIdentityTest, KeysThatMayChange_AreLogged) {
+  Lines log;
+  EXPECT_OK(ResumeWith("LOG_FREQUENCY: 10", "LOG_FREQUENCY: 1"));
+  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("LOG_FREQUENCY: 10 in the checkpoint, 1 now (run.yaml:3)")));
+  EXPECT_OK(Resume(kConfig));
+  EXPECT_EQ(log.lines.size(), 1u);
+}
+
+TEST_F(RunIdentityTest, Lists_AreComparedWhole) {
+  EXPECT_THAT(ResumeWith("p: 0.5", "p: 0.25"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("DATA.TRAIN.TRANSFORMS: [{name: crop, size: 32}, {name: flip, p: 0.5}] in the")));
+  EXPECT_FALSE(
+      ResumeWith("{name: crop, size: 32}, {name: flip, p: 0.5}", "{name: flip, p: 0.5}, {name: crop, size: 32}").ok());
+}
+
+TEST_F(RunIdentityTest, LongValues_ShowWhereTheyDiffer) {
+  std::string items;
+  for (int i = 0; i < 200; ++i) items += "{name: crop, size: 32}, ";
+  const ConfigNode saved = Parse("T: [" + items + "{name: end, p: 1}]");
+  const ConfigNode now = Parse("T: [" + items + "{name: end, p: 2}]");
+  const absl::Status status =
+      RunIdentity(now, catalog_, {}).CheckResume(RunIdentity(saved, catalog_, {}).ToJson(), "step_7");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("{name: end, p: 2}] now")));
+  EXPECT_LT(status.message().size(), 700u);
+}
+
+TEST_F(RunIdentityTest, KeysThatCameOrWent) {
+  // An option that the saved run did not know had its default.
+  EXPECT_OK(Resume(std::string(kConfig) + "NEW_OPTION: 3\n"));
+  EXPECT_THAT(Resume(std::string(kConfig) + "NEW_OPTION: 4\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NEW_OPTION: 3 in the checkpoint, 4 now")));
+  EXPECT_THAT(ResumeWith("lr: 0.1, ", ""), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                    HasSubstr("OPTIMIZER.lr: 0.1 in the checkpoint, (not set) now")));
+}
+
+TEST_F(RunIdentityTest, Counts_AreComparedLikeSettings) {
+  const ConfigNode config = Parse(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  saved.AddCount("DATA.TRAIN.num_samples", 60000);
+  RunIdentity now(config, catalog_, {});
+  now.AddCount("DATA.TRAIN.num_samples", 5000);
+  EXPECT_THAT(now.CheckResume(saved.ToJson(), "step_7"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("DATA.TRAIN.num_samples: 60000 in the checkpoint, 5000 now\n")));
+  RunIdentity allowed(config, catalog_, {"DATA.TRAIN"});
+  allowed.AddCount("DATA.TRAIN.num_samples", 5000);
+  EXPECT_OK(allowed.CheckResume(saved.ToJson(), "step_7"));
+}
+
+TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {
+  ConfigNode config = Parse(kConfig);
+  config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"/data/gr\xfc\xdf"}));
+  const RunIdentity identity(config, catalog_, {});
+  EXPECT_OK(identity.CheckResume(identity.ToJson(), "step_7"));
+}
+
+TEST_F(RunIdentityTest, OtherTexts_AreDataLossThatNamesTheFile) {
+  const ConfigNode config = Parse(kConfig);
+  const RunIdentity identity(config, catalog_, {});
+  const std::vector<std::string> texts = {"",
+                                          "[]",
+                                          "{",
+                                          "{}",
+                                          "{\"format_version\": 2}",
+                                          "{\"format_version\": 1}",
+                                          "{\"format_version\": 1, \"settings\": [], \"counts\": {}}",
+                                          "{\"format_version\": 1, \"settings\": {\"a\": []}, \"counts\": {}}"};
+  for (const std::string& text : texts) {
+    EXPECT_THAT(identity.CheckResume(text, "step_7/config.json"),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("file step_7/config.json: ")))
+        << text;
+  }
+}
+
+TEST_F(RunIdentityTest, Describe_TellsPlaceAndValue) {
+  const ConfigNode config = Parse(kConfig);
+  const RunIdentity identity(config, catalog_, {});
+  EXPECT_EQ(identity.Describe("LOG_FREQUENCY"), "run.yaml:3: config.LOG_FREQUENCY is 10");
+  EXPECT_EQ(identity.Describe("X"), "config.X is (not set)");
+}
+
+}  // namespace
+}  // namespace ssl
