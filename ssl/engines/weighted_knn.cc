@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -33,6 +34,14 @@ absl::Status CheckShapes(const at::Tensor& bank, const at::Tensor& bank_labels, 
   return absl::OkStatus();
 }
 
+absl::Status CheckFinite(const at::Tensor& rows, const char* what) {
+  const at::Tensor finite = at::isfinite(rows).all(1);
+  if (finite.all().item<bool>()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("nearest neighbours: row ",
+                                                 finite.logical_not().nonzero()[0].item<int64_t>(), " of the ", what,
+                                                 " has values that are not finite, expected numbers"));
+}
+
 // Each row divided by its length; rows of zeros stay.
 at::Tensor NormalizeRows(const at::Tensor& rows) {
   return rows.div(rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12));
@@ -44,6 +53,8 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
                                         const at::Tensor& queries, const at::Tensor& query_labels,
                                         const WeightedKnnOptions& options) {
   SSL_RETURN_IF_ERROR(CheckShapes(bank, bank_labels, queries, query_labels, options.k));
+  SSL_RETURN_IF_ERROR(CheckFinite(bank, "bank"));
+  SSL_RETURN_IF_ERROR(CheckFinite(queries, "queries"));
   const int64_t classes = std::max(bank_labels.max().item<int64_t>(), query_labels.max().item<int64_t>()) + 1;
   const int64_t top = std::min<int64_t>(5, classes);
   const int64_t block = std::max<int64_t>(1, kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))));
@@ -52,6 +63,9 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
   int64_t top1 = 0;
   int64_t top5 = 0;
   for (int64_t begin = 0; begin < queries.size(0); begin += block) {
+    if (options.stop != nullptr && options.stop->requested()) {
+      return absl::CancelledError("nearest neighbours: stopped");
+    }
     const at::Tensor rows = queries.slice(0, begin, begin + block);                                    // [b, D]
     const at::Tensor similarity = (options.normalize ? NormalizeRows(rows) : rows).matmul(bank_rows);  // [b, N]
     const auto [nearest, neighbors] = similarity.topk(options.k);                                      // [b, k]

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
 
 namespace ssl {
 
@@ -20,6 +21,8 @@ struct WeightedKnnOptions {
   bool normalize = true;  // similarity is the cosine; otherwise the dot product
   // Called with the number of queries done.
   std::function<void(int64_t)> on_progress = nullptr;
+  // Asked between blocks of queries; null: nobody stops it.
+  const StopToken* stop = nullptr;
 };
 
 struct KnnAccuracy {
@@ -29,8 +32,8 @@ struct KnnAccuracy {
 };
 
 // bank: [N, D], queries: [M, D] float; labels: [N] and [M] int64, from 0. Similarities are computed for a block of
-// queries at a time, within 64 MiB, never all N x M at once. InvalidArgument when shapes do not fit or k > N.
-// May throw LibTorch exceptions.
+// queries at a time, within 64 MiB, never all N x M at once. InvalidArgument when shapes do not fit, k > N, or a
+// feature is not finite; Cancelled when a stop is requested. May throw LibTorch exceptions.
 absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor& bank_labels,
                                         const at::Tensor& queries, const at::Tensor& query_labels,
                                         const WeightedKnnOptions& options);

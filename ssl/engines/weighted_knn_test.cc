@@ -109,6 +109,38 @@ TEST(WeightedKnnTest, MoreNeighboursThanSamples_IsRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("k is 11, expected 1 to the 10 samples")));
 }
 
+TEST(WeightedKnnTest, FeatureThatIsNotFinite_IsRefused) {
+  Problem problem = RandomProblem(10, 3, 2);
+  problem.queries = problem.queries.clone();
+  problem.queries[2][4].fill_(NAN);
+  EXPECT_THAT(
+      WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, {5, 0.07, true, {}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 2 of the queries has values that are not")));
+  problem = RandomProblem(10, 3, 2);
+  problem.bank = problem.bank.clone();
+  problem.bank[7][0].fill_(-INFINITY);
+  EXPECT_THAT(
+      WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, {5, 0.07, false, {}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 7 of the bank")));
+}
+
+// The bank is so large that a block holds a few queries only.
+TEST(WeightedKnnTest, StopBetweenBlocks_IsCancelled) {
+  const Problem problem = RandomProblem(1 << 20, 40, 2);
+  StopToken stop;
+  std::vector<int64_t> done;
+  WeightedKnnOptions options;
+  options.stop = &stop;
+  options.on_progress = [&](int64_t queries) {
+    done.push_back(queries);
+    stop.Request(kStopTerminate);
+  };
+  EXPECT_THAT(WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, options),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_LT(done[0], 40);
+}
+
 TEST(WeightedKnnTest, ShapesThatDoNotFit_AreRefused) {
   const Problem problem = RandomProblem(10, 3, 2);
   EXPECT_THAT(WeightedKnn(problem.bank, problem.query_labels, problem.queries, problem.query_labels, {}),
