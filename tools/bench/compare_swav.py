@@ -2,12 +2,13 @@
 """Compares a SwAV step of this trainer with that of a Python peer, on the same data and machine.
 
   ./bazelw build //ssl/tools:ssl_main
-  python3 tools/bench/compare_swav.py --peer PEER.py --python VENV/bin/python --data DIR
+  python3 tools/bench/compare_swav.py --python VENV/bin/python --data DIR
 
 The two programs run in turn, `--runs` times each, and medians are compared, so that a slow
 spell of the machine hits both. Memory is the peak of the summed PSS of a program's whole
 process tree, polled twice a second: a page shared by workers counts once.
-DIR holds the four Fashion-MNIST IDX .gz files. Standard library only.
+DIR holds the four Fashion-MNIST IDX .gz files. Standard library only; the peer, peer_swav.py beside this file, says what
+VENV needs.
 """
 import argparse
 import json
@@ -171,7 +172,7 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peer", required=True, help="the peer's script")
+    parser.add_argument("--peer", default=pathlib.Path(__file__).with_name("peer_swav.py"), help="the peer's script")
     parser.add_argument("--python", required=True, help="Python that has the peer's packages")
     parser.add_argument("--data", required=True, type=pathlib.Path, help="folder of the Fashion-MNIST files")
     parser.add_argument("--runs", type=int, default=5)
@@ -180,7 +181,7 @@ def main():
     parser.add_argument("ours", nargs="*", help="more arguments for our command")
     args = parser.parse_args()
     values = {"data": args.data.resolve(), "steps": args.steps, "images": args.steps * BATCH_SIZE}
-    peer_command = [args.python, args.peer] + fill(PEER + PEER_PRECISION[args.precision], **values)
+    peer_command = [args.python, str(args.peer)] + fill(PEER + PEER_PRECISION[args.precision], **values)
     print(machine(), flush=True)
     ours, peer = [], []
     for run in range(args.runs):
