@@ -27,7 +27,8 @@ struct EvaluationModel {
 
 // Trained weights are those of the run directory's newest checkpoint; without one, those that
 // MODEL.WEIGHTS_INIT.PARAMS_FILE names; NotFound without either. Seeds LibTorch's generator from SEED_VALUE,
-// so that the random weights are those that training starts with. LibTorch's exceptions become a Status. Collective.
+// so that the random weights are those that training starts with. DataLoss names the first tensor that is not finite.
+// LibTorch's exceptions become a Status. Collective.
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
 
 }  // namespace ssl

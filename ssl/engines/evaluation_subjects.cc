@@ -4,6 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +15,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/core_options.h"
+#include "ssl/engines/class_map.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
 
@@ -34,19 +39,24 @@ constexpr Subject kSubjects[] = {
     {"trained", "trained network", true, true},
 };
 
-absl::Status CheckBaselines(const std::vector<std::string>& baselines, const std::string& section,
-                            const ConfigNode& config) {
+// The baselines by name; "auto" is resolved.
+absl::StatusOr<std::vector<std::string>> ReadBaselines(const SubjectOptions& options, const std::string& section,
+                                                       const ConfigNode& config) {
   std::vector<std::string> known;
   for (const Subject& subject : kSubjects) {
     if (!subject.is_trained) known.push_back(subject.name);
   }
-  for (const std::string& name : baselines) {
+  if (options.baselines == std::vector<std::string>{kAutoBaselines}) {
+    const bool wanted = !DescribesEvaluation(config) && options.features_path.empty();
+    return wanted ? known : std::vector<std::string>();
+  }
+  for (const std::string& name : options.baselines) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return absl::InvalidArgumentError(absl::StrCat(config.Section(section).location().ToString(), ": config.", section,
                                                    ".BASELINES has '", name, "', expected ", absl::StrJoin(known, ", "),
-                                                   DidYouMean(name, known)));
+                                                   " or auto", DidYouMean(name, known)));
   }
-  return absl::OkStatus();
+  return options.baselines;
 }
 
 absl::Status CheckLabels(const SubjectFeatures& subject) {
@@ -67,54 +77,106 @@ FeatureSet TakeLayer(FeatureSet* set, size_t index) {
   return {{features.flatten(1)}, set->labels, set->indices};
 }
 
-// Both sources, made when the first subject needs them.
+// Where the images of a split come from, for messages.
+std::string PlaceOf(const std::string& split, const ConfigNode& config) {
+  const std::string key = absl::StrCat("DATA.", split, ".DATA_PATHS");
+  const ConfigNode* paths = config.FindPath(key);
+  const bool named = paths != nullptr && !paths->items().empty();
+  return absl::StrCat("config.", key, named ? absl::StrCat(" [", paths->items().front().text(), "]") : "");
+}
+
+// Both splits, and which class of the one is which of the other.
 class Splits {
  public:
-  explicit Splits(EngineContext& context) : context_(context) {}
-
-  absl::StatusOr<FeatureSet> Extract(const std::string& split, const FeatureLayers& layers, const Subject& subject) {
-    std::unique_ptr<BatchSource>& source = split == "TRAIN" ? train_ : test_;
-    if (source == nullptr) {
-      SSL_ASSIGN_OR_RETURN(source, MakeSplitSource(split, context_));
-    }
-    return ExtractFeatures(*source, layers.compute, absl::StrCat(subject.title, ", features of ", split),
-                           context_.stop);
+  // Unlabelled data, classes that do not fit and too few samples are errors here, as far as the data sets tell.
+  static absl::StatusOr<Splits> Open(EngineContext& context, const SubjectOptions& options) {
+    Splits splits;
+    SSL_ASSIGN_OR_RETURN(splits.train_, MakeSplitSource("TRAIN", context));
+    SSL_ASSIGN_OR_RETURN(splits.test_, MakeSplitSource("TEST", context));
+    SSL_ASSIGN_OR_RETURN(const SplitClasses train, ClassesOf("TRAIN", *splits.train_, context.config));
+    SSL_ASSIGN_OR_RETURN(const SplitClasses test, ClassesOf("TEST", *splits.test_, context.config));
+    SSL_ASSIGN_OR_RETURN(splits.classes_, ClassMap::Create(train, test));
+    const int64_t samples = splits.train_->dataset_size();
+    if (samples >= options.min_train_samples) return splits;
+    return absl::InvalidArgumentError(absl::StrCat(options.min_train_samples_place, " is ", options.min_train_samples,
+                                                   ", expected at most ", samples, ", the samples of ", train.place));
   }
 
+  absl::Status TryTest(const FeatureLayers& layers, const Subject& subject) const {
+    return TryFirstImage(*test_, layers, absl::StrCat(subject.title, ", first image of TEST"));
+  }
+
+  // Both sets of one subject; labels are those of the training set.
+  absl::Status Extract(const FeatureLayers& layers, const Subject& subject, const StopToken& stop, FeatureSet* train,
+                       FeatureSet* test) const {
+    const std::string what = absl::StrCat(subject.title, ", features of ");
+    SSL_ASSIGN_OR_RETURN(*train, ExtractFeatures(*train_, layers, what + "TRAIN", stop));
+    SSL_ASSIGN_OR_RETURN(*test, ExtractFeatures(*test_, layers, what + "TEST", stop));
+    return absl::OkStatus();
+  }
+
+  const ClassMap& classes() const { return classes_; }
+
  private:
-  EngineContext& context_;
+  static absl::StatusOr<SplitClasses> ClassesOf(const std::string& split, const BatchSource& source,
+                                                const ConfigNode& config) {
+    SplitClasses classes{PlaceOf(split, config), source.ClassNames(), {}};
+    absl::StatusOr<std::vector<int64_t>> numbers = source.Classes();
+    if (numbers.ok()) classes.numbers = *std::move(numbers);
+    // A source that cannot tell is found out by its labels.
+    if (!numbers.ok() && !absl::IsUnimplemented(numbers.status())) return numbers.status();
+    return classes;
+  }
+
   std::unique_ptr<BatchSource> train_;
   std::unique_ptr<BatchSource> test_;
+  ClassMap classes_;
 };
 
-absl::Status EvaluateLayers(const Subject& subject, const std::vector<std::string>& names, FeatureSet train,
-                            FeatureSet test, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+absl::Status EvaluateLayers(const Subject& subject, const std::vector<std::string>& names, const ClassMap& classes,
+                            FeatureSet train, FeatureSet test,
+                            absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
   for (size_t i = 0; i < names.size(); ++i) {
-    const SubjectFeatures features{subject.name, subject.title, names[i], TakeLayer(&train, i), TakeLayer(&test, i)};
+    SubjectFeatures features{subject.name, subject.title, names[i], TakeLayer(&train, i), TakeLayer(&test, i)};
     SSL_RETURN_IF_ERROR(CheckLabels(features));
+    SSL_ASSIGN_OR_RETURN(features.test.labels, classes.Apply(features.test.labels, features.train.labels));
     SSL_RETURN_IF_ERROR(evaluate(features));
   }
   return absl::OkStatus();
 }
 
-// Runs a network, or none, over the data.
-absl::Status EvaluateData(const Subject& subject, const std::vector<FeatureRequest>& requests, Splits& splits,
-                          EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
-  EvaluationModel network;
+// A network, or none, and its features.
+struct PreparedSubject {
+  EvaluationModel network;  // outlives `layers`
   FeatureLayers layers;
-  if (subject.has_model) {
-    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-    SSL_ASSIGN_OR_RETURN(network, MakeEvaluationModel(context, subject.is_trained ? EvaluationWeights::kTrained
-                                                                                  : EvaluationWeights::kInitial));
-    layers = ChooseFeatureLayers(*network.model, requests, task.precision.autocast);
-    if (!requests.empty()) layers = JoinLayers(std::move(layers));
-  } else {
+};
+
+absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, const std::vector<FeatureRequest>& requests,
+                                        EngineContext& context) {
+  PreparedSubject prepared;
+  if (!subject.has_model) {
     const ConfigNode* transforms = EvaluationTransforms(context.config, "TRAIN").Find("TRANSFORMS");
-    SSL_ASSIGN_OR_RETURN(layers, PixelLayers(transforms != nullptr ? *transforms : ConfigNode::List()));
+    SSL_ASSIGN_OR_RETURN(prepared.layers, PixelLayers(transforms != nullptr ? *transforms : ConfigNode::List()));
+    return prepared;
   }
-  SSL_ASSIGN_OR_RETURN(FeatureSet train, splits.Extract("TRAIN", layers, subject));
-  SSL_ASSIGN_OR_RETURN(FeatureSet test, splits.Extract("TEST", layers, subject));
-  return EvaluateLayers(subject, layers.names, std::move(train), std::move(test), evaluate);
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  SSL_ASSIGN_OR_RETURN(
+      prepared.network,
+      MakeEvaluationModel(context, subject.is_trained ? EvaluationWeights::kTrained : EvaluationWeights::kInitial));
+  Model& model = *prepared.network.model;
+  const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
+  prepared.layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);
+  if (!requests.empty()) prepared.layers = JoinLayers(std::move(prepared.layers));
+  return prepared;
+}
+
+// Runs a network, or none, over the data.
+absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepared, const Splits& splits,
+                          EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+  FeatureSet train;
+  FeatureSet test;
+  SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context.stop, &train, &test));
+  return EvaluateLayers(subject, prepared.layers.names, splits.classes(), std::move(train), std::move(test), evaluate);
 }
 
 // The named layers of a split as one set of several tensors.
@@ -128,6 +190,14 @@ absl::StatusOr<FeatureSet> LoadLayers(const std::string& path, const std::string
     all.indices = std::move(layer.indices);
   }
   return all;
+}
+
+// The names that extract_features wrote beside the labels; VISSL writes none.
+absl::StatusOr<ClassMap> FileClasses(const std::string& path, FileSystem& file_system) {
+  SSL_ASSIGN_OR_RETURN(std::vector<std::string> train, ReadClassNames(path, "train", file_system));
+  SSL_ASSIGN_OR_RETURN(std::vector<std::string> test, ReadClassNames(path, "test", file_system));
+  return ClassMap::Create({absl::StrCat(path, " (train)"), std::move(train), {}},
+                          {absl::StrCat(path, " (test)"), std::move(test), {}});
 }
 
 // Reads what extract_features wrote.
@@ -145,7 +215,8 @@ absl::Status EvaluateFiles(const Subject& subject, const std::string& path, cons
     test.features = {JoinFeatures(test.features)};
     names = {absl::StrJoin(names, "+")};
   }
-  return EvaluateLayers(subject, names, std::move(train), std::move(test), evaluate);
+  SSL_ASSIGN_OR_RETURN(const ClassMap classes, FileClasses(path, file_system));
+  return EvaluateLayers(subject, names, classes, std::move(train), std::move(test), evaluate);
 }
 
 }  // namespace
@@ -159,31 +230,45 @@ EvaluationSubjects::EvaluationSubjects(SubjectOptions options, std::vector<Featu
 
 absl::StatusOr<EvaluationSubjects> EvaluationSubjects::Create(SubjectOptions options, const std::string& section,
                                                               const ConfigNode& config) {
-  SSL_RETURN_IF_ERROR(CheckBaselines(options.baselines, section, config));
+  SSL_ASSIGN_OR_RETURN(options.baselines, ReadBaselines(options, section, config));
   SSL_ASSIGN_OR_RETURN(std::vector<FeatureRequest> requests, ParseFeatureRequests(options.layers));
   return EvaluationSubjects(std::move(options), std::move(requests));
 }
 
 absl::Status EvaluationSubjects::ForEach(EngineContext& context,
                                          absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const {
-  Splits splits(context);
-  const std::vector<std::string>& baselines = options_.baselines;
-  for (const Subject& subject : kSubjects) {
-    const bool wanted =
-        subject.is_trained || std::find(baselines.begin(), baselines.end(), subject.name) != baselines.end();
-    if (!wanted) continue;
-    SSL_RETURN_IF_ERROR(GuardTorch(subject.title, [&] {
-      return subject.is_trained && !options_.features_path.empty()
-                 ? EvaluateFiles(subject, options_.features_path, requests_, context.file_system, evaluate)
-                 : EvaluateData(subject, requests_, splits, context, evaluate);
-    }));
+  const bool from_files = !options_.features_path.empty();
+  const Subject& trained = *std::find_if(std::begin(kSubjects), std::end(kSubjects),
+                                         [](const Subject& subject) { return subject.is_trained; });
+  // The order matters: whatever may be wrong with the data, the weights or the layers comes out before the hours that
+  // the features of a large data set take.
+  std::optional<Splits> splits;
+  PreparedSubject network;
+  if (NeedsImages()) {
+    SSL_ASSIGN_OR_RETURN(splits, Splits::Open(context, options_));
   }
-  return absl::OkStatus();
+  if (!from_files) {
+    SSL_ASSIGN_OR_RETURN(network, Prepare(trained, requests_, context));
+    SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained));
+  }
+  for (const Subject& subject : kSubjects) {
+    if (subject.is_trained || !IsBaseline(subject.name)) continue;
+    SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline, Prepare(subject, requests_, context));
+    SSL_RETURN_IF_ERROR(
+        GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
+  }
+  return GuardTorch(trained.title, [&] {
+    return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context.file_system, evaluate)
+                      : EvaluateData(trained, network, *splits, context, evaluate);
+  });
 }
 
-std::string EvaluationSubjects::ResultKey(const std::string& prefix, const SubjectFeatures& subject) const {
-  const std::string key = absl::StrCat(prefix, ".", subject.name);
-  return options_.layers.empty() ? absl::StrCat(key, ".", subject.layer) : key;
+bool EvaluationSubjects::IsBaseline(const std::string& name) const {
+  return std::find(options_.baselines.begin(), options_.baselines.end(), name) != options_.baselines.end();
+}
+
+std::string EvaluationSubjects::ResultKey(const SubjectFeatures& subject) const {
+  return options_.layers.empty() ? absl::StrCat(subject.name, ".", subject.layer) : subject.name;
 }
 
 }  // namespace ssl

@@ -5,6 +5,7 @@
 #ifndef SSL_ENGINES_EVALUATION_SUBJECTS_H_
 #define SSL_ENGINES_EVALUATION_SUBJECTS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,10 +30,18 @@ struct FeatureFilesSection : Options {
 struct SubjectOptions {
   // Trunk stages; several are normalised and joined. Empty: each layer that the model or the files have, by itself.
   std::vector<std::string> layers;
+  // "raw_pixels", "untrained"; or "auto": both where the evaluation follows from the training run
+  // (evaluation_plan.h), none where the user described it or gives files.
   std::vector<std::string> baselines;
   // Extracted files of the trained network, instead of a run over the data.
   std::string features_path;
+  // What the evaluation needs at least, and the key that says so: "run.yaml:3: config.NEAREST_NEIGHBOR.TOPK".
+  int64_t min_train_samples = 1;
+  std::string min_train_samples_place;
 };
+
+// The default of BASELINES.
+inline constexpr char kAutoBaselines[] = "auto";
 
 // Layer `layer` of one subject, of both splits: each `features` holds one tensor, [N, D].
 struct SubjectFeatures {
@@ -50,15 +59,21 @@ class EvaluationSubjects {
   static absl::StatusOr<EvaluationSubjects> Create(SubjectOptions options, const std::string& section,
                                                    const ConfigNode& config);
 
+  // Whether images are looked at: not where extracted files are all there is to evaluate.
+  bool NeedsImages() const { return options_.features_path.empty() || !options_.baselines.empty(); }
+
   // Calls `evaluate` for each subject and layer, baselines first; one subject's features are in memory at a time.
-  // Labels are class numbers, [N] int64, from 0. Cancelled when a stop is requested.
+  // Labels are class numbers, [N] int64, from 0; those of the test set are numbered as in the training set. Cancelled
+  // when a stop is requested. What can be checked is checked before the first feature: both data sets, their classes,
+  // the trained weights, the layers. context: with a complete configuration (evaluation_plan.h).
   absl::Status ForEach(EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const;
 
-  // "knn.trained", or with LAYERS empty, where there may be several, "knn.trained.res5".
-  std::string ResultKey(const std::string& prefix, const SubjectFeatures& subject) const;
+  // "trained", or with LAYERS empty, where there may be several, "trained.res5".
+  std::string ResultKey(const SubjectFeatures& subject) const;
 
  private:
   EvaluationSubjects(SubjectOptions options, std::vector<FeatureRequest> requests);
+  bool IsBaseline(const std::string& name) const;
 
   const SubjectOptions options_;
   const std::vector<FeatureRequest> requests_;  // what options_.layers says

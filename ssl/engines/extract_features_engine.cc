@@ -7,12 +7,15 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
@@ -21,6 +24,7 @@ namespace ssl {
 namespace {
 
 constexpr char kSection[] = "EXTRACT_FEATURES";
+constexpr char kPrefix[] = "extract_features";
 
 class ExtractFeaturesEngine : public Engine {
  public:
@@ -28,54 +32,96 @@ class ExtractFeaturesEngine : public Engine {
       : options_(std::move(options)), requests_(std::move(requests)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    return WithEvaluationPlan(context, [this](EngineContext& complete) { return Extract(complete); });
+  }
+
+ private:
+  // One split: where its images come from and what was written.
+  struct Split {
+    std::string name;  // "train"
+    std::unique_ptr<BatchSource> source;
+    std::vector<WrittenArray> arrays;
+  };
+
+  absl::StatusOr<EngineReport> Extract(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    SSL_ASSIGN_OR_RETURN(std::vector<Split> splits, OpenSplits(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network,
                          MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial));
-    const FeatureLayers layers = ChooseFeatureLayers(*network.model, requests_, task.precision.autocast);
+    const std::vector<FeatureRequest> requests =
+        requests_.empty() ? UsualFeatures(*network.model, context.config) : requests_;
+    const FeatureLayers layers = ChooseFeatureLayers(*network.model, requests, task.precision.autocast);
+    if (requests_.empty()) {
+      SSL_LOG(INFO) << "evaluation: features of " << absl::StrJoin(layers.names, ", ") << "; config." << kSection
+                    << ".LAYERS says otherwise";
+    }
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/features") : options_.output_dir;
     SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
-    context.results.SetPath("extract_features.directory", ConfigNode::FromString(directory));
-    context.results.SetPath("extract_features.layers", ConfigNode::FromStrings(layers.names));
-    EngineReport report;
-    std::vector<WrittenArray> arrays;
-    for (const std::string& split : ConfiguredSplits(context.config)) {
-      const absl::Status status = ExtractSplit(split, layers, directory, context, &arrays);
-      report.stopped = absl::IsCancelled(status);
-      if (report.stopped) break;
-      SSL_RETURN_IF_ERROR(status);
+    SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));  // of an earlier extraction
+    for (Split& split : splits) {
+      const absl::Status status = ExtractSplit(layers, directory, context, &split);
+      if (status.ok()) continue;
+      // One split is of no use without the other, and would be taken for the whole.
+      SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));
+      if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+      return status;
     }
+    return Report(splits, layers, directory, context);
+  }
+
+  // Both are opened, and a mistake in either is found, before the first feature is computed.
+  static absl::StatusOr<std::vector<Split>> OpenSplits(EngineContext& context) {
+    std::vector<Split> splits;
+    for (const std::string& split : ConfiguredSplits(context.config)) {
+      SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
+      splits.push_back({absl::AsciiStrToLower(split), std::move(source), {}});
+    }
+    if (!splits.empty()) return splits;
+    return absl::InvalidArgumentError(
+        "config.DATA.TRAIN.DATA_SOURCES and config.DATA.TEST.DATA_SOURCES are empty, expected a data source in one");
+  }
+
+  absl::Status ExtractSplit(const FeatureLayers& layers, const std::string& directory, EngineContext& context,
+                            Split* split) const {
+    const std::string what = absl::StrCat("features of ", split->name);
+    FeatureFileWriter writer(
+        {directory, split->name, context.communicator.rank(), layers.names, options_.chunk_threshold},
+        context.file_system);
+    absl::Status status = ForEachFeatureBatch(*split->source, layers, what, context.stop,
+                                              [&](const FeatureBatch& batch) { return writer.Add(batch); });
+    if (status.ok()) status = writer.Finish();
+    if (status.ok() && context.communicator.rank() == 0) {
+      status = WriteClassNames(directory, split->name, split->source->ClassNames(), context.file_system);
+    }
+    split->arrays = writer.arrays();
+    return AgreeOnStatus(status, what, context.communicator);
+  }
+
+  static EngineReport Report(const std::vector<Split>& splits, const FeatureLayers& layers,
+                             const std::string& directory, EngineContext& context) {
+    ConfigNode results = ConfigNode::Map();
+    results.Set("directory", ConfigNode::FromString(directory));
+    results.Set("layers", ConfigNode::FromStrings(layers.names));
+    std::vector<WrittenArray> arrays;
+    for (const Split& split : splits) {
+      results.Set(absl::StrCat(split.name, "_samples"), ConfigNode::FromInt(split.source->dataset_size()));
+      arrays.insert(arrays.end(), split.arrays.begin(), split.arrays.end());
+    }
+    SetResults(kPrefix, results, &context.results);
+    EngineReport report;
     report.summary = FormatArrayTable(directory, arrays);
     return report;
   }
 
- private:
-  absl::Status ExtractSplit(const std::string& split, const FeatureLayers& layers, const std::string& directory,
-                            EngineContext& context, std::vector<WrittenArray>* arrays) const {
-    const std::string name = absl::AsciiStrToLower(split);
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
-    SSL_RETURN_IF_ERROR(RemoveFiles(directory, name, context));
-    FeatureFileWriter writer({directory, name, context.communicator.rank(), layers.names, options_.chunk_threshold},
-                             context.file_system);
-    absl::Status status =
-        ForEachFeatureBatch(*source, layers.compute, absl::StrCat("features of ", split), context.stop,
-                            [&](const FeatureBatch& batch) { return writer.Add(batch); });
-    if (status.ok()) status = writer.Finish();
-    status = AgreeOnStatus(status, absl::StrCat("features of ", split), context.communicator);
-    if (!status.ok()) {
-      status.Update(RemoveFiles(directory, name, context));
-      return status;
-    }
-    arrays->insert(arrays->end(), writer.arrays().begin(), writer.arrays().end());
-    context.results.SetPath(absl::StrCat("extract_features.", name, "_samples"),
-                            ConfigNode::FromInt(source->dataset_size()));
-    return absl::OkStatus();
-  }
-
-  static absl::Status RemoveFiles(const std::string& directory, const std::string& split, EngineContext& context) {
+  static absl::Status RemoveFiles(const std::string& directory, const std::vector<Split>& splits,
+                                  EngineContext& context) {
     absl::Status status;
-    if (context.communicator.rank() == 0) status = RemoveFeatureFiles(directory, split, context.file_system);
-    return AgreeOnStatus(status, "removing earlier features", context.communicator);
+    for (const Split& split : splits) {
+      if (context.communicator.rank() != 0) break;
+      status.Update(RemoveFeatureFiles(directory, split.name, context.file_system));
+    }
+    return AgreeOnStatus(status, "removing features", context.communicator);
   }
 
   const ExtractFeaturesOptions options_;
@@ -90,8 +136,8 @@ void ExtractFeaturesOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("samples after which a file is written; 0: each batch, -1: one file").AtLeast(-1));
   visitor.Field("MAP_FEATURES_TO_IMG_NAME", &map_features_to_img_name, Doc("one file per picture; not supported"));
   visitor.Field("LAYERS", &layers,
-                Doc("trunk stages, as res4:2 for res4 pooled to 2x2; []: those that MODEL.FEATURE_EVAL_SETTINGS "
-                    "names, or the heads' output (ours)"));
+                Doc("trunk stages, as res4:2 for res4 pooled to 2x2, and heads for the heads' output; []: those that "
+                    "MODEL.FEATURE_EVAL_SETTINGS names, or the last stage (ours)"));
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeExtractFeaturesEngine(const ConfigNode& config,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // engine_name=extract_features: writes features of DATA.TRAIN and DATA.TEST, whichever are configured, as .npy files
-// (ssl/engines/feature_files.h), in evaluation mode, both with DATA.TEST's transforms. Layers: EXTRACT_FEATURES.LAYERS;
-// without it MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP; without that the heads' output, as "heads".
-// A stopped or failed split leaves no files.
+// (ssl/engines/feature_files.h), in evaluation mode, both with DATA.TEST's transforms; what the configuration leaves
+// open follows from the training run (evaluation_plan.h). Layers: EXTRACT_FEATURES.LAYERS; without it
+// MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP; without that the trunk's last stage (feature_layers.h).
+// A stopped or failed extraction leaves no files.
 // Results: {"extract_features": {"directory": path, "layers": [...], "train_samples": n, "test_samples": n}}.
 #ifndef SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_
 #define SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_

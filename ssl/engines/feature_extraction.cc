@@ -2,6 +2,7 @@
 #include "ssl/engines/feature_extraction.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -24,8 +25,30 @@ absl::Status CheckViews(const Batch& batch, const std::string& what) {
                                                  " views, expected 1; check config.DATA.TEST.TRANSFORMS"));
 }
 
-absl::Status RunEpoch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
-                      const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
+absl::Status MissingLabels(const std::string& what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what,
+                   ": batches have no labels, expected a class for each image; check LABEL_SOURCES and LABEL_PATHS of "
+                   "config.DATA.TRAIN and config.DATA.TEST"));
+}
+
+// A number that is not finite would win or lose every comparison, and the accuracy would still look like one.
+absl::Status CheckFinite(const FeatureBatch& batch, const std::vector<std::string>& names, const std::string& what) {
+  for (size_t i = 0; i < batch.features.size(); ++i) {
+    const at::Tensor finite = at::isfinite(batch.features[i]).flatten(1).all(1);  // [B]
+    if (finite.all().item<bool>()) continue;
+    const int64_t row = finite.logical_not().nonzero()[0].item<int64_t>();
+    return absl::OutOfRangeError(
+        absl::StrCat(what, ": layer '", i < names.size() ? names[i] : absl::StrCat(i), "' of sample ",
+                     batch.indices[row].item<int64_t>(),
+                     " has values that are not finite, expected numbers; the "
+                     "weights are too large, or the precision is too low: try config.MODEL.AMP_PARAMS.USE_AMP=False"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunEpoch(BatchSource& source, const FeatureLayers& layers, const std::string& what, const StopToken& stop,
+                      absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
   int64_t done = 0;
   std::unique_ptr<Progress> progress;
   SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));
@@ -39,7 +62,9 @@ absl::Status RunEpoch(BatchSource& source, const FeatureFunction& compute, const
       const int64_t total = std::min(source.dataset_size(), source.batches_per_epoch() * batch->size());
       progress = std::make_unique<Progress>(what, total, Clock::Real());
     }
-    SSL_RETURN_IF_ERROR(consume({compute(batch->views[0]), batch->targets, batch->indices}));
+    const FeatureBatch features{layers.compute(batch->views[0]), batch->targets, batch->indices};
+    SSL_RETURN_IF_ERROR(CheckFinite(features, layers.names, what));
+    SSL_RETURN_IF_ERROR(consume(features));
     done += batch->size();
     progress->Update(done);
   }
@@ -51,10 +76,7 @@ class Collector {
   Collector(int64_t total, std::string what) : total_(total), what_(std::move(what)) {}
 
   absl::Status Add(const FeatureBatch& batch) {
-    if (!batch.labels.defined()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what_, ": batches have no labels; check config.DATA.TRAIN and config.DATA.TEST"));
-    }
+    if (!batch.labels.defined()) return MissingLabels(what_);
     const int64_t rows = batch.indices.size(0);
     if (done_ + rows > total_) return WrongCount(done_ + rows);
     if (done_ == 0) Allocate(batch);
@@ -97,20 +119,33 @@ class Collector {
 
 }  // namespace
 
-absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
   return GuardTorch(what, [&] {
     const c10::InferenceMode inference;
-    return RunEpoch(source, compute, what, stop, consume);
+    return RunEpoch(source, layers, what, stop, consume);
   });
 }
 
-absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                            const StopToken& stop) {
   Collector collector(source.dataset_size(), what);
-  SSL_RETURN_IF_ERROR(ForEachFeatureBatch(source, compute, what, stop,
-                                          [&](const FeatureBatch& batch) { return collector.Add(batch); }));
+  SSL_RETURN_IF_ERROR(
+      ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); }));
   return collector.Finish();
+}
+
+absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what) {
+  SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));
+  SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
+  if (batch == nullptr) return absl::InvalidArgumentError(absl::StrCat(what, ": the data set gives no batch"));
+  SSL_RETURN_IF_ERROR(CheckViews(*batch, what));
+  if (!batch->targets.defined()) return MissingLabels(what);
+  return GuardTorch(what, [&] {
+    const c10::InferenceMode inference;
+    layers.compute(batch->views[0].slice(0, 0, 1));
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace ssl

@@ -22,6 +22,11 @@ namespace ssl {
 // exceptions.
 using FeatureFunction = std::function<std::vector<at::Tensor>(const at::Tensor& images)>;
 
+struct FeatureLayers {
+  std::vector<std::string> names;  // one for each tensor that `compute` gives
+  FeatureFunction compute;
+};
+
 struct FeatureBatch {
   std::vector<at::Tensor> features;  // per layer, [B, ...] float
   at::Tensor labels;                 // [B] int64, or [B, classes]; undefined when the data have none
@@ -35,15 +40,20 @@ struct FeatureSet {
   at::Tensor indices;                // [N] int64
 };
 
-// Runs epoch 0 of `source`, which gives one view of each picture, through `compute`, and hands each batch to `consume`.
-// `what` names the work in progress lines and errors. Cancelled when a stop is requested between two batches.
-// LibTorch's exceptions become a Status.
-absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+// Runs epoch 0 of `source`, which gives one view of each image, through `layers`, and hands each batch to `consume`.
+// `what` names the work in progress lines and errors. Cancelled when a stop is requested between two batches;
+// OutOfRange names the layer and the sample of the first feature that is not finite. LibTorch's exceptions become a
+// Status.
+absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume);
 
 // All of them in memory. Needs labels, and a source that gives the whole data set (a world of one rank).
-absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureFunction& compute, const std::string& what,
+absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                            const StopToken& stop);
+
+// Finds out on one image whether ExtractFeatures would run: the number of views, labels, the layers' names, shapes that
+// do not fit. Leaves the source in the middle of epoch 0.
+absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what);
 
 }  // namespace ssl
 

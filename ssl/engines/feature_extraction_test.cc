@@ -6,6 +6,7 @@
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -47,12 +48,16 @@ class CountingSource : public BatchSource {
   Batch batch_;
 };
 
-// Two layers: the pixels, and the pictures' first rows.
-std::vector<at::Tensor> TwoLayers(const at::Tensor& images) { return {images.flatten(1), images.select(2, 0)}; }
+// Two layers: the pixels, and the images' first rows.
+FeatureLayers TwoLayers() {
+  return {{"pixels", "rows"}, [](const at::Tensor& images) -> std::vector<at::Tensor> {
+            return {images.flatten(1), images.select(2, 0)};
+          }};
+}
 
 TEST(FeatureExtractionTest, AllSamples_InTheOrderOfTheSource) {
   CountingSource source;
-  ASSERT_OK_AND_ASSIGN(const FeatureSet set, ExtractFeatures(source, TwoLayers, "features", StopToken()));
+  ASSERT_OK_AND_ASSIGN(const FeatureSet set, ExtractFeatures(source, TwoLayers(), "features", StopToken()));
   const at::Tensor pixels = at::arange(40, at::kFloat).view({10, 4});
   ASSERT_EQ(set.features.size(), 2u);
   EXPECT_TRUE(at::equal(set.features[0], pixels));
@@ -65,7 +70,7 @@ TEST(FeatureExtractionTest, ForEach_NeedsNoLabels) {
   CountingSource source;
   source.labelled = false;
   std::vector<int64_t> sizes;
-  ASSERT_OK(ForEachFeatureBatch(source, TwoLayers, "features", StopToken(), [&](const FeatureBatch& batch) {
+  ASSERT_OK(ForEachFeatureBatch(source, TwoLayers(), "features", StopToken(), [&](const FeatureBatch& batch) {
     EXPECT_FALSE(batch.labels.defined());
     sizes.push_back(batch.features[0].size(0));
     return absl::OkStatus();
@@ -77,7 +82,7 @@ TEST(FeatureExtractionTest, ErrorOfTheConsumer_EndsIt) {
   CountingSource source;
   int calls = 0;
   const absl::Status status =
-      ForEachFeatureBatch(source, TwoLayers, "features", StopToken(), [&](const FeatureBatch& batch) {
+      ForEachFeatureBatch(source, TwoLayers(), "features", StopToken(), [&](const FeatureBatch& batch) {
         ++calls;
         return absl::ResourceExhaustedError("disk full");
       });
@@ -88,39 +93,68 @@ TEST(FeatureExtractionTest, ErrorOfTheConsumer_EndsIt) {
 TEST(FeatureExtractionTest, SeveralViews_AreRefused) {
   CountingSource source;
   source.views = 2;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers, "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2 views, expected 1")));
 }
 
 TEST(FeatureExtractionTest, MissingLabels_AreRefused) {
   CountingSource source;
   source.labelled = false;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers, "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pixels: batches have no labels")));
 }
 
 TEST(FeatureExtractionTest, StopRequest_IsCancelled) {
   CountingSource source;
   StopToken stop;
-  const FeatureFunction stopping = [&stop](const at::Tensor& images) {
-    stop.Request(kStopUser);
-    return TwoLayers(images);
-  };
+  const FeatureLayers stopping{{"pixels", "rows"}, [&stop](const at::Tensor& images) {
+                                 stop.Request(kStopUser);
+                                 return TwoLayers().compute(images);
+                               }};
   EXPECT_THAT(ExtractFeatures(source, stopping, "pixels", stop).status(),
               StatusIs(absl::StatusCode::kCancelled, "pixels: stopped"));
+}
+
+TEST(FeatureExtractionTest, FeatureThatIsNotFinite_IsNamedWithItsSample) {
+  CountingSource source;
+  const FeatureLayers layers{{"res4", "res5"}, [](const at::Tensor& images) -> std::vector<at::Tensor> {
+                               const at::Tensor pixels = images.flatten(1);
+                               // Pixel 24, the first of sample 6, becomes infinite.
+                               return {pixels, pixels.masked_fill(pixels.eq(24), INFINITY)};
+                             }};
+  EXPECT_THAT(ExtractFeatures(source, layers, "features of TEST", StopToken()).status(),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr("features of TEST: layer 'res5' of sample 6 has values that are not finite")));
+}
+
+TEST(FeatureExtractionTest, TryFirstImage_FindsWhatWouldFail) {
+  CountingSource source;
+  EXPECT_OK(TryFirstImage(source, TwoLayers(), "trying"));
+  const FeatureLayers failing{{"rows"}, [](const at::Tensor& images) -> std::vector<at::Tensor> {
+                                EXPECT_EQ(images.size(0), 1);
+                                return {images.select(9, 0)};
+                              }};
+  EXPECT_THAT(TryFirstImage(source, failing, "trying"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("trying")));
+  source.labelled = false;
+  EXPECT_THAT(TryFirstImage(source, TwoLayers(), "trying"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("trying: batches have no labels")));
+  source.views = 2;
+  EXPECT_THAT(TryFirstImage(source, TwoLayers(), "trying"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("trying: batches have 2 views, expected 1")));
 }
 
 TEST(FeatureExtractionTest, SourceThatEndsEarly_IsAnError) {
   CountingSource source;
   source.size = 12;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers, "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("10 samples of 12")));
 }
 
 TEST(FeatureExtractionTest, SourceThatGivesTooMuch_IsAnError) {
   CountingSource source;
   source.size = 7;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers, "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("8 samples of 7")));
 }
 

@@ -21,6 +21,10 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/engines/results_file.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/npy.h"
 
 namespace ssl {
@@ -40,6 +44,10 @@ struct ChunkName {
     return absl::StrCat("rank", rank, "_chunk", chunk, "_", split, "_", layer, "_", kind, ".npy");
   }
 };
+
+std::string ClassFile(const std::string& directory, const std::string& split) {
+  return absl::StrCat(directory, "/", split, "_classes.json");
+}
 
 // Takes "<prefix><digits>" off the front.
 bool TakeNumber(absl::string_view prefix, absl::string_view* text, int64_t* number) {
@@ -251,7 +259,28 @@ absl::Status FeatureFileWriter::WriteLayer(const std::string& layer, const at::T
   return absl::OkStatus();
 }
 
+absl::Status WriteClassNames(const std::string& directory, const std::string& split,
+                             const std::vector<std::string>& names, FileSystem& file_system) {
+  if (names.empty()) return absl::OkStatus();
+  return WriteFileAtomically(file_system, ClassFile(directory, split), ToJson(ConfigNode::FromStrings(names)));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& directory, const std::string& split,
+                                                        FileSystem& file_system) {
+  const std::string path = ClassFile(directory, split);
+  std::vector<std::string> names;
+  if (!file_system.Exists(path)) return names;
+  SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
+  // JSON is a subset of YAML.
+  SSL_ASSIGN_OR_RETURN(const ConfigNode list, ParseYaml(text, path, nullptr));
+  for (const ConfigNode& name : list.items()) names.push_back(name.text());
+  if (!names.empty()) return names;
+  return absl::DataLossError(absl::StrCat(path, " holds no list of class names; extract the features again"));
+}
+
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system) {
+  const std::string classes = ClassFile(directory, split);
+  if (file_system.Exists(classes)) SSL_RETURN_IF_ERROR(file_system.RemoveFile(classes));
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system.List(directory));
   for (const std::string& file : files) {
     for (const char* kind : {kFeatures, kTargets, kIndices}) {

@@ -5,6 +5,8 @@
 //   rank{r}_chunk{c}_{train|test}_{layer}_features.npy   [n, ...] float32 (VISSL writes float64 by mistake; both are
 //   read) rank{r}_chunk{c}_{train|test}_{layer}_targets.npy    [n, 1] int64, or [n, classes]
 //   rank{r}_chunk{c}_{train|test}_{layer}_inds.npy       [n] int64, ascending: positions in the data set
+//   {train|test}_classes.json                            names of the classes, by number (ours); not there where
+//   classes are numbers only
 //
 // Each file is replaced in one step. Used by one thread; LibTorch exceptions may pass.
 #ifndef SSL_ENGINES_FEATURE_FILES_H_
@@ -70,6 +72,14 @@ class FeatureFileWriter {
   int64_t chunk_ = 0;
   std::vector<WrittenArray> arrays_;
 };
+
+// Writes the file of class names; none for no names.
+absl::Status WriteClassNames(const std::string& directory, const std::string& split,
+                             const std::vector<std::string>& names, FileSystem& file_system);
+
+// What WriteClassNames wrote; nothing when there is no file.
+absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& directory, const std::string& split,
+                                                        FileSystem& file_system);
 
 // Removes a split's files of an earlier extraction, which may have had more ranks or chunks.
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system);

@@ -161,5 +161,34 @@ TEST_F(FeatureFilesTest, Table_HasShapesAndTheSum) {
   EXPECT_THAT(table, HasSubstr(directory_));
 }
 
+TEST(ClassNamesTest, OddNames_ComeBack_AndGoWithTheFiles) {
+  const std::string directory = MakeTempDir("classes");
+  const std::vector<std::string> names = {"1", "null", "two words", "quote\"and\\slash", "b\xc3\xa4r", ": - #"};
+  ASSERT_OK(WriteClassNames(directory, "test", names, PosixFileSystem()));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> read, ReadClassNames(directory, "test", PosixFileSystem()));
+  EXPECT_EQ(read, names);
+  ASSERT_OK(RemoveFeatureFiles(directory, "train", PosixFileSystem()));
+  EXPECT_TRUE(PosixFileSystem().Exists(directory + "/test_classes.json"));
+  ASSERT_OK(RemoveFeatureFiles(directory, "test", PosixFileSystem()));
+  EXPECT_FALSE(PosixFileSystem().Exists(directory + "/test_classes.json"));
+}
+
+TEST(ClassNamesTest, NoNames_AreNoFile) {
+  const std::string directory = MakeTempDir("classes");
+  ASSERT_OK(WriteClassNames(directory, "test", {}, PosixFileSystem()));
+  EXPECT_TRUE(PosixFileSystem().List(directory)->empty());
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> read, ReadClassNames(directory, "test", PosixFileSystem()));
+  EXPECT_TRUE(read.empty());
+}
+
+TEST(ClassNamesTest, FileWithoutNames_IsNamed) {
+  const std::string directory = MakeTempDir("classes");
+  ASSERT_OK_AND_ASSIGN(const auto file, PosixFileSystem().Create(directory + "/train_classes.json"));
+  ASSERT_OK(file->Append("{}"));
+  ASSERT_OK(file->Close());
+  EXPECT_THAT(ReadClassNames(directory, "train", PosixFileSystem()).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("train_classes.json holds no list of class names")));
+}
+
 }  // namespace
 }  // namespace ssl

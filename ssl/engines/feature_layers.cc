@@ -2,10 +2,12 @@
 #include "ssl/engines/feature_layers.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -35,10 +37,18 @@ at::Tensor PerChannel(const std::vector<double>& values) {
   return at::tensor(values, at::kFloat).view({1, static_cast<int64_t>(values.size()), 1, 1});
 }
 
-at::Tensor Rows(const at::Tensor& pictures) {
-  const at::Tensor first = pictures.slice(1, 0, 1);
-  const bool is_grey = pictures.size(1) == 3 && at::equal(pictures, first.expand_as(pictures));
-  return (is_grey ? first : pictures).flatten(1);
+constexpr char kPooled[] = "res5avg";
+constexpr int64_t kLargestSide = 32;  // pixels, of the pixel baseline
+
+// images: [B, C, H, W]. Returns [B, D].
+at::Tensor Rows(const at::Tensor& images) {
+  const at::Tensor first = images.slice(1, 0, 1);
+  const bool is_grey = images.size(1) == 3 && at::equal(images, first.expand_as(images));
+  const at::Tensor distinct = is_grey ? first : images;
+  const int64_t height = std::min(distinct.size(2), kLargestSide);
+  const int64_t width = std::min(distinct.size(3), kLargestSide);
+  const bool fits = height == distinct.size(2) && width == distinct.size(3);
+  return (fits ? distinct : at::adaptive_avg_pool2d(distinct, {height, width})).flatten(1);
 }
 
 }  // namespace
@@ -71,20 +81,38 @@ std::vector<std::string> LayerNames(const std::vector<FeatureRequest>& requests)
   return names;
 }
 
-FeatureLayers ChooseFeatureLayers(Model& model, const std::vector<FeatureRequest>& requests, Autocast autocast) {
-  const std::vector<FeatureRequest> chosen = requests.empty() ? model.configured_features() : requests;
-  if (chosen.empty()) {
-    return {{"heads"}, [&model, autocast](const at::Tensor& images) -> std::vector<at::Tensor> {
-              const AutocastScope scope(autocast);
-              return {model.Forward({images}).at(0).flatten(1).to(at::kFloat)};
-            }};
-  }
-  return {LayerNames(chosen), [&model, chosen, autocast](const at::Tensor& images) {
-            const AutocastScope scope(autocast);
-            std::vector<at::Tensor> features = model.Features(images, chosen);
-            for (at::Tensor& feature : features) feature = feature.to(at::kFloat);
-            return features;
-          }};
+std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& config) {
+  std::vector<FeatureRequest> configured = model.configured_features();
+  if (!configured.empty()) return configured;
+  const std::vector<std::string> stages = model.feature_names();
+  const ConfigNode* evaluates = config.Section("MODEL.FEATURE_EVAL_SETTINGS").Find("EVAL_MODE_ON");
+  const bool wants_heads = evaluates != nullptr && evaluates->AsBool().value_or(false);
+  FeatureRequest request;
+  request.name = stages.empty() || wants_heads ? kHeads : stages.back();
+  // The same feature has a second name after it, "flatten"; this one is how it is known.
+  if (!wants_heads && std::find(stages.begin(), stages.end(), kPooled) != stages.end()) request.name = kPooled;
+  return {request};
+}
+
+FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast) {
+  FeatureLayers layers;
+  layers.names = LayerNames(requests);
+  layers.compute = [&model, requests = std::move(requests), autocast](const at::Tensor& images) {
+    const AutocastScope scope(autocast);
+    std::vector<FeatureRequest> stages;
+    for (const FeatureRequest& request : requests) {
+      if (request.name != kHeads) stages.push_back(request);
+    }
+    std::vector<at::Tensor> of_stages = model.Features(images, stages);
+    std::vector<at::Tensor> features;
+    size_t stage = 0;
+    for (const FeatureRequest& request : requests) {
+      const bool heads = request.name == kHeads;
+      features.push_back((heads ? model.Forward({images}).at(0).flatten(1) : of_stages.at(stage++)).to(at::kFloat));
+    }
+    return features;
+  };
+  return layers;
 }
 
 at::Tensor JoinFeatures(const std::vector<at::Tensor>& features) {
@@ -114,7 +142,7 @@ absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms) {
   return FeatureLayers{{"pixels"},
                        [mean = PerChannel(normalization.mean),
                         std = PerChannel(normalization.std)](const at::Tensor& images) -> std::vector<at::Tensor> {
-                         // Pictures are 8-bit until they are normalised, so rounding gives exactly the value that was
+                         // Images are 8-bit until they are normalised, so rounding gives exactly the value that was
                          // there.
                          return {Rows(images.mul(std).add_(mean).mul_(255.0).round_().div_(255.0))};
                        }};

@@ -21,15 +21,17 @@ absl::StatusOr<std::vector<FeatureRequest>> ParseFeatureRequests(const std::vect
 // The names of the stages; the second, third ... of a name gets "_1", "_2" as in VISSL's files.
 std::vector<std::string> LayerNames(const std::vector<FeatureRequest>& requests);
 
-struct FeatureLayers {
-  std::vector<std::string> names;  // one for each tensor that `compute` gives
-  FeatureFunction compute;
-};
+// The name of a request for the first output of the heads, [B, everything else].
+inline constexpr char kHeads[] = "heads";
 
-// The features of `requests`; when there are none, those that the model is configured to give
-// (LINEAR_EVAL_FEAT_POOL_OPS_MAP); without these, "heads": the first output of the heads, [B, everything else].
-// The model outlives the function, which runs it in the mode that it is in.
-FeatureLayers ChooseFeatureLayers(Model& model, const std::vector<FeatureRequest>& requests, Autocast autocast);
+// What an empty list of layers means: those that the model is configured to give (LINEAR_EVAL_FEAT_POOL_OPS_MAP);
+// without them the last stage of the trunk, or, as in VISSL, the heads where MODEL.FEATURE_EVAL_SETTINGS.EVAL_MODE_ON
+// says that an evaluation of theirs is configured. A model without stages has heads only.
+std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& config);
+
+// The features of `requests`, among them perhaps "heads". The model outlives the function, which runs it in the mode
+// that it is in.
+FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast);
 
 // One layer, "a+b": all of them flattened, each scaled to unit length, side by side. A single layer is only flattened.
 FeatureLayers JoinLayers(FeatureLayers layers);
@@ -37,8 +39,9 @@ FeatureLayers JoinLayers(FeatureLayers layers);
 // [N, D]: what JoinLayers computes, of tensors.
 at::Tensor JoinFeatures(const std::vector<at::Tensor>& features);
 
-// One layer, "pixels", [B, D]: the pictures in [0, 1] as they are in the files. `transforms` is the list that made the
-// batches; its Normalize is undone. A grey picture that the loader repeated for three channels counts once.
+// One layer, "pixels", [B, D]: the images in [0, 1] as they are in the files, averaged down to at most 32 x 32, which
+// is what such a baseline is usually given and bounds its memory. `transforms` is the list that made the batches; its
+// Normalize is undone. A grey image that the loader repeated for three channels counts once.
 absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms);
 
 }  // namespace ssl

@@ -36,10 +36,12 @@ class ScalingModel : public Model {
     return stages;
   }
   std::vector<FeatureRequest> configured_features() const override { return configured; }
+  std::vector<std::string> feature_names() const override { return stages; }
   std::vector<NamedParameter> Parameters() override { return {}; }
   void SetTraining(bool training) override {}
 
   std::vector<FeatureRequest> configured;
+  std::vector<std::string> stages = {"res4", "res5avg"};
 };
 
 std::vector<FeatureRequest> Requests(const std::vector<std::string>& texts) {
@@ -68,29 +70,45 @@ TEST(LayerNamesTest, RepeatedStages_AreNumbered) {
               ElementsAre("res5avg", "res4", "res5avg_1", "res5avg_2"));
 }
 
-TEST(ChooseFeatureLayersTest, Requests_ComeFirst) {
+TEST(UsualFeaturesTest, ConfiguredOnesComeFirst) {
   ScalingModel model;
   model.configured = Requests({"a:7"});
-  const FeatureLayers layers = ChooseFeatureLayers(model, Requests({"b:3", "b:5"}), Autocast::kOff);
-  EXPECT_THAT(layers.names, ElementsAre("b", "b_1"));
-  EXPECT_TRUE(at::equal(layers.compute(Images())[1], Images().mul(5)));
+  EXPECT_THAT(LayerNames(UsualFeatures(model, ConfigNode::Map())), ElementsAre("a"));
 }
 
-TEST(ChooseFeatureLayersTest, ConfiguredFeatures_ComeNext) {
-  ScalingModel model;
-  model.configured = Requests({"a:7"});
-  const FeatureLayers layers = ChooseFeatureLayers(model, {}, Autocast::kOff);
-  EXPECT_THAT(layers.names, ElementsAre("a"));
-  EXPECT_TRUE(at::equal(layers.compute(Images())[0], Images().mul(7)));
+TEST(UsualFeaturesTest, OfAPreTrainedNetwork_AreThoseOfTheTrunk) {
+  EXPECT_THAT(LayerNames(UsualFeatures(ScalingModel(), ConfigNode::Map())), ElementsAre("res5avg"));
 }
 
-TEST(ChooseFeatureLayersTest, OutputOfTheHeads_IsLast) {
+TEST(UsualFeaturesTest, PooledStage_HasItsUsualName) {
   ScalingModel model;
-  const FeatureLayers layers = ChooseFeatureLayers(model, {}, Autocast::kOff);
-  EXPECT_THAT(layers.names, ElementsAre("heads"));
+  model.stages = {"res5", "res5avg", "flatten"};
+  EXPECT_THAT(LayerNames(UsualFeatures(model, ConfigNode::Map())), ElementsAre("res5avg"));
+  model.stages = {"block0", "lastCLS"};
+  EXPECT_THAT(LayerNames(UsualFeatures(model, ConfigNode::Map())), ElementsAre("lastCLS"));
+}
+
+TEST(UsualFeaturesTest, WhereAnEvaluationIsConfigured_AreTheHeads) {
+  ConfigNode config = ConfigNode::Map();
+  config.SetPath("MODEL.FEATURE_EVAL_SETTINGS.EVAL_MODE_ON", ConfigNode::FromBool(true));
+  EXPECT_THAT(LayerNames(UsualFeatures(ScalingModel(), config)), ElementsAre("heads"));
+}
+
+TEST(UsualFeaturesTest, OfAModelWithoutStages_AreTheHeads) {
+  ScalingModel model;
+  model.stages = {};
+  EXPECT_THAT(LayerNames(UsualFeatures(model, ConfigNode::Map())), ElementsAre("heads"));
+}
+
+TEST(ChooseFeatureLayersTest, StagesAndHeads_ComeInTheirOrder) {
+  ScalingModel model;
+  const FeatureLayers layers = ChooseFeatureLayers(model, Requests({"b:3", "heads", "b:5"}), Autocast::kOff);
+  EXPECT_THAT(layers.names, ElementsAre("b", "heads", "b_1"));
   const std::vector<at::Tensor> features = layers.compute(Images());
-  ASSERT_EQ(features.size(), 1u);
-  EXPECT_TRUE(at::equal(features[0], Images().mul(2).flatten(1)));
+  ASSERT_EQ(features.size(), 3u);
+  EXPECT_TRUE(at::equal(features[0], Images().mul(3)));
+  EXPECT_TRUE(at::equal(features[1], Images().mul(2).flatten(1)));
+  EXPECT_TRUE(at::equal(features[2], Images().mul(5)));
 }
 
 TEST(JoinLayersTest, SeveralLayers_AreNormalizedAndSideBySide) {
@@ -124,6 +142,14 @@ TEST(PixelLayersTest, RepeatedGreyChannel_CountsOnce) {
   ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(ConfigNode::List()));
   const at::Tensor grey = at::randint(256, {4, 1, 5, 5}, at::kFloat).div(255.0);
   EXPECT_TRUE(at::equal(layers.compute(grey.expand({4, 3, 5, 5}))[0], grey.flatten(1)));
+}
+
+TEST(PixelLayersTest, LargeImages_AreAveragedDown) {
+  ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(ConfigNode::List()));
+  const at::Tensor images = at::randint(256, {2, 3, 64, 20}, at::kFloat).div(255.0);
+  const at::Tensor rows = layers.compute(images)[0];
+  ASSERT_EQ(rows.sizes(), at::IntArrayRef({2, 3 * 32 * 20}));
+  EXPECT_TRUE(at::allclose(rows.view({2, 3, 32, 20}), images.view({2, 3, 32, 2, 20}).mean(3)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
@@ -21,6 +22,7 @@
 #include "ssl/engines/accuracy_recorder.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/evaluation_plan.h"
 
 namespace ssl {
 namespace {
@@ -111,11 +113,30 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
   return size;
 }
 
+absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineContext& context) {
+  const BuildContext build{context.config, context.registries, context.communicator, 0, context.run_directory, 0};
+  return BuildDataset(context.config.Section(split), build);
+}
+
+// The head knows classes by their number only, so that both splits have to number them alike.
+absl::Status CheckSameClasses(EngineContext& context) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> train, MakeDataset("DATA.TRAIN", context));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> test, MakeDataset("DATA.TEST", context));
+  const absl::Span<const std::string> of_train = train->ClassNames();
+  const absl::Span<const std::string> of_test = test->ClassNames();
+  if (of_train.empty() || of_test.empty()) return absl::OkStatus();
+  const auto [trained, tested] = std::mismatch(of_train.begin(), of_train.end(), of_test.begin(), of_test.end());
+  if (tested == of_test.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("full_tune: class ", tested - of_test.begin(), " of ", test->description(), " is ", *tested,
+                   ", expected ", trained == of_train.end() ? "none" : *trained, " as in ", train->description(),
+                   "; give config.DATA.TEST the same class folders as config.DATA.TRAIN, or both label files with the "
+                   "same numbers"));
+}
+
 // The largest label of DATA.TRAIN and one.
 absl::StatusOr<int64_t> CountClasses(EngineContext& context) {
-  const BuildContext build{context.config, context.registries, context.communicator, 0, context.run_directory, 0};
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                       BuildDataset(context.config.Section("DATA.TRAIN"), build));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
   int64_t largest = -1;
   for (int64_t i = 0; i < dataset->size(); ++i) largest = std::max(largest, dataset->Label(i));
   if (largest >= 0) return largest + 1;
@@ -129,6 +150,11 @@ class FullTuneEngine : public Engine {
   explicit FullTuneEngine(FullTuneOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    return WithEvaluationPlan(context, [this](EngineContext& complete) { return Tune(complete); });
+  }
+
+ private:
+  absl::StatusOr<EngineReport> Tune(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const FullTuneTask task, Prepare(context));
     const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, task);
     SessionOptions session_options;
@@ -145,7 +171,7 @@ class FullTuneEngine : public Engine {
     report.stopped = outcome == TrainOutcome::kStopped;
     report.summary =
         absl::StrCat("fine-tuning of ", task.num_classes, " classes in ", task.directory, "\n", accuracies.Table());
-    if (!accuracies.epochs().empty()) {
+    if (!report.stopped && !accuracies.epochs().empty()) {
       const std::vector<double>& top1 = accuracies.top1();
       context.results.SetPath("full_tune.top1", ConfigNode::FromDouble(top1.back()));
       context.results.SetPath("full_tune.top5", ConfigNode::FromDouble(accuracies.top5().back()));
@@ -155,8 +181,8 @@ class FullTuneEngine : public Engine {
     return report;
   }
 
- private:
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
+    SSL_RETURN_IF_ERROR(CheckSameClasses(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
     task.directory = absl::StrCat(context.run_directory, "/full_tune");

@@ -10,8 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/clock.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/progress.h"
 #include "ssl/engines/weighted_knn.h"
@@ -20,57 +22,124 @@ namespace ssl {
 namespace {
 
 constexpr char kSection[] = "NEAREST_NEIGHBOR";
+constexpr char kPrefix[] = "knn";
 
-// TOPK: a number or a list of numbers.
+constexpr int64_t kAutoTopk = 20;
+constexpr double kAutoSigma = 0.07;
+
+// The section with "auto" resolved.
+struct KnnSettings {
+  std::vector<int64_t> topk;  // empty: auto, which a small data set may lower
+  double sigma = kAutoSigma;
+  bool cosine = true;
+  std::vector<std::string> chosen;  // for people: the keys that were auto
+};
+
+bool IsAuto(const ConfigNode& node) { return node.is_scalar() && node.text() == "auto"; }
+
+std::string PlaceOf(const ConfigNode& node, const char* key) {
+  return absl::StrCat(node.location().ToString(), ": config.", kSection, ".", key);
+}
+
+absl::Status WrongValue(const ConfigNode& node, const char* key, const char* expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(node, key), " is ", node.Describe(), ", expected ", expected, ", or auto"));
+}
+
 absl::StatusOr<std::vector<int64_t>> ReadTopk(const ConfigNode& topk) {
   const std::vector<ConfigNode> items = topk.is_list() ? topk.items() : std::vector<ConfigNode>{topk};
   std::vector<int64_t> values;
   for (const ConfigNode& item : items) values.push_back(item.AsInt().value_or(0));
   if (!values.empty() && *std::min_element(values.begin(), values.end()) >= 1) return values;
-  return absl::InvalidArgumentError(absl::StrCat(topk.location().ToString(), ": config.", kSection, ".TOPK is ",
-                                                 topk.Describe(),
-                                                 ", expected a number of at least 1 or a list of such"));
+  return WrongValue(topk, "TOPK", "a number of at least 1 or a list of such");
+}
+
+absl::StatusOr<KnnSettings> ReadSettings(const NearestNeighborOptions& options) {
+  KnnSettings settings;
+  if (IsAuto(options.topk)) {
+    settings.chosen.push_back(absl::StrCat("TOPK ", kAutoTopk));
+  } else {
+    SSL_ASSIGN_OR_RETURN(settings.topk, ReadTopk(options.topk));
+  }
+  if (IsAuto(options.sigma)) {
+    settings.chosen.push_back(absl::StrCat("SIGMA ", kAutoSigma));
+  } else {
+    settings.sigma = options.sigma.AsDouble().value_or(0.0);
+    if (settings.sigma <= 0.0) return WrongValue(options.sigma, "SIGMA", "a number above 0");
+  }
+  if (IsAuto(options.l2_norm_feats)) {
+    settings.chosen.push_back("L2_NORM_FEATS True (cosine)");
+  } else {
+    const absl::StatusOr<bool> cosine = options.l2_norm_feats.AsBool();
+    if (!cosine.ok()) return WrongValue(options.l2_norm_feats, "L2_NORM_FEATS", "True or False");
+    settings.cosine = *cosine;
+  }
+  return settings;
 }
 
 class KnnEngine : public Engine {
  public:
-  KnnEngine(NearestNeighborOptions options, std::vector<int64_t> topk, EvaluationSubjects subjects)
-      : options_(std::move(options)), topk_(std::move(topk)), subjects_(std::move(subjects)) {}
+  KnnEngine(NearestNeighborOptions options, KnnSettings settings, EvaluationSubjects subjects)
+      : options_(std::move(options)), settings_(std::move(settings)), subjects_(std::move(subjects)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    EngineReport report;
-    report.summary =
-        absl::StrFormat("%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s)\n", "features", "top-1", "top-5",
-                        options_.l2_norm_feats ? "cosine" : "dot product", absl::StrJoin(topk_, ", "), options_.sigma,
-                        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"));
-    context.results.SetPath("knn.k", ConfigNode::FromInt(topk_.front()));
-    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
-      for (const int64_t k : topk_) {
-        SSL_RETURN_IF_ERROR(Evaluate(subject, k, context, &report.summary));
-      }
-      return absl::OkStatus();
-    });
-    report.stopped = absl::IsCancelled(status);
-    if (!status.ok() && !report.stopped) return status;
-    return report;
+    if (!settings_.chosen.empty()) {
+      SSL_LOG(INFO) << "evaluation: nearest neighbours with " << absl::StrJoin(settings_.chosen, ", ")
+                    << "; the keys of config." << kSection << " say otherwise";
+    }
+    if (!subjects_.NeedsImages()) return EvaluateAll(context);
+    return WithEvaluationPlan(context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
  private:
-  absl::Status Evaluate(const SubjectFeatures& subject, int64_t k, EngineContext& context, std::string* table) const {
+  // What an evaluation has found so far. It becomes the run's results when all of it is there.
+  struct Findings {
+    std::string rows;
+    ConfigNode results = ConfigNode::Map();
+  };
+
+  absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
+    Findings findings;
+    std::vector<int64_t> topk;
+    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
+      topk = TopkFor(subject.train.labels.size(0));
+      for (const int64_t k : topk) {
+        SSL_RETURN_IF_ERROR(Evaluate(subject, k, k == topk.front(), context, &findings));
+      }
+      return absl::OkStatus();
+    });
+    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(status);
+    SetResults(kPrefix, findings.results, &context.results);
+    context.results.SetPath("knn.k", ConfigNode::FromInt(topk.front()));
+    EngineReport report;
+    report.summary =
+        absl::StrFormat("%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s)\n%s", "features", "top-1", "top-5",
+                        settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
+                        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"), findings.rows);
+    return report;
+  }
+
+  std::vector<int64_t> TopkFor(int64_t train_samples) const {
+    return settings_.topk.empty() ? std::vector<int64_t>{std::min(kAutoTopk, train_samples)} : settings_.topk;
+  }
+
+  absl::Status Evaluate(const SubjectFeatures& subject, int64_t k, bool is_first, EngineContext& context,
+                        Findings* findings) const {
     Progress progress(absl::StrCat(subject.title, ", neighbours"), subject.test.labels.size(0), Clock::Real());
     WeightedKnnOptions knn;
     knn.k = k;
-    knn.temperature = options_.sigma;
-    knn.normalize = options_.l2_norm_feats;
+    knn.temperature = settings_.sigma;
+    knn.normalize = settings_.cosine;
     knn.on_progress = [&progress](int64_t done) { progress.Update(done); };
+    knn.stop = &context.stop;
     SSL_ASSIGN_OR_RETURN(const KnnAccuracy accuracy, WeightedKnn(subject.train.features[0], subject.train.labels,
                                                                  subject.test.features[0], subject.test.labels, knn));
-    const bool first = k == topk_.front();
-    const std::string key = subjects_.ResultKey("knn", subject);
-    context.results.SetPath(first ? key : absl::StrCat(key, "_k", k), ConfigNode::FromDouble(accuracy.top1));
-    absl::StrAppendFormat(table, "%-20s %7.2f%% %7.2f%%%s\n", subject.title, 100 * accuracy.top1, 100 * accuracy.top5,
-                          Remark(subject, k));
-    const bool saved = options_.save_predictions && first && subject.name == "trained";
+    const std::string key = subjects_.ResultKey(subject);
+    findings->results.SetPath(is_first ? key : absl::StrCat(key, "_k", k), ConfigNode::FromDouble(accuracy.top1));
+    absl::StrAppendFormat(&findings->rows, "%-20s %7.2f%% %7.2f%%%s\n", subject.title, 100 * accuracy.top1,
+                          100 * accuracy.top5, Remark(subject, k));
+    const bool saved = options_.save_predictions && is_first && subject.name == "trained";
     return saved ? SavePredictions(subject, accuracy.predictions, context) : absl::OkStatus();
   }
 
@@ -78,7 +147,7 @@ class KnnEngine : public Engine {
   std::string Remark(const SubjectFeatures& subject, int64_t k) const {
     std::string remark;
     if (options_.layers.empty()) absl::StrAppend(&remark, "   ", subject.layer);
-    if (topk_.size() > 1) absl::StrAppend(&remark, "   k=", k);
+    if (settings_.topk.size() > 1) absl::StrAppend(&remark, "   k=", k);
     return remark;
   }
 
@@ -94,21 +163,23 @@ class KnnEngine : public Engine {
   }
 
   const NearestNeighborOptions options_;
-  const std::vector<int64_t> topk_;
+  const KnnSettings settings_;
   const EvaluationSubjects subjects_;
 };
 
 }  // namespace
 
 void NearestNeighborOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("SIGMA", &sigma, Doc("temperature of the votes, exp(similarity / SIGMA)").Above(0.0));
-  visitor.Field("TOPK", &topk, Doc("neighbours that vote, or a list to compare"));
-  visitor.Field("L2_NORM_FEATS", &l2_norm_feats, Doc("similarity is the cosine, not the dot product"));
+  visitor.Field("SIGMA", &sigma, Doc("temperature of the votes, exp(similarity / SIGMA); auto: 0.07"));
+  visitor.Field("TOPK", &topk, Doc("neighbours that vote, or a list to compare; auto: 20"));
+  visitor.Field("L2_NORM_FEATS", &l2_norm_feats, Doc("similarity is the cosine, not the dot product; auto: it is"));
   visitor.Section("FEATURES", &features, Doc("extracted files"));
   visitor.Field("LAYERS", &layers,
                 Doc("trunk stages, as res4:2 for res4 pooled to 2x2; several are normalised and joined; [] evaluates "
                     "each configured layer by itself (ours)"));
-  visitor.Field("BASELINES", &baselines, Doc("also evaluate: raw_pixels, untrained (ours)"));
+  visitor.Field("BASELINES", &baselines,
+                Doc("also evaluate: raw_pixels, untrained; auto: both, unless DATA.TEST.TRANSFORMS or FEATURES.PATH "
+                    "is given (ours)"));
   visitor.Field("SAVE_PREDICTIONS", &save_predictions,
                 Doc("write kNN_<layer>_output_*.npy to the run directory (ours)"));
 }
@@ -117,11 +188,18 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngine(const ConfigNode& config, 
   NearestNeighborOptions options;
   const ConfigNode& section = config.Section(kSection);
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
-  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> topk, ReadTopk(options.topk));
-  SSL_ASSIGN_OR_RETURN(
-      EvaluationSubjects subjects,
-      EvaluationSubjects::Create({options.layers, options.baselines, options.features.path}, kSection, config));
-  return std::make_unique<KnnEngine>(std::move(options), std::move(topk), std::move(subjects));
+  SSL_ASSIGN_OR_RETURN(KnnSettings settings, ReadSettings(options));
+  SubjectOptions subject_options;
+  subject_options.layers = options.layers;
+  subject_options.baselines = options.baselines;
+  subject_options.features_path = options.features.path;
+  for (const int64_t k : settings.topk) {
+    subject_options.min_train_samples = std::max(subject_options.min_train_samples, k);
+  }
+  subject_options.min_train_samples_place = PlaceOf(options.topk, "TOPK");
+  SSL_ASSIGN_OR_RETURN(EvaluationSubjects subjects,
+                       EvaluationSubjects::Create(std::move(subject_options), kSection, config));
+  return std::make_unique<KnnEngine>(std::move(options), std::move(settings), std::move(subjects));
 }
 
 }  // namespace ssl

@@ -6,6 +6,7 @@
 #include <ATen/ops/softmax.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,12 +23,15 @@
 #include "ssl/core/core_options.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
 
 namespace ssl {
 namespace {
+
+constexpr char kPrefix[] = "extract_label_predictions";
 
 // What the engine reads of a section that the meters declare.
 struct AccuracyMeterView : Options {
@@ -85,37 +89,46 @@ class LabelPredictionsEngine : public Engine {
       : meter_(std::move(meter)), topk_(*std::max_element(meter_.topk_values.begin(), meter_.topk_values.end())) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    return WithEvaluationPlan(context, [this](EngineContext& complete) { return PredictAll(complete); });
+  }
+
+ private:
+  absl::StatusOr<EngineReport> PredictAll(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    std::vector<std::pair<std::string, std::unique_ptr<BatchSource>>> sources;
+    for (const std::string& split : ConfiguredSplits(context.config)) {
+      SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
+      sources.emplace_back(absl::AsciiStrToLower(split), std::move(source));
+    }
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
-    EngineReport report;
+    std::vector<SplitPredictions> predictions(sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const absl::Status status = Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,
+                                          context.stop, &predictions[i]);
+      if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+      SSL_RETURN_IF_ERROR(status);
+    }
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
     std::vector<WrittenArray> arrays;
-    for (const std::string& split : ConfiguredSplits(context.config)) {
-      SplitPredictions predictions;
-      const absl::Status status = Predict(split, *network.model, task.precision.autocast, context, &predictions);
-      report.stopped = absl::IsCancelled(status);
-      if (report.stopped) break;
-      SSL_RETURN_IF_ERROR(status);
-      SSL_RETURN_IF_ERROR(GuardTorch("extract_label_predictions", [&] {
-        return Write(absl::AsciiStrToLower(split), *network.model, predictions, context, &table, &arrays);
-      }));
+    for (size_t i = 0; i < sources.size(); ++i) {
+      SSL_RETURN_IF_ERROR(GuardTorch(
+          kPrefix, [&] { return Write(sources[i].first, *network.model, predictions[i], context, &table, &arrays); }));
     }
+    EngineReport report;
     report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, arrays));
     return report;
   }
 
- private:
-  absl::Status Predict(const std::string& split, Model& model, Autocast autocast, EngineContext& context,
-                       SplitPredictions* predictions) const {
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
-    const FeatureFunction compute = [&model, autocast](const at::Tensor& images) {
-      const AutocastScope scope(autocast);
-      std::vector<at::Tensor> outputs = model.Forward({images});
-      for (at::Tensor& output : outputs) output = output.to(at::kFloat);
-      return outputs;
-    };
-    return ForEachFeatureBatch(*source, compute, absl::StrCat("predictions for ", split), context.stop,
+  absl::Status Predict(const std::string& split, BatchSource& source, Model& model, Autocast autocast,
+                       const StopToken& stop, SplitPredictions* predictions) const {
+    const FeatureLayers heads{{}, [&model, autocast](const at::Tensor& images) {
+                                const AutocastScope scope(autocast);
+                                std::vector<at::Tensor> outputs = model.Forward({images});
+                                for (at::Tensor& output : outputs) output = output.to(at::kFloat);
+                                return outputs;
+                              }};
+    return ForEachFeatureBatch(source, heads, absl::StrCat("predictions for ", split), stop,
                                [&](const FeatureBatch& batch) { return AddBatch(batch, topk_, predictions); });
   }
 
@@ -148,7 +161,7 @@ class LabelPredictionsEngine : public Engine {
       const at::Tensor hits = classes.eq(labels.unsqueeze(1)).to(at::kDouble);
       const double top1 = hits.select(1, 0).mean().item<double>();
       absl::StrAppendFormat(table, " %7.2f%% %7.2f%%", 100 * top1, 100 * hits.sum(1).mean().item<double>());
-      results.SetPath(absl::StrCat("extract_label_predictions.", split, ".", name), ConfigNode::FromDouble(top1));
+      results.SetPath(absl::StrCat(kPrefix, ".", split, ".", name), ConfigNode::FromDouble(top1));
     }
     absl::StrAppend(table, "\n");
   }

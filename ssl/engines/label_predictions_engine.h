@@ -8,9 +8,10 @@
 //   rank{r}_{train|test}_{layer}_targets.npy       [N, 1] int64, or [N, classes]
 //   rank{r}_{train|test}_{layer}_inds.npy          [N] int64: positions in the data set
 //
-// k is the largest of METERS.accuracy_list_meter.topk_values, at most the number of classes. Layers are that meter's
-// meter_names, or those of LINEAR_EVAL_FEAT_POOL_OPS_MAP, where there is one for each head; else "heads", "heads_1"...
-// Results: {"extract_label_predictions": {"test": {"heads": top-1}}}, fractions, where labels are class numbers.
+// A stopped run writes none. k is the largest of METERS.accuracy_list_meter.topk_values, at most the number of classes.
+// Layers are that meter's meter_names, or those of LINEAR_EVAL_FEAT_POOL_OPS_MAP, where there is one for each head;
+// else "heads", "heads_1"... Results: {"extract_label_predictions": {"test": {"heads": top-1}}}, fractions, where
+// labels are class numbers.
 #ifndef SSL_ENGINES_LABEL_PREDICTIONS_ENGINE_H_
 #define SSL_ENGINES_LABEL_PREDICTIONS_ENGINE_H_
 

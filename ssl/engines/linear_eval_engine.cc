@@ -11,6 +11,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/linear_probe.h"
 #include "ssl/engines/progress.h"
 
@@ -54,33 +55,46 @@ class LinearEvalEngine : public Engine {
       : options_(std::move(options)), subjects_(std::move(subjects)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-    EngineReport report;
-    report.summary = absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs)\n", "features", "layer",
-                                     "rate", "held out", "top-1", "top-5", options_.num_epochs);
-    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
-      return Evaluate(subject, task.run.seed, context, &report.summary);
-    });
-    report.stopped = absl::IsCancelled(status);
-    if (!status.ok() && !report.stopped) return status;
-    return report;
+    if (!subjects_.NeedsImages()) return EvaluateAll(context);
+    return WithEvaluationPlan(context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
  private:
-  absl::Status Evaluate(const SubjectFeatures& subject, int64_t seed, EngineContext& context,
-                        std::string* table) const {
+  // What an evaluation has found so far. It becomes the run's results when all of it is there.
+  struct Findings {
+    std::string rows;
+    ConfigNode results = ConfigNode::Map();
+  };
+
+  absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    Findings findings;
+    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
+      return Evaluate(subject, task.run.seed, context.stop, &findings);
+    });
+    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(status);
+    SetResults(kPrefix, findings.results, &context.results);
+    EngineReport report;
+    report.summary = absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs)\n%s", "features", "layer",
+                                     "rate", "held out", "top-1", "top-5", options_.num_epochs, findings.rows);
+    return report;
+  }
+
+  absl::Status Evaluate(const SubjectFeatures& subject, int64_t seed, const StopToken& stop, Findings* findings) const {
     LinearProbeOptions probe = ProbeOptions(options_, seed);
-    Progress progress(absl::StrCat(subject.title, ", linear probe, epochs"), probe.num_epochs, Clock::Real());
+    Progress progress(absl::StrCat(subject.title, ", linear probe, epochs"), 2 * probe.num_epochs, Clock::Real());
     probe.on_progress = [&progress](int64_t done) { progress.Update(done); };
     SSL_ASSIGN_OR_RETURN(const LinearProbeResult result,
                          TrainLinearProbe(subject.train.features[0], subject.train.labels, subject.test.features[0],
-                                          subject.test.labels, probe, context.stop));
-    absl::StrAppend(table, FormatRows(subject, result));
-    const std::string key = subjects_.ResultKey(kPrefix, subject);
-    context.results.SetPath(key, ConfigNode::FromDouble(result.top1));
-    context.results.SetPath(absl::StrCat(key, "_top5"), ConfigNode::FromDouble(result.top5));
-    context.results.SetPath(absl::StrCat(key, "_learning_rate"),
-                            ConfigNode::FromDouble(result.rates[result.best].learning_rate));
+                                          subject.test.labels, probe, stop));
+    absl::StrAppend(&findings->rows, FormatRows(subject, result));
+    const std::string key = subjects_.ResultKey(subject);
+    ConfigNode& results = findings->results;
+    results.SetPath(key, ConfigNode::FromDouble(result.top1));
+    results.SetPath(absl::StrCat(key, "_top5"), ConfigNode::FromDouble(result.top5));
+    results.SetPath(absl::StrCat(key, "_learning_rate"),
+                    ConfigNode::FromDouble(result.rates[result.best].learning_rate));
     return absl::OkStatus();
   }
 
@@ -94,7 +108,9 @@ void LinearEvalOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("LAYERS", &layers,
                 Doc("trunk stages, as res4:2 for res4 pooled to 2x2; several are normalised and joined; [] evaluates "
                     "each configured layer by itself (ours)"));
-  visitor.Field("BASELINES", &baselines, Doc("also evaluate: raw_pixels, untrained (ours)"));
+  visitor.Field("BASELINES", &baselines,
+                Doc("also evaluate: raw_pixels, untrained; auto: both, unless DATA.TEST.TRANSFORMS or FEATURES.PATH "
+                    "is given (ours)"));
   visitor.Section("FEATURES", &features, Doc("extracted files"));
   visitor.Field("LEARNING_RATES", &learning_rates,
                 Doc("trained side by side; the best on held out training samples counts (ours)").Above(0.0));
@@ -113,9 +129,12 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeLinearEvalEngine(const ConfigNode& c
     return absl::InvalidArgumentError(absl::StrCat(section.location().ToString(), ": config.", kSection,
                                                    ".LEARNING_RATES is empty, expected at least one rate"));
   }
-  SSL_ASSIGN_OR_RETURN(
-      EvaluationSubjects subjects,
-      EvaluationSubjects::Create({options.layers, options.baselines, options.features.path}, kSection, config));
+  SubjectOptions subject_options;
+  subject_options.layers = options.layers;
+  subject_options.baselines = options.baselines;
+  subject_options.features_path = options.features.path;
+  SSL_ASSIGN_OR_RETURN(EvaluationSubjects subjects,
+                       EvaluationSubjects::Create(std::move(subject_options), kSection, config));
   return std::make_unique<LinearEvalEngine>(std::move(options), std::move(subjects));
 }
 

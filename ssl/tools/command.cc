@@ -84,9 +84,13 @@ class RunDirectory {
 absl::StatusOr<bool> RunAll(const std::vector<std::unique_ptr<Engine>>& engines, EngineContext& context,
                             const std::string& results_file, std::ostream& out) {
   for (const std::unique_ptr<Engine>& engine : engines) {
+    const ConfigNode earlier = context.results;
     SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
     out << report.summary << "\n" << std::flush;
-    SSL_RETURN_IF_ERROR(WriteResults(results_file, context.results, context.file_system));
+    // An evaluation that was stopped has no results: the file stays as it is.
+    if (context.results != earlier) {
+      SSL_RETURN_IF_ERROR(WriteResults(results_file, context.results, context.file_system));
+    }
     if (report.stopped) return false;
   }
   return true;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an evaluation does where its configuration says nothing. The configuration of a pre-training run often has no
+// DATA.TEST, or one without transforms; the evaluation then follows from DATA.TRAIN:
+//
+//   test set    the part "test" of a data set that has parts; else the folder "val" or "test" beside a training folder
+//               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks
+//   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
+//               training
+//
+// A key of DATA.TEST that is not its default stays as it is. A configuration with DATA.TEST.DATA_SOURCES and
+// DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
+#ifndef SSL_ENGINES_EVALUATION_PLAN_H_
+#define SSL_ENGINES_EVALUATION_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/engines/engine.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+struct EvaluationPlan {
+  ConfigNode config;                 // complete
+  std::vector<std::string> choices;  // for people: what was chosen, and the keys that say otherwise
+};
+
+// Whether the user described the evaluation: DATA.TEST.TRANSFORMS has entries.
+bool DescribesEvaluation(const ConfigNode& config);
+
+// config: the resolved tree; defaults: OptionCatalog::Defaults(). Looks for folders, reads no images.
+EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system);
+
+// Plans, logs the choices, and calls `run` with a context whose configuration is complete.
+absl::StatusOr<EngineReport> WithEvaluationPlan(EngineContext& context,
+                                                absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
+
+// Of an evaluation that was stopped: it has no results.
+EngineReport StoppedReport(const std::string& engine);
+
+// Puts `findings`, a map, under the key `engine` of `results`, one by one: figures of an earlier evaluation that this
+// one did not measure stay.
+void SetResults(const std::string& engine, const ConfigNode& findings, ConfigNode* results);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_EVALUATION_PLAN_H_

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/evaluation_plan.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/register_data.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kMultiCrop[] = R"(
+      - {name: ImgPilToMultiCrop, total_num_crops: 8, num_crops: [2, 6], size_crops: [224, 96]}
+      - {name: RandomHorizontalFlip}
+      - {name: ToTensor}
+      - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
+)";
+
+class EvaluationPlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(RegisterData(&registries_)); }
+
+  // The lines below DATA over the defaults.
+  ConfigNode Config(const std::string& data) {
+    ConfigNode config = registries_.options.Defaults();
+    const ConfigNode own = ParseYaml(data, "run.yaml", nullptr).value();
+    for (const auto& [split, section] : own.entries()) {
+      for (const auto& [key, value] : section.entries()) config.SetPath(absl::StrCat("DATA.", split, ".", key), value);
+    }
+    return config;
+  }
+
+  EvaluationPlan Plan(const std::string& data) {
+    return PlanEvaluation(Config(data), registries_.options.Defaults(), PosixFileSystem());
+  }
+
+  // A folder with an empty folder for each class.
+  std::string MakeFolder(const std::string& path, const std::vector<std::string>& classes) {
+    const std::string folder = absl::StrCat(base_, "/", path);
+    for (const std::string& name : classes) {
+      EXPECT_OK(PosixFileSystem().CreateDirectories(absl::StrCat(folder, "/", name)));
+    }
+    return folder;
+  }
+
+  const std::string base_ = MakeTempDir("plan");
+  Registries registries_;
+};
+
+std::string Text(const EvaluationPlan& plan, const std::string& path) {
+  const ConfigNode* node = plan.config.FindPath(path);
+  if (node == nullptr) return "(none)";
+  return node->is_list() ? node->items().at(0).text() : node->text();
+}
+
+std::vector<std::string> TransformNames(const EvaluationPlan& plan) {
+  std::vector<std::string> names;
+  for (const ConfigNode& transform : plan.config.FindPath("DATA.TEST.TRANSFORMS")->items()) {
+    names.push_back(transform.Find("name")->text());
+  }
+  return names;
+}
+
+std::string FolderRun(const std::string& folder, const std::string& more = "") {
+  return absl::StrCat("TRAIN:\n  DATA_SOURCES: [disk_folder]\n  DATA_PATHS: [", folder, "]\n",
+                      "  TRANSFORMS:", kMultiCrop,
+                      "  COLLATE_FUNCTION: multicrop_collator\n  BATCHSIZE_PER_REPLICA: 32\n  DROP_LAST: True\n", more);
+}
+
+TEST_F(EvaluationPlanTest, DescribedEvaluation_IsTakenAsItIs) {
+  const std::string data =
+      "TRAIN: {DATA_SOURCES: [synthetic]}\nTEST: {DATA_SOURCES: [synthetic], TRANSFORMS: [{name: ToTensor}]}\n";
+  const EvaluationPlan plan = Plan(data);
+  EXPECT_TRUE(plan.config == Config(data));
+  EXPECT_THAT(plan.choices, IsEmpty());
+  EXPECT_TRUE(DescribesEvaluation(plan.config));
+}
+
+TEST_F(EvaluationPlanTest, Photographs_AreResizedAndCroppedAsTheLargestCrop) {
+  const EvaluationPlan plan = Plan(FolderRun(MakeFolder("photos", {"a"})));
+  EXPECT_THAT(TransformNames(plan), ElementsAre("Resize", "CenterCrop", "ToTensor", "Normalize"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.TRANSFORMS.0.size"), "256");
+  EXPECT_EQ(Text(plan, "DATA.TEST.TRANSFORMS.1.size"), "224");
+  EXPECT_EQ(Text(plan, "DATA.TEST.TRANSFORMS.3.mean"), "0.485");
+  EXPECT_EQ(Text(plan, "DATA.TEST.COLLATE_FUNCTION"), "default_collate");
+  EXPECT_EQ(Text(plan, "DATA.TEST.BATCHSIZE_PER_REPLICA"), "32");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DROP_LAST"), "false");
+  ASSERT_EQ(plan.choices.size(), 2u);
+  EXPECT_THAT(plan.choices[1], AllOf(HasSubstr("Resize 256, CenterCrop 224, ToTensor, Normalize"),
+                                     HasSubstr("config.DATA.TEST.TRANSFORMS says otherwise")));
+}
+
+TEST_F(EvaluationPlanTest, SmallImages_AreUsedWhole) {
+  const EvaluationPlan plan = Plan(
+      "TRAIN:\n  DATA_SOURCES: [synthetic]\n  TRANSFORMS: [{name: ImgReplicatePil, num_times: 2}, "
+      "{name: RandomResizedCrop, size: 28}, {name: ToTensor}]\n");
+  EXPECT_THAT(TransformNames(plan), ElementsAre("Resize", "CenterCrop", "ToTensor"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.TRANSFORMS.0.size"), "28");
+}
+
+TEST_F(EvaluationPlanTest, CropsThatAreNoSquares_BecomeAResize) {
+  const EvaluationPlan plan = Plan(
+      "TRAIN:\n  DATA_SOURCES: [synthetic]\n  TRANSFORMS: [{name: RandomCrop, size: [64, 96]}, {name: ToTensor}]\n");
+  EXPECT_THAT(TransformNames(plan), ElementsAre("Resize", "ToTensor"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.TRANSFORMS.0.size.1"), "96");
+}
+
+TEST_F(EvaluationPlanTest, TrainingWithoutCrops_KeepsTheSize) {
+  EXPECT_THAT(TransformNames(Plan("TRAIN:\n  DATA_SOURCES: [synthetic]\n  TRANSFORMS: [{name: RandomHorizontalFlip}, "
+                                  "{name: ToTensor}]\n")),
+              ElementsAre("ToTensor"));
+}
+
+TEST_F(EvaluationPlanTest, DataSetWithParts_IsTestedOnItsTestPart) {
+  const EvaluationPlan plan = Plan(
+      "TRAIN: {DATA_SOURCES: [torchvision_dataset], DATASET_NAMES: [cifar10], DATA_PATHS: [/data], DATA_LIMIT: 100}\n");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_SOURCES"), "torchvision_dataset");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATASET_NAMES"), "cifar10");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), "/data");
+  EXPECT_EQ(Text(plan, "DATA.TEST.SPLIT"), "test");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_LIMIT"), "-1");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.DATA_LIMIT"), "100");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.0");
+  EXPECT_THAT(plan.choices, ElementsAre(HasSubstr("the part SPLIT: test")));
+}
+
+TEST_F(EvaluationPlanTest, FolderBesideTheTrainingFolder_IsTheTestSet) {
+  const std::string train = MakeFolder("beside/train", {"a", "b"});
+  MakeFolder("beside/test", {"b"});
+  EXPECT_EQ(Text(Plan(FolderRun(train)), "DATA.TEST.DATA_PATHS"), base_ + "/beside/test");
+  EXPECT_EQ(Text(Plan(FolderRun(train + "/")), "DATA.TEST.DATA_PATHS"), base_ + "/beside/test");
+  MakeFolder("beside/val", {"a"});
+  const EvaluationPlan plan = Plan(FolderRun(train));
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), base_ + "/beside/val");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.0");
+  EXPECT_THAT(plan.choices[0], AllOf(HasSubstr(base_ + "/beside/val"), HasSubstr("config.DATA.TEST.DATA_PATHS")));
+}
+
+TEST_F(EvaluationPlanTest, FolderBesideWithOtherClasses_OrOfAnotherNameOfTheTrainingFolder_IsNot) {
+  const std::string train = MakeFolder("other/train", {"a", "b"});
+  MakeFolder("other/test", {"x", "y"});
+  EXPECT_EQ(Text(Plan(FolderRun(train)), "DATA.TEST.DATA_PATHS"), train);
+  const std::string photos = MakeFolder("photos/strain", {"a"});
+  MakeFolder("photos/stest", {"a"});
+  MakeFolder("photos/test", {"a"});
+  EXPECT_EQ(Text(Plan(FolderRun(photos)), "DATA.TEST.DATA_PATHS"), photos);
+}
+
+TEST_F(EvaluationPlanTest, SingleFolder_IsDivided) {
+  const std::string folder = MakeFolder("single", {"a", "b"});
+  const EvaluationPlan plan = Plan(FolderRun(folder, "  DATA_LIMIT: 50\n"));
+  for (const char* split : {"TRAIN", "TEST"}) {
+    const std::string section = absl::StrCat("DATA.", split, ".");
+    EXPECT_EQ(Text(plan, section + "HOLD_OUT_FRACTION"), "0.1") << split;
+    EXPECT_EQ(Text(plan, section + "DATA_PATHS"), folder) << split;
+    EXPECT_EQ(Text(plan, section + "DATA_LIMIT"), "50") << "both parts are of the same samples";
+  }
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.SPLIT"), "train");
+  EXPECT_EQ(Text(plan, "DATA.TEST.SPLIT"), "test");
+  EXPECT_THAT(plan.choices[0], AllOf(HasSubstr("10% of each class"), HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION")));
+}
+
+TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {
+  const EvaluationPlan plan = Plan(FolderRun(MakeFolder("held", {"a"}), "  HOLD_OUT_FRACTION: 0.25\n"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.HOLD_OUT_FRACTION"), "0.25");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.25");
+}
+
+TEST_F(EvaluationPlanTest, TestPathAlone_IsReadAsTheTrainingData) {
+  const EvaluationPlan plan =
+      Plan(FolderRun(MakeFolder("given", {"a"}), "  DATA_LIMIT: 5\nTEST:\n  DATA_PATHS: [/mine]\n"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_SOURCES"), "disk_folder");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), "/mine");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_LIMIT"), "-1");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.0");
+}
+
+TEST_F(EvaluationPlanTest, TestSourceWithoutTransforms_KeepsItsDataAndGetsTransforms) {
+  const EvaluationPlan plan =
+      Plan(FolderRun("/train", "TEST:\n  DATA_SOURCES: [disk_filelist]\n  DATA_PATHS: [list.txt]\n"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_SOURCES"), "disk_filelist");
+  EXPECT_EQ(TransformNames(plan).size(), 4u);
+  EXPECT_EQ(plan.choices.size(), 1u);
+}
+
+TEST_F(EvaluationPlanTest, WithoutTrainingData_NothingIsChosen) {
+  EXPECT_THAT(Plan("TEST: {DATA_PATHS: [/mine]}\n").choices, IsEmpty());
+}
+
+TEST_F(EvaluationPlanTest, CompleteConfiguration_IsItsOwnPlan) {
+  const EvaluationPlan plan = Plan(FolderRun(MakeFolder("again", {"a"})));
+  const EvaluationPlan again = PlanEvaluation(plan.config, registries_.options.Defaults(), PosixFileSystem());
+  EXPECT_TRUE(again.config == plan.config);
+  EXPECT_THAT(again.choices, IsEmpty());
+}
+
+TEST(SetResultsTest, FiguresThatWereNotMeasuredStay) {
+  ConfigNode results = ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.6}, other: 1}", "results.json", nullptr).value();
+  ConfigNode findings = ConfigNode::Map();
+  findings.Set("trained", ConfigNode::FromDouble(0.7));
+  SetResults("knn", findings, &results);
+  EXPECT_TRUE(results == ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.7}, other: 1}", "expected", nullptr).value());
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody does first, as whole processes: pre-train on a folder of images with a configuration that has no
+DATA.TEST, then evaluate the run. And what must not pass: classes that differ between folders, weights that are no
+numbers, a stop in the middle."""
+import ast
+import json
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+
+# Two crops of 24 pixels, a ResNet of 4 channels: seconds.
+CONFIG = """# @package _global_
+config:
+  LOG_FREQUENCY: 1
+  TEST_MODEL: False
+  CHECKPOINT: {DIR: run}
+  DATA:
+    NUM_DATALOADER_WORKERS: 1
+    TRAIN:
+      DATA_SOURCES: [disk_folder]
+      BATCHSIZE_PER_REPLICA: 8
+      DROP_LAST: True
+      COLLATE_FUNCTION: multicrop_collator
+      TRANSFORMS:
+        - {name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [24], crop_scales: [[0.5, 1.0]]}
+        - {name: RandomHorizontalFlip}
+        - {name: ToTensor}
+        - {name: Normalize, mean: [0.5, 0.5, 0.5], std: [0.25, 0.25, 0.25]}
+  MODEL:
+    TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}
+    HEAD: {PARAMS: [["swav_head", {"dims": [32, 32, 16], "use_bn": True, "num_clusters": [8]}]]}
+  LOSS: {name: swav_loss}
+  OPTIMIZER:
+    name: sgd
+    num_epochs: 1
+    param_schedulers: {lr: {name: cosine, start_value: 0.01, end_value: 0.0}}
+"""
+
+COLORS = {"ant": (220, 40, 40), "bee": (40, 220, 40), "cat": (40, 40, 220), "dog": (200, 200, 40)}
+
+
+def png(side, color, seed):
+    """A square of one colour with noise, as an 8-bit RGB PNG."""
+    noise = random.Random(seed)
+    rows = b"".join(b"\0" + bytes(value + noise.randrange(-30, 31) for _ in range(side) for value in color)
+                    for _ in range(side))
+
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class NewcomerTest(unittest.TestCase):
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+        (self.folder / "mine.yaml").write_text(CONFIG)
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def make_folder(self, path, classes=tuple(COLORS), per_class=10, first=0):
+        """Images of several sizes; `first` is the seed of the first, so that folders differ."""
+        for name in classes:
+            folder = self.folder / path / name
+            folder.mkdir(parents=True)
+            for i in range(per_class):
+                (folder / f"{i:03}.png").write_bytes(png(28 + i % 3, COLORS[name], f"{name}{first + i}"))
+
+    def run_main(self, *arguments):
+        return subprocess.run([BINARY, "--config=mine.yaml", *arguments], cwd=self.folder, capture_output=True,
+                              text=True, env=environment())
+
+    def finish(self, *arguments):
+        result = self.run_main(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def fail_with(self, code, *arguments):
+        """Runs into an error; returns its line."""
+        result = self.run_main(*arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return "\n".join(line for line in result.stderr.splitlines() if " E " in line or "[E" in line) or result.stderr
+
+    def results(self):
+        return json.loads((self.folder / "run/results.json").read_text())
+
+    def train(self, data="photos"):
+        self.finish(f"config.DATA.TRAIN.DATA_PATHS=[{data}]")
+
+    def test_folder_then_every_evaluation(self):
+        self.make_folder("photos")
+        self.train()
+        data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
+        knn = self.finish(data, "engine_name=knn")
+        for said in ("10% of each class of DATA.TRAIN", "config.DATA.TEST.DATA_PATHS", "Resize 24, CenterCrop 24",
+                     "TOPK 20", "config.NEAREST_NEIGHBOR"):
+            self.assertIn(said, knn.stderr)
+        self.assertIn("cosine kNN, k=20, T=0.07", knn.stdout)
+        linear = self.finish(data, "engine_name=linear_eval")
+        self.assertIn("linear probe", linear.stdout)
+        results = self.results()
+        for engine in ("knn", "linear_eval"):
+            for subject in ("raw_pixels", "untrained", "trained"):
+                # Four colours: whatever looks at the images tells them apart.
+                self.assertGreaterEqual(results[engine][subject], 0.75, f"{engine} {subject}")
+        self.finish(data, "engine_name=extract_features")
+        features = self.results()["extract_features"]
+        self.assertEqual((features["layers"], features["train_samples"], features["test_samples"]), (["res5avg"], 36, 4))
+        self.assertIn((36, 32), [shape(path) for path in (self.folder / "run/features").glob("*train*_features.npy")])
+        on_files = self.finish(data, "engine_name=knn", "config.NEAREST_NEIGHBOR.FEATURES.PATH=run/features")
+        self.assertIn("trained network", on_files.stdout)
+        self.assertNotIn("the test set is", on_files.stderr)
+
+    def test_evaluation_of_the_written_configuration_is_the_same(self):
+        self.make_folder("photos")
+        self.train()
+        first = self.finish("config.DATA.TRAIN.DATA_PATHS=[photos]", "engine_name=knn").stdout
+        saved = self.folder / "saved.yaml"
+        saved.write_text((self.folder / "run/train_config.yaml").read_text())
+        again = subprocess.run([BINARY, f"--config={saved}", "engine_name=knn"], cwd=self.folder, capture_output=True,
+                               text=True, env=environment())
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout, first)
+
+    def test_folder_beside_the_training_folder_is_the_test_set(self):
+        self.make_folder("data/train")
+        self.make_folder("data/test", per_class=3, first=100)
+        self.train("data/train")
+        result = self.finish("config.DATA.TRAIN.DATA_PATHS=[data/train]", "engine_name=extract_features")
+        self.assertIn("the test set is data/test", result.stderr)
+        self.assertEqual(self.results()["extract_features"]["train_samples"], 40)
+        self.assertEqual(self.results()["extract_features"]["test_samples"], 12)
+
+    # Classes are compared by name.
+
+    def test_test_folder_without_a_class_keeps_the_accuracy(self):
+        self.make_folder("data/train")
+        self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=5, first=100)
+        self.train("data/train")
+        for engine in ("knn", "linear_eval"):
+            self.finish("config.DATA.TRAIN.DATA_PATHS=[data/train]", f"engine_name={engine}",
+                        "config.DATA.TEST.DATA_PATHS=[fewer]")
+            # By number, bee would be ant, cat would be bee, dog would be cat: none right.
+            self.assertGreaterEqual(self.results()[engine]["raw_pixels"], 0.9, engine)
+
+    def test_extracted_features_keep_the_names(self):
+        self.make_folder("data/train")
+        self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=5, first=100)
+        self.train("data/train")
+        data = ["config.DATA.TRAIN.DATA_PATHS=[data/train]", "config.DATA.TEST.DATA_PATHS=[fewer]"]
+        self.finish(*data, "engine_name=[extract_features, knn]")
+        of_data = self.results()["knn"]["trained"]
+        self.finish(*data, "engine_name=knn", "config.NEAREST_NEIGHBOR.FEATURES.PATH=run/features")
+        self.assertEqual(self.results()["knn"]["trained"], of_data)
+
+    def test_class_that_training_lacks_is_refused(self):
+        self.make_folder("data/train", classes=("ant", "bee", "cat"))
+        self.make_folder("more", per_class=2, first=100)
+        self.train("data/train")
+        for engine in ("knn", "linear_eval"):
+            error = self.fail_with(2, "config.DATA.TRAIN.DATA_PATHS=[data/train]", f"engine_name={engine}",
+                                   "config.DATA.TEST.DATA_PATHS=[more]")
+            for part in ("config.DATA.TEST.DATA_PATHS [more]", "dog (1)", "ant, bee, cat (3)", "leave them out"):
+                self.assertIn(part, error)
+            self.assertNotIn(engine, self.results())
+
+    def test_fine_tuning_follows_from_training_and_wants_the_same_classes(self):
+        self.make_folder("data/train")
+        self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=2, first=100)
+        self.train("data/train")
+        tune = ["config.DATA.TRAIN.DATA_PATHS=[data/train]", "engine_name=full_tune", "config.FULL_TUNE.NUM_EPOCHS=1",
+                "config.FULL_TUNE.BATCH_SIZE=8"]
+        self.assertIn("10% of each class", self.finish(*tune).stderr)
+        self.assertIn("top1", self.results()["full_tune"])
+        error = self.fail_with(2, *tune, "config.DATA.TEST.DATA_PATHS=[fewer]")
+        self.assertIn("class 0 of fewer is bee, expected ant as in data/train", error)
+
+    # What must not pass for a result.
+
+    def test_weights_that_are_no_numbers_are_refused(self):
+        self.make_folder("photos")
+        self.train()
+        self.finish("config.DATA.TRAIN.DATA_PATHS=[photos]", "engine_name=export",
+                    "config.EXPORT.FILES=[model.safetensors]", "config.EXPORT.FORMAT=native")
+        path = self.folder / "run/export/model.safetensors"
+        content = bytearray(path.read_bytes())
+        size = struct.unpack("<Q", content[:8])[0]
+        header = json.loads(content[8:8 + size])
+        begin, end = header["trunk.conv1.weight"]["data_offsets"]
+        content[8 + size + begin:8 + size + end] = struct.pack("<f", float("nan")) * ((end - begin) // 4)
+        path.write_bytes(content)
+        error = self.fail_with(4, "config.DATA.TRAIN.DATA_PATHS=[photos]", "engine_name=knn",
+                               "config.CHECKPOINT.DIR=other", f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={path}")
+        for part in (str(path), "trunk.conv1.weight", "not finite"):
+            self.assertIn(part, error)
+
+    def test_stopped_evaluation_writes_no_results_and_says_so(self):
+        self.make_folder("photos", per_class=200)
+        self.train()
+        before = (self.folder / "run/results.json").read_bytes()
+        # A linear evaluation that would take minutes, stopped at its first line about the test set.
+        process = subprocess.Popen([BINARY, "--config=mine.yaml", "config.DATA.TRAIN.DATA_PATHS=[photos]",
+                                    "engine_name=linear_eval", "config.LINEAR_EVAL.NUM_EPOCHS=100000"],
+                                   cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                                   env=environment())
+        for line in process.stderr:
+            if "evaluation:" in line:
+                process.send_signal(signal.SIGTERM)
+                break
+        process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(), 75)
+        self.assertEqual((self.folder / "run/results.json").read_bytes(), before)
+
+
+def shape(path):
+    """The shape of a .npy file."""
+    data = path.read_bytes()
+    header = data[10:10 + struct.unpack("<H", data[8:10])[0]].decode()
+    return ast.literal_eval(header)["shape"]
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
