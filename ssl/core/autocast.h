@@ -9,7 +9,9 @@ namespace ssl {
 
 enum class Autocast { kOff, kBFloat16, kFloat16 };
 
-// CPU autocast on the calling thread while it lives; does nothing when off.
+// CPU autocast on the calling thread while it lives, or none with kOff, whatever surrounds it: for state that is
+// computed inside of a step but kept in float32. At the end, the thread has the settings that it had before: those of
+// an outer scope, or of a host program. Scopes nest.
 class AutocastScope {
  public:
   explicit AutocastScope(Autocast autocast);
@@ -18,7 +20,9 @@ class AutocastScope {
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
-  const Autocast autocast_;
+  const bool was_enabled_;
+  const bool cache_was_enabled_;
+  const int type_was_;  // an at::ScalarType
 };
 
 }  // namespace ssl

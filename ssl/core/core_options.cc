@@ -84,7 +84,7 @@ void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("AUTO_RESUME", &auto_resume,
                 Doc("continue from the newest checkpoint in DIR; False: refuse a DIR with checkpoints").MayChange());
   visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
-                Doc("train epochs between checkpoints").AtLeast(1).MayChange());
+                Doc("train epochs between checkpoints, -1 for none").AtLeast(-1).MayChange());
   visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
                 Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
   visitor.Field("KEEP_LAST", &keep_last, Doc("checkpoints to keep, 0 for all (ours)").AtLeast(0).MayChange());

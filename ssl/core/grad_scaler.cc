@@ -40,7 +40,9 @@ absl::StatusOr<bool> GradScaler::Unscale(std::vector<ParameterGroup>& groups, Co
   }
   gradients_.clear();
   SSL_RETURN_IF_ERROR(communicator.AllReduce(found_inf_, ReduceOp::kMax));
-  return found_inf_.item<float>() == 0.0f;
+  const bool finite = found_inf_.item<float>() == 0.0f;
+  skipped_updates_ = finite ? 0 : skipped_updates_ + 1;
+  return finite;
 }
 
 void GradScaler::Update() {
@@ -54,6 +56,7 @@ double GradScaler::scale() const { return scale_.item<float>(); }
 void GradScaler::VisitState(StateVisitor& visitor) {
   visitor.Tensor("scale", scale_);
   visitor.Tensor("growth_tracker", growth_tracker_);
+  visitor.Int("skipped_updates", skipped_updates_);
 }
 
 void GradScaler::MoveTo(const at::Device& device) {

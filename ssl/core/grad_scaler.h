@@ -52,7 +52,10 @@ class GradScaler : public Stateful {
   // Waits for the device.
   double scale() const;
 
-  // scale, growth_tracker: finite steps since the scale changed.
+  // Updates in a row, up to the last, whose gradients were not finite.
+  int64_t skipped_updates() const { return skipped_updates_; }
+
+  // scale; growth_tracker: finite steps since the scale changed; skipped_updates.
   void VisitState(StateVisitor& visitor) override;
 
  private:
@@ -62,6 +65,7 @@ class GradScaler : public Stateful {
   at::Tensor scale_;           // float32 []
   at::Tensor growth_tracker_;  // int32 []
   at::Tensor found_inf_;       // float32 []: 1 when the last gradients were not finite, else 0
+  int64_t skipped_updates_ = 0;
   std::vector<at::Tensor> gradients_;
 };
 

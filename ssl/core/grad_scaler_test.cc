@@ -220,5 +220,20 @@ TEST(GradScaler, RestoredState_GoesOnLikeTheOriginal) {
   EXPECT_EQ(restored.scale(), 65536.0);
 }
 
+TEST(GradScaler, SkippedUpdates_AreCountedInARow) {
+  GradScaler scaler({});
+  std::vector<int64_t> counts;
+  for (const float gradient : {1.0f, kInf, kInf, 1.0f, kInf, kInf, kInf}) {
+    Step(scaler, gradient);
+    counts.push_back(scaler.skipped_updates());
+  }
+  EXPECT_EQ(counts, std::vector<int64_t>({0, 1, 2, 0, 1, 2, 3}));
+
+  GradScaler restored({});
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(scaler));
+  ASSERT_OK(RestoreState(restored, state, "memory"));
+  EXPECT_EQ(restored.skipped_updates(), 3) << "a run that is interrupted again and again has the same limit";
+}
+
 }  // namespace
 }  // namespace ssl

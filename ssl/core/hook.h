@@ -5,7 +5,11 @@
 // A host's own hook is one class and one AddHook call. Handlers see the StepContext, never the trainer. Within an
 // event, hooks run by stage, then in the order in which they were added, so a check for NaN always precedes what
 // changes the model, and a checkpoint follows both. It also follows the reports: a run that is killed and resumes from
-// it has told all that happened before. The first error stops training; OnException and OnEnd still run.
+// it has told all that happened before. The first error stops training; OnException and OnEnd still run. What a handler
+// throws counts as an error.
+//
+// OnForward and OnLossAndMeter run in the step's number format (MODEL.AMP_PARAMS): state that they compute with
+// convolutions or matrix products goes into AutocastScope(Autocast::kOff), or its type changes.
 #ifndef SSL_CORE_HOOK_H_
 #define SSL_CORE_HOOK_H_
 

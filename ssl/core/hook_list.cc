@@ -7,15 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/step_context.h"
 
 namespace ssl {
 namespace {
 
 constexpr const char* kStageNames[] = {"timing", "guard", "mutate", "observe", "report", "persist"};
-
-absl::Status WithHookName(const absl::Status& status, const Hook& hook) {
-  return status.ok() ? status : Annotate(status, absl::StrCat("hook '", hook.name(), "'"));
-}
 
 }  // namespace
 
@@ -32,20 +30,35 @@ absl::Status HookList::Add(std::unique_ptr<Hook> hook) {
   return absl::OkStatus();
 }
 
-absl::Status HookList::Run(Event event, StepContext& context) {
-  for (const auto& hook : hooks_) SSL_RETURN_IF_ERROR(WithHookName((hook.get()->*event)(context), *hook));
+absl::Status HookList::Call(Hook& hook, const char* event, const StepContext& context,
+                            absl::FunctionRef<absl::Status()> handler) {
+  const absl::Status status = GuardTorch("exception", handler);
+  if (status.ok()) return status;
+  if (failure_.hook.empty()) failure_ = {std::string(hook.name()), event};
+  return Annotate(status,
+                  absl::StrCat("hook '", hook.name(), "' (", event, ", iteration ", context.state.iteration, ")"));
+}
+
+absl::Status HookList::Run(const HookEvent& event, StepContext& context) {
+  for (const auto& hook : hooks_) {
+    SSL_RETURN_IF_ERROR(Call(*hook, event.name, context, [&] { return (hook.get()->*event.handler)(context); }));
+  }
   return absl::OkStatus();
 }
 
 absl::Status HookList::RunOnEnd(StepContext& context) {
   absl::Status first;
-  for (const auto& hook : hooks_) first.Update(WithHookName(hook->OnEnd(context), *hook));
+  for (const auto& hook : hooks_) {
+    first.Update(Call(*hook, kOnEnd.name, context, [&] { return hook->OnEnd(context); }));
+  }
   return first;
 }
 
 absl::Status HookList::RunOnException(StepContext& context, const absl::Status& error) {
   absl::Status first;
-  for (const auto& hook : hooks_) first.Update(WithHookName(hook->OnException(context, error), *hook));
+  for (const auto& hook : hooks_) {
+    first.Update(Call(*hook, "OnException", context, [&] { return hook->OnException(context, error); }));
+  }
   return first;
 }
 

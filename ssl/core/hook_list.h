@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hooks of a run in the order in which they are called.
+// The hooks of a run in the order in which they are called, and the one place that calls them.
+//
+// Whatever a handler throws becomes a Status. Each error says where it comes from:
+//   hook 'ema' (OnUpdate, iteration 12): exception: out of memory
 #ifndef SSL_CORE_HOOK_LIST_H_
 #define SSL_CORE_HOOK_LIST_H_
 
@@ -8,26 +11,49 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/stateful.h"
 
 namespace ssl {
 
+// A handler of Hook and its name.
+struct HookEvent {
+  const char* name;
+  absl::Status (Hook::*handler)(StepContext&);
+};
+
+inline constexpr HookEvent kOnStart = {"OnStart", &Hook::OnStart};
+inline constexpr HookEvent kOnPhaseStart = {"OnPhaseStart", &Hook::OnPhaseStart};
+inline constexpr HookEvent kOnForward = {"OnForward", &Hook::OnForward};
+inline constexpr HookEvent kOnLossAndMeter = {"OnLossAndMeter", &Hook::OnLossAndMeter};
+inline constexpr HookEvent kOnBackward = {"OnBackward", &Hook::OnBackward};
+inline constexpr HookEvent kOnUpdate = {"OnUpdate", &Hook::OnUpdate};
+inline constexpr HookEvent kOnStep = {"OnStep", &Hook::OnStep};
+inline constexpr HookEvent kOnPhaseEnd = {"OnPhaseEnd", &Hook::OnPhaseEnd};
+inline constexpr HookEvent kOnEnd = {"OnEnd", &Hook::OnEnd};
+
+// Which handler failed first; empty while none has.
+struct HookFailure {
+  std::string hook;
+  std::string event;
+};
+
 // Owns its hooks. Sorted by stage; hooks of one stage keep the order in which they were added.
 class HookList : public Stateful {
  public:
-  using Event = absl::Status (Hook::*)(StepContext&);
-
   // AlreadyExists when a hook of that name is in the list.
   absl::Status Add(std::unique_ptr<Hook> hook);
 
-  // Calls `event` (such as &Hook::OnStep) of every hook; the first error, with the hook's name, ends it.
-  absl::Status Run(Event event, StepContext& context);
+  // Calls the handler of `event` of every hook; the first error ends it.
+  absl::Status Run(const HookEvent& event, StepContext& context);
 
-  // OnEnd and OnException reach every hook, whatever the others return; the first error is returned.
+  // OnEnd and OnException reach every hook, whatever the others return or throw; the first error is returned.
   absl::Status RunOnEnd(StepContext& context);
   absl::Status RunOnException(StepContext& context, const absl::Status& error);
+
+  const HookFailure& failure() const { return failure_; }
 
   // "timing: a, b; guard: check_nan; ...", for the log at the start of a run.
   std::string Order() const;
@@ -36,7 +62,11 @@ class HookList : public Stateful {
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  absl::Status Call(Hook& hook, const char* event, const StepContext& context,
+                    absl::FunctionRef<absl::Status()> handler);
+
   std::vector<std::unique_ptr<Hook>> hooks_;
+  HookFailure failure_;
 };
 
 }  // namespace ssl

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order and registration; the events and errors of whole runs are tested in session_test.cc.
+// Order, registration, errors and exceptions; the events of whole runs are tested in session_test.cc.
 #include "ssl/core/hook_list.h"
 
+#include <functional>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/model.h"
+#include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(HookListTest, Order_IsByStageThenByAddition) {
   HookList hooks;
@@ -37,6 +48,92 @@ TEST(HookListTest, NameTwice_IsAlreadyExists) {
   ASSERT_OK(hooks.Add(std::make_unique<RecordingHook>("ema", HookStage::kMutate, &events)));
   EXPECT_THAT(hooks.Add(std::make_unique<RecordingHook>("ema", HookStage::kReport, &events)),
               StatusIs(absl::StatusCode::kAlreadyExists, "hook 'ema' is added twice"));
+}
+
+class NoModel : public Model {
+ public:
+  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>&) override { return {}; }
+  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
+  std::vector<NamedParameter> Parameters() override { return {}; }
+  void SetTraining(bool) override {}
+};
+
+// Three hooks, of which the middle one acts at one event.
+class HookEventsTest : public ::testing::Test {
+ protected:
+  void Add(const std::string& event, RecordingHook::Action action) {
+    state_.iteration = 7;
+    auto acting = std::make_unique<RecordingHook>("acting", HookStage::kMutate, &events_);
+    acting->At(event, std::move(action));
+    ASSERT_OK(hooks_.Add(std::make_unique<RecordingHook>("first", HookStage::kGuard, &events_)));
+    ASSERT_OK(hooks_.Add(std::move(acting)));
+    ASSERT_OK(hooks_.Add(std::make_unique<RecordingHook>("last", HookStage::kReport, &events_)));
+  }
+
+  std::vector<std::string> events_;
+  HookList hooks_;
+  NoModel model_;
+  TrainState state_;
+  MetricStore metrics_;
+  StopToken stop_;
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+  StepContext context_{state_, model_, nullptr, *communicator_, metrics_, stop_, nullptr};
+};
+
+TEST_F(HookEventsTest, EveryEvent_ReachesItsHandlerInTheOrderOfStages) {
+  Add("none", nullptr);
+  for (const HookEvent& event :
+       {kOnStart, kOnPhaseStart, kOnForward, kOnLossAndMeter, kOnBackward, kOnUpdate, kOnStep, kOnPhaseEnd, kOnEnd}) {
+    events_.clear();
+    ASSERT_OK(hooks_.Run(event, context_));
+    const std::string suffix = std::string(".") + event.name + "@7";
+    EXPECT_THAT(events_, ElementsAre("first" + suffix, "acting" + suffix, "last" + suffix));
+  }
+  EXPECT_EQ(hooks_.failure().hook, "");
+}
+
+TEST_F(HookEventsTest, Error_EndsTheEventAndNamesHookEventAndIteration) {
+  Add("OnStep", [](StepContext&) { return absl::DataLossError("disk is gone"); });
+  EXPECT_THAT(hooks_.Run(kOnStep, context_),
+              StatusIs(absl::StatusCode::kDataLoss, "hook 'acting' (OnStep, iteration 7): disk is gone"));
+  EXPECT_THAT(events_, ElementsAre("first.OnStep@7", "acting.OnStep@7"));
+  EXPECT_EQ(hooks_.failure().hook, "acting");
+  EXPECT_EQ(hooks_.failure().event, "OnStep");
+}
+
+TEST_F(HookEventsTest, Exceptions_BecomeErrors) {
+  Add("OnUpdate", [](StepContext&) -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_THAT(hooks_.Run(kOnUpdate, context_),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "hook 'acting' (OnUpdate, iteration 7): exception: out of memory"));
+}
+
+TEST_F(HookEventsTest, ExceptionsThatAreNoStdException_BecomeErrors) {
+  Add("OnUpdate", [](StepContext&) -> absl::Status { throw 5; });
+  EXPECT_THAT(hooks_.Run(kOnUpdate, context_), StatusIs(absl::StatusCode::kInternal, HasSubstr("unknown type")));
+}
+
+TEST_F(HookEventsTest, EndAndException_ReachAllWhateverOneThrows) {
+  for (const std::string event : {"OnEnd", "OnException"}) {
+    hooks_ = HookList();
+    events_.clear();
+    Add(event, [](StepContext&) -> absl::Status { throw std::runtime_error("broken"); });
+    const absl::Status status =
+        event == "OnEnd" ? hooks_.RunOnEnd(context_) : hooks_.RunOnException(context_, absl::AbortedError("why"));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kInternal, "hook 'acting' (" + event + ", iteration 7): exception: broken"));
+    EXPECT_THAT(events_, ElementsAre("first." + event + "@7", "acting." + event + "@7", "last." + event + "@7"));
+  }
+}
+
+TEST_F(HookEventsTest, FirstFailure_IsKept) {
+  Add("OnUpdate", [](StepContext&) { return absl::DataLossError("the cause"); });
+  EXPECT_FALSE(hooks_.Run(kOnUpdate, context_).ok());
+  auto second = std::make_unique<RecordingHook>("second", HookStage::kReport, &events_);
+  second->At("OnEnd", [](StepContext&) { return absl::DataLossError("what follows"); });
+  ASSERT_OK(hooks_.Add(std::move(second)));
+  EXPECT_FALSE(hooks_.RunOnEnd(context_).ok());
+  EXPECT_EQ(hooks_.failure().hook, "acting");
 }
 
 }  // namespace

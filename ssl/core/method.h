@@ -23,12 +23,18 @@ class Method : public Stateful {
   // whole can tell (heads, number of views, batch size).
   virtual absl::Status Prepare(StepContext& context) { return absl::OkStatus(); }
 
-  // Sets context.outputs. The default runs the model on all views, or on the named inputs. May throw LibTorch
-  // exceptions.
+  // Sets context.outputs. The default runs the model on all views, or on the named inputs. A train step may call it
+  // more than once for a batch. May throw LibTorch exceptions.
   virtual absl::Status Forward(StepContext& context);
 
-  // Sets context.loss (scalar with its graph, the mean over the local batch). May throw LibTorch exceptions.
+  // Sets context.loss (scalar with its graph, the mean over the local batch). Leaves what the method remembers between
+  // batches alone: a train step may compute a batch's loss more than once, and a step that fails must have changed
+  // nothing. May throw LibTorch exceptions.
   virtual absl::Status ComputeLoss(StepContext& context) = 0;
+
+  // Takes what the last Forward and ComputeLoss saw into what the method remembers: queues, counters. Once for each
+  // batch that was trained on, after the update if there was one. May throw LibTorch exceptions.
+  virtual absl::Status Advance(StepContext& context) { return absl::OkStatus(); }
 
   // Hooks that the method needs, already bound to it. The method outlives them.
   virtual std::vector<std::unique_ptr<Hook>> MakeHooks() { return {}; }

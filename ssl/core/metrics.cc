@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -61,15 +63,18 @@ absl::StatusOr<MetricReport> MetricStore::Report(int64_t iteration, int64_t epoc
     report.values[name] = reduced[0] / reduced[1];
     reduced += 2;
   }
+  absl::Status written;
   if (communicator.rank() == 0) {
-    for (const auto& sink : sinks_) SSL_RETURN_IF_ERROR(sink->Write(report));
+    for (const auto& sink : sinks_) written.Update(GuardTorch("metric sink", [&] { return sink->Write(report); }));
   }
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(written, "writing metrics", communicator));
   return report;
 }
 
 absl::Status MetricStore::Flush() {
-  for (const auto& sink : sinks_) SSL_RETURN_IF_ERROR(sink->Flush());
-  return absl::OkStatus();
+  absl::Status first;
+  for (const auto& sink : sinks_) first.Update(GuardTorch("metric sink", [&] { return sink->Flush(); }));
+  return first;
 }
 
 }  // namespace ssl

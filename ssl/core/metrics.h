@@ -53,9 +53,11 @@ class MetricStore {
   // The last value wins and is not reduced over ranks: learning rate, progress.
   void Set(absl::string_view name, double value);
 
-  // Closes the window and hands the report to every sink of rank 0. Collective: every rank calls it.
+  // Closes the window and hands the report to every sink of rank 0. Collective: every rank calls it, and a sink's error
+  // is an error on all of them.
   absl::StatusOr<MetricReport> Report(int64_t iteration, int64_t epoch, Communicator& communicator);
 
+  // Flushes every sink; the first error is returned.
   absl::Status Flush();
 
  private:

@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -83,6 +84,51 @@ TEST(MetricStoreRanksTest, MeansAreOverAllRanksAndRankZeroWrites) {
   EXPECT_EQ(written[0][0].values.at("loss"), 5.0);
   EXPECT_EQ(written[0][0].values.at("accuracy"), 1.0);
   EXPECT_TRUE(written[1].empty());
+}
+
+// Fails to write, one way or another.
+class BrokenSink : public MetricSink {
+ public:
+  explicit BrokenSink(bool throws) : throws_(throws) {}
+  absl::Status Write(const MetricReport&) override {
+    if (throws_) throw std::bad_alloc();
+    return absl::ResourceExhaustedError("full");
+  }
+  absl::Status Flush() override { return absl::ResourceExhaustedError("full"); }
+
+ private:
+  const bool throws_;
+};
+
+TEST(MetricStoreRanksTest, ErrorOfTheWriter_ReachesAllRanks) {
+  for (const bool throws : {false, true}) {
+    absl::Status status_of[2];
+    ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) {
+      MetricStore metrics;
+      metrics.AddSink(std::make_unique<BrokenSink>(throws));
+      metrics.Add("loss", 1.0);
+      status_of[communicator.rank()] = metrics.Report(1, 0, communicator).status();
+      return absl::OkStatus();
+    }));
+    EXPECT_THAT(status_of[0],
+                StatusIs(absl::StatusCode::kResourceExhausted, throws ? "metric sink: out of memory" : "full"));
+    EXPECT_THAT(status_of[1], StatusIs(absl::StatusCode::kAborted, "writing metrics failed on another rank"));
+  }
+}
+
+TEST_F(MetricStoreTest, OneBrokenSink_DoesNotKeepTheReportFromTheOthers) {
+  std::vector<MetricReport> written;
+  metrics_.AddSink(std::make_unique<BrokenSink>(false));
+  metrics_.AddSink(std::make_unique<MemorySink>(&written));
+  metrics_.Add("loss", 1.0);
+  EXPECT_FALSE(metrics_.Report(1, 0, *communicator_).ok());
+  EXPECT_EQ(written.size(), 1u);
+}
+
+TEST_F(MetricStoreTest, Flush_ReturnsTheFirstError) {
+  EXPECT_OK(metrics_.Flush());
+  metrics_.AddSink(std::make_unique<BrokenSink>(false));
+  EXPECT_THAT(metrics_.Flush(), StatusIs(absl::StatusCode::kResourceExhausted, "full"));
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ void AmpOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("AMP_TYPE", &type, Doc("whose meaning AMP_ARGS has").OneOf({"apex", "pytorch"}));
   visitor.Field("AMP_DTYPE", &dtype,
                 Doc("short format; empty: bfloat16 on cpu, float16 on gpu (ours)").OneOf({"", "bfloat16", kFloat16}));
+  visitor.Field(
+      "MAX_SKIPPED_UPDATES", &max_skipped_updates,
+      Doc("updates in a row that overflowing float16 gradients may skip before the run ends in an error (ours)")
+          .AtLeast(1));
   visitor.Section("AMP_ARGS", &arguments, Doc("arguments of apex"));
 }
 
@@ -45,6 +49,7 @@ absl::StatusOr<Precision> PrecisionOf(const AmpOptions& options, const std::stri
   precision.autocast = is_half ? Autocast::kFloat16 : Autocast::kBFloat16;
   if (!is_half) return precision;
   precision.scales_loss = true;
+  precision.max_skipped_updates = options.max_skipped_updates;
   const absl::StatusOr<double> scale = ConstantLossScale(options.arguments, node);
   if (!scale.ok()) return scale.status();
   precision.loss_scale = *scale;

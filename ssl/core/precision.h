@@ -13,6 +13,7 @@
 #ifndef SSL_CORE_PRECISION_H_
 #define SSL_CORE_PRECISION_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,14 +36,16 @@ struct AmpOptions : Options {
   bool use_amp = false;
   std::string type = "apex";
   std::string dtype;  // "": by device
+  int64_t max_skipped_updates = 50;
   AmpArguments arguments;
   void VisitFields(FieldVisitor& visitor) override;
 };
 
 struct Precision {
   Autocast autocast = Autocast::kOff;
-  bool scales_loss = false;  // float16 gradients need it
-  double loss_scale = 0.0;   // constant; 0: dynamic
+  bool scales_loss = false;          // float16 gradients need it
+  double loss_scale = 0.0;           // constant; 0: dynamic
+  int64_t max_skipped_updates = 50;  // in a row, for overflow, before the run ends in an error
 };
 
 // device: MACHINE.DEVICE. node: the AMP_PARAMS section, for locations in messages.

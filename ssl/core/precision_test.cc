@@ -52,6 +52,15 @@ TEST(PrecisionTest, MeaningsOfApexAndPyTorch) {
   }
 }
 
+TEST(PrecisionTest, LimitOfSkippedUpdates_IsThatOfFloat16) {
+  ASSERT_OK_AND_ASSIGN(Precision precision, Read("{USE_AMP: True, AMP_DTYPE: float16}", "cpu"));
+  EXPECT_EQ(precision.max_skipped_updates, 50);
+  ASSERT_OK_AND_ASSIGN(precision, Read("{USE_AMP: True, AMP_DTYPE: float16, MAX_SKIPPED_UPDATES: 7}", "cpu"));
+  EXPECT_EQ(precision.max_skipped_updates, 7);
+  EXPECT_THAT(Read("{USE_AMP: True, MAX_SKIPPED_UPDATES: 0}", "cpu"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("MAX_SKIPPED_UPDATES is '0'")));
+}
+
 TEST(PrecisionTest, WrongValues_NameKeyAndPlace) {
   EXPECT_THAT(Read("{USE_AMP: True, AMP_ARGS: {opt_level: O5}}", "cpu"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("AMP_ARGS.opt_level is 'O5'")));

@@ -20,6 +20,7 @@
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
 #include "ssl/core/registry.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -47,8 +48,9 @@ struct BuildContext {
   const Registries& registries;
   Communicator& communicator;
   int64_t seed = 0;
-  std::string run_directory = {};  // "" when the run keeps no files
-  int64_t first_iteration = 0;     // where a resumed run goes on; known when sinks are made
+  std::string run_directory = {};               // "" when the run keeps no files
+  int64_t first_iteration = 0;                  // where a resumed run goes on; known when sinks are made
+  FileSystem& file_system = PosixFileSystem();  // what files are read and written through; outlives the run
 };
 
 // Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under

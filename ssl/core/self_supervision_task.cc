@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/generator_scope.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
@@ -51,7 +52,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
                                                                                 const BuildContext& context,
                                                                                 HostSources sources) {
   auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options)));
-  RandomState::Seed(task->options_.run.seed, context.communicator.rank());
+  SeedForBuilding(task->options_.run.seed, context.communicator.rank());
   task->phases_ = task->MakePhasesBuilder().Build();
   SSL_RETURN_IF_ERROR(task->BuildSources(context, std::move(sources)));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
@@ -176,7 +177,6 @@ void SelfSupervisionTask::VisitState(StateVisitor& visitor) {
   visitor.Scope("model", *model_);
   visitor.Scope("optimizer", *optimizer_);
   visitor.Scope("method", *method_);
-  visitor.Scope("random", random_);
   visitor.Scope("train_state", state_);
   for (const std::unique_ptr<Meter>& meter : meters_) visitor.Scope(absl::StrCat("meters/", meter->name()), *meter);
   if (grad_scaler_ != nullptr) visitor.Scope("grad_scaler", *grad_scaler_);

@@ -19,7 +19,6 @@
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
 #include "ssl/core/phases_builder.h"
-#include "ssl/core/random_state.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/stateful.h"
@@ -68,7 +67,7 @@ class SelfSupervisionTask : public Stateful {
   // Adds context.outputs to the meters that the current phase has. May throw LibTorch exceptions.
   absl::Status UpdateMeters(StepContext& context);
 
-  // model/, optimizer/, method/, random/, train_state/, meters/, grad_scaler/.
+  // model/, optimizer/, method/, train_state/, meters/, grad_scaler/.
   void VisitState(StateVisitor& visitor) override;
 
  private:
@@ -93,7 +92,6 @@ class SelfSupervisionTask : public Stateful {
   std::unique_ptr<TrainStep> train_step_;
   std::unique_ptr<GradScaler> grad_scaler_;
   std::vector<std::unique_ptr<Meter>> meters_;
-  RandomState random_;
   TrainState state_;
 };
 

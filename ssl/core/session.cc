@@ -3,10 +3,13 @@
 // Next stops for a reader: ssl/core/self_supervision_task.cc builds the parts, ssl/core/trainer.cc runs them.
 #include "ssl/core/session.h"
 
+#include <c10/core/GradMode.h>
+
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ssl/base/crc32c.h"
@@ -14,7 +17,9 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/merge.h"
+#include "ssl/core/autocast.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/generator_scope.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/run_identity.h"
 #include "ssl/core/state_dict.h"
@@ -28,6 +33,21 @@ namespace {
 // were made to be used elsewhere.
 constexpr std::array<absl::string_view, 6> kRecords = {"metrics.jsonl", "metrics.json", "results.json",
                                                        "tb_logs",       "features",     "full_tune"};
+
+// What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
+struct RunScope {
+  GeneratorScope generator;
+  AutocastScope autocast{Autocast::kOff};  // the steps turn on what the run computes in
+  c10::AutoGradMode gradients{true};
+};
+
+// The one place where a host's call enters the run: nothing is thrown through it.
+absl::Status Guarded(absl::string_view what, absl::FunctionRef<absl::Status()> call) {
+  return GuardTorch(what, [&] {
+    const RunScope scope;
+    return call();
+  });
+}
 
 }  // namespace
 
@@ -44,7 +64,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const ConfigNode& confi
   session->registries_ = registries;
   SSL_RETURN_IF_ERROR(RegisterCore(&session->registries_));
   SSL_ASSIGN_OR_RETURN(session->config_, ResolveConfig(config, session->registries_));
-  SSL_RETURN_IF_ERROR(GuardTorch("building the session", [&] { return session->Build(std::move(options)); }));
+  SSL_RETURN_IF_ERROR(Guarded("building the session", [&] { return session->Build(std::move(options)); }));
   return session;
 }
 
@@ -53,7 +73,8 @@ Session::~Session() = default;
 BuildContext Session::MakeContext() const {
   const CheckpointOptions& checkpoint = options_.checkpoint;
   const int64_t first_iteration = trainer_ != nullptr ? state().iteration : 0;
-  return {config_, registries_, *communicator_, options_.run.seed, checkpoint.directory, first_iteration};
+  return {config_,         registries_,  *communicator_, options_.run.seed, checkpoint.directory,
+          first_iteration, *file_system_};
 }
 
 absl::Status Session::Build(SessionOptions options) {
@@ -61,6 +82,9 @@ absl::Status Session::Build(SessionOptions options) {
   communicator_ = options.communicator != nullptr ? options.communicator : own_communicator_.get();
   stop_ = options.stop != nullptr ? options.stop : &own_stop_;
   file_system_ = options.file_system != nullptr ? options.file_system : &PosixFileSystem();
+  progress_ = options.progress != nullptr ? options.progress : &own_progress_;
+  *progress_ = RunProgress();
+  progress_->rank = communicator_->rank();
 
   SSL_ASSIGN_OR_RETURN(options_, ReadTaskOptions(config_));
   const BuildContext context = MakeContext();
@@ -130,15 +154,51 @@ absl::Status Session::RemoveEarlierRun() {
   return checkpointer_->RemoveAll();
 }
 
+absl::Status Session::AddHook(std::unique_ptr<Hook> hook) {
+  if (!started_ && !ended_ && failure_.ok()) return trainer_->AddHook(std::move(hook));
+  return absl::FailedPreconditionError(
+      absl::StrCat("hook '", hook->name(), "' is added after the run has started, expected before"));
+}
+
+absl::Status Session::CheckUsable() const {
+  SSL_RETURN_IF_ERROR(failure_);
+  if (!ended_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("this session has ended, at iteration ", state().iteration, " of ",
+                                                    state().max_iterations, "; a new one goes on"));
+}
+
+absl::Status Session::Note(const char* phase, absl::Status status) {
+  if (!failure_.ok()) return status;
+  failure_ = status;
+  progress_->phase = phase;
+  progress_->iteration = state().iteration;
+  progress_->epoch = state().train_phase_index;
+  if (checkpointer_ != nullptr) progress_->last_checkpoint = checkpointer_->last_saved();
+  if (status.ok()) return status;
+  progress_->failing_hook = trainer_->hook_failure().hook;
+  progress_->failing_event = trainer_->hook_failure().event;
+  return status;
+}
+
 absl::Status Session::Start() {
+  SSL_RETURN_IF_ERROR(CheckUsable());
   if (started_) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(Note("starting", Guarded("starting", [this] { return StartRun(); })));
   started_ = true;
-  SSL_RETURN_IF_ERROR(GuardTorch("restoring", [this] { return Restore(); }));
-  if (registries_.configured_sinks != nullptr && communicator_->rank() == 0) {
-    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<MetricSink>> sinks, registries_.configured_sinks(MakeContext()));
-    for (std::unique_ptr<MetricSink>& sink : sinks) metrics().AddSink(std::move(sink));
-  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::StartRun() {
+  SSL_RETURN_IF_ERROR(Restore());
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(AddConfiguredSinks(), "opening the metrics", *communicator_));
   return trainer_->Start();
+}
+
+absl::Status Session::AddConfiguredSinks() {
+  if (registries_.configured_sinks == nullptr || communicator_->rank() != 0) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<MetricSink>> sinks, registries_.configured_sinks(MakeContext()));
+  for (std::unique_ptr<MetricSink>& sink : sinks) metrics().AddSink(std::move(sink));
+  return absl::OkStatus();
 }
 
 absl::Status Session::Restore() {
@@ -149,21 +209,45 @@ absl::Status Session::Restore() {
 }
 
 absl::StatusOr<TrainOutcome> Session::Train() {
-  absl::Status status = Start();
-  absl::StatusOr<bool> stepped = true;
-  while (status.ok() && *stepped) {
-    stepped = trainer_->Step();
-    status = stepped.status();
-  }
-  SSL_RETURN_IF_ERROR(trainer_->Finish(status));
-  return stop_->requested() ? TrainOutcome::kStopped : TrainOutcome::kFinished;
+  absl::StatusOr<bool> more = Step();
+  while (more.ok() && *more) more = Step();
+  const absl::Status finished = Finish();
+  SSL_RETURN_IF_ERROR(more.status());
+  SSL_RETURN_IF_ERROR(finished);
+  return trainer_->stop_reason() != kStopNone ? TrainOutcome::kStopped : TrainOutcome::kFinished;
 }
 
 absl::StatusOr<bool> Session::Step() {
   SSL_RETURN_IF_ERROR(Start());
-  return trainer_->Step();
+  bool more = false;
+  const absl::Status status = Guarded("step", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(more, trainer_->Step());
+    return absl::OkStatus();
+  });
+  SSL_RETURN_IF_ERROR(Note(state().training ? "training" : "testing", status));
+  return more;
 }
 
-absl::Status Session::Finish() { return trainer_->Finish(absl::OkStatus()); }
+absl::Status Session::Finish() {
+  if (ended_) return failure_;
+  ended_ = true;
+  if (!started_ && failure_.ok()) return absl::OkStatus();  // nothing has begun
+  const absl::Status status = Guarded("finishing", [this] { return trainer_->Finish(failure_); });
+  const bool stopped = trainer_->stop_reason() != kStopNone;
+  return Note(!status.ok() ? "finishing" : stopped ? "stopped" : "finished", status);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> Session::Features(const at::Tensor& images,
+                                                          const std::vector<FeatureRequest>& requests) {
+  std::vector<at::Tensor> features;
+  model().SetTraining(false);
+  const absl::Status status = Guarded("features", [&] {
+    features = model().Features(images, requests);
+    return absl::OkStatus();
+  });
+  model().SetTraining(state().training);
+  SSL_RETURN_IF_ERROR(status);
+  return features;
+}
 
 }  // namespace ssl

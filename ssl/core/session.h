@@ -8,13 +8,18 @@
 //   SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<MyHook>()));
 //   SSL_RETURN_IF_ERROR(session->Train().status());            // or Step() in a loop of the host's own
 //
-// A session is used by one thread; RequestStop may come from any thread or signal handler. Nothing throws or exits.
+// A session is used by one thread; RequestStop may come from any thread or signal handler. Nothing throws or exits. The
+// calls may come in any order. The first error ends the run: Start, Step and Train return it from then on, nothing is
+// trained or saved any more, and Finish tells the hooks.
+//
+// LibTorch's generator, autocast and gradient mode are, after each call, what the host had before it.
 #ifndef SSL_CORE_SESSION_H_
 #define SSL_CORE_SESSION_H_
 
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +30,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/run_directory.h"
+#include "ssl/core/run_progress.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/trainer.h"
 #include "ssl/distributed/communicator.h"
@@ -50,6 +56,8 @@ struct SessionOptions {
   FileSystem* file_system = nullptr;
   // The directory of CHECKPOINT.DIR, when the host holds it already. Null: the session opens it.
   const RunDirectory* run_directory = nullptr;
+  // Null, or where the session keeps noting how far the run is. It may outlive the session.
+  RunProgress* progress = nullptr;
 };
 
 // The tree that a session with this configuration works with: defaults of everything registered, `config` over them,
@@ -64,31 +72,41 @@ class Session {
                                                          SessionOptions options);
   ~Session();
 
-  // Before the first Train or Step. A host's own metric sinks go to metrics().
-  absl::Status AddHook(std::unique_ptr<Hook> hook) { return trainer_->AddHook(std::move(hook)); }
+  // Before the first Train or Step; FailedPrecondition afterwards. A host's own metric sinks go to metrics().
+  absl::Status AddHook(std::unique_ptr<Hook> hook);
 
   // Restores the checkpoint of CHECKPOINT.DIR to go on from, if there is one, and tells the hooks. Train and Step begin
   // with it; a second call does nothing.
   absl::Status Start();
 
-  // Trains to the end or to a stop.
+  // Trains to the end or to a stop, and finishes.
   absl::StatusOr<TrainOutcome> Train();
 
   // One optimizer update (or test step); false when training is over or a stop was requested. The host then calls
-  // Finish.
+  // Finish. FailedPrecondition after that.
   absl::StatusOr<bool> Step();
+
+  // Ends the run: saves what is new, unless there was an error, and tells the hooks. Returns the run's first error; a
+  // second call does nothing else.
   absl::Status Finish();
 
   // Whether this session removed what an earlier run had left (CHECKPOINT.OVERWRITE_EXISTING): results that were read
   // before are not this run's.
   bool removed_earlier_run() const { return plan_.removes_earlier; }
 
+  // images: [B, C, H, W]. What Model::Features returns, in evaluation mode and without gradients; its exceptions are a
+  // Status here.
+  absl::StatusOr<std::vector<at::Tensor>> Features(const at::Tensor& images,
+                                                   const std::vector<FeatureRequest>& requests);
+
   void RequestStop(int reason) { stop_->Request(reason); }
 
+  // For state and parameters. Its tensor code throws LibTorch's exceptions.
   Model& model() { return trainer_->task().model(); }
   const TrainState& state() const { return trainer_->task().state(); }
   MetricStore& metrics() { return trainer_->metrics(); }
   const ConfigNode& config() const { return config_; }
+  const RunProgress& progress() const { return *progress_; }
 
  private:
   Session() = default;
@@ -101,6 +119,12 @@ class Session {
   // Whether a checkpoint is there to go on from: then weights come from it and not from MODEL.WEIGHTS_INIT.
   bool Resumes() const { return plan_.iteration >= 0; }
   absl::Status Restore();
+  absl::Status StartRun();
+  absl::Status AddConfiguredSinks();
+  // The run's error, or that it has ended.
+  absl::Status CheckUsable() const;
+  // Notes where the run stands after a call of part `phase`, and the run's first error; returns `status`.
+  absl::Status Note(const char* phase, absl::Status status);
 
   ConfigNode config_;
   TaskOptions options_;
@@ -115,7 +139,11 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Checkpointer> checkpointer_;
   ResumePlan plan_;
+  RunProgress own_progress_;
+  RunProgress* progress_ = nullptr;
   bool started_ = false;
+  bool ended_ = false;
+  absl::Status failure_;  // the first error
 };
 
 }  // namespace ssl

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/method.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/session.h"
@@ -277,6 +278,67 @@ TEST(PrecisionTest, Float16_ScalesTheLossAndTrains) {
   ASSERT_OK(session->Train());
   EXPECT_LT(losses.back(), losses.front() / 2);
   EXPECT_LT(largest_gradient, 100.0) << "the scale of 65,536 is taken out";
+}
+
+// A loss whose gradients no float32 can hold, until a given step.
+class OverflowingMethod : public Method {
+ public:
+  explicit OverflowingMethod(int64_t until) : until_(until) {}
+  absl::Status ComputeLoss(StepContext& context) override {
+    context.loss = context.outputs[0].pow(2).mean();
+    if (context.state.iteration < until_) context.loss = context.loss + context.outputs[0].sum() * 1e38;
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t until_;
+};
+
+struct OverflowingRun {
+  absl::Status status;
+  int64_t iteration = 0;
+};
+
+// Two epochs of ten float16 updates, of which the first `until` overflow.
+OverflowingRun TrainOverflowing(int64_t until, int64_t limit, const std::string& loss_scale) {
+  Registries registries = FakeRegistries();
+  EXPECT_OK(registries.methods.Register("overflowing_loss", [until](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Method>>(std::make_unique<OverflowingMethod>(until));
+  }));
+  ConfigNode config = FakeConfig("");
+  config.SetPath("LOSS.name", ConfigNode::FromString("overflowing_loss"));
+  config.SetPath("MODEL.AMP_PARAMS.USE_AMP", ConfigNode::FromBool(true));
+  config.SetPath("MODEL.AMP_PARAMS.AMP_DTYPE", ConfigNode::FromString("float16"));
+  config.SetPath("MODEL.AMP_PARAMS.AMP_ARGS.loss_scale", ConfigNode::FromString(loss_scale));
+  config.SetPath("MODEL.AMP_PARAMS.MAX_SKIPPED_UPDATES", ConfigNode::FromInt(limit));
+  std::unique_ptr<Session> session = *Session::Create(config, registries, {});
+  OverflowingRun run;
+  run.status = session->Train().status();
+  run.iteration = session->state().iteration;
+  return run;
+}
+
+TEST(SkippedUpdatesTest, TooManyInARow_EndTheRunAndSayWhatToLower) {
+  for (const char* loss_scale : {"dynamic", "65536"}) {
+    const OverflowingRun run = TrainOverflowing(100, 5, loss_scale);
+    EXPECT_EQ(run.iteration, 4) << "the fifth update fails";
+    EXPECT_EQ(run.status.code(), absl::StatusCode::kOutOfRange);
+    for (const char* part : {"overflowed in 5 updates in a row", "since iteration 0", "the loss scale is",
+                             "Lower the learning rate", "MAX_SKIPPED_UPDATES is 5"}) {
+      EXPECT_THAT(run.status.message(), HasSubstr(part));
+    }
+  }
+}
+
+TEST(SkippedUpdatesTest, RunThatSkipsAllOfThem_DoesNotFinish) {
+  const OverflowingRun run = TrainOverflowing(100, 1000, "dynamic");
+  EXPECT_THAT(run.status, StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("overflowed in 20 updates in a row")));
+}
+
+TEST(SkippedUpdatesTest, FewerThanTheLimit_AreARunThatGoesOn) {
+  const OverflowingRun run = TrainOverflowing(4, 5, "dynamic");
+  EXPECT_OK(run.status);
+  EXPECT_EQ(run.iteration, 20);
 }
 
 TEST(InitialWeightsTest, AreAskedFor_UnlessACheckpointIsThere) {

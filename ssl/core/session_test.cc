@@ -66,7 +66,7 @@ TEST(SessionTest, Train_RunsAllStepsAndLearns) {
 
   EXPECT_EQ(outcome, TrainOutcome::kFinished);
   EXPECT_EQ(session->state().iteration, kTotalSteps);
-  EXPECT_EQ(session->state().num_updates, kTotalSteps * 4);
+  EXPECT_EQ(session->state().samples_seen, kTotalSteps * 4);
   EXPECT_EQ(session->state().where(), 1.0);
   EXPECT_LT(losses.back(), losses.front() / 2);
 }
@@ -243,7 +243,8 @@ TEST(SessionTest, HookError_EndsTrainingAndReachesAllHooks) {
   ASSERT_OK(session->AddHook(std::move(failing)));
   ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("last", HookStage::kReport, &events)));
 
-  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kDataLoss, "hook 'failing': disk is gone"));
+  EXPECT_THAT(session->Train(),
+              StatusIs(absl::StatusCode::kDataLoss, "hook 'failing' (OnUpdate, iteration 0): disk is gone"));
 
   EXPECT_THAT(std::vector<std::string>(events.end() - 4, events.end()),
               ElementsAre("failing.OnException@0", "last.OnException@0", "failing.OnEnd@0", "last.OnEnd@0"));
@@ -264,45 +265,79 @@ TEST(SessionTest, WrongTypes_AreAllReported) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.OPTIMIZER.num_epochs")));
 }
 
-TEST(SessionTest, TwoRanks_HoldEqualWeightsAndResume) {
-  const std::string directory = MakeTempDir("two_ranks");
-  const auto train = [&directory](int64_t stop_at, std::vector<uint32_t>* hashes) {
-    return ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
-      SessionOptions options;
-      options.communicator = &communicator;
-      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                           Session::Create(FakeConfig(directory), FakeRegistries(), std::move(options)));
-      for (bool more = true; more && session->state().iteration != stop_at;) {
-        SSL_ASSIGN_OR_RETURN(more, session->Step());
-      }
-      SSL_RETURN_IF_ERROR(session->Finish());
-      (*hashes)[communicator.rank()] = ModelHash(*session);
-      return absl::OkStatus();
-    });
-  };
-  std::vector<uint32_t> part(2), resumed(2);
-  ASSERT_OK(train(3, &part));
-  ASSERT_OK(train(-1, &resumed));
-  EXPECT_EQ(part[0], part[1]);
-  EXPECT_EQ(resumed[0], resumed[1]);
-  EXPECT_NE(part[0], resumed[0]);
-}
+// Runs two ranks from where `directory` stands to `stop_at`, or to the end with -1. Says where they began and what
+// weights they end with.
+struct RankResult {
+  int64_t began_at = -1;
+  uint32_t hash = 0;
+};
 
-TEST(SessionTest, StopOnOneRank_StopsAllAtTheSameStep) {
-  std::vector<int64_t> stopped_at(2);
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&stopped_at](Communicator& communicator) -> absl::Status {
+std::vector<RankResult> TrainTwoRanks(const std::string& directory, int64_t stop_at) {
+  std::vector<RankResult> results(2);
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
     SessionOptions options;
     options.communicator = &communicator;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         Session::Create(FakeConfig(directory), FakeRegistries(), std::move(options)));
+    SSL_RETURN_IF_ERROR(session->Start());
+    RankResult& result = results[communicator.rank()];
+    result.began_at = session->state().iteration;
+    for (bool more = true; more && session->state().iteration != stop_at;) {
+      SSL_ASSIGN_OR_RETURN(more, session->Step());
+    }
+    SSL_RETURN_IF_ERROR(session->Finish());
+    result.hash = ModelHash(*session);
+    return absl::OkStatus();
+  }));
+  return results;
+}
+
+TEST(SessionTest, TwoRanks_HoldEqualWeightsAndResume) {
+  const std::string directory = MakeTempDir("two_ranks");
+  const std::vector<RankResult> part = TrainTwoRanks(directory, 3);
+  EXPECT_EQ(part[0].hash, part[1].hash);
+  const std::vector<RankResult> resumed = TrainTwoRanks(directory, -1);
+  for (const RankResult& rank : resumed) {
+    EXPECT_EQ(rank.began_at, 3);
+    EXPECT_EQ(rank.hash, resumed[0].hash);
+    EXPECT_NE(rank.hash, part[0].hash);
+  }
+}
+
+TEST(SessionTest, StopOnOneRank_StopsAllAtTheSameStep_AndIsNoRequestToTheOther) {
+  std::vector<int64_t> stopped_at(2);
+  StopToken stops[2];
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    SessionOptions options;
+    options.communicator = &communicator;
+    options.stop = &stops[communicator.rank()];
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                          Session::Create(FakeConfig(""), FakeRegistries(), std::move(options)));
     SSL_RETURN_IF_ERROR(session->Step().status());
     if (communicator.rank() == 1) session->RequestStop(kStopTerminate);
     SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
     EXPECT_EQ(outcome, TrainOutcome::kStopped);
+    EXPECT_EQ(session->progress().phase, "stopped");
     stopped_at[communicator.rank()] = session->state().iteration;
     return absl::OkStatus();
   }));
   EXPECT_THAT(stopped_at, ElementsAre(1, 1));
+  EXPECT_FALSE(stops[0].requested()) << "its own first signal must not count as a second one";
+  EXPECT_EQ(stops[1].reason(), kStopTerminate);
+}
+
+TEST(SessionTest, StopAfterTheLastStep_IsAFinishedRun) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("stop", HookStage::kObserve, &events);
+  hook->At("OnEnd", [](StepContext& context) {
+    context.stop.Request(kStopTerminate);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+  EXPECT_EQ(outcome, TrainOutcome::kFinished);
+  EXPECT_EQ(session->progress().phase, "finished");
 }
 
 TEST(SessionTest, AddedHookTwice_IsRefused) {

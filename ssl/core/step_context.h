@@ -68,6 +68,8 @@ struct StepContext {
   // batch; OnBackward, OnUpdate and OnStep once per update.
   int64_t micro_batch = 0;
   int64_t micro_batches = 1;
+  // From OnBackward on: float16 gradients overflowed, so this update changes nothing but the loss scale.
+  bool skips_update = false;
 
   // Of the current phase; for what it knows about the data, not for reading batches.
   const BatchSource* source = nullptr;

@@ -9,7 +9,7 @@ void TrainState::VisitState(StateVisitor& visitor) {
   visitor.Int("iteration", iteration);
   visitor.Int("batch_in_phase", batch_in_phase);
   visitor.Int("phase_ended", phase_ended);
-  visitor.Int("num_updates", num_updates);
+  visitor.Int("num_updates", samples_seen);  // VISSL's name, which checkpoints have
 }
 
 }  // namespace ssl

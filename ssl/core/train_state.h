@@ -16,7 +16,7 @@ struct TrainState : public Stateful {
   int64_t iteration = 0;           // optimizer updates done
   int64_t batch_in_phase = 0;      // batches done in the current phase: VISSL's local iteration
   int64_t phase_ended = 1;         // 1 when the current phase is over and its hooks know, else 0
-  int64_t num_updates = 0;         // samples seen in training, over all ranks
+  int64_t samples_seen = 0;        // in training, over all ranks: VISSL's num_updates
   int64_t max_iterations = 0;      // of the whole training; derived, not saved
   int64_t batches_per_update = 1;  // gradient accumulation; derived, not saved
   bool training = true;            // the current phase trains; derived, not saved

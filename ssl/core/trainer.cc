@@ -16,6 +16,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/generator_scope.h"
 #include "ssl/core/train_step.h"
 
 namespace ssl {
@@ -35,11 +36,28 @@ absl::Status Trainer::Prepare() {
   return absl::OkStatus();
 }
 
+void Trainer::SetCheckpoints(CheckpointSaver* checkpoints) {
+  saver_ = checkpoints;
+  context_.checkpoints = checkpoints != nullptr ? this : nullptr;
+}
+
+absl::Status Trainer::Save() {
+  if (failed_) return absl::FailedPreconditionError("the run has failed: what it holds is not saved");
+  if (within_step_) {
+    return absl::FailedPreconditionError("a step is under way: its state can be saved from OnStep on");
+  }
+  return saver_->Save();
+}
+
+absl::Status Trainer::Poll() { return saver_->Poll(); }
+
+absl::Status Trainer::Wait() { return saver_->Wait(); }
+
 absl::Status Trainer::Start() {
   TrainState& state = task_->state();
   context_.first_iteration = state.iteration;
   SSL_LOG(INFO) << "hooks: " << hooks_.Order();
-  SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStart, context_));
+  SSL_RETURN_IF_ERROR(hooks_.Run(kOnStart, context_));
   if (state.phase_index < 0) return absl::OkStatus();
   // A checkpoint from the middle of a phase goes on in that phase; a finished phase is not entered again.
   state.training = task_->phases()[state.phase_index].train;
@@ -57,18 +75,18 @@ absl::StatusOr<bool> Trainer::Step() {
   context_.times.total += seconds;
   context_.perf_stats.Add(StepPart::kStepTotal, seconds);
   ++context_.times.steps;
-  SSL_RETURN_IF_ERROR(hooks_.Run(&Hook::OnStep, context_));
+  SSL_RETURN_IF_ERROR(hooks_.Run(kOnStep, context_));
   return true;
 }
 
-// Signals reach ranks at different times: they stop together, before the step at which the first of them was asked.
+// Signals reach ranks at different times: they stop together, before the step at which the first of them was asked. The
+// token of a rank that was not asked stays as it is, so that its own first signal is not taken for a second one.
 absl::StatusOr<bool> Trainer::StopIsRequested() {
+  if (stop_reason_ != kStopNone) return true;
   at::Tensor reason = at::full({1}, context_.stop.reason(), at::kLong);
   SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(reason, ReduceOp::kMax));
-  const int agreed = static_cast<int>(reason.item<int64_t>());
-  if (agreed == kStopNone) return false;
-  context_.stop.Request(agreed);
-  return true;
+  stop_reason_ = static_cast<int>(reason.item<int64_t>());
+  return stop_reason_ != kStopNone;
 }
 
 absl::StatusOr<bool> Trainer::NextBatch() {
@@ -86,8 +104,11 @@ absl::StatusOr<bool> Trainer::NextBatch() {
 }
 
 absl::Status Trainer::FetchBatch() {
+  const TrainState& state = task_->state();
+  // Here, so that a source of the host's may draw its batch from the generator, too.
+  SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, state.batch_in_phase);
   const absl::Time begin = Clock::Real().Now();
-  SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(task_->state().training).Next());
+  SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
   const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
   context_.times.data_wait += seconds;
   context_.perf_stats.Add(StepPart::kReadSample, seconds);
@@ -125,14 +146,14 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
   context_.perf_stats.Reset();
-  return hooks_.Run(&Hook::OnPhaseStart, context_);
+  return hooks_.Run(kOnPhaseStart, context_);
 }
 
 absl::Status Trainer::EndPhase() {
   phase_is_running_ = false;
   task_->state().phase_ended = 1;  // what a hook saves now goes on with the next phase
   SSL_RETURN_IF_ERROR(GuardTorch("reading the meters", [this] { return ReadMeters(); }));
-  return hooks_.Run(&Hook::OnPhaseEnd, context_);
+  return hooks_.Run(kOnPhaseEnd, context_);
 }
 
 void Trainer::ResetMeters() {
@@ -155,39 +176,58 @@ absl::Status Trainer::ReadMeters() {
 }
 
 absl::Status Trainer::RunStep() {
-  TrainStep& step = task_->train_step();
+  within_step_ = true;
   context_.micro_batches = BatchesPerStep();
+  context_.skips_update = false;
+  if (task_->state().training) task_->optimizer().ZeroGrad();
   for (context_.micro_batch = 0; context_.micro_batch < context_.micro_batches; ++context_.micro_batch) {
     if (context_.micro_batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
     if (context_.batch == nullptr) return absl::InternalError("source ended before batches_per_epoch()");
-    const bool training = task_->state().training;
-    SSL_RETURN_IF_ERROR(training ? step.Train(*task_, hooks_, context_) : step.Test(*task_, hooks_, context_));
+    SSL_RETURN_IF_ERROR(RunBatch());
     phase_loss_.add_(context_.loss.detach());
     ++phase_batches_;
     AdvanceCounters();
   }
   if (task_->state().training) ++task_->state().iteration;
+  within_step_ = false;
   return absl::OkStatus();
+}
+
+absl::Status Trainer::RunBatch() {
+  TrainStep& step = task_->train_step();
+  if (!task_->state().training) return step.Test(*task_, hooks_, context_);
+  SSL_RETURN_IF_ERROR(step.Train(*task_, hooks_, context_));
+  return task_->method().Advance(context_);
 }
 
 void Trainer::AdvanceCounters() {
   TrainState& state = task_->state();
   ++state.batch_in_phase;
-  if (state.training) state.num_updates += context_.batch->size() * context_.communicator.size();
+  if (state.training) state.samples_seen += context_.batch->size() * context_.communicator.size();
 }
 
 absl::Status Trainer::Finish(const absl::Status& status) {
   absl::Status first = status;
-  if (!status.ok()) {
-    first.Update(hooks_.RunOnException(context_, status));
-  } else if (context_.checkpoints != nullptr) {
-    first.Update(context_.checkpoints->Save());
+  if (first.ok()) first = GuardTorch("saving", [this] { return SaveAtEnd(); });
+  if (!first.ok()) {
+    failed_ = true;
+    first.Update(hooks_.RunOnException(context_, first));
   }
   first.Update(hooks_.RunOnEnd(context_));
-  // After an error the other ranks may be gone; the checkpointer itself lets a save that has begun end.
-  if (first.ok() && context_.checkpoints != nullptr) first = context_.checkpoints->Wait();
-  first.Update(metrics_.Flush());
+  // A host's OnEnd may have saved as well. After an error the other ranks may be gone; the checkpointer itself lets a
+  // save that has begun end.
+  if (first.ok() && saver_ != nullptr) first = GuardTorch("saving", [this] { return saver_->Wait(); });
+  first.Update(GuardTorch("flushing the metrics", [this] { return metrics_.Flush(); }));
   return first;
+}
+
+// A process that made no update has nothing that the next one would not make again, but that the run is finished.
+absl::Status Trainer::SaveAtEnd() {
+  const TrainState& state = task_->state();
+  const bool finished = state.phase_index + 1 == static_cast<int64_t>(task_->phases().size()) && state.phase_ended == 1;
+  if (saver_ == nullptr || (state.iteration == context_.first_iteration && !finished)) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(Save());
+  return Wait();
 }
 
 void Trainer::VisitState(StateVisitor& visitor) {

@@ -21,20 +21,24 @@
 
 namespace ssl {
 
-// One thread uses a trainer. References outlive it.
-class Trainer : public Stateful {
+// One thread uses a trainer. References outlive it. Its calls may throw LibTorch exceptions, except Finish; after an
+// error or an exception only Finish may follow.
+class Trainer : public Stateful, private CheckpointSaver {
  public:
   Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop);
 
   SelfSupervisionTask& task() { return *task_; }
   MetricStore& metrics() { return metrics_; }
+  const HookFailure& hook_failure() const { return hooks_.failure(); }
+  // What the ranks agreed to stop for; kStopNone while they go on.
+  int stop_reason() const { return stop_reason_; }
 
   // Prepares the method and adds its hooks. First of all, so that a restore finds all state in place.
   absl::Status Prepare();
 
   // Between Prepare and Start.
   absl::Status AddHook(std::unique_ptr<Hook> hook) { return hooks_.Add(std::move(hook)); }
-  void SetCheckpoints(CheckpointSaver* checkpoints) { context_.checkpoints = checkpoints; }
+  void SetCheckpoints(CheckpointSaver* checkpoints);
 
   // Tells the hooks that training starts; goes on where a restored state stands.
   absl::Status Start();
@@ -42,14 +46,21 @@ class Trainer : public Stateful {
   // Runs one step, with the phase changes around it; false when there is none left or a stop was requested.
   absl::StatusOr<bool> Step();
 
-  // Ends the run: saves unless it failed, tells the hooks, flushes the metrics. `status` is why it ends: OK, or the
-  // error, which it returns then.
+  // Ends the run: saves what is new unless it failed, tells the hooks, flushes the metrics; each of these whatever
+  // became of the others. `status` is why it ends: OK, or the error, which it returns then.
   absl::Status Finish(const absl::Status& status);
 
   // The task's state, the loss of the phase, and hooks/.
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  // What hooks see as context.checkpoints. FailedPrecondition within a step and after an error: such a state is half
+  // of one step and half of another.
+  absl::Status Save() override;
+  absl::Status Poll() override;
+  absl::Status Wait() override;
+  absl::Status SaveAtEnd();
+
   absl::StatusOr<bool> StopIsRequested();
   // Makes sure that a phase is running and fetches its next batch; false when no phase is left.
   absl::StatusOr<bool> NextBatch();
@@ -61,6 +72,7 @@ class Trainer : public Stateful {
   // Batches that the next step takes.
   int64_t BatchesPerStep() const;
   absl::Status RunStep();
+  absl::Status RunBatch();
   void AdvanceCounters();
   void ResetMeters();
   absl::Status ReadMeters();
@@ -69,7 +81,11 @@ class Trainer : public Stateful {
   MetricStore metrics_;
   HookList hooks_;
   StepContext context_;
+  CheckpointSaver* saver_ = nullptr;
+  int stop_reason_ = kStopNone;
   bool phase_is_running_ = false;
+  bool within_step_ = false;  // stays true when the step fails
+  bool failed_ = false;
   at::Tensor phase_loss_;  // scalar: the sum over this rank's batches of the phase
   int64_t phase_batches_ = 0;
 };

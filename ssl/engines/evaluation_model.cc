@@ -13,7 +13,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
-#include "ssl/core/random_state.h"
+#include "ssl/core/generator_scope.h"
 #include "ssl/core/state_dict.h"
 
 namespace ssl {
@@ -80,11 +80,13 @@ absl::Status CheckFinite(Model& model, const std::string& weights) {
 
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  const BuildContext build{context.config, context.registries,    context.communicator,
-                           task.run.seed,  context.run_directory, 0};
+  const BuildContext build{context.config,     context.registries,    context.communicator,
+                           task.run.seed,      context.run_directory, 0,
+                           context.file_system};
   EvaluationModel result;
   SSL_RETURN_IF_ERROR(GuardTorch("building the model", [&]() -> absl::Status {
-    RandomState::Seed(task.run.seed, /*rank=*/0);
+    const GeneratorScope generator;
+    SeedForBuilding(task.run.seed, /*rank=*/0);
     SSL_ASSIGN_OR_RETURN(result.model,
                          context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
     SSL_ASSIGN_OR_RETURN(result.weights, Fill(&result, weights, context, build));

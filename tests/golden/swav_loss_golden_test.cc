@@ -54,6 +54,7 @@ void CheckSwavLoss(const golden::Case& golden_case) {
     run.context().outputs = outputs;
     ASSERT_OK(method.ComputeLoss(run.context()));
     run.context().loss.backward();
+    ASSERT_OK(method.Advance(run.context()));
     for (const auto& [name, expected] : step.outputs) {
       SCOPED_TRACE(name);
       if (name == "loss") {

@@ -163,6 +163,7 @@ void CheckTraining(const golden::Case& golden_case) {
     }
     sgd.Step(model->Parameters());
     for (const auto& hook : hooks) ASSERT_OK(hook->OnUpdate(context));
+    ASSERT_OK(method.Advance(context));
     for (const auto& [name, expected] : step.outputs) CheckOutput(name, expected, result, *model, method);
   }
 }

@@ -56,6 +56,9 @@ class AlignmentMethod : public Method {
     const std::vector<at::Tensor> halves = context.outputs[0].chunk(2);
     const at::Tensor distance = (halves[0] - halves[1]).pow(2).mean();
     context.loss = distance + (context.outputs[0].pow(2).mean() - 1.0).pow(2);
+    return absl::OkStatus();
+  }
+  absl::Status Advance(StepContext& context) override {
     ++steps_;
     return absl::OkStatus();
   }

@@ -83,6 +83,7 @@ class MocoRun {
     batch_.indices = at::arange(query.size(0));
     SSL_RETURN_IF_ERROR(method_.Forward(context_));
     SSL_RETURN_IF_ERROR(method_.ComputeLoss(context_));
+    SSL_RETURN_IF_ERROR(method_.Advance(context_));
     ++state_.iteration;
     ++state_.batch_in_phase;
     return absl::OkStatus();

@@ -42,14 +42,8 @@ MocoMethod::MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encode
     : options_(options), encoder_(std::move(encoder)), shuffle_batch_(shuffle_batch), seed_(seed) {}
 
 absl::Status MocoMethod::Prepare(StepContext& context) {
-  const int64_t world_size = context.communicator.size();
-  const int64_t global_batch = std::max<int64_t>(1, context.batch_size * world_size);
-  if (options_.queue_size % global_batch != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("config.LOSS.moco_loss.queue_size is ", options_.queue_size, ", expected a multiple of ",
-                     global_batch, ", the images of a batch over all ranks (config.DATA.TRAIN.BATCHSIZE_PER_REPLICA ",
-                     context.batch_size, " x ", world_size, " ranks)"));
-  }
+  // The resolver knows the ranks that the configuration names; a host may bring others.
+  SSL_RETURN_IF_ERROR(CheckQueueSize(options_.queue_size, context.batch_size, context.communicator.size()));
   SSL_RETURN_IF_ERROR(PairParameters(context.model));
   encoder_->SetTraining(true);
   queue_.Initialize(options_.queue_size, options_.embedding_dim, seed_, key_parameters_.front().device());
@@ -85,9 +79,11 @@ absl::Status MocoMethod::CopyWeights(Model& model) {
 }
 
 absl::Status MocoMethod::UpdateEncoder(StepContext& context) {
-  if (context.micro_batch > 0) return absl::OkStatus();  // the model moves once per update, and so does its follower
   if (context.state.iteration == 0) return CopyWeights(context.model);
-  if (context.state.training) EmaUpdate(key_parameters_, query_parameters_, options_.momentum);
+  // The model moves once per update, and so does its follower, however many batches and passes an update takes.
+  if (!context.state.training || followed_iteration_ == context.state.iteration) return absl::OkStatus();
+  EmaUpdate(key_parameters_, query_parameters_, options_.momentum);
+  followed_iteration_ = context.state.iteration;
   return absl::OkStatus();
 }
 
@@ -135,8 +131,11 @@ absl::Status MocoMethod::ComputeLoss(StepContext& context) {
   }
   const at::Tensor own_keys = keys_.narrow(0, context.communicator.rank() * query.size(0), query.size(0));
   SSL_ASSIGN_OR_RETURN(context.loss, MocoLoss(query, own_keys, queue_.rows(), options_.temperature));
-  // The loss has its gradient already, so the queue may move on before backward.
-  if (context.state.training) queue_.Enqueue(keys_);
+  return absl::OkStatus();
+}
+
+absl::Status MocoMethod::Advance(StepContext& context) {
+  queue_.Enqueue(keys_);
   return absl::OkStatus();
 }
 

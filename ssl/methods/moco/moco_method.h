@@ -44,6 +44,9 @@ class MocoMethod : public Method {
   // InvalidArgument when the embeddings are not embedding_dim wide.
   absl::Status ComputeLoss(StepContext& context) override;
 
+  // The batch's keys, of all ranks, go into the queue.
+  absl::Status Advance(StepContext& context) override;
+
   void VisitState(StateVisitor& visitor) override;
 
  private:
@@ -65,6 +68,8 @@ class MocoMethod : public Method {
   std::vector<at::Tensor> query_parameters_;
   std::vector<at::Tensor> key_parameters_;
   at::Tensor keys_;  // [W * B, D] of the current batch
+  // The iteration in which the key encoder last followed. Not state: a checkpoint lies between two iterations.
+  int64_t followed_iteration_ = -1;
 
   KeyQueue queue_;
 };

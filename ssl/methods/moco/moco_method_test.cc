@@ -67,13 +67,17 @@ struct RankRun {
     return std::make_unique<MocoMethod>(options, std::move(made), /*shuffle_batch=*/true, seed);
   }
 
-  // Forward pass and loss on views that depend on `phase`, then the counters of a trainer.
-  absl::Status Step(MocoMethod& method, double phase) {
+  // Forward pass and loss on views that depend on `phase`, then what a trainer advances. passes: how often the batch
+  // goes through.
+  absl::Status Step(MocoMethod& method, double phase, int passes = 1) {
     batch.views = {Wave(phase), Wave(phase + 0.3)};
-    SSL_RETURN_IF_ERROR(method.Forward(context));
-    SSL_RETURN_IF_ERROR(method.ComputeLoss(context));
+    for (int pass = 0; pass < passes; ++pass) {
+      SSL_RETURN_IF_ERROR(method.Forward(context));
+      SSL_RETURN_IF_ERROR(method.ComputeLoss(context));
+    }
+    if (state.training) SSL_RETURN_IF_ERROR(method.Advance(context));
     ++state.batch_in_phase;
-    if (state.training) ++state.iteration;
+    if (state.training && context.micro_batch + 1 == context.micro_batches) ++state.iteration;
     return absl::OkStatus();
   }
 
@@ -123,6 +127,30 @@ TEST_F(MocoMethodTest, ParametersThatDoNotTrain_AreCopiedToo) {
   ASSERT_OK(method->Prepare(run_.context));
   ASSERT_OK(run_.Step(*method, 0.0));
   EXPECT_TRUE(at::equal(run_.encoder->Get("3.bias"), run_.model.Get("3.bias")));
+}
+
+TEST_F(MocoMethodTest, SeveralPassesOverABatch_CountOnce) {
+  // The encoder of the last one has the parameters and the queue of the first one; its batch statistics, which it does
+  // not use, see each pass.
+  const std::vector<int> passes = {1, 2};
+  std::vector<at::Tensor> losses, queues, weights;
+  for (const int count : passes) {
+    RankRun run(*communicator_);
+    const std::unique_ptr<MocoMethod> method = run.Make(SmallOptions());
+    ASSERT_OK(method->Prepare(run.context));
+    ASSERT_OK(run.Step(*method, 0.0, count));
+    {
+      const at::NoGradGuard no_grad;
+      run.model.Get("0.weight").add_(0.5);
+    }
+    ASSERT_OK(run.Step(*method, 1.0, count));
+    losses.push_back(run.context.loss.detach());
+    queues.push_back(StateOf(*method, "queue"));
+    weights.push_back(run.encoder->Get("0.weight").clone());
+  }
+  EXPECT_TRUE(at::equal(losses[1], losses[0]));
+  EXPECT_TRUE(at::equal(queues[1], queues[0]));
+  EXPECT_TRUE(at::equal(weights[1], weights[0]));
 }
 
 TEST_F(MocoMethodTest, LaterSteps_MoveTheEncoderBeforeItMakesKeys) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "ssl/config/fields.h"
 
 namespace ssl {
@@ -18,6 +19,9 @@ struct MocoOptions : public Options {
 
   void VisitFields(FieldVisitor& visitor) override;
 };
+
+// InvalidArgument, without a place, unless the queue holds whole batches of all ranks.
+absl::Status CheckQueueSize(int64_t queue_size, int64_t batch_size, int64_t ranks);
 
 }  // namespace ssl
 

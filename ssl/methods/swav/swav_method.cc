@@ -10,6 +10,8 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <cmath>
@@ -150,15 +152,21 @@ absl::Status SwavMethod::ComputeLoss(StepContext& context) {
   loss_options.sinkhorn.hard = iteration_ < options_.temp_hard_assignment_iters;
 
   const std::vector<at::Tensor> scores(context.outputs.begin() + 1, context.outputs.end());
-  const bool use_queue = queue_embeddings_.defined() && iteration_ >= options_.queue.start_iter;
+  const bool use_queue = QueueIsDue();
   const std::vector<at::Tensor> no_queue;
   SSL_ASSIGN_OR_RETURN(SwavLossResult result,
                        SwavLoss(scores, use_queue ? queue_scores_ : no_queue, loss_options, context.communicator));
   context.loss = std::move(result.loss);
   assignments_ = std::move(result.assignments);
-  if (!context.state.training) return absl::OkStatus();
-  if (use_queue) Enqueue(context.outputs[0]);
-  uses_queue_ = use_queue ? 1 : 0;
+  return absl::OkStatus();
+}
+
+bool SwavMethod::QueueIsDue() const { return queue_embeddings_.defined() && iteration_ >= options_.queue.start_iter; }
+
+absl::Status SwavMethod::Advance(StepContext& context) {
+  const bool used_queue = QueueIsDue();
+  if (used_queue) Enqueue(context.outputs[0]);
+  uses_queue_ = used_queue ? 1 : 0;
   ++iteration_;
   return absl::OkStatus();
 }
@@ -177,6 +185,9 @@ void SwavMethod::Enqueue(const at::Tensor& embeddings) {
 void SwavMethod::UpdateQueueScores() {
   if (uses_queue_ == 0) return;
   const at::NoGradGuard no_grad;
+  // Float32 like the head's scores, which they are balanced with: this is state, and the step's autocast would round it
+  // and change its type.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   for (size_t head = 0; head < prototypes_.size(); ++head) {
     queue_scores_[head] = at::linear(queue_embeddings_, prototypes_[head]);
   }

@@ -36,6 +36,9 @@ class SwavMethod : public Method {
   // InvalidArgument when the outputs do not fit the options.
   absl::Status ComputeLoss(StepContext& context) override;
 
+  // Counts the batch and, from queue.start_iter on, puts its embeddings into the queue.
+  absl::Status Advance(StepContext& context) override;
+
   // Queue scores, prototype normalisation, report after a failure: see swav_hooks.h.
   std::vector<std::unique_ptr<Hook>> MakeHooks() override;
 
@@ -59,6 +62,8 @@ class SwavMethod : public Method {
   void MakeQueue(int64_t local_length, int64_t rank);
   void WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_length, int64_t world_size) const;
   absl::Status CheckOutputs(const StepContext& context) const;
+  // Whether the batch in hand is balanced together with the queue.
+  bool QueueIsDue() const;
   void Enqueue(const at::Tensor& embeddings);
 
   const SwavOptions options_;
@@ -66,8 +71,8 @@ class SwavMethod : public Method {
   std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters
   std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
 
-  int64_t iteration_ = 0;                 // training losses computed
-  int64_t uses_queue_ = 0;                // 1 when the last training loss used the queue
+  int64_t iteration_ = 0;                 // batches trained on
+  int64_t uses_queue_ = 0;                // 1 when the last of them used the queue
   at::Tensor queue_embeddings_;           // [A, L, D], newest first; undefined without a queue
   std::vector<at::Tensor> queue_scores_;  // per head [A, L, K_h]
 };

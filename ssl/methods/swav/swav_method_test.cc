@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "ssl/base/log.h"
+#include "ssl/core/autocast.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
@@ -83,7 +84,8 @@ class SwavMethodTest : public ::testing::Test {
   absl::Status Step(SwavMethod& method, double phase) {
     context_.outputs = model_.Forward({Wave({2 * kBatch, kDim}, phase)});
     for (const auto& hook : method.MakeHooks()) EXPECT_OK(hook->OnForward(context_));
-    return method.ComputeLoss(context_);
+    const absl::Status status = method.ComputeLoss(context_);
+    return status.ok() && state_.training ? method.Advance(context_) : status;
   }
 
   at::Tensor StateOf(SwavMethod& method, const std::string& name) {
@@ -125,6 +127,24 @@ TEST_F(SwavMethodTest, Evaluation_LeavesIterationAndQueueAlone) {
   EXPECT_TRUE(at::equal(StateOf(method, "queue_embeddings"), before));
 }
 
+TEST_F(SwavMethodTest, LossOfABatchAgain_IsTheSame) {
+  options_.queue.queue_length = 4;
+  options_.queue.start_iter = 1;
+  options_.temp_hard_assignment_iters = 1;
+  SwavMethod method(options_, 0);
+  ASSERT_OK(method.Prepare(context_));
+  for (const double phase : {0.0, 1.0, 2.0}) {
+    ASSERT_OK_AND_ASSIGN(const uint32_t before, HashState(method));
+    context_.outputs = model_.Forward({Wave({2 * kBatch, kDim}, phase)});
+    ASSERT_OK(method.ComputeLoss(context_));
+    const at::Tensor loss = context_.loss.clone();
+    ASSERT_OK(method.ComputeLoss(context_));
+    EXPECT_TRUE(at::equal(context_.loss, loss)) << phase;
+    EXPECT_EQ(HashState(method).value(), before) << "only Advance moves the queue and counts";
+    ASSERT_OK(method.Advance(context_));
+  }
+}
+
 TEST_F(SwavMethodTest, Queue_HoldsTheNewestEmbeddingsFirst) {
   options_.queue.queue_length = 10;  // rounded down to 8
   options_.crops_for_assign = {1};
@@ -152,6 +172,22 @@ TEST_F(SwavMethodTest, QueueScores_AreRecomputedFromTheSecondStepWithTheQueue) {
   ASSERT_OK(Step(method, 2.0));
   EXPECT_TRUE(
       at::equal(StateOf(method, "queue_scores0"), at::linear(embeddings, model_.Parameters()[0].value.detach())));
+}
+
+TEST_F(SwavMethodTest, QueueScores_AreTheSameUnderAutocast) {
+  options_.queue.queue_length = 4;
+  std::vector<at::Tensor> scores;
+  for (const Autocast autocast : {Autocast::kOff, Autocast::kBFloat16, Autocast::kFloat16}) {
+    SwavMethod method(options_, 0);
+    ASSERT_OK(method.Prepare(context_));
+    ASSERT_OK(Step(method, 1.0));
+    const AutocastScope scope(autocast);
+    method.UpdateQueueScores();
+    scores.push_back(StateOf(method, "queue_scores0"));
+  }
+  EXPECT_EQ(scores[0].scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(scores[1], scores[0]));
+  EXPECT_TRUE(at::equal(scores[2], scores[0]));
 }
 
 TEST_F(SwavMethodTest, QueueShorterThanABatch_IsNoQueueAndAWarning) {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/generator_scope.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Generator.h>
+
+#include <mutex>
+
+#include "ssl/base/random.h"
+
+namespace ssl {
+namespace {
+
+// Keeps these numbers apart from those of the augmentations, which count operations from 0.
+constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
+
+at::Tensor ReadState() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void Seed(uint64_t seed) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace
+
+GeneratorScope::GeneratorScope() : found_(ReadState()) {}
+
+GeneratorScope::~GeneratorScope() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(found_);
+}
+
+void SeedForBuilding(int64_t seed, int64_t rank) { Seed(static_cast<uint64_t>(seed + rank)); }
+
+void SeedForBatch(int64_t seed, int64_t rank, int64_t phase, int64_t batch) {
+  CounterRandom random(static_cast<uint64_t>(seed), static_cast<uint64_t>(phase), static_cast<uint64_t>(batch),
+                       static_cast<uint64_t>(rank), kTrainingStep);
+  Seed(random.Next());
+}
+
+}  // namespace ssl

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Next stop for a reader: ssl/core/checkpoint_store.cc, how the result is kept.
+#include "ssl/core/step_verbs.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/core/autocast.h"
+#include "ssl/core/hook_list.h"
+#include "ssl/core/self_supervision_task.h"
+#include "ssl/core/step_context.h"
+
+namespace ssl {
+namespace {
+
+absl::Status Forward(SelfSupervisionTask& task, StepContext& context) {
+  return GuardTorch("forward", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kForward);
+    return task.method().Forward(context);
+  });
+}
+
+absl::Status ComputeLoss(SelfSupervisionTask& task, StepContext& context) {
+  return GuardTorch("loss", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kLossCompute);
+    return task.method().ComputeLoss(context);
+  });
+}
+
+// An update that was skipped changed nothing but the loss scale. A run that skips all of them learns nothing, however
+// few they are.
+absl::Status CheckSkippedUpdates(SelfSupervisionTask& task) {
+  const GradScaler& scaler = *task.grad_scaler();
+  const int64_t limit = std::min(task.options().precision.max_skipped_updates, task.state().max_iterations);
+  if (scaler.skipped_updates() < limit) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "float16 gradients overflowed in ", scaler.skipped_updates(),
+      " updates in a row, so no weight has changed since ", "iteration ",
+      task.state().iteration + 1 - scaler.skipped_updates(), "; the loss scale is ", scaler.scale(),
+      " now. Lower the learning rate or the loss's magnitude, give a smaller constant ",
+      "config.MODEL.AMP_PARAMS.AMP_ARGS.loss_scale, or compute with config.MODEL.AMP_PARAMS.AMP_DTYPE=bfloat16 ",
+      "(config.MODEL.AMP_PARAMS.MAX_SKIPPED_UPDATES is ", task.options().precision.max_skipped_updates, ")"));
+}
+
+}  // namespace
+
+absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
+  // One scope for both, so that a parameter is converted once per batch.
+  const AutocastScope autocast(task.options().precision.autocast);
+  SSL_RETURN_IF_ERROR(Forward(task, context));
+  SSL_RETURN_IF_ERROR(hooks.Run(kOnForward, context));
+  SSL_RETURN_IF_ERROR(ComputeLoss(task, context));
+  SSL_RETURN_IF_ERROR(GuardTorch("meters", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kMetersUpdate);
+    return task.UpdateMeters(context);
+  }));
+  return hooks.Run(kOnLossAndMeter, context);
+}
+
+absl::Status RepeatForwardAndLoss(SelfSupervisionTask& task, StepContext& context) {
+  const AutocastScope autocast(task.options().precision.autocast);
+  SSL_RETURN_IF_ERROR(Forward(task, context));
+  return ComputeLoss(task, context);
+}
+
+absl::Status Backward(SelfSupervisionTask& task, StepContext& context) {
+  return GuardTorch("backward", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kBackward);
+    at::Tensor objective = context.loss;
+    if (context.micro_batches > 1) objective = objective.div(context.micro_batches);
+    if (task.grad_scaler() != nullptr) objective = task.grad_scaler()->Scale(objective);
+    objective.backward();
+    context.loss = context.loss.detach();
+    return absl::OkStatus();
+  });
+}
+
+bool EndsUpdate(const StepContext& context) { return context.micro_batch + 1 == context.micro_batches; }
+
+absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context) {
+  return GuardTorch("reducing gradients", [&]() -> absl::Status {
+    const PerfTimer timer(&context.perf_stats, StepPart::kReduceGradients);
+    for (ParameterGroup& group : task.optimizer().groups()) {
+      for (at::Tensor& parameter : group.parameters) {
+        if (!parameter.grad().defined()) continue;
+        SSL_RETURN_IF_ERROR(context.communicator.AllReduce(parameter.mutable_grad(), ReduceOp::kMean));
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
+  context.skips_update = false;
+  if (task.grad_scaler() == nullptr) return absl::OkStatus();
+  return GuardTorch("unscaling gradients", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const bool finite,
+                         task.grad_scaler()->Unscale(task.optimizer().groups(), context.communicator));
+    context.skips_update = !finite;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
+  SSL_RETURN_IF_ERROR(hooks.Run(kOnBackward, context));
+  task.UpdateSchedules(Schedule::UpdateInterval::kStep);
+  SSL_RETURN_IF_ERROR(GuardTorch("optimizer step", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kOptimizerStep);
+    const c10::AutoGradMode no_gradients(false);
+    if (!context.skips_update) task.optimizer().Step();
+    if (task.grad_scaler() == nullptr) return absl::OkStatus();
+    task.grad_scaler()->Update();
+    return CheckSkippedUpdates(task);
+  }));
+  return hooks.Run(kOnUpdate, context);
+}
+
+}  // namespace ssl

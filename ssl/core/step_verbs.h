@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs that train steps are made of. A step of a host's own that uses them keeps the run's number format, gradient
+// accumulation, loss scale, reduction over ranks, schedules and hooks. StandardTrainStep::Train in full:
+//
+//   SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+//   SSL_RETURN_IF_ERROR(Backward(task, context));
+//   if (!EndsUpdate(context)) return absl::OkStatus();     // more batches are to come
+//   SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
+//   SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+//   return Update(task, hooks, context);
+//
+// Every rank calls the same verbs in the same order. LibTorch's exceptions become a Status. examples/embed has a step
+// that goes through each batch twice.
+//
+// What a method remembers between batches (queues, counters) moves on when the trainer has got a batch back from the
+// step: once, however often the step computed the batch's loss. Running statistics of batch normalisation see each
+// forward pass.
+#ifndef SSL_CORE_STEP_VERBS_H_
+#define SSL_CORE_STEP_VERBS_H_
+
+#include "absl/status/status.h"
+
+namespace ssl {
+
+class HookList;
+class SelfSupervisionTask;
+struct StepContext;
+
+// Sets context.outputs and context.loss from context.batch, in the run's number format, and measures the outputs.
+// Events: OnForward, OnLossAndMeter. Once for each batch.
+absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+
+// Sets the two again, with the weights as they are now. No events, no meters.
+absl::Status RepeatForwardAndLoss(SelfSupervisionTask& task, StepContext& context);
+
+// Adds the gradients of context.loss, divided by the update's number of batches and times the loss scale, to those that
+// the parameters have; the trainer drops them before each update's first batch. Leaves context.loss without its graph.
+absl::Status Backward(SelfSupervisionTask& task, StepContext& context);
+
+// True with the last batch of an update.
+bool EndsUpdate(const StepContext& context);
+
+// Gradients become their mean over all ranks. Every rank has the same parameters with gradients.
+absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context);
+
+// Takes the loss scale out of the gradients and sets context.skips_update: true when a gradient of any rank overflowed
+// in float16. Without a loss scale it does nothing.
+absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context);
+
+// OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, unless the update is to be
+// skipped, and the loss scale's adaptation; then OnUpdate. OutOfRange when too many updates in a row were skipped
+// (MODEL.AMP_PARAMS.MAX_SKIPPED_UPDATES).
+absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_STEP_VERBS_H_
