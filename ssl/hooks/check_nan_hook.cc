@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/check_nan_hook.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
@@ -16,22 +22,83 @@ constexpr absl::string_view kHints =
     "look at the learning rate (lower it or warm it up), the loss's temperature and epsilon, mixed precision, and the "
     "input images";
 
-absl::Status NotFiniteError(const StepContext& context, double loss) {
-  const std::string value =
-      std::isfinite(loss) ? absl::StrCat(loss, " here and not finite on another rank") : absl::StrCat(loss);
-  return absl::OutOfRangeError(absl::StrCat(
-      "loss is ", value, " at iteration ", context.state.iteration, " (epoch ", context.state.train_phase_index,
-      "), expected a finite number; the weights are those before this step; ", kHints));
+absl::Status NotFiniteError(const StepContext& context, absl::string_view what, absl::string_view weights) {
+  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", context.state.iteration, " (epoch ",
+                                            context.state.train_phase_index, "), expected a finite number; ", weights,
+                                            "; ", kHints));
+}
+
+// Whether `here` holds on any rank.
+absl::StatusOr<bool> OnAnyRank(bool here, Communicator& communicator) {
+  at::Tensor flag = at::full({1}, here ? 1.0 : 0.0, at::kFloat);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(flag, ReduceOp::kMax));
+  return flag.item<float>() != 0.0F;
+}
+
+struct Named {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> tensors;
+};
+
+// What the optimizer updates, or the gradients of it.
+Named Collect(Optimizer& optimizer, bool gradients) {
+  Named named;
+  for (const ParameterGroup& group : optimizer.groups()) {
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      const at::Tensor& tensor = gradients ? group.parameters[i].grad() : group.parameters[i];
+      if (!tensor.defined()) continue;
+      named.names.push_back(group.names[i]);
+      named.tensors.push_back(tensor.detach());
+    }
+  }
+  return named;
+}
+
+// The first name whose tensor holds NaN or infinity; "" when none does. One read of the device.
+std::string FirstNonFinite(const Named& named) {
+  if (named.tensors.empty()) return "";
+  // The largest magnitude of each tensor: unlike a sum of squares, it overflows for no finite number.
+  const std::vector<at::Tensor> largest = at::_foreach_norm(named.tensors, std::numeric_limits<double>::infinity());
+  const at::Tensor finite = at::isfinite(at::stack(largest)).cpu();
+  for (size_t i = 0; i < named.names.size(); ++i) {
+    if (!finite[static_cast<int64_t>(i)].item<bool>()) return named.names[i];
+  }
+  return "";
 }
 
 }  // namespace
 
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
-  const at::Tensor loss = context.loss.detach();
-  at::Tensor not_finite = at::isfinite(loss).logical_not().to(at::kFloat).reshape({1});
-  SSL_RETURN_IF_ERROR(context.communicator.AllReduce(not_finite, ReduceOp::kMax));
-  if (not_finite.item<float>() == 0.0F) return absl::OkStatus();
-  return NotFiniteError(context, loss.item<double>());
+  const double loss = context.loss.detach().item<double>();
+  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!std::isfinite(loss), context.communicator));
+  if (!bad) return absl::OkStatus();
+  return NotFiniteError(
+      context, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
+      "the weights are those before this step");
+}
+
+absl::Status CheckNanHook::OnBackward(StepContext& context) {
+  if (context.skips_update) return absl::OkStatus();
+  const at::NoGradGuard no_grad;
+  const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true));
+  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!name.empty(), context.communicator));
+  if (!bad) return absl::OkStatus();
+  return NotFiniteError(context,
+                        name.empty() ? "a gradient on another rank is NaN or infinite"
+                                     : absl::StrCat("gradient of ", name, " is NaN or infinite"),
+                        "the weights are those before this step");
+}
+
+absl::Status CheckNanHook::OnUpdate(StepContext& context) {
+  const int64_t done = context.state.iteration + 1;
+  if (done % weights_frequency_ != 0 && done != context.state.max_iterations) return absl::OkStatus();
+  const at::NoGradGuard no_grad;
+  const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/false));
+  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!name.empty(), context.communicator));
+  if (!bad) return absl::OkStatus();
+  return NotFiniteError(
+      context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
+      "an update that was too large has spoilt it, and it is not saved");
 }
 
 }  // namespace ssl

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops a run whose loss is no longer finite, before backward and update, so that weights, optimizer state and the
-// checkpoints written from them stay good.
+// Stops a run whose numbers are no longer finite, before they reach weights, optimizer state and checkpoints. Checked
+// are the loss of each batch, before backward; the gradients of each update, before the optimizer's step (unless
+// overflowing float16 gradients skip it); and the weights, every LOG_FREQUENCY updates and after the last. What the
+// step had changed by then (batch statistics, say) is not saved: a run that failed saves nothing.
 //
 // All ranks decide together (one value is reduced by maximum), because a rank that stopped alone would leave the others
-// waiting. That needs the loss's value on the host in every step: free on the CPU; on a GPU the host waits for the
-// forward pass before it queues the backward pass. HOOKS.CHECK_NAN false removes hook and wait. Stage kGuard.
+// waiting. That needs values on the host in every step: free on the CPU; on a GPU the host waits for the forward pass
+// before it queues the backward pass. HOOKS.CHECK_NAN false removes hook and wait. Stage kGuard.
 #ifndef SSL_HOOKS_CHECK_NAN_HOOK_H_
 #define SSL_HOOKS_CHECK_NAN_HOOK_H_
 
 #include <ATen/core/Tensor.h>
+
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,11 +24,20 @@ namespace ssl {
 
 class CheckNanHook : public Hook {
  public:
+  // weights_frequency: updates between looks at the weights.
+  explicit CheckNanHook(int64_t weights_frequency) : weights_frequency_(weights_frequency) {}
+
   absl::string_view name() const override { return "check_nan"; }
   HookStage stage() const override { return HookStage::kGuard; }
 
-  // OutOfRange with iteration, epoch, the loss and what to look at, when the loss is NaN or infinite on any rank.
+  // OutOfRange with iteration, epoch, what is NaN or infinite on any rank, and what to look at. Gradients and weights
+  // are named by their parameter.
   absl::Status OnLossAndMeter(StepContext& context) override;
+  absl::Status OnBackward(StepContext& context) override;
+  absl::Status OnUpdate(StepContext& context) override;
+
+ private:
+  const int64_t weights_frequency_;
 };
 
 }  // namespace ssl

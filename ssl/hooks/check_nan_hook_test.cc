@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 
 #include <limits>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +16,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -27,7 +29,7 @@ TEST(CheckNanHook, FiniteLoss_Passes) {
     FakeStep step;
     step.context.loss = Loss(value);
 
-    EXPECT_OK(CheckNanHook().OnLossAndMeter(step.context));
+    EXPECT_OK(CheckNanHook(10).OnLossAndMeter(step.context));
   }
 }
 
@@ -37,7 +39,7 @@ TEST(CheckNanHook, LossThatIsNotFinite_StopsWithIterationEpochValueAndHints) {
   step.state.train_phase_index = 3;
   step.context.loss = Loss(kNan);
 
-  EXPECT_THAT(CheckNanHook().OnLossAndMeter(step.context),
+  EXPECT_THAT(CheckNanHook(10).OnLossAndMeter(step.context),
               StatusIs(absl::StatusCode::kOutOfRange,
                        AllOf(HasSubstr("loss is nan at iteration 12 (epoch 3), expected a finite number"),
                              HasSubstr("learning rate"))));
@@ -48,7 +50,7 @@ TEST(CheckNanHook, InfiniteLoss_Stops) {
     FakeStep step;
     step.context.loss = Loss(value);
 
-    EXPECT_THAT(CheckNanHook().OnLossAndMeter(step.context),
+    EXPECT_THAT(CheckNanHook(10).OnLossAndMeter(step.context),
                 StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("inf at iteration 0")));
   }
 }
@@ -57,7 +59,7 @@ TEST(CheckNanHook, LossWithGraph_IsReadWithoutTouchingIt) {
   FakeStep step;
   step.context.loss = Loss(1.0).set_requires_grad(true);
 
-  EXPECT_OK(CheckNanHook().OnLossAndMeter(step.context));
+  EXPECT_OK(CheckNanHook(10).OnLossAndMeter(step.context));
 
   EXPECT_TRUE(step.context.loss.requires_grad());
 }
@@ -69,7 +71,7 @@ TEST(CheckNanHook, OneBadRank_StopsAllRanksAtTheSameStep) {
   ASSERT_OK(world.Run([&](Communicator& communicator) {
     FakeStep step(communicator);
     step.context.loss = Loss(communicator.rank() == 1 ? kNan : 0.5);
-    status_of[communicator.rank()] = CheckNanHook().OnLossAndMeter(step.context);
+    status_of[communicator.rank()] = CheckNanHook(10).OnLossAndMeter(step.context);
     return absl::OkStatus();
   }));
 
@@ -78,7 +80,86 @@ TEST(CheckNanHook, OneBadRank_StopsAllRanksAtTheSameStep) {
   EXPECT_THAT(status_of[1], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
 }
 
-TEST(CheckNanHook, Stage_PrecedesWhatChangesTheModel) { EXPECT_LT(CheckNanHook().stage(), HookStage::kMutate); }
+// A step whose optimizer has two parameters, "a" and "b", with gradients of ones.
+struct StepWithParameters : FakeStep {
+  StepWithParameters() : FakeStep() { AddParameters(); }
+  explicit StepWithParameters(Communicator& communicator) : FakeStep(communicator) { AddParameters(); }
+
+  void AddParameters() {
+    ParameterGroup group;
+    for (const char* name : {"a", "b"}) {
+      at::Tensor parameter = at::full({2, 3}, 1e38, at::kFloat).set_requires_grad(true);
+      parameter.mutable_grad() = at::full({2, 3}, 1e38, at::kFloat);
+      group.names.push_back(name);
+      group.parameters.push_back(parameter);
+    }
+    EXPECT_OK(optimizer.Initialize({group}));
+  }
+  at::Tensor parameter(int i) { return optimizer.groups()[0].parameters[i].detach(); }
+  at::Tensor gradient(int i) { return optimizer.groups()[0].parameters[i].grad(); }
+};
+
+TEST(CheckNanHook, LargeButFiniteGradientsAndWeights_Pass) {
+  StepWithParameters step;
+  step.state.iteration = 9;
+  EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
+  EXPECT_OK(CheckNanHook(10).OnUpdate(step.context));
+  step.optimizer.groups()[0].parameters[0].mutable_grad() = at::Tensor();
+  EXPECT_OK(CheckNanHook(10).OnBackward(step.context)) << "a parameter without a gradient";
+  EXPECT_OK(step.optimizer.Initialize({}));
+  EXPECT_OK(CheckNanHook(10).OnBackward(step.context)) << "no parameters at all";
+}
+
+TEST(CheckNanHook, GradientThatIsNotFinite_IsNamed) {
+  for (const double value : {kNan, kInfinity, -kInfinity}) {
+    StepWithParameters step;
+    step.state.iteration = 4;
+    step.gradient(1)[1][2].fill_(value);
+    EXPECT_THAT(
+        CheckNanHook(10).OnBackward(step.context),
+        StatusIs(absl::StatusCode::kOutOfRange, AllOf(HasSubstr("gradient of b is NaN or infinite at iteration 4"),
+                                                      HasSubstr("the weights are those before this step"))));
+  }
+}
+
+TEST(CheckNanHook, OverflowOfFloat16_IsLeftToTheLossScale) {
+  StepWithParameters step;
+  step.gradient(0).fill_(kInfinity);
+  step.context.skips_update = true;
+  EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
+}
+
+TEST(CheckNanHook, Weights_AreLookedAtEverySoManyUpdatesAndAfterTheLast) {
+  StepWithParameters step;
+  step.state.max_iterations = 13;
+  step.parameter(0)[0][0].fill_(kNan);
+  std::vector<int64_t> found;
+  for (step.state.iteration = 0; step.state.iteration < 13; ++step.state.iteration) {
+    const absl::Status status = CheckNanHook(5).OnUpdate(step.context);
+    if (status.ok()) continue;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("a is NaN or infinite")));
+    found.push_back(step.state.iteration + 1);
+  }
+  EXPECT_THAT(found, ElementsAre(5, 10, 13));
+}
+
+TEST(CheckNanHook, GradientOrWeightOfOneRank_StopsAllRanks) {
+  absl::Status status_of[2][2];
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    StepWithParameters step(communicator);
+    if (communicator.rank() == 1) step.gradient(0).fill_(kNan);
+    if (communicator.rank() == 1) step.parameter(0).fill_(kNan);
+    status_of[0][communicator.rank()] = CheckNanHook(1).OnBackward(step.context);
+    status_of[1][communicator.rank()] = CheckNanHook(1).OnUpdate(step.context);
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(status_of[0][0], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("a gradient on another rank")));
+  EXPECT_THAT(status_of[0][1], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gradient of a")));
+  EXPECT_THAT(status_of[1][0], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("a weight on another rank")));
+  EXPECT_THAT(status_of[1][1], StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("a is NaN")));
+}
+
+TEST(CheckNanHook, Stage_PrecedesWhatChangesTheModel) { EXPECT_LT(CheckNanHook(10).stage(), HookStage::kMutate); }
 
 }  // namespace
 }  // namespace ssl

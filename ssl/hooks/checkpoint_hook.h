@@ -3,9 +3,8 @@
 // Decides when the run's state is saved; context.checkpoints does the saving. Stage kPersist.
 //
 // Saved are: the end of a train phase of epoch 0, F, 2F, ... and of the last epoch (F = CHECKPOINT_FREQUENCY, VISSL's
-// rule; before that epoch's test phase), every CHECKPOINT_ITER_FREQUENCY iterations, and OnEnd, which also ends a run
-// that was asked to stop. After an error nothing is saved: the step may have changed only a part of the state, and
-// the other ranks may be gone. All decisions follow from counters that are equal on all ranks.
+// rule; before that epoch's test phase), and every CHECKPOINT_ITER_FREQUENCY iterations. What is new when a run ends
+// well or is asked to stop, the trainer saves itself. All decisions follow from counters that are equal on all ranks.
 #ifndef SSL_HOOKS_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_CHECKPOINT_HOOK_H_
 
@@ -13,35 +12,26 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ssl/config/fields.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
-// Frequencies below 1 switch that occasion off. Keys of the configuration's section CHECKPOINT.
-struct CheckpointHookOptions : public Options {
-  int64_t epoch_frequency = 1;
-  int64_t iteration_frequency = -1;
-
-  void VisitFields(FieldVisitor& visitor) override;
-};
-
 class CheckpointHook : public Hook {
  public:
-  explicit CheckpointHook(const CheckpointHookOptions& options) : options_(options) {}
+  // Epochs and iterations between checkpoints, as CheckpointOptions has them; below 1 there are none for that reason.
+  CheckpointHook(int64_t epoch_frequency, int64_t iteration_frequency)
+      : epoch_frequency_(epoch_frequency), iteration_frequency_(iteration_frequency) {}
 
   absl::string_view name() const override { return "checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
 
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
-  absl::Status OnEnd(StepContext& context) override;
-  absl::Status OnException(StepContext& context, const absl::Status& error) override;
 
  private:
-  CheckpointHookOptions options_;
-  bool failed_ = false;  // of this process, not of the run: a restart begins with false
+  const int64_t epoch_frequency_;
+  const int64_t iteration_frequency_;
 };
 
 }  // namespace ssl

@@ -13,16 +13,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr int64_t kStepsPerEpoch = 4;
-
-CheckpointHook Hook(int64_t epoch_frequency, int64_t iteration_frequency) {
-  CheckpointHookOptions options;
-  options.epoch_frequency = epoch_frequency;
-  options.iteration_frequency = iteration_frequency;
-  return CheckpointHook(options);
-}
 
 // Runs epochs of kStepsPerEpoch steps, each followed by a test phase of as many.
 void Train(CheckpointHook& hook, FakeStep& step, int64_t epochs) {
@@ -42,7 +34,7 @@ void Train(CheckpointHook& hook, FakeStep& step, int64_t epochs) {
 
 TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
   FakeStep step;
-  CheckpointHook hook = Hook(1, -1);
+  CheckpointHook hook(1, -1);
 
   Train(hook, step, 3);
 
@@ -51,7 +43,7 @@ TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
 
 TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
   FakeStep step;
-  CheckpointHook hook = Hook(3, -1);
+  CheckpointHook hook(3, -1);
 
   Train(hook, step, 6);
 
@@ -60,66 +52,32 @@ TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
 
 TEST(CheckpointHook, Iterations_CountTrainingStepsOnly) {
   FakeStep step;
-  CheckpointHook hook = Hook(0, 3);
+  CheckpointHook hook(0, 3);
 
   Train(hook, step, 2);
 
   EXPECT_THAT(step.saver.iterations, ElementsAre(3, 6));
 }
 
-TEST(CheckpointHook, End_SavesWhatIsNew) {
-  FakeStep step;
-  CheckpointHook hook = Hook(0, -1);
-  step.context.first_iteration = 10;
-  step.state.iteration = 13;
-  step.stop.Request(kStopTerminate);
-
-  ASSERT_OK(hook.OnEnd(step.context));
-
-  EXPECT_THAT(step.saver.iterations, ElementsAre(13));
-}
-
-TEST(CheckpointHook, EndWithoutAnyStep_SavesNothing) {
-  FakeStep step;
-  CheckpointHook hook = Hook(1, -1);
-  step.context.first_iteration = step.state.iteration = 10;
-
-  ASSERT_OK(hook.OnEnd(step.context));
-
-  EXPECT_THAT(step.saver.iterations, IsEmpty());
-}
-
-TEST(CheckpointHook, EndAfterAnError_SavesNothing) {
-  FakeStep step;
-  CheckpointHook hook = Hook(1, -1);
-  step.state.iteration = 5;
-
-  ASSERT_OK(hook.OnException(step.context, absl::OutOfRangeError("loss is nan")));
-  ASSERT_OK(hook.OnEnd(step.context));
-
-  EXPECT_THAT(step.saver.iterations, IsEmpty());
-}
-
 TEST(CheckpointHook, FailedSave_IsReturned) {
   FakeStep step;
-  CheckpointHook hook = Hook(1, 1);
+  CheckpointHook hook(1, 1);
   step.state.iteration = 1;
   step.state.train_phase_index = 0;
   step.saver.result = absl::ResourceExhaustedError("disk is full");
 
   EXPECT_THAT(hook.OnStep(step.context), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk")));
   EXPECT_THAT(hook.OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(hook.OnEnd(step.context), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(CheckpointHook, RunWithoutCheckpoints_IsLeftAlone) {
   FakeStep step;
-  CheckpointHook hook = Hook(1, 1);
+  CheckpointHook hook(1, 1);
   step.context.checkpoints = nullptr;
 
   Train(hook, step, 2);
 
-  EXPECT_OK(hook.OnEnd(step.context));
+  EXPECT_EQ(step.state.iteration, 2 * kStepsPerEpoch);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ std::vector<Row> HookRows() {
        &TimesSteps,
        "HOOKS.PERF_STATS",
        {"MONITOR_PERF_STATS", "PERF_STAT_FREQUENCY", "ROLLING_BTIME_FREQ"}},
-      {"check_nan", &ChecksNan, "HOOKS", {}},
+      {"check_nan", &ChecksNan, "", {"LOG_FREQUENCY"}},
       {"model_output_mask", &MasksOutputs, "METERS", {}},
       {"grad_clip", &ClipsGradients, "MODEL.GRAD_CLIP", {"USE_GRAD_CLIP", "NORM_TYPE", "MAX_NORM"}},
       {"freeze_parameters", &FreezesParameters, "MODEL", {"TEMP_FROZEN_PARAMS_ITER_MAP"}},

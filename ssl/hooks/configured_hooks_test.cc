@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/configured_hooks.h"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "ssl/config/yaml.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/hooks/register_hooks.h"
+#include "ssl/hooks/testing/fake_step.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -178,6 +181,26 @@ TEST_F(ConfiguredHooksTest, Sinks_WriteIntoTheRunDirectory) {
 
   EXPECT_TRUE(PosixFileSystem().Exists(directory + "/metrics.jsonl"));
   EXPECT_THAT(*PosixFileSystem().List(directory + "/tb_logs"), SizeIs(1));
+}
+
+TEST_F(ConfiguredHooksTest, Files_AreWrittenThroughTheRunsFileSystem) {
+  const std::string directory = MakeTempDir("run");
+  FaultFileSystem faults(PosixFileSystem(), directory);
+  Context("HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: true}}", directory);
+  const BuildContext context{config_, registries_, *communicator_, 0, directory, 0, faults};
+  ASSERT_OK_AND_ASSIGN(const auto hooks, MakeConfiguredHooks(context));
+  ASSERT_OK_AND_ASSIGN(const auto sinks, MakeConfiguredSinks(context));
+  faults.FailCall(faults.mutating_calls() + 1, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
+  for (const auto& sink : sinks) {
+    const absl::Status written = sink->Write({1, 0, {{"a", 1.0}}});
+    EXPECT_FALSE(written.ok() && sink->Flush().ok());
+  }
+  EXPECT_GE(faults.failed_calls(), 2);
+  FakeStep step;
+  for (const auto& hook : hooks) {
+    if (hook->name() != "phase_metrics") continue;
+    EXPECT_THAT(hook->OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("errno 28")));
+  }
 }
 
 TEST_F(ConfiguredHooksTest, Tensorboard_IsOffByDefault) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/distributed/agree.h"
 
 namespace ssl {
 namespace {
@@ -121,10 +122,14 @@ absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
     SSL_RETURN_IF_ERROR(
         context.metrics.Report(state.iteration, state.train_phase_index, context.communicator).status());
   }
-  if (context.communicator.rank() != 0) return absl::OkStatus();
-  Log(context);
+  const bool writes = context.communicator.rank() == 0;
+  if (writes) Log(context);
+  return AgreeOnStatus(writes ? Write(context) : absl::OkStatus(), "writing metrics.json", context.communicator);
+}
+
+absl::Status PhaseMetricsHook::Write(const StepContext& context) {
   if (file_ == nullptr) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(file_->Append(state.phase_index, FormatLine(context)));
+  SSL_RETURN_IF_ERROR(file_->Append(context.state.phase_index, FormatLine(context)));
   return file_->Sync();
 }
 

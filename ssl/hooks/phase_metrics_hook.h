@@ -36,6 +36,8 @@ class PhaseMetricsHook : public Hook {
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
+  absl::Status Write(const StepContext& context);
+
   std::unique_ptr<JsonLinesFile> file_;  // null without a path
 };
 

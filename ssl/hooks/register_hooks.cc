@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
 #include "ssl/core/metrics.h"
@@ -29,7 +30,6 @@
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
 #include "ssl/hooks/train_logger_hook.h"
-#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
@@ -61,7 +61,7 @@ struct HooksOptions : public Options {
   PerfStatsOptions perf_stats;
   TensorboardSetupOptions tensorboard;
   void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("CHECK_NAN", &check_nan, Doc("stop when the loss is NaN or infinite").MayChange());
+    visitor.Field("CHECK_NAN", &check_nan, Doc("stop when loss, gradients or weights are NaN or infinite").MayChange());
     visitor.Section("EMA_MODEL", &ema_model, Doc("moving averages of the model"));
     visitor.Section("MEMORY_SUMMARY", &memory_summary, Doc("memory that the run takes").MayChange());
     visitor.Section("MODEL_COMPLEXITY", &model_complexity, Doc("size of the model").MayChange());
@@ -71,15 +71,15 @@ struct HooksOptions : public Options {
 };
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckNan(const ConfigNode& params, const BuildContext& context) {
-  NoOptions none;
-  SSL_RETURN_IF_ERROR(ReadOptions(params, "check_nan", UnknownKeys::kError, &none));
-  return std::make_unique<CheckNanHook>();
+  TrainLoggerOptions options;  // weights are looked at where a line is reported
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "check_nan", UnknownKeys::kError, &options));
+  return std::make_unique<CheckNanHook>(options.log_frequency);
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const ConfigNode& params, const BuildContext& context) {
-  CheckpointHookOptions options;
-  SSL_RETURN_IF_ERROR(ReadOptions(params, "checkpoint", UnknownKeys::kError, &options));
-  return std::make_unique<CheckpointHook>(options);
+  CheckpointOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(params, "config.CHECKPOINT", UnknownKeys::kError, &options));
+  return std::make_unique<CheckpointHook>(options.epoch_frequency, options.iteration_frequency);
 }
 
 // What the hooks that measure read of the section METERS, which ssl/meters declares.
@@ -147,7 +147,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const ConfigNode& params,
   NoOptions none;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "phase_metrics", UnknownKeys::kError, &none));
   const std::string& directory = context.run_directory;
-  return std::make_unique<PhaseMetricsHook>(PosixFileSystem(),
+  return std::make_unique<PhaseMetricsHook>(context.file_system,
                                             directory.empty() ? "" : absl::StrCat(directory, "/metrics.json"));
 }
 
@@ -177,14 +177,14 @@ absl::StatusOr<std::unique_ptr<MetricSink>> MakeJsonl(const ConfigNode& params, 
   NoOptions none;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "jsonl", UnknownKeys::kError, &none));
   SSL_ASSIGN_OR_RETURN(std::string path, RunPath(context, "jsonl", "metrics.jsonl"));
-  return MakeJsonlSink(PosixFileSystem(), std::move(path));
+  return MakeJsonlSink(context.file_system, std::move(path));
 }
 
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeTensorboard(const ConfigNode& params, const BuildContext& context) {
   NoOptions none;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "tensorboard", UnknownKeys::kError, &none));
   SSL_ASSIGN_OR_RETURN(std::string directory, RunPath(context, "tensorboard", "tb_logs"));
-  return MakeTensorboardSink(PosixFileSystem(), std::move(directory), Clock::Real());
+  return MakeTensorboardSink(context.file_system, std::move(directory), Clock::Real());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 
@@ -67,7 +68,8 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
   if (context.optimizer != nullptr && !context.optimizer->groups().empty()) {
     progress.learning_rate = context.optimizer->groups()[0].learning_rate;
   }
-  const double samples = static_cast<double>(times.steps * context.batch_size * context.communicator.size());
+  const double samples =
+      static_cast<double>(times.steps * context.micro_batches * context.batch_size * context.communicator.size());
   progress.samples_per_second = Ratio(samples, times.total);
   progress.data_wait_share = Ratio(times.data_wait, times.total);
   progress.seconds_left = SecondsLeft(context);
@@ -92,7 +94,7 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
 
 absl::Status TrainLoggerHook::OnPhaseEnd(StepContext& context) {
   if (!context.state.training) context.times = train_times_;
-  return context.metrics.Flush();
+  return AgreeOnStatus(context.metrics.Flush(), "writing metrics", context.communicator);
 }
 
 absl::Status TrainLoggerHook::OnEnd(StepContext& context) { return context.metrics.Flush(); }

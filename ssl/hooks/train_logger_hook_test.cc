@@ -54,6 +54,16 @@ TEST(TrainLoggerHook, Reports_AtTheFirstTwoEveryFrequencyAndTheLastStep) {
   EXPECT_THAT(ReportedIterations(step), ElementsAre(1, 2, 10, 20, 23));
 }
 
+TEST(TrainLoggerHook, SamplesPerSecond_CountEveryBatchOfAnUpdate) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  step.context.batch_size = 8;
+  step.context.micro_batches = 3;
+  TrainLoggerHook hook = Hook(10);
+  Step(hook, step, 0.5, 1.0);
+  EXPECT_DOUBLE_EQ(step.sink.reports.at(0).values.at("Speed/samples_per_sec"), 48.0);
+}
+
 TEST(TrainLoggerHook, ResumedProcess_ReportsItsOwnFirstSteps) {
   FakeStep step;
   step.state.max_iterations = 100;
