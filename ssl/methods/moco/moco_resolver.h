@@ -10,8 +10,8 @@
 namespace ssl {
 
 // config: the tree under "config"; nothing in it changes. Does nothing unless LOSS.name is moco_loss. InvalidArgument,
-// naming both places, when LOSS.moco_loss.embedding_dim is not the width that the last head's `dims` end with, or when
-// the training transforms make another number of views than two and COLLATE_FUNCTION is not moco_collator, which checks
+// naming the places, when LOSS.moco_loss.embedding_dim is not the width that the last head's `dims` end with, when
+// queue_size is no multiple of the batch over all ranks of the configuration, or when the training transforms make another number of views than two and COLLATE_FUNCTION is not moco_collator, which checks
 // the views themselves. Heads without `dims` are checked with the first batch.
 absl::Status ResolveMoco(ConfigNode* config);
 

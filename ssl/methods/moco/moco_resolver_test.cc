@@ -100,6 +100,17 @@ TEST(MocoResolver, OtherNumberOfViews_IsRefusedWithBothPlaces) {
   EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("make 1 views")));
 }
 
+TEST(MocoResolver, QueueThatIsNoMultipleOfTheBatch_IsRefusedWithItsPlace) {
+  ConfigNode config = With("LOSS.moco_loss.queue_size", "\n\n12");
+  config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(4));
+  EXPECT_OK(ResolveMoco(&config));
+  config.SetPath("DISTRIBUTED", Parse("{NUM_NODES: 1, NUM_PROC_PER_NODE: 2}"));
+  EXPECT_THAT(ResolveMoco(&config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "moco.yaml:3: config.LOSS.moco_loss.queue_size is 12, expected a multiple of 8, the images of a "
+                       "batch over all ranks (config.DATA.TRAIN.BATCHSIZE_PER_REPLICA 4 x 2 ranks)"));
+}
+
 TEST(MocoResolver, ValuesThatAreNoNumbers_AreRefusedWithTheLine) {
   ConfigNode config = With("LOSS.moco_loss.embedding_dim", "wide");
   EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("moco.yaml:1: 'wide'")));

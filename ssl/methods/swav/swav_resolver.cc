@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/methods/swav/swav_resolver.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,19 @@ absl::Status RoundQueueLength(ConfigNode* config) {
   return absl::OkStatus();
 }
 
+// Where transforms make the crops, a collator must keep them apart. A host's own source has neither.
+absl::Status CheckCollator(const ConfigNode& config) {
+  static constexpr absl::string_view kKnown[] = {"multicrop_collator", "multicrop_mixup_collator", "cutmixup_collator"};
+  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
+  const ConfigNode* collator = config.FindPath("DATA.TRAIN.COLLATE_FUNCTION");
+  if (transforms == nullptr || transforms->items().empty() || collator == nullptr) return absl::OkStatus();
+  if (std::find(std::begin(kKnown), std::end(kKnown), collator->text()) != std::end(kKnown)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(collator->location().ToString(),
+                                                 ": config.DATA.TRAIN.COLLATE_FUNCTION is '", collator->text(),
+                                                 "', swav_loss expects multicrop_collator (config.LOSS.name, ",
+                                                 config.FindPath("LOSS.name")->location().ToString(), ")"));
+}
+
 }  // namespace
 
 absl::Status ResolveSwav(ConfigNode* config) {
@@ -97,7 +112,8 @@ absl::Status ResolveSwav(ConfigNode* config) {
   SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
   TakeNumCrops(config, "swav_loss");
   SSL_RETURN_IF_ERROR(RoundQueueLength(config));
-  return CheckAssignCrops(*config);
+  SSL_RETURN_IF_ERROR(CheckAssignCrops(*config));
+  return CheckCollator(*config);
 }
 
 }  // namespace ssl

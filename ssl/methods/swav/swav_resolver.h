@@ -12,7 +12,8 @@
 namespace ssl {
 
 // config: the tree under "config". Does nothing unless LOSS.name is swav_loss. InvalidArgument, naming file and line,
-// when there is not exactly one swav_head, or when crops_for_assign names a crop that does not exist.
+// when there is not exactly one swav_head, when crops_for_assign names a crop that does not exist, or when the collator
+// of the train transforms does not keep crops apart.
 absl::Status ResolveSwav(ConfigNode* config);
 
 }  // namespace ssl

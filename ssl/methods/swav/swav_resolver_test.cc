@@ -72,6 +72,21 @@ TEST(SwavResolver, NoOrTwoSwavHeads_AreRefusedWithTheLine) {
   EXPECT_THAT(ResolveSwav(&two), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 2 swav_head entries")));
 }
 
+TEST(SwavResolver, CollatorThatMixesCrops_IsRefusedWithBothPlaces) {
+  ConfigNode config = Parse(kConfig);
+  for (const char* collator : {"multicrop_collator", "multicrop_mixup_collator", "cutmixup_collator"}) {
+    config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parse(collator));
+    EXPECT_OK(ResolveSwav(&config)) << collator;
+  }
+  config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parse("\nsimclr_collator"));
+  EXPECT_THAT(ResolveSwav(&config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "swav.yaml:2: config.DATA.TRAIN.COLLATE_FUNCTION is 'simclr_collator', swav_loss expects "
+                       "multicrop_collator (config.LOSS.name, swav.yaml:2)"));
+  config.SetPath("DATA.TRAIN.TRANSFORMS", ConfigNode::List());
+  EXPECT_OK(ResolveSwav(&config)) << "a source of the host's";
+}
+
 TEST(SwavResolver, HeadWithoutClusters_IsRefused) {
   ConfigNode config = Parse("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2, 2]}]]}}\n");
   EXPECT_THAT(ResolveSwav(&config),
