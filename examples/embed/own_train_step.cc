@@ -2,11 +2,14 @@
 //
 // A train step of your own, chosen by name in the configuration: sharpness-aware minimisation (Foret et al. 2021,
 // arXiv:2010.01412). It climbs to the worst weights within a small radius, takes the gradient there, and updates the
-// weights it came from with that gradient.
+// weights it came from with that gradient. Made of the library's verbs, it keeps the run's number format, gradient
+// accumulation, loss scale, reduction over ranks, schedules and hooks. Each rank climbs by its own batch.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/stack.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -16,82 +19,85 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
-#include "ssl/core/hook_list.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/step_verbs.h"
 #include "ssl/core/train_step.h"
 #include "ssl/methods/swav/swav.h"
 #include "tensor_source.h"
 
 namespace {
 
+// A parameter, the gradient of the update's earlier batches, and the value to come back to.
+struct Climber {
+  at::Tensor parameter;
+  at::Tensor accumulated;
+  at::Tensor origin;
+};
+
 class SharpnessAwareStep : public ssl::TrainStep {
  public:
   explicit SharpnessAwareStep(double radius) : radius_(radius) {}
 
   absl::Status Train(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) override {
-    SSL_RETURN_IF_ERROR(ForwardAndBackward(task, hooks, context));
-    std::vector<at::Tensor> steps;
-    SSL_RETURN_IF_ERROR(ssl::GuardTorch("climbing", [&] { return Climb(task, &steps); }));
-    SSL_RETURN_IF_ERROR(ForwardAndBackward(task, hooks, context));
-    SSL_RETURN_IF_ERROR(ssl::GuardTorch("returning", [&] { return Return(task, steps); }));
-    SSL_RETURN_IF_ERROR(hooks.Run(&ssl::Hook::OnBackward, context));
-    task.UpdateSchedules(ssl::Schedule::UpdateInterval::kStep);
-    SSL_RETURN_IF_ERROR(ssl::GuardTorch("update", [&] {
-      const at::NoGradGuard no_grad;
-      task.optimizer().Step();
-      return absl::OkStatus();
-    }));
-    return hooks.Run(&ssl::Hook::OnUpdate, context);
+    SSL_RETURN_IF_ERROR(ssl::ForwardAndLoss(task, hooks, context));
+    const at::Tensor loss = context.loss.detach();
+    std::vector<Climber> climbers = SetGradientsAside(task);
+    SSL_RETURN_IF_ERROR(ssl::Backward(task, context));
+    SSL_RETURN_IF_ERROR(ssl::GuardTorch("climbing", [&] { return Climb(&climbers); }));
+    SSL_RETURN_IF_ERROR(ssl::RepeatForwardAndLoss(task, context));
+    SSL_RETURN_IF_ERROR(ssl::Backward(task, context));
+    SSL_RETURN_IF_ERROR(ssl::GuardTorch("returning", [&] { return Return(climbers); }));
+    context.loss = loss;
+    if (!ssl::EndsUpdate(context)) return absl::OkStatus();
+    SSL_RETURN_IF_ERROR(ssl::ReduceGradients(task, context));
+    SSL_RETURN_IF_ERROR(ssl::UnscaleGradients(task, context));
+    return ssl::Update(task, hooks, context);
   }
 
   absl::Status Test(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) override {
     const at::NoGradGuard no_grad;
-    return ForwardAndLoss(task, hooks, context);
+    return ssl::ForwardAndLoss(task, hooks, context);
   }
 
  private:
-  static absl::Status ForwardAndLoss(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) {
-    SSL_RETURN_IF_ERROR(ssl::GuardTorch("forward", [&] { return task.method().Forward(context); }));
-    SSL_RETURN_IF_ERROR(hooks.Run(&ssl::Hook::OnForward, context));
-    SSL_RETURN_IF_ERROR(ssl::GuardTorch("loss", [&] { return task.method().ComputeLoss(context); }));
-    return hooks.Run(&ssl::Hook::OnLossAndMeter, context);
-  }
-
-  static absl::Status ForwardAndBackward(ssl::SelfSupervisionTask& task, ssl::HookList& hooks,
-                                         ssl::StepContext& context) {
-    SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
-    return ssl::GuardTorch("backward", [&] {
-      task.optimizer().ZeroGrad();
-      context.loss.backward();
-      context.loss = context.loss.detach();
-      return absl::OkStatus();
-    });
-  }
-
-  // Moves each parameter along its gradient, all of them together by `radius`.
-  absl::Status Climb(ssl::SelfSupervisionTask& task, std::vector<at::Tensor>* steps) const {
-    const at::NoGradGuard no_grad;
-    at::Tensor squares = at::zeros({});
-    for (const ssl::ParameterGroup& group : task.optimizer().groups()) {
-      for (const at::Tensor& parameter : group.parameters) squares.add_(parameter.grad().square().sum());
-    }
-    const at::Tensor scale = squares.sqrt_().add_(1e-12).reciprocal_().mul_(radius_);
-    for (const ssl::ParameterGroup& group : task.optimizer().groups()) {
-      for (at::Tensor parameter : group.parameters) {
-        steps->push_back(parameter.grad().mul(scale));
-        parameter.add_(steps->back());
+  static std::vector<Climber> SetGradientsAside(ssl::SelfSupervisionTask& task) {
+    std::vector<Climber> climbers;
+    for (ssl::ParameterGroup& group : task.optimizer().groups()) {
+      for (at::Tensor& parameter : group.parameters) {
+        climbers.push_back({parameter, std::exchange(parameter.mutable_grad(), at::Tensor()), at::Tensor()});
       }
+    }
+    return climbers;
+  }
+
+  // Moves each parameter along the gradient of this batch, all of them together by `radius`, and gives it back the
+  // gradient of the earlier ones.
+  absl::Status Climb(std::vector<Climber>* climbers) const {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> gradients;
+    for (const Climber& climber : *climbers) {
+      if (climber.parameter.grad().defined()) gradients.push_back(climber.parameter.grad());
+    }
+    const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
+    // A loss scale that makes float16 overflow leaves no direction: this update will be skipped.
+    const double scale = norm > 0.0 && std::isfinite(norm) ? radius_ / norm : 0.0;
+    for (Climber& climber : *climbers) {
+      at::Tensor gradient = std::exchange(climber.parameter.mutable_grad(), climber.accumulated);
+      if (scale == 0.0 || !gradient.defined()) continue;
+      climber.origin = climber.parameter.clone();
+      climber.parameter.add_(gradient, scale);
     }
     return absl::OkStatus();
   }
 
-  static absl::Status Return(ssl::SelfSupervisionTask& task, const std::vector<at::Tensor>& steps) {
+  // By copying: adding and subtracting a step does not end where it began, and ranks would drift apart.
+  static absl::Status Return(const std::vector<Climber>& climbers) {
     const at::NoGradGuard no_grad;
-    size_t i = 0;
-    for (const ssl::ParameterGroup& group : task.optimizer().groups()) {
-      for (at::Tensor parameter : group.parameters) parameter.sub_(steps[i++]);
+    for (const Climber& climber : climbers) {
+      at::Tensor parameter = climber.parameter;
+      if (climber.origin.defined()) parameter.copy_(climber.origin);
     }
     return absl::OkStatus();
   }
@@ -103,13 +109,15 @@ class SharpnessAwareStep : public ssl::TrainStep {
 constexpr char kConfig[] = R"(
 CHECKPOINT: {DIR: ""}
 DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 32}}
-LOSS: {name: swav_loss}
+LOSS: {name: swav_loss, swav_loss: {queue: {queue_length: 64}}}
 MODEL:
+  AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: bfloat16}
   HEAD: {PARAMS: [[swav_head, {dims: [64, 64, 32], num_clusters: [16]}]]}
   TRUNK: {RESNETS: {DEPTH: 18, STEM: small, WIDTH_MULTIPLIER: 0.125}}
 TEST_MODEL: False
 OPTIMIZER:
   num_epochs: 1
+  grad_acc_steps: 2
   param_schedulers: {lr: {name: cosine, start_value: 0.1}}
 TRAINER: {TRAIN_STEP_NAME: sharpness_aware_step}
 )";

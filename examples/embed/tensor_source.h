@@ -20,7 +20,7 @@
 constexpr int64_t kSteps = 20;
 constexpr int64_t kBatchSize = 32;
 
-// Whatever your program has: here, random pictures and a noisy copy of each as the second view.
+// Whatever your program has: here, random images and a noisy copy of each as the second view.
 class TensorSource : public ssl::BatchSource {
  public:
   int64_t batches_per_epoch() const override { return kSteps; }
