@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/method.h"
 #include "ssl/core/model.h"
 #include "ssl/core/optimizer.h"
 #include "ssl/core/parameter_grouper.h"
@@ -35,13 +35,6 @@ namespace ssl {
 namespace {
 
 constexpr char kNoDirectory[] = "";
-
-// Losses whose labels are classes.
-bool TakesClasses(const std::string& loss) {
-  static constexpr const char* kNames[] = {"CrossEntropyLoss", "MultiMarginLoss", "NLLLoss",
-                                           "cross_entropy_multiple_output_single_target"};
-  return std::find(std::begin(kNames), std::end(kNames), loss) != std::end(kNames);
-}
 
 // Adds the place and the key of `node` where the message has no place of that file.
 absl::Status WithPlace(const absl::Status& status, const ConfigNode& node, const std::string& path) {
@@ -102,11 +95,12 @@ class Builder {
     }
   }
 
-  // The model, and the data sets that the phases of training read.
+  // The model, the method, and the data sets that the phases of training read.
   void MakeModelAndData() {
     const absl::StatusOr<TaskOptions> options = ReadTaskOptions(config_);
     if (!options.ok()) return Add(options.status(), config_, "config");
     Make(context_.registries.models, options->model_name, config_.Section("MODEL"), "config.MODEL");
+    MakeMethod(options->loss.name);
     const RunOptions& run = options->run;
     const PhasesBuilder phases{options->num_epochs, run.test_every_num_epoch, run.test_model, run.test_only};
     for (const std::string& split : phases.AvailableSplits()) MakeDataset(split);
@@ -123,8 +117,9 @@ class Builder {
   void CheckLabels() {
     const ConfigNode& split = config_.Section("DATA.TRAIN");
     const int64_t outputs = LastHeadOutputs(config_);
-    if (train_set_ == nullptr || outputs == 0 || split.FindPath("LABEL_TYPE")->text() != "standard") return;
-    if (!TakesClasses(config_.FindPath("LOSS.name")->text())) return;
+    if (train_set_ == nullptr || !labels_are_classes_ || outputs == 0 ||
+        split.FindPath("LABEL_TYPE")->text() != "standard")
+      return;
     int64_t highest = -1;
     for (int64_t i = 0; i < train_set_->size(); ++i) highest = std::max(highest, train_set_->Label(i));
     if (train_set_->has_labels() && highest < outputs) return;
@@ -137,6 +132,19 @@ class Builder {
   }
 
  private:
+  void MakeMethod(const std::string& name) {
+    const std::string path = absl::StrCat("LOSS.", name);
+    const ConfigNode& params = config_.Section(path);
+    Add(GuardTorch(absl::StrCat("config.", path),
+                   [&] {
+                     const absl::StatusOr<std::unique_ptr<Method>> method =
+                         context_.registries.methods.Make(name, params, context_);
+                     labels_are_classes_ = method.ok() && (*method)->labels_are_classes();
+                     return method.status();
+                   }),
+        params, absl::StrCat("config.", path));
+  }
+
   // Reads the list of samples, not the samples.
   void MakeDataset(const std::string& split) {
     const std::string path = absl::StrCat("DATA.", split);
@@ -155,6 +163,7 @@ class Builder {
   std::unique_ptr<Communicator> communicator_;
   BuildContext context_;
   std::unique_ptr<Dataset> train_set_;  // when training reads it and it can be built
+  bool labels_are_classes_ = false;
   std::vector<absl::Status> problems_;
 };
 

@@ -36,6 +36,9 @@ class Method : public Stateful {
   // batch that was trained on, after the update if there was one. May throw LibTorch exceptions.
   virtual absl::Status Advance(StepContext& context) { return absl::OkStatus(); }
 
+  // Whether each label is the number of a class, one for each column of the last output.
+  virtual bool labels_are_classes() const { return false; }
+
   // Hooks that the method needs, already bound to it. The method outlives them.
   virtual std::vector<std::unique_ptr<Hook>> MakeHooks() { return {}; }
 };

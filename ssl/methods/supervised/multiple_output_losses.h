@@ -22,6 +22,7 @@ class MultipleOutputCrossEntropy : public SupervisedLoss {
   void VisitFields(FieldVisitor& visitor) override;
   absl::StatusOr<std::vector<at::Tensor>> Terms(const std::vector<at::Tensor>& outputs,
                                                 const at::Tensor& targets) override;
+  bool labels_are_classes() const override { return true; }
 
  private:
   std::vector<double> weight_;

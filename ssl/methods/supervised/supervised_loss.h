@@ -24,6 +24,9 @@ class SupervisedLoss : public Options {
   // targets do not fit. May throw LibTorch exceptions.
   virtual absl::StatusOr<std::vector<at::Tensor>> Terms(const std::vector<at::Tensor>& outputs,
                                                         const at::Tensor& targets) = 0;
+
+  // Whether targets are class numbers: below the number of the outputs' columns.
+  virtual bool labels_are_classes() const { return false; }
 };
 
 // A loss that LOSS.name can name.

@@ -27,6 +27,8 @@ class SupervisedMethod : public Method {
   // InvalidArgument when the batch has no labels, or when they do not fit the outputs.
   absl::Status ComputeLoss(StepContext& context) override;
 
+  bool labels_are_classes() const override { return loss_->labels_are_classes(); }
+
  private:
   const std::string name_;
   const std::unique_ptr<SupervisedLoss> loss_;

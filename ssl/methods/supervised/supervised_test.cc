@@ -74,6 +74,15 @@ class SupervisedTest : public ::testing::Test {
 const double kLow = std::log(1.0 + std::exp(-1.0));
 const double kHigh = std::log(1.0 + std::exp(1.0));
 
+TEST_F(SupervisedTest, SomeLossesTakeLabelsAsClasses) {
+  std::vector<std::string> names;
+  for (const std::string& name : registries_.methods.Names()) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Method> method, Make(name));
+    if (method->labels_are_classes()) names.push_back(name);
+  }
+  EXPECT_THAT(names, ElementsAre("CrossEntropyLoss", "MultiMarginLoss", "NLLLoss", kSeveralOutputs));
+}
+
 TEST_F(SupervisedTest, Registered_AreTheseLossesWithTheirSections) {
   EXPECT_OK(RegisterSupervised(&registries_));
   EXPECT_THAT(registries_.methods.Names(),

@@ -229,6 +229,9 @@ class TorchLoss : public SupervisedLoss {
     return std::vector<at::Tensor>{std::move(loss)};
   }
 
+  // All others compare values, in the shape of the output.
+  bool labels_are_classes() const override { return row_.prepare != &SameShape; }
+
  private:
   const Row row_;
   Arguments arguments_;
