@@ -142,6 +142,13 @@ class Matcher : public ScopedVisitor {
     std::set<std::string> left_over;
     for (const auto& entry : unclaimed_) left_over.insert(entry.first);
     for (const std::string& name : left_over) problems_.push_back(absl::StrCat(name, " has no place in this run"));
+    // Another optimizer differs in every parameter; the first few tell as much.
+    constexpr size_t kMostNamed = 6;
+    if (problems_.size() > kMostNamed) {
+      const size_t more = problems_.size() - kMostNamed;
+      problems_.resize(kMostNamed);
+      problems_.push_back(absl::StrCat("and ", more, " more differences"));
+    }
     return problems_;
   }
 

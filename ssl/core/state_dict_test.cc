@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <limits>
@@ -158,6 +159,22 @@ TEST(StateDictTest, HashState_DiffersForAnyBit) {
   zero.best = 0.0;
   negative_zero.best = -0.0;
   EXPECT_NE(*HashState(zero), *HashState(negative_zero));
+}
+
+TEST(StateDictTest, ManyDifferences_AreCounted) {
+  struct Many : Stateful {
+    std::vector<at::Tensor> tensors;
+    void VisitState(StateVisitor& visitor) override {
+      for (size_t i = 0; i < tensors.size(); ++i) visitor.Tensor("tensor" + std::to_string(i), tensors[i]);
+    }
+  };
+  Many none, many;
+  many.tensors.assign(300, at::zeros({2}));
+  const std::vector<NamedTensor> state = *CollectState(none);
+  const absl::Status status = RestoreState(many, state, "step_3");
+  EXPECT_THAT(status.message(), HasSubstr("tensor0 is missing; tensor1 is missing"));
+  EXPECT_THAT(status.message(), HasSubstr("; and 294 more differences"));
+  EXPECT_LT(status.message().size(), 400u);
 }
 
 TEST(StateDictTest, OneNameTwice_IsRefused) {
