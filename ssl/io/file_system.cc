@@ -130,6 +130,12 @@ absl::Status TooLarge(const std::string& path, int64_t size) {
       absl::StrCat("file ", path, ": has ", size, " bytes or more, expected at most ", kMaxReadBytes));
 }
 
+absl::Status NoDirectory(const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "file ", path,
+      ": is in the way (File exists), and a directory is needed there; move it away, or choose another place"));
+}
+
 absl::StatusOr<struct stat> Stat(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "looking it up", path);
@@ -210,6 +216,7 @@ class PosixFileSystemImpl : public FileSystem {
       const int error = errno;
       // Another process may have been faster.
       if (error == EEXIST && IsDirectory(directory)) return absl::OkStatus();
+      if (error == EEXIST) return NoDirectory(directory);
       return ErrnoStatus(error, "making the directory", directory);
     }
     return SyncDirectory(parent);

@@ -133,7 +133,7 @@ TEST_F(FileSystemTest, CreateDirectories_MakesAllOfThemAndAcceptsExistingOnes) {
   ASSERT_OK(files_.SyncDirectory(Path("a/b")));
   WriteFile(Path("file"), "");
   EXPECT_THAT(files_.CreateDirectories(Path("file")),
-              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(Path("file"))));
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(Path("file") + ": is in the way")));
   EXPECT_FALSE(files_.CreateDirectories(Path("file/below")).ok());
 }
 
