@@ -27,7 +27,7 @@ struct RunOptions : Options {
 };
 
 struct CheckpointOptions : Options {
-  std::string directory = ".";
+  std::string directory;  // "": a host's session keeps no files
   bool auto_resume = true;
   int64_t epoch_frequency = 1;
   int64_t iteration_frequency = -1;

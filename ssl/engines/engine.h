@@ -15,7 +15,10 @@
 
 namespace ssl {
 
-// References outlive the run. Engines of one command run one after another and share `results`.
+class RunDirectory;
+struct RunProgress;
+
+// References and pointers outlive the run. Engines of one command run one after another and share `results`.
 struct EngineContext {
   const ConfigNode& config;  // the resolved tree under "config"
   const Registries& registries;
@@ -24,6 +27,10 @@ struct EngineContext {
   FileSystem& file_system;
   std::string run_directory;  // "" when the run keeps no files
   ConfigNode& results;        // what results.json will hold; an engine sets its own keys
+  // The run directory, when the command holds its lock; null: an engine that trains opens it.
+  const RunDirectory* held_directory = nullptr;
+  // Where an engine that trains stands, for a report of its failure; null: nobody asks.
+  RunProgress* progress = nullptr;
 };
 
 struct EngineReport {
@@ -35,6 +42,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual absl::StatusOr<EngineReport> Run(EngineContext& context) = 0;
+  // Whether it trains in the run directory itself, which it then has to have for itself.
+  virtual bool trains() const { return false; }
 };
 
 }  // namespace ssl

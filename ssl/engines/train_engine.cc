@@ -22,11 +22,14 @@ double EarlierSeconds(const ConfigNode& results, bool resumed) {
 
 class TrainEngine : public Engine {
  public:
+  bool trains() const override { return true; }
+
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     SessionOptions options;
     options.communicator = &context.communicator;
     options.stop = &context.stop;
     options.file_system = &context.file_system;
+    options.run_directory = context.held_directory;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                          Session::Create(context.config, context.registries, std::move(options)));
     if (session->removed_earlier_run()) context.results = ConfigNode::Map();

@@ -1,99 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/command.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
-#include "ssl/config/yaml.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/engine.h"
-#include "ssl/engines/results_file.h"
-#include "ssl/io/atomic_file.h"
-#include "ssl/tools/exit_codes.h"
+#include "ssl/tools/crash_report.h"
+#include "ssl/tools/failure_report.h"
+#include "ssl/tools/run_record.h"
 #include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
 namespace {
 
-constexpr char kConfigHeader[] = "# @package _global_\n";
+constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
 
-absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeEngines(const ConfigNode& root, const BuildContext& context) {
-  std::vector<std::unique_ptr<Engine>> engines;
+struct NamedEngine {
+  std::string name;
+  std::unique_ptr<Engine> engine;
+};
+
+absl::StatusOr<std::vector<NamedEngine>> MakeEngines(const ConfigNode& root, const BuildContext& context) {
+  std::vector<NamedEngine> engines;
   for (const std::string& name : EngineNames(root)) {
-    SSL_ASSIGN_OR_RETURN(engines.emplace_back(), context.registries.engines.Make(name, context.config, context));
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                         context.registries.engines.Make(name, context.config, context));
+    engines.push_back({name, std::move(engine)});
   }
   return engines;
 }
 
-// What a failed run leaves for scripts. Best effort: the error itself is what matters.
-void WriteFailure(const std::string& run_directory, const absl::Status& status, FileSystem& file_system) {
-  ConfigNode failure = ConfigNode::Map();
-  failure.Set("code", ConfigNode::FromString(absl::StatusCodeToString(status.code())));
-  failure.Set("message", ConfigNode::FromString(status.message()));
-  failure.Set("exit_code", ConfigNode::FromInt(ExitCodeOf(status)));
-  failure.Set("time", ConfigNode::FromString(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())));
-  WriteFileAtomically(file_system, absl::StrCat(run_directory, "/failure.json"), ToJson(failure)).IgnoreError();
+bool TrainsAny(const std::vector<NamedEngine>& engines) {
+  return std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->trains(); });
 }
 
-// The directory of one run, and the files in it that belong to no engine.
-class RunDirectory {
- public:
-  RunDirectory(std::string path, FileSystem& file_system) : path_(std::move(path)), file_system_(file_system) {}
-
-  // Makes it, with the configuration of the run, and sends the log there. Whatever is wrong, it is the place, not
-  // the configuration: the code is FailedPrecondition, or what a full disk or a missing permission has.
-  absl::Status Open(const ConfigNode& root) {
-    const absl::Status status = Prepare(root);
-    const bool keeps_code = absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status);
-    if (status.ok()) return status;
-    return absl::Status(keeps_code ? status.code() : absl::StatusCode::kFailedPrecondition,
-                        absl::StrCat("run directory ", path_, " cannot be used: ", status.message()));
+// Runs one engine, and reports how it failed. True when its work is done, false when it was stopped.
+absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
+  RunProgress& progress = *context.progress;
+  progress = {};
+  progress.rank = context.communicator.rank();
+  if (!entry.engine->trains()) progress.phase = "evaluating";
+  const FailureSource source{entry.name, absl::StrCat(context.run_directory, "/checkpoints"),
+                             context.communicator.size()};
+  const ConfigNode earlier = context.results;
+  EngineReport report;
+  absl::Status status;
+  {
+    const CrashReportScope crash(record.failure_path(), KnownFields(source, progress), source.checkpoints, progress);
+    status = GuardTorch(absl::StrCat("engine ", entry.name), [&]() -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
+      out << report.summary << "\n" << std::flush;
+      // An evaluation that was stopped has no results: the file stays as it is.
+      return context.results != earlier ? record.SaveResults() : absl::OkStatus();
+    });
   }
-
-  std::string File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
-
- private:
-  absl::Status Prepare(const ConfigNode& root) {
-    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(path_));
-    SSL_RETURN_IF_ERROR(
-        WriteFileAtomically(file_system_, File("train_config.yaml"), absl::StrCat(kConfigHeader, WriteYaml(root))));
-    LogOptions log;
-    log.file = File("log.txt");
-    InitLogging(log);
-    return file_system_.Exists(File("failure.json")) ? file_system_.RemoveFile(File("failure.json")) : absl::OkStatus();
+  if (status.ok()) return !report.stopped;
+  // A stop that was seen where there is nothing to save, such as in a scan of the data.
+  if (absl::IsCancelled(status) && context.stop.requested()) {
+    SSL_LOG(INFO) << "stopped: " << status.message();
+    return false;
   }
-
-  const std::string path_;
-  FileSystem& file_system_;
-};
-
-absl::StatusOr<bool> RunAll(const std::vector<std::unique_ptr<Engine>>& engines, EngineContext& context,
-                            const std::string& results_file, std::ostream& out) {
-  for (const std::unique_ptr<Engine>& engine : engines) {
-    const ConfigNode earlier = context.results;
-    SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
-    out << report.summary << "\n" << std::flush;
-    // An evaluation that was stopped has no results: the file stays as it is.
-    if (context.results != earlier) {
-      SSL_RETURN_IF_ERROR(WriteResults(results_file, context.results, context.file_system));
-    }
-    if (report.stopped) return false;
-  }
-  return true;
+  record.WriteFailure(status, source, progress);
+  return status;
 }
 
 // What is wrong with the composed tree: values of a wrong type or out of range, names that nothing has.
@@ -106,6 +91,14 @@ absl::Status CheckValues(const ConfigNode& root, const Registries& registries) {
     if (!mistake.empty()) mistakes.push_back(std::move(mistake));
   }
   return mistakes.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+}
+
+// A run that names no directory gets one named after its configuration.
+void ChooseDirectory(const std::vector<std::string>& files, ConfigNode* root) {
+  const ConfigNode* directory = root->FindPath(kDirectory);
+  if (directory != nullptr && !directory->text().empty()) return;
+  const std::string name = files.empty() ? "defaults" : std::filesystem::path(files.front()).stem().string();
+  root->SetPath(kDirectory, ConfigNode::FromString(absl::StrCat("runs/", name)));
 }
 
 // What contradicts each other in the resolved tree. What has no effect here is warned about.
@@ -143,10 +136,17 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
   SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
   for (const std::string& warning : composed.warnings) SSL_LOG(WARNING) << warning;
   SSL_RETURN_IF_ERROR(CheckValues(composed.root, registries));
+  ChooseDirectory(composed.files, &composed.root);
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
   SSL_RETURN_IF_ERROR(CheckSettings(config, registries));
   composed.root.Set("config", std::move(config));
   return std::move(composed.root);
+}
+
+absl::StatusOr<std::string> RunDirectoryOf(const CommandLine& line, const Registries& registries) {
+  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
+  ChooseDirectory(composed.files, &composed.root);
+  return composed.root.FindPath(kDirectory)->text();
 }
 
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
@@ -157,16 +157,21 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   FileSystem& file_system = PosixFileSystem();
   const std::string& path = options.checkpoint.directory;
   const BuildContext build{config, registries, *communicator, options.run.seed, path, 0};
-  SSL_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<Engine>> engines, MakeEngines(root, build));
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
 
-  RunDirectory directory(path, file_system);
-  SSL_RETURN_IF_ERROR(directory.Open(root));
-  SSL_LOG(INFO) << "run directory: " << path;
-  SSL_ASSIGN_OR_RETURN(ConfigNode results, ReadResults(directory.File("results.json"), file_system));
-  EngineContext context{config, registries, *communicator, stop, file_system, path, results};
-  absl::StatusOr<bool> finished = RunAll(engines, context, directory.File("results.json"), out);
-  if (!finished.ok()) WriteFailure(path, finished.status(), file_system);
-  return finished;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
+                       RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, file_system, *communicator));
+  const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
+  SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
+  RunProgress progress;
+  EngineContext context{config, registries, *communicator, stop, file_system, path, record->results()};
+  context.held_directory = record->held();
+  context.progress = &progress;
+  for (const NamedEngine& entry : engines) {
+    SSL_ASSIGN_OR_RETURN(const bool finished, RunOne(entry, context, *record, out));
+    if (!finished) return false;
+  }
+  return true;
 }
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {

@@ -1,34 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/signals.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <initializer_list>
+
+#include "ssl/tools/crash_report.h"
+#include "ssl/tools/exit_codes.h"
 
 namespace ssl {
 namespace {
 
-// A signal handler can reach nothing but a global. It is written once, before the handlers are installed.
-StopToken* signal_stop = nullptr;
+// A signal handler can reach nothing but globals, and of these only what is lock-free.
+std::atomic<StopToken*> signal_stop{nullptr};
+// Of its own, because the token may be set by another rank or a hook: that makes no first signal a second one.
+std::atomic<bool> was_signalled{false};
+
+// The stack of a handler for a process whose own stack has overflowed.
+constexpr size_t kHandlerStackBytes = size_t{64} << 10;
+alignas(16) char handler_stack[kHandlerStackBytes];
+
+void EndBy(int signal_number) {
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
 
 extern "C" void RequestStop(int signal_number) {
-  if (signal_stop->requested()) {
-    std::signal(signal_number, SIG_DFL);
-    std::raise(signal_number);
+  StopToken* stop = signal_stop.load();
+  if (stop == nullptr) {
+    constexpr char kText[] = "stopped before the run began\n";
+    const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+    static_cast<void>(written);  // nobody to tell
+    _exit(kExitStopped);
+  }
+  if (was_signalled.exchange(true)) {
+    WriteCrashReport("stopped by a second signal before the state was saved", signal_number);
+    EndBy(signal_number);
     return;
   }
-  signal_stop->Request(signal_number == SIGINT ? kStopUser : kStopTerminate);
+  stop->Request(signal_number == SIGINT ? kStopUser : kStopTerminate);
+}
+
+extern "C" void ReportCrash(int signal_number) {
+  WriteCrashReport("ended by a fatal signal", signal_number);
+  EndBy(signal_number);
+}
+
+// An exception that nobody caught. Its text is lost once SIGABRT arrives.
+[[noreturn]] void ReportTerminate() {
+  const std::exception_ptr exception = std::current_exception();
+  if (exception != nullptr) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception& error) {
+      WriteCrashReport(error.what(), SIGABRT);
+    } catch (...) {
+      WriteCrashReport("exception of an unknown type", SIGABRT);
+    }
+  }
+  std::abort();
+}
+
+void Handle(int signal_number, void (*handler)(int), int flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigaction(signal_number, &action, nullptr);
+}
+
+bool IsDefault(int signal_number) {
+  struct sigaction present = {};
+  sigaction(signal_number, nullptr, &present);
+  return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
+}
+
+void OpenStandardDescriptors() {
+  // open gives the lowest free number, so this ends above the standard ones.
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+  if (fd > STDERR_FILENO) close(fd);
 }
 
 }  // namespace
 
-void StopOnSignals(StopToken* stop) {
-  signal_stop = stop;
-  for (const int signal_number : {SIGINT, SIGTERM, SIGUSR1}) {
-    struct sigaction action = {};
-    action.sa_handler = RequestStop;
-    action.sa_flags = SA_RESTART;
-    sigaction(signal_number, &action, nullptr);
+void PrepareProcess() {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) Handle(number, RequestStop, SA_RESTART);
+  if (IsDefault(SIGHUP)) Handle(SIGHUP, RequestStop, SA_RESTART);
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
+  OpenStandardDescriptors();
+  stack_t stack = {};
+  stack.ss_sp = handler_stack;
+  stack.ss_size = sizeof(handler_stack);
+  sigaltstack(&stack, nullptr);
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    if (IsDefault(number)) Handle(number, ReportCrash, SA_ONSTACK);
   }
+  std::set_terminate(ReportTerminate);
 }
+
+void StopOnSignals(StopToken* stop) { signal_stop.store(stop); }
 
 }  // namespace ssl

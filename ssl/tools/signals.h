@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C and schedulers' signals ask the run to stop in order.
+// What the process does with signals: stops in order, leaves a report, or goes on.
+//
+//   int main(...) {
+//     PrepareProcess();              // first of all: a signal before it kills
+//     ...
+//     StopOnSignals(&stop);          // as soon as there may be something to save
 #ifndef SSL_TOOLS_SIGNALS_H_
 #define SSL_TOOLS_SIGNALS_H_
 
@@ -8,8 +13,21 @@
 
 namespace ssl {
 
-// The first SIGINT, SIGTERM or SIGUSR1 requests a stop: the run saves after the step in progress. The next one ends
-// the process at once. `stop` outlives the process's last signal.
+// - SIGINT, SIGTERM, SIGUSR1 and SIGHUP (unless it was ignored at the start, as under nohup) end the process with
+//   kExitStopped at once: before StopOnSignals there is nothing to save.
+// - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write
+// and
+//   does not end a training.
+// - SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT leave a crash report (crash_report.h) and then do what they do.
+// Handlers
+//   that stand already, such as a sanitizer's, are left alone.
+// - Descriptors 0 to 2 that are closed lead to /dev/null: else the next file to be opened would get the number, and
+//   with it what is printed.
+void PrepareProcess();
+
+// From now on the first of the stop signals requests a stop: the run saves after the step in progress. The next one
+// leaves a crash report and ends the process at once, whatever else requested a stop in the meantime. `stop` outlives
+// the process's last signal.
 void StopOnSignals(StopToken* stop);
 
 }  // namespace ssl

@@ -6,21 +6,27 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/config/sweep.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/tools/command.h"
+#include "ssl/tools/command_flags.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/run_files.h"
 #include "ssl/tools/signals.h"
@@ -28,6 +34,7 @@
 
 DEFINE_string(config, "", "configuration to run: a file, or a name under configs/config, such as quickstart");
 DEFINE_string(config_dir, "", "directory with configs/config; searched before the working directory and the built-in");
+DEFINE_string(resume_from, "", "iteration of the checkpoint to go back to: config.CHECKPOINT.RESUME_FROM");
 DEFINE_bool(check_config, false, "report everything that is wrong with the configuration and exit");
 DEFINE_bool(print_config, false, "print the resolved configuration and exit");
 DEFINE_string(help_config, "", "print the keys below this prefix, with type, default and meaning, and exit");
@@ -44,40 +51,60 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
 
   --config=NAME          a file, or a name under configs/config
   --config_dir=DIR       searched first for configs/config
-  --check_config         report everything that is wrong, without a run
+  --resume_from=STEP     go back to the checkpoint of this step; later ones are set aside
+  --check_config         report everything that is wrong at once, without a run
   --print_config         print the resolved configuration
   --help_config[=PREFIX] print keys, types, defaults and meanings, such as --help_config=LOSS
   --list=KIND            print names: data_sources, engines, heads, hooks, meters, methods, models,
                          optimizers, parameter_groupings, schedules, sinks, train_steps, transforms, trunks
 
-Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 75 stopped (same command resumes), 1 other.
+A run keeps its files in config.CHECKPOINT.DIR, or in runs/<name of the configuration>. One training uses a directory
+at a time. SIGINT, SIGTERM, SIGUSR1 and SIGHUP save and end it; the same command goes on. A failed run leaves
+failure.json there, an evaluation <engine>_failure.json.
+
+Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 6 memory, 7 another
+rank, 75 stopped (same command resumes), 1 other.
 )";
 
-// gflags has no optional values: a bare --help_config asks for everything.
-std::vector<std::string> Arguments(int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  for (std::string& argument : arguments) {
-    if (argument == "--help_config") argument = "--help_config=config";
-  }
-  return arguments;
-}
-
-// --config first, then the bare tokens in their order. "quickstart" alone stands for config=quickstart.
-ssl::CommandLine MakeCommandLine(const std::string& program, int count, char** tokens) {
+// --config first, then the bare tokens in their order, then the other flags that stand for one.
+ssl::CommandLine MakeCommandLine(const std::string& program, const std::vector<std::string>& tokens) {
   ssl::CommandLine line;
   if (!FLAGS_config.empty()) line.tokens.push_back(absl::StrCat("config=", FLAGS_config));
-  line.tokens.insert(line.tokens.end(), tokens + 1, tokens + count);
+  line.tokens.insert(line.tokens.end(), tokens.begin(), tokens.end());
+  if (!FLAGS_resume_from.empty())
+    line.tokens.push_back(absl::StrCat("config.CHECKPOINT.RESUME_FROM=", FLAGS_resume_from));
   if (!FLAGS_config_dir.empty()) line.search_dirs.push_back(FLAGS_config_dir);
   line.search_dirs.push_back(".");
   line.run_files = ssl::RunFilesDirectory(program);
   return line;
 }
 
+// A run of nothing but defaults is never meant.
+absl::Status CheckNamesAConfiguration(const ssl::CommandLine& line) {
+  for (const std::string& token : line.tokens) {
+    const absl::string_view key = absl::StripPrefix(token, "+");
+    if (absl::StartsWith(key, "config=") || absl::StartsWith(key, "config/")) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "command line: no configuration is named, expected --config=NAME, such as --config=quickstart; --print_config "
+      "alone prints the defaults");
+}
+
+absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {
+  if (num_runs > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--print_config prints one configuration, the command line stands for ", num_runs));
+  }
+  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
+  std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
+  return ssl::kExitFinished;
+}
+
 absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
   ssl::Registries registries;
   SSL_RETURN_IF_ERROR(ssl::FillRegistries(line, &registries));
   if (!FLAGS_help_config.empty()) {
-    std::cout << registries.options.Help(FLAGS_help_config == "config" ? "" : FLAGS_help_config);
+    std::cout << registries.options.Help(FLAGS_help_config == "all" ? "" : FLAGS_help_config);
     return ssl::kExitFinished;
   }
   if (!FLAGS_list.empty()) {
@@ -87,45 +114,47 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<ssl::SweepRun> runs, ssl::ExpandSweep(line.tokens));
   if (FLAGS_check_config) return ssl::CheckRuns(line, runs, registries, std::cout);
-  if (runs.size() > 1 && FLAGS_print_config) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--print_config prints one configuration, the command line stands for ", runs.size()));
+  if (FLAGS_print_config) return PrintConfig(line, runs.size(), registries);
+  SSL_RETURN_IF_ERROR(CheckNamesAConfiguration(line));
+  if (runs.size() > 1) {
+    ssl::StopOnSignals(&stop);
+    return ssl::RunSweep(line, runs, registries, stop, std::cout);
   }
-  if (runs.size() > 1) return ssl::RunSweep(line, runs, registries, stop, std::cout);
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
-  if (FLAGS_print_config) {
-    std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
-    return ssl::kExitFinished;
-  }
+  ssl::StopOnSignals(&stop);
   SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, registries, stop, std::cout));
   return finished ? ssl::kExitFinished : ssl::kExitStopped;
+}
+
+absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<std::string>& arguments,
+                                ssl::StopToken& stop) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, ssl::ParseFlags(arguments, {"help_config"}));
+  // `bazel run` starts the binary elsewhere: relative paths are those of the user's directory.
+  const char* working_directory = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (working_directory != nullptr && chdir(working_directory) != 0) {
+    return absl::NotFoundError(absl::StrCat("directory ", working_directory, " cannot be entered"));
+  }
+  return Run(MakeCommandLine(program, tokens), stop);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments = Arguments(argc, argv);
-  if (argc == 1 || arguments[1] == "--help" || arguments[1] == "-h") {
+  ssl::PrepareProcess();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     std::cout << kUsage;
     return ssl::kExitFinished;
-  }
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  int count = argc;
-  char** tokens = pointers.data();
-  gflags::ParseCommandLineFlags(&count, &tokens, /*remove_flags=*/true);
-  // `bazel run` starts the binary elsewhere: relative paths are those of the user's directory.
-  const char* working_directory = std::getenv("BUILD_WORKING_DIRECTORY");
-  if (working_directory != nullptr && chdir(working_directory) != 0) {
-    std::cerr << "directory " << working_directory << " cannot be entered\n";
-    return ssl::kExitFailed;
   }
   ssl::InitLogging({});
   ssl::InstallTensorMemory();
   ssl::StopToken stop;
-  ssl::StopOnSignals(&stop);
-  const absl::StatusOr<int> exit_code = Run(MakeCommandLine(arguments[0], count, tokens), stop);
-  if (exit_code.ok()) return *exit_code;
-  SSL_LOG(ERROR) << exit_code.status().message();
-  return ssl::ExitCodeOf(exit_code.status());
+  int exit_code = ssl::kExitFailed;
+  const absl::Status status = ssl::GuardTorch("ssl_main", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(exit_code, ParseAndRun(argv[0], arguments, stop));
+    return absl::OkStatus();
+  });
+  if (status.ok()) return exit_code;
+  SSL_LOG(ERROR) << status.message();
+  return ssl::ExitCodeOf(status);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/sweep_runner.h"
 
-#include <algorithm>
+#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -12,12 +12,13 @@
 #include "ssl/check/check_config.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/sweep_identity.h"
 
 namespace ssl {
 namespace {
 
-constexpr char kDirectoryKey[] = "config.CHECKPOINT.DIR=";
-constexpr size_t kMostResults = 4;  // numbers per line of the table
+// Numbers of a run in the table; results.json has all.
+constexpr size_t kMostResults = 12;
 
 struct Outcome {
   std::string directory;
@@ -25,29 +26,55 @@ struct Outcome {
   std::string error;  // "" unless the run failed
 };
 
-bool ChoosesDirectory(const SweepRun& run) {
-  return std::any_of(run.choices.begin(), run.choices.end(),
-                     [](const std::string& choice) { return absl::StartsWith(choice, kDirectoryKey); });
+// Whether the choices give each run another directory.
+bool ChooseDirectories(const std::vector<SweepRun>& runs) {
+  std::set<std::string> chosen;
+  for (const SweepRun& run : runs) {
+    for (const std::string& choice : run.choices) {
+      if (absl::StartsWith(choice, "config.CHECKPOINT.DIR=")) chosen.insert(choice);
+    }
+  }
+  return chosen.size() == runs.size();
 }
 
-absl::StatusOr<bool> RunOne(CommandLine line, const SweepRun& run, size_t number, const Registries& registries,
-                            StopToken& stop, std::ostream& out, std::string* directory) {
+CommandLine WithTokens(CommandLine line, const SweepRun& run) {
   line.tokens = run.tokens;
-  SSL_ASSIGN_OR_RETURN(ConfigNode root, ComposeRoot(line, registries));
-  *directory = root.FindPath("config.CHECKPOINT.DIR")->text();
-  if (!ChoosesDirectory(run)) {
-    absl::StrAppend(directory, "/sweep_", number);
-    root.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(*directory));
+  return line;
+}
+
+// The directory of each run; "" for one that cannot be composed, which fails when its turn comes. InvalidArgument when
+// another sweep or run has made one of them.
+absl::StatusOr<std::vector<std::string>> FindDirectories(const CommandLine& line, const std::vector<SweepRun>& runs,
+                                                         const Registries& registries) {
+  const bool are_chosen = ChooseDirectories(runs);
+  std::vector<std::string> directories;
+  std::vector<std::string> problems;
+  for (const SweepRun& run : runs) {
+    const absl::StatusOr<std::string> base = RunDirectoryOf(WithTokens(line, run), registries);
+    const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", directories.size());
+    directories.push_back(base.ok() ? absl::StrCat(*base, below) : "");
+    if (!base.ok()) continue;
+    const absl::Status status = CheckRunIdentity(directories.back(), run.choices, PosixFileSystem());
+    if (!status.ok()) problems.emplace_back(status.message());
   }
+  if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  return directories;
+}
+
+absl::StatusOr<bool> RunOne(const CommandLine& line, const SweepRun& run, const std::string& directory,
+                            const Registries& registries, StopToken& stop, std::ostream& out) {
+  SSL_ASSIGN_OR_RETURN(ConfigNode root, ComposeRoot(WithTokens(line, run), registries));
+  root.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(directory));
+  SSL_RETURN_IF_ERROR(WriteRunIdentity(directory, run.choices, PosixFileSystem()));
   return RunEngines(root, registries, stop, out);
 }
 
-// "knn.trained=0.8796 train.seconds=12.5": the first numbers of the run's results.
+// "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
 void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<std::string>* numbers) {
   for (const auto& [key, value] : node.entries()) AppendNumbers(value, JoinPath(path, key), numbers);
   const absl::StatusOr<double> number =
       node.is_scalar() ? node.AsDouble() : absl::StatusOr<double>(absl::UnknownError(""));
-  if (number.ok() && numbers->size() < kMostResults) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
+  if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
 int ExitCodeOf(ConfigVerdict verdict) {
@@ -67,6 +94,11 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
   const absl::StatusOr<ConfigNode> results =
       ReadResults(absl::StrCat(outcome.directory, "/results.json"), PosixFileSystem());
   if (outcome.exit_code == kExitFinished && results.ok()) AppendNumbers(*results, "", &numbers);
+  if (numbers.size() > kMostResults) {
+    const size_t more = numbers.size() - kMostResults;
+    numbers.resize(kMostResults);
+    numbers.push_back(absl::StrCat("(", more, " more in results.json)"));
+  }
   const char* state = outcome.exit_code == kExitFinished  ? "finished"
                       : outcome.exit_code == kExitStopped ? "stopped"
                                                           : "failed";
@@ -76,15 +108,17 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
 
 }  // namespace
 
-int RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries, StopToken& stop,
-             std::ostream& out) {
+absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
+                             StopToken& stop, std::ostream& out) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, FindDirectories(line, runs, registries));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
   for (size_t i = 0; i < runs.size() && !stop.requested(); ++i) {
     out << "sweep " << i + 1 << " of " << runs.size() << ": " << absl::StrJoin(runs[i].choices, " ") << "\n"
         << std::flush;
     Outcome& outcome = outcomes.emplace_back();
-    const absl::StatusOr<bool> finished = RunOne(line, runs[i], i, registries, stop, out, &outcome.directory);
+    outcome.directory = directories[i];
+    const absl::StatusOr<bool> finished = RunOne(line, runs[i], directories[i], registries, stop, out);
     if (!finished.ok()) {
       outcome.exit_code = ExitCodeOf(finished.status());
       outcome.error = std::string(finished.status().message());
@@ -102,9 +136,7 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
               std::ostream& out) {
   int exit_code = kExitFinished;
   for (const SweepRun& run : runs) {
-    CommandLine own = line;
-    own.tokens = run.tokens;
-    const ConfigReport report = CheckConfig(MakeComposeRequest(own, registries), registries);
+    const ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries);
     if (runs.size() > 1) out << absl::StrJoin(run.choices, " ") << "\n";
     out << FormatReport(report) << std::flush;
     const int own_code = ExitCodeOf(VerdictOf(report));

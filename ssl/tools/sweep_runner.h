@@ -2,13 +2,15 @@
 //
 // Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another, each in a directory
 // of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that fails does not stop the rest. The same
-// command goes on where a stopped sweep stands.
+// command goes on where a stopped sweep stands; one with other choices is refused where the directories are another
+// sweep's (sweep_identity.h).
 #ifndef SSL_TOOLS_SWEEP_RUNNER_H_
 #define SSL_TOOLS_SWEEP_RUNNER_H_
 
 #include <ostream>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/sweep.h"
 #include "ssl/core/registries.h"
@@ -17,9 +19,10 @@
 namespace ssl {
 
 // Runs all of `runs`, whose tokens replace those of `line`, and prints a table at the end. Returns the exit code:
-// 0 when every run finished, 75 when a stop was requested, else that of the first run that failed.
-int RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries, StopToken& stop,
-             std::ostream& out);
+// 0 when every run finished, 75 when a stop was requested, else that of the first run that failed. InvalidArgument,
+// before anything runs, names every directory that another sweep or run made.
+absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
+                             StopToken& stop, std::ostream& out);
 
 // --check_config for each of `runs`: prints what is wrong with them. Returns the exit code: 0 when all would run here,
 // 2 when one has mistakes, else 3.

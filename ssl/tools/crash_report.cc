@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/crash_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace ssl {
+namespace {
+
+constexpr size_t kBufferBytes = 4096;
+constexpr size_t kMaxMessageBytes = 1024;
+// What the shell reports for a process that a signal ended.
+constexpr int kExitOfSignals = 128;
+
+// All that the handler needs, filled in advance: it may neither allocate nor lock.
+struct Prepared {
+  char path[kBufferBytes];
+  char temporary[kBufferBytes];
+  char fields[kBufferBytes];
+  char checkpoints[kBufferBytes];
+};
+
+Prepared prepared;
+std::atomic<const RunProgress*> armed{nullptr};
+
+// Text of bounded length without any allocation.
+class FixedText {
+ public:
+  void Add(absl::string_view text) {
+    const size_t count = std::min(text.size(), sizeof(bytes_) - size_);
+    std::memcpy(bytes_ + size_, text.data(), count);
+    size_ += count;
+  }
+
+  void AddInt(int64_t value) {
+    char digits[24];
+    size_t begin = sizeof(digits);
+    // In the range of unsigned numbers, where the smallest integer has a negative, too.
+    uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    do {
+      digits[--begin] = static_cast<char>('0' + rest % 10);
+      rest /= 10;
+    } while (rest > 0);
+    if (value < 0) digits[--begin] = '-';
+    Add({digits + begin, sizeof(digits) - begin});
+  }
+
+  // Bytes that would end or break a JSON string become spaces.
+  void AddPlain(absl::string_view text) {
+    for (const char byte : text) {
+      const bool is_plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+      Add(absl::string_view(is_plain ? &byte : " ", 1));
+    }
+  }
+
+  void AddQuoted(absl::string_view text) {
+    Add("\"");
+    AddPlain(text.substr(0, kMaxMessageBytes));
+    Add("\"");
+  }
+
+  void AddMember(absl::string_view key, int64_t value) {
+    Add(",\n  \"");
+    Add(key);
+    Add("\": ");
+    AddInt(value);
+  }
+
+  absl::string_view text() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[4 * kBufferBytes];
+  size_t size_ = 0;
+};
+
+bool Fill(absl::string_view text, char* buffer) {
+  if (text.size() >= kBufferBytes) return false;
+  std::memcpy(buffer, text.data(), text.size());
+  buffer[text.size()] = '\0';
+  return true;
+}
+
+bool WriteAll(int fd, absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// Best effort: whoever calls is about to die, and has nobody to tell.
+void Replace(absl::string_view text) {
+  const int fd = open(prepared.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return;
+  const bool written = WriteAll(fd, text) && fsync(fd) == 0;
+  close(fd);
+  if (written) {
+    rename(prepared.temporary, prepared.path);
+  } else {
+    unlink(prepared.temporary);
+  }
+}
+
+}  // namespace
+
+CrashReportScope::CrashReportScope(const std::string& path, const std::string& fields, const std::string& checkpoints,
+                                   const RunProgress& progress) {
+  const bool fits = !path.empty() && Fill(path, prepared.path) &&
+                    Fill(absl::StrCat(path, ".tmp-", getpid()), prepared.temporary) && Fill(fields, prepared.fields) &&
+                    Fill(checkpoints, prepared.checkpoints);
+  if (fits) armed.store(&progress);
+}
+
+CrashReportScope::~CrashReportScope() { armed.store(nullptr); }
+
+void WriteCrashReport(const char* message, int signal_number) noexcept {
+  const RunProgress* progress = armed.exchange(nullptr);
+  if (progress == nullptr) return;
+  FixedText text;
+  text.Add("{\n  \"code\": \"SIGNAL\",\n  \"message\": ");
+  text.AddQuoted(message);
+  text.AddMember("signal", signal_number);
+  text.AddMember("exit_code", kExitOfSignals + signal_number);
+  text.AddMember("unix_time", static_cast<int64_t>(time(nullptr)));
+  text.Add(",\n  \"phase\": ");
+  text.AddQuoted(progress->phase);
+  text.AddMember("step", progress->iteration);
+  text.AddMember("epoch", progress->epoch);
+  if (progress->last_checkpoint >= 0) {
+    text.Add(",\n  \"last_checkpoint\": {\n    \"directory\": \"");
+    text.AddPlain(prepared.checkpoints);
+    text.Add("/step_");
+    text.AddInt(progress->last_checkpoint);
+    text.Add("\"");
+    text.AddMember("step", progress->last_checkpoint);
+    text.Add("\n  }");
+  }
+  text.Add(",\n  ");
+  text.Add(prepared.fields);
+  text.Add("\n}\n");
+  Replace(text.text());
+}
+
+}  // namespace ssl

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/run_record.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/error_detail.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+#include "ssl/engines/results_file.h"
+#include "ssl/io/atomic_file.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kConfigHeader[] = "# @package _global_\n";
+constexpr char kTraining[] = "train";
+constexpr char kResults[] = "results.json";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& path,
+                                                           const std::vector<std::string>& engines, bool trains,
+                                                           const ConfigNode& root, FileSystem& file_system,
+                                                           Communicator& communicator) {
+  const std::string name = trains ? kTraining : absl::StrJoin(engines, "_");
+  auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, file_system));
+  absl::Status status;
+  if (trains) {
+    absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path, file_system, communicator);
+    status = held.status();
+    if (held.ok()) record->held_ = *std::move(held);
+  } else {
+    status = file_system.CreateDirectories(path);
+  }
+  if (status.ok()) status = record->Prepare(root);
+  if (!trains && absl::IsPermissionDenied(status)) {
+    SSL_LOG(WARNING) << "run directory " << path << " cannot be written (" << status.message()
+                     << "): results are printed and not kept";
+    record->is_writable_ = false;
+    InitLogging({});  // no longer to the file of a run before
+    status = absl::OkStatus();
+  }
+  if (!status.ok()) return record->CannotBeUsed(status);
+  SSL_ASSIGN_OR_RETURN(record->results_, ReadResults(record->File(kResults), file_system));
+  return record;
+}
+
+absl::Status RunRecord::Prepare(const ConfigNode& root) {
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File(absl::StrCat(name_, "_config.yaml")),
+                                          absl::StrCat(kConfigHeader, WriteYaml(root))));
+  LogOptions log;
+  log.file = File("log.txt");
+  InitLogging(log);
+  const std::string failure = failure_path();
+  return file_system_.Exists(failure) ? file_system_.RemoveFile(failure) : absl::OkStatus();
+}
+
+absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
+  const bool keeps_code =
+      absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+  absl::Status result(keeps_code ? status.code() : absl::StatusCode::kFailedPrecondition,
+                      absl::StrCat("run directory ", path_, " cannot be used: ", status.message()));
+  const std::string error_number = DetailOf(status, kDetailErrno);
+  return error_number.empty() ? result : WithDetail(std::move(result), kDetailErrno, error_number);
+}
+
+absl::Status RunRecord::SaveResults() {
+  if (!is_writable_) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadResults(File(kResults), file_system_));
+  MergeInto(&merged, results_);
+  return WriteResults(File(kResults), merged, file_system_);
+}
+
+void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress) {
+  const std::string path = failure_path();
+  if (path.empty() || (held_ != nullptr && !held_->CheckInUse().ok())) return;
+  WriteFileAtomically(file_system_, path, FailureReport(error, source, progress)).IgnoreError();
+}
+
+std::string RunRecord::failure_path() const {
+  if (!is_writable_) return "";
+  return File(name_ == kTraining ? "failure.json" : absl::StrCat(name_, "_failure.json"));
+}
+
+std::string RunRecord::File(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+
+}  // namespace ssl

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one command keeps in the directory of a run beside its engines' own files: the lock, the configuration, the log,
+// the results, and the report of a failure.
+//
+// A command that trains has the directory for itself: it takes the lock before it writes anything, so a second one
+// changes nothing. Its files are train_config.yaml and failure.json. Evaluations read the directory, also while a
+// training uses it; their files have their own names, knn_config.yaml and knn_failure.json, and where they may not
+// write, their results are printed only.
+#ifndef SSL_TOOLS_RUN_RECORD_H_
+#define SSL_TOOLS_RUN_RECORD_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/run_directory.h"
+#include "ssl/core/run_progress.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/io/file_system.h"
+#include "ssl/tools/failure_report.h"
+
+namespace ssl {
+
+// One thread uses it. References outlive it.
+class RunRecord {
+ public:
+  // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains, writes
+  // `root`, sends the log there, and removes the failure report of the command before. Whatever is wrong, it is the
+  // place and not the configuration: Unavailable, naming process and host, when another training has it;
+  // PermissionDenied, ResourceExhausted, or else FailedPrecondition.
+  static absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::string& path,
+                                                         const std::vector<std::string>& engines, bool trains,
+                                                         const ConfigNode& root, FileSystem& file_system,
+                                                         Communicator& communicator);
+
+  // Null when nothing trains.
+  const RunDirectory* held() const { return held_.get(); }
+
+  // What results.json holds and will hold; engines set their keys.
+  ConfigNode& results() { return results_; }
+  // Keeps what another command has written since.
+  absl::Status SaveResults();
+
+  // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's.
+  void WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress);
+  // "" where nothing may be written.
+  std::string failure_path() const;
+
+ private:
+  RunRecord(std::string path, std::string name, FileSystem& file_system)
+      : path_(std::move(path)), name_(std::move(name)), file_system_(file_system) {}
+
+  absl::Status Prepare(const ConfigNode& root);
+  std::string File(const std::string& name) const;
+  absl::Status CannotBeUsed(const absl::Status& status) const;
+
+  const std::string path_;
+  const std::string name_;  // of the command: "train", "knn", "knn_linear_eval"
+  FileSystem& file_system_;
+  std::unique_ptr<RunDirectory> held_;
+  ConfigNode results_ = ConfigNode::Map();
+  bool is_writable_ = true;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_RUN_RECORD_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/run_record.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const FailureSource kSource{"train", "checkpoints", 1};
+
+class RunRecordTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::vector<std::string>& engines, bool trains,
+                                                  const std::string& seed = "0") {
+    ConfigNode root = ConfigNode::Map();
+    root.Set("seed", ConfigNode::FromString(seed));
+    return RunRecord::Open(directory_, engines, trains, root, files_, *communicator_);
+  }
+
+  std::string Read(const std::string& name) {
+    return files_.Read(absl::StrCat(directory_, "/", name)).value_or("(missing)");
+  }
+  bool Has(const std::string& name) { return files_.Exists(absl::StrCat(directory_, "/", name)); }
+
+  const std::string directory_ = absl::StrCat(MakeTempDir("record"), "/run");
+  FileSystem& files_ = PosixFileSystem();
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+};
+
+TEST_F(RunRecordTest, SecondTraining_IsRefusedBeforeItWrites) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> first, Open({"train"}, true, "1"));
+  EXPECT_NE(first->held(), nullptr);
+  EXPECT_THAT(
+      Open({"train"}, true, "2"),
+      StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("cannot be used"), HasSubstr("is held by process"))));
+  EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
+}
+
+TEST_F(RunRecordTest, Evaluation_HasItsOwnFilesAndNoLock) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> training, Open({"train", "knn"}, true, "1"));
+  training->WriteFailure(absl::InternalError("bad"), kSource, {});
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn", "linear_eval"}, false, "2"));
+  EXPECT_EQ(evaluation->held(), nullptr);
+  EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
+  EXPECT_THAT(Read("knn_linear_eval_config.yaml"), HasSubstr("seed: \"2\""));
+  EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  evaluation->WriteFailure(absl::InternalError("worse"), kSource, {});
+  EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  EXPECT_THAT(Read("knn_linear_eval_failure.json"), HasSubstr("worse"));
+}
+
+TEST_F(RunRecordTest, NextStart_RemovesTheFailureOfTheOneBefore) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
+    record->WriteFailure(absl::InternalError("bad"), kSource, {});
+    EXPECT_TRUE(Has("failure.json"));
+  }
+  ASSERT_OK(Open({"train"}, true).status());
+  EXPECT_FALSE(Has("failure.json"));
+}
+
+TEST_F(RunRecordTest, Results_KeepWhatAnotherCommandWrote) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> training, Open({"train"}, true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn"}, false));
+  evaluation->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+  ASSERT_OK(evaluation->SaveResults());
+  training->results().Set("train_seconds", ConfigNode::FromInt(3));
+  ASSERT_OK(training->SaveResults());
+  EXPECT_THAT(Read("results.json"), AllOf(HasSubstr("\"trained\": 0.5"), HasSubstr("\"train_seconds\": 3")));
+}
+
+TEST_F(RunRecordTest, DirectoryThatIsGone_GetsNoReport) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
+  ASSERT_OK(files_.RemoveAll(directory_));
+  ASSERT_OK(files_.CreateDirectories(directory_));
+  record->WriteFailure(absl::InternalError("bad"), kSource, {});
+  EXPECT_FALSE(Has("failure.json"));
+}
+
+TEST_F(RunRecordTest, FileInThePlaceOfTheDirectory_IsAMatterOfThePlace) {
+  ASSERT_OK(WriteFileAtomically(files_, directory_, "no directory"));
+  EXPECT_THAT(Open({"train"}, true), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));
+  EXPECT_THAT(Open({"knn"}, false), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));
+}
+
+}  // namespace
+}  // namespace ssl

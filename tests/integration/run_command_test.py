@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ssl_main does around a run, as whole processes: flags, the run directory and its lock, signals, reports of
+failures, sweeps. A process is caught at a known point by its log or by a pipe it waits for, never by time."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+STEPS = 20
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def without_privileges():
+    """A command prefix under which file modes hold for root, too."""
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+
+class RunCommandTest(unittest.TestCase):
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def call(self, *arguments, prefix=(), **options):
+        return subprocess.run([*prefix, BINARY, *arguments], cwd=self.folder, capture_output=True, text=True,
+                              env=environment(), **options)
+
+    def tiny(self, *arguments, run="run", **options):
+        return self.call("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", *arguments, **options)
+
+    def finish(self, *arguments, **options):
+        result = self.tiny(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def start(self, step, *arguments, run="run", **options):
+        """Starts training and returns the process once the progress line of `step` is there."""
+        process = subprocess.Popen(
+            [BINARY, "--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", "engine_name=train", *arguments],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), **options)
+        for line in process.stderr:
+            if f"step {step}/" in line:
+                return process
+        self.fail(f"step {step} was not reached")
+
+    def end(self, process):
+        """The exit code, and the rest of the log."""
+        text = process.stderr.read()
+        process.stderr.close()
+        return process.wait(), text
+
+    def failure(self, name="failure.json", run="run"):
+        return json.loads((self.folder / run / name).read_text())
+
+    def assert_refused(self, result, code, *parts):
+        self.assertEqual(result.returncode, code, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    # Flags and configurations.
+
+    def test_unknown_flag_is_a_mistake_of_the_command_line(self):
+        self.assert_refused(self.call("--chek_config", "--config=test/swav_tiny"), 2, "unknown flag '--chek_config'",
+                            "did you mean '--check_config'?")
+        self.assert_refused(self.call("--check_config=perhaps"), 2, "--check_config is 'perhaps', expected")
+        self.assert_refused(self.call("--config"), 2, "--config lacks its value")
+
+    def test_no_configuration_is_refused(self):
+        self.assert_refused(self.call("--config="), 2, "--config is ''")
+        self.assert_refused(self.call("config="), 2, "the name of the config file is empty")
+        self.assert_refused(self.call("engine_name=train"), 2, "no configuration is named", "--config=quickstart")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_folder_is_no_configuration(self):
+        self.assert_refused(self.call("--config=test"), 2, "config file 'test' is a directory", "test/barlow_twins_tiny")
+
+    def test_broken_keys_and_values_are_named(self):
+        self.assert_refused(self.tiny("config..SEED_VALUE=1"), 2, "'config..SEED_VALUE' has an empty part",
+                            "expected 'config.SEED_VALUE'")
+        self.assert_refused(self.tiny("config.OPTIMIZER.num_epochs=0"), 2, "is '0', expected an integer of at least 1 (epochs)")
+
+    # The run directory.
+
+    def own_configuration(self):
+        printed = self.call("--config=test/swav_tiny", "--print_config", "engine_name=train").stdout
+        (self.folder / "mine.yaml").write_text(re.sub(r"\n    DIR: .*", "", printed))
+
+    def test_run_without_a_directory_gets_one_named_after_its_configuration(self):
+        self.own_configuration()
+        result = self.call("--config=mine.yaml")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("run directory: runs/mine (config.CHECKPOINT.DIR is not set)", result.stderr)
+        self.assertTrue((self.folder / "runs/mine/checkpoints/LATEST").is_file())
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["mine.yaml", "runs"])
+
+    def test_file_in_the_place_of_the_checkpoints_is_a_matter_of_storage(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run/checkpoints").write_text("")
+        self.assert_refused(self.tiny("engine_name=train"), 5, "run/checkpoints", "is in the way")
+        self.assertEqual(self.failure()["exit_code"], 5)
+
+    def test_second_training_changes_nothing_and_names_the_first(self):
+        first = self.start(3)
+        first.send_signal(signal.SIGSTOP)
+        config = (self.folder / "run/train_config.yaml").read_bytes()
+        second = self.tiny("engine_name=train", "config.SEED_VALUE=7")
+        self.assert_refused(second, 5, "run directory run cannot be used", f"process {first.pid} on host {socket.gethostname()}")
+        self.assertEqual((self.folder / "run/train_config.yaml").read_bytes(), config)
+        self.assertFalse((self.folder / "run/failure.json").exists())
+        # The lock of a dead process is nobody's.
+        first.kill()
+        self.end(first)
+        self.finish("engine_name=train")
+
+    def test_resume_from_goes_back_to_a_step(self):
+        self.finish("engine_name=train")
+        model = self.folder / "run/checkpoints/step_20/model.safetensors"
+        first = model.read_bytes()
+        steps = sorted(int(path.name[5:]) for path in (self.folder / "run/checkpoints").glob("step_*"))
+        result = self.finish("engine_name=train", f"--resume_from={steps[0]}")
+        self.assertIn(f"step {steps[0] + 1}/", result.stderr)
+        self.assertNotIn(f"step {steps[0]}/", result.stderr)
+        self.assertEqual(model.read_bytes(), first)
+        self.assert_refused(self.tiny("engine_name=train", "--resume_from=3"), 2, "RESUME_FROM")
+        self.assert_refused(self.tiny("engine_name=train", "--resume_from=soon"), 2, "RESUME_FROM is 'soon', expected an integer")
+
+    def test_evaluation_has_files_of_its_own(self):
+        self.finish("engine_name=train")
+        config = (self.folder / "run/train_config.yaml").read_bytes()
+        self.finish("engine_name=knn")
+        self.assertEqual((self.folder / "run/train_config.yaml").read_bytes(), config)
+        self.assertIn("engine_name: knn", (self.folder / "run/knn_config.yaml").read_text())
+        results = json.loads((self.folder / "run/results.json").read_text())
+        self.assertIn("trained", results["knn"])
+        self.assertGreater(results["train_seconds"], 0)
+
+    def test_failed_evaluation_says_nothing_of_the_training(self):
+        self.finish("engine_name=train")
+        result = self.tiny("engine_name=knn", "config.DATA.TEST.DATA_SOURCES=[disk_folder]",
+                           "config.DATA.TEST.DATA_PATHS=[gone]")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertFalse((self.folder / "run/failure.json").exists())
+        failure = self.failure("knn_failure.json")
+        self.assertEqual((failure["engine"], failure["phase"], failure["exit_code"]), ("knn", "evaluating", 2))
+        self.finish("engine_name=knn")
+        self.assertFalse((self.folder / "run/knn_failure.json").exists())
+
+    def test_evaluation_beside_a_training_in_progress(self):
+        first = self.start(12)
+        first.send_signal(signal.SIGSTOP)
+        result = self.tiny("engine_name=knn")
+        first.send_signal(signal.SIGCONT)
+        self.assertEqual(self.end(first)[0], 0)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        results = json.loads((self.folder / "run/results.json").read_text())
+        self.assertIn("trained", results["knn"])
+        self.assertIn("train_seconds", results)
+
+    def test_read_only_run_is_evaluated(self):
+        self.finish("engine_name=train")
+        folders = [self.folder / "run", *(path for path in (self.folder / "run").rglob("*") if path.is_dir())]
+        before = sorted((self.folder / "run").rglob("*"))
+        for folder in folders:
+            folder.chmod(0o555)
+        try:
+            result = self.tiny("engine_name=knn", prefix=without_privileges())
+        finally:
+            for folder in folders:
+                folder.chmod(0o755)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("trained network", result.stdout)
+        self.assertIn("run directory run cannot be written", result.stderr)
+        self.assertEqual(sorted((self.folder / "run").rglob("*")), before)
+
+    # Reports of failures.
+
+    def test_failure_report_says_where_the_run_stood(self):
+        # A schedule that jumps: some steps are good, a later one is not a number.
+        jump = "{name: multistep, values: [0.1, 1.0e+38], milestones: [1], update_interval: epoch}"
+        result = self.tiny("engine_name=train", f"config.OPTIMIZER.param_schedulers.lr={jump}")
+        self.assertNotIn(result.returncode, (0, 75), result.stderr)
+        failure = self.failure()
+        self.assertEqual(failure["exit_code"], result.returncode)
+        self.assertEqual((failure["engine"], failure["rank"], failure["world_size"]), ("train", 0, 1))
+        self.assertEqual(failure["host"], socket.gethostname())
+        for key in ("code", "message", "time", "phase", "pid", "step", "epoch"):
+            self.assertIn(key, failure)
+
+    def test_exhausted_memory_before_the_first_step(self):
+        result = self.tiny("engine_name=train",
+                           "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [32, 10000000000000, 16], num_clusters: [8]}]]")
+        self.assertEqual(result.returncode, 6, result.stderr)
+        failure = self.failure()
+        self.assertEqual((failure["exit_code"], failure["phase"]), (6, "building"))
+        self.assertIn("Error", failure["exception"])
+
+    def test_fatal_signal_leaves_a_report(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):
+            with self.subTest(number):
+                run = f"run{number.value}"
+                process = self.start(7, run=run)
+                process.send_signal(number)
+                self.assertEqual(self.end(process)[0], -number)
+                failure = self.failure(run=run)
+                self.assertEqual((failure["signal"], failure["exit_code"]), (number, 128 + number))
+                self.assertEqual((failure["engine"], failure["pid"], failure["rank"]), ("train", process.pid, 0))
+                for key in ("phase", "step", "epoch", "host"):
+                    self.assertIn(key, failure)
+
+    # Signals.
+
+    def test_hangup_saves_as_other_stop_signals(self):
+        process = self.start(7)
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.end(process)[0], 75)
+        steps = [int(path.name[5:]) for path in (self.folder / "run/checkpoints").glob("step_*")]
+        self.assertIn(max(steps), range(7, STEPS))
+
+    def test_hangup_that_was_ignored_stays_ignored(self):
+        process = self.start(3, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.end(process)[0], 0)
+
+    def test_second_signal_ends_at_once_with_a_report(self):
+        process = self.start(7)
+        process.send_signal(signal.SIGSTOP)
+        # Both wait until the process goes on, and arrive together.
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        code, log = self.end(process)
+        self.assertIn(code, (-signal.SIGTERM, -signal.SIGINT), log)
+        failure = self.failure()
+        self.assertIn("second signal", failure["message"])
+        self.assertEqual(failure["signal"], -code)
+
+    def test_closed_output_does_not_end_a_training(self):
+        process = self.start(3)
+        process.stderr.close()
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(f"step {STEPS}/{STEPS}", (self.folder / "run/log.txt").read_text())
+
+    def test_closed_standard_descriptors_keep_the_log_out_of_other_files(self):
+        code = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", BINARY, "--config=test/swav_tiny",
+                               "config.CHECKPOINT.DIR=run", "engine_name=train"], cwd=self.folder, env=environment()).returncode
+        self.assertEqual(code, 0)
+        lines = (self.folder / "run/metrics.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(line)["iteration"] for line in lines], list(range(1, STEPS + 1)))
+
+    def test_stop_before_the_run_ends_at_once(self):
+        pipe = self.folder / "pipe.yaml"
+        os.mkfifo(pipe)
+        process = subprocess.Popen([BINARY, "--config=pipe.yaml"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=environment())
+        with open(pipe, "w"):  # returns when the process has opened the other end, and waits for bytes
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(), 75)
+
+    # Sweeps.
+
+    def test_sweep_with_other_values_is_not_mixed_with_the_first(self):
+        base = ("engine_name=train", "config.OPTIMIZER.num_epochs=1")
+        self.finish(*base, "config.SEED_VALUE=0,1", run="swept")
+        models = {path: path.read_bytes() for path in (self.folder / "swept").rglob("model.safetensors")}
+        other = self.tiny(*base, "config.SEED_VALUE=2,3", run="swept")
+        self.assert_refused(other, 2, "swept/sweep_0 is the run of config.SEED_VALUE=0 of another sweep",
+                            "expected config.SEED_VALUE=2", "another config.CHECKPOINT.DIR")
+        self.assertEqual({path: path.read_bytes() for path in (self.folder / "swept").rglob("model.safetensors")}, models)
+        longer = self.finish(*base, "config.SEED_VALUE=0,1,2", run="swept")
+        self.assertEqual(len([line for line in longer.stdout.splitlines() if line.startswith("sweep_")]), 3)
+
+    def test_directories_that_the_choices_name_are_one_for_each_run(self):
+        self.finish("engine_name=train", "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1", run="a,b")
+        folders = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("sweep_*") if path.is_dir())
+        self.assertEqual(folders, ["a/sweep_0", "a/sweep_1", "b/sweep_2", "b/sweep_3"])
+
+    def test_table_of_a_sweep_has_the_result_that_matters(self):
+        result = self.finish("engine_name=[train, knn]", "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1")
+        table = [line for line in result.stdout.splitlines() if line.startswith("sweep_")]
+        self.assertEqual(len(table), 2)
+        for number, line in enumerate(table):
+            knn = json.loads((self.folder / f"run/sweep_{number}/results.json").read_text())["knn"]
+            self.assertIn(f"knn.trained={knn['trained']:.6g}", line)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
