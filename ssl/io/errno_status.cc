@@ -20,6 +20,7 @@ absl::StatusCode CodeOf(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:  // a limit of file sizes, such as ulimit -f
       return absl::StatusCode::kResourceExhausted;
     case EACCES:
     case EPERM:

@@ -222,9 +222,13 @@ TEST(ParentDirectoryTest, Parents_OfAllKindsOfPaths) {
 
 TEST(ErrnoStatusTest, Codes_TellWhatAUserCanDo) {
   const std::vector<std::pair<int, absl::StatusCode>> cases = {
-      {ENOSPC, absl::StatusCode::kResourceExhausted}, {EDQUOT, absl::StatusCode::kResourceExhausted},
-      {EACCES, absl::StatusCode::kPermissionDenied},  {EROFS, absl::StatusCode::kPermissionDenied},
-      {ENOENT, absl::StatusCode::kNotFound},          {EIO, absl::StatusCode::kDataLoss},
+      {ENOSPC, absl::StatusCode::kResourceExhausted},
+      {EDQUOT, absl::StatusCode::kResourceExhausted},
+      {EFBIG, absl::StatusCode::kResourceExhausted},
+      {EACCES, absl::StatusCode::kPermissionDenied},
+      {EROFS, absl::StatusCode::kPermissionDenied},
+      {ENOENT, absl::StatusCode::kNotFound},
+      {EIO, absl::StatusCode::kDataLoss},
       {EEXIST, absl::StatusCode::kAlreadyExists},
   };
   for (const auto& [error, code] : cases) {
