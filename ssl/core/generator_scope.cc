@@ -13,6 +13,8 @@ namespace {
 
 // Keeps these numbers apart from those of the augmentations, which count operations from 0.
 constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
+// Instead of the number of a batch.
+constexpr int64_t kStartOfPhase = -1;
 
 at::Tensor ReadState() {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -37,6 +39,8 @@ GeneratorScope::~GeneratorScope() {
 }
 
 void SeedForBuilding(int64_t seed, int64_t rank) { Seed(static_cast<uint64_t>(seed + rank)); }
+
+void SeedForPhase(int64_t seed, int64_t rank, int64_t phase) { SeedForBatch(seed, rank, phase, kStartOfPhase); }
 
 void SeedForBatch(int64_t seed, int64_t rank, int64_t phase, int64_t batch) {
   CounterRandom random(static_cast<uint64_t>(seed), static_cast<uint64_t>(phase), static_cast<uint64_t>(batch),

@@ -3,7 +3,7 @@
 // LibTorch's CPU generator as a run uses it. There is one for the whole process, which dropout, host programs and
 // other sessions draw from; a run borrows it.
 //
-// What a run draws is addressed: before each batch the generator is seeded by where the run stands. So its numbers
+// What a run draws is addressed: before each phase and batch the generator is seeded by where the run stands. So its numbers
 // depend neither on what else draws in the process nor on where the run was resumed, and no checkpoint holds them.
 // Sessions that step at the same time on several threads of one process share the generator: what they draw is then
 // not repeatable, nor is what the host draws meanwhile.
@@ -30,6 +30,9 @@ class GeneratorScope {
 
 // For building the parts of a run. Ranks draw different numbers.
 void SeedForBuilding(int64_t seed, int64_t rank);
+
+// For what hooks draw when phase `phase` starts; -1: when the run does, before the first.
+void SeedForPhase(int64_t seed, int64_t rank, int64_t phase);
 
 // For batch `batch` of phase `phase`, both counted from 0.
 void SeedForBatch(int64_t seed, int64_t rank, int64_t phase, int64_t batch);

@@ -2,6 +2,7 @@
 //
 // What a session does with the checkpoints that it finds: the rules of docs/checkpoints.md.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/rand.h>
 
 #include <cmath>
 #include <memory>
@@ -149,8 +150,48 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
   EXPECT_TRUE(session->removed_earlier_run());
+  ASSERT_OK(session->Start());
   EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "export", "log.txt"));
   EXPECT_TRUE(Names().empty());
+}
+
+TEST_F(ResumeRulesTest, OverwriteExisting_RemovesNothingWhenTheNewRunCannotBeBuilt) {
+  ASSERT_OK(Train(10));
+  const std::vector<std::string> before = Names();
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  Set("SEED_VALUE", "5");
+  registries_.initialize_weights = [](Model&, const BuildContext&) { return absl::NotFoundError("no such weights"); };
+  EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Names(), before);
+}
+
+// A host's hook that draws from LibTorch's generator when a phase starts.
+TEST_F(ResumeRulesTest, WhatIsDrawnAtTheStartOfAPhase_IsTheSameAfterAResume) {
+  const auto draws = [this](int64_t stop_at) {
+    std::vector<float> drawn;
+    std::vector<std::string> events;
+    auto hook = std::make_unique<RecordingHook>("draw", HookStage::kPersist, &events);
+    hook->At("OnPhaseStart", [&drawn](StepContext&) {
+      drawn.push_back(at::rand({1}).item<float>());
+      return absl::OkStatus();
+    });
+    auto stop = std::make_unique<RecordingHook>("stop", HookStage::kReport, &events);
+    stop->At("OnStep", [stop_at](StepContext& context) {
+      if (context.state.iteration == stop_at) context.stop.Request(kStopTerminate);
+      return absl::OkStatus();
+    });
+    absl::StatusOr<std::unique_ptr<Session>> session = Make();
+    EXPECT_OK(session.status());
+    EXPECT_OK((*session)->AddHook(std::move(hook)));
+    EXPECT_OK((*session)->AddHook(std::move(stop)));
+    EXPECT_OK((*session)->Train().status());
+    return drawn;
+  };
+  const std::vector<float> uninterrupted = draws(-1);
+  ASSERT_EQ(uninterrupted.size(), 2u);
+  ASSERT_OK(files_.RemoveAll(run_));
+  EXPECT_THAT(draws(4), ElementsAre(uninterrupted[0]));
+  EXPECT_EQ(draws(-1), uninterrupted);
 }
 
 TEST_F(ResumeRulesTest, OtherSettings_AreRefusedBeforeAnythingChanges) {

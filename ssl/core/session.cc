@@ -136,12 +136,12 @@ absl::Status Session::BuildCheckpointer() {
   SSL_ASSIGN_OR_RETURN(checkpointer_, Checkpointer::Make(std::move(checkpointer), *file_system_, *communicator_,
                                                          *trainer_, trainer_->task().state()));
   SSL_ASSIGN_OR_RETURN(plan_, checkpointer_->Plan(options, identity));
-  if (plan_.removes_earlier) SSL_RETURN_IF_ERROR(RemoveEarlierRun());
   trainer_->SetCheckpoints(checkpointer_.get());
-  return checkpointer_->Open();
+  return absl::OkStatus();
 }
 
-// Checkpoints last: while they are there, the next start knows that there is something to remove.
+// Not before the new run is whole: a weights file that is missing must not cost an earlier run. Checkpoints last: while
+// they are there, the next start knows that there is something to remove.
 absl::Status Session::RemoveEarlierRun() {
   absl::Status status;
   if (communicator_->rank() == 0) {
@@ -189,6 +189,8 @@ absl::Status Session::Start() {
 }
 
 absl::Status Session::StartRun() {
+  if (plan_.removes_earlier) SSL_RETURN_IF_ERROR(RemoveEarlierRun());
+  if (checkpointer_ != nullptr) SSL_RETURN_IF_ERROR(checkpointer_->Open());
   SSL_RETURN_IF_ERROR(Restore());
   SSL_RETURN_IF_ERROR(AgreeOnStatus(AddConfiguredSinks(), "opening the metrics", *communicator_));
   return trainer_->Start();

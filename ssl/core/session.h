@@ -90,8 +90,8 @@ class Session {
   // second call does nothing else.
   absl::Status Finish();
 
-  // Whether this session removed what an earlier run had left (CHECKPOINT.OVERWRITE_EXISTING): results that were read
-  // before are not this run's.
+  // Whether this session's start removes what an earlier run left (CHECKPOINT.OVERWRITE_EXISTING): results that were
+  // read before are not this run's.
   bool removed_earlier_run() const { return plan_.removes_earlier; }
 
   // images: [B, C, H, W]. What Model::Features returns, in evaluation mode and without gradients; its exceptions are a

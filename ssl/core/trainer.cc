@@ -57,6 +57,7 @@ absl::Status Trainer::Start() {
   TrainState& state = task_->state();
   context_.first_iteration = state.iteration;
   SSL_LOG(INFO) << "hooks: " << hooks_.Order();
+  SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
   SSL_RETURN_IF_ERROR(hooks_.Run(kOnStart, context_));
   if (state.phase_index < 0) return absl::OkStatus();
   // A checkpoint from the middle of a phase goes on in that phase; a finished phase is not entered again.
@@ -146,6 +147,7 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
   context_.perf_stats.Reset();
+  SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
   return hooks_.Run(kOnPhaseStart, context_);
 }
 

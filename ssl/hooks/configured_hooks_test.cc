@@ -190,7 +190,7 @@ TEST_F(ConfiguredHooksTest, Files_AreWrittenThroughTheRunsFileSystem) {
   const BuildContext context{config_, registries_, *communicator_, 0, directory, 0, faults};
   ASSERT_OK_AND_ASSIGN(const auto hooks, MakeConfiguredHooks(context));
   ASSERT_OK_AND_ASSIGN(const auto sinks, MakeConfiguredSinks(context));
-  faults.FailCall(faults.mutating_calls() + 1, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
+  faults.FailCall(faults.calls() + 1, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
   for (const auto& sink : sinks) {
     const absl::Status written = sink->Write({1, 0, {{"a", 1.0}}});
     EXPECT_FALSE(written.ok() && sink->Flush().ok());

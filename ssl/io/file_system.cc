@@ -202,6 +202,7 @@ class PosixFileSystemImpl : public FileSystem {
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
       names.push_back(entry->path().filename().string());
     }
+    if (error == std::errc::not_a_directory) return NoDirectory(directory);
     if (error) return ErrnoStatus(error.value(), "listing", directory);
     std::sort(names.begin(), names.end());
     return names;

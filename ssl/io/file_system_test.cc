@@ -141,6 +141,7 @@ TEST_F(FileSystemTest, List_GivesSortedNames) {
   for (const char* name : {"b", "a", "B", "step_10", "step_9"}) WriteFile(Path(name), "");
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, files_.List(dir_));
   EXPECT_THAT(names, ElementsAre("B", "a", "b", "step_10", "step_9"));
+  EXPECT_THAT(files_.List(Path("a")), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));
 }
 
 TEST_F(FileSystemTest, Rename_ReplacesTheTarget) {

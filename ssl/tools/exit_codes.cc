@@ -19,7 +19,8 @@ int ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnimplemented:
       return kExitConfiguration;
     case absl::StatusCode::kDataLoss:
-      return kExitData;
+      // With an errno (EIO) the device failed; without one, the bytes that it gave are wrong.
+      return DetailOf(status, kDetailErrno).empty() ? kExitData : kExitStorage;
     case absl::StatusCode::kAborted:           // AgreeOnStatus: this rank is well, another one is not
     case absl::StatusCode::kDeadlineExceeded:  // a collective operation
       return kExitPeer;

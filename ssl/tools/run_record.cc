@@ -20,6 +20,19 @@ constexpr char kConfigHeader[] = "# @package _global_\n";
 constexpr char kTraining[] = "train";
 constexpr char kResults[] = "results.json";
 
+ConfigNode ChangedSince(const ConfigNode& earlier, const ConfigNode& now) {
+  ConfigNode changed = ConfigNode::Map();
+  for (const auto& [key, value] : now.entries()) {
+    const ConfigNode* before = earlier.Find(key);
+    if (before == nullptr) {
+      changed.Set(key, value);
+    } else if (*before != value) {
+      changed.Set(key, before->is_map() && value.is_map() ? ChangedSince(*before, value) : value);
+    }
+  }
+  return changed;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& path,
@@ -46,6 +59,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   }
   if (!status.ok()) return record->CannotBeUsed(status);
   SSL_ASSIGN_OR_RETURN(record->results_, ReadResults(record->File(kResults), file_system));
+  record->saved_results_ = record->results_;
   return record;
 }
 
@@ -71,8 +85,10 @@ absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
 absl::Status RunRecord::SaveResults() {
   if (!is_writable_) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadResults(File(kResults), file_system_));
-  MergeInto(&merged, results_);
-  return WriteResults(File(kResults), merged, file_system_);
+  MergeInto(&merged, ChangedSince(saved_results_, results_));
+  SSL_RETURN_IF_ERROR(WriteResults(File(kResults), merged, file_system_));
+  saved_results_ = results_;
+  return absl::OkStatus();
 }
 
 void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress) {

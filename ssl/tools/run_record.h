@@ -42,7 +42,7 @@ class RunRecord {
 
   // What results.json holds and will hold; engines set their keys.
   ConfigNode& results() { return results_; }
-  // Keeps what another command has written since.
+  // Writes what was set since the file was read, and keeps what another command has written meanwhile.
   absl::Status SaveResults();
 
   // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's.
@@ -63,6 +63,7 @@ class RunRecord {
   FileSystem& file_system_;
   std::unique_ptr<RunDirectory> held_;
   ConfigNode results_ = ConfigNode::Map();
+  ConfigNode saved_results_ = ConfigNode::Map();  // as they were read, or written last
   bool is_writable_ = true;
 };
 

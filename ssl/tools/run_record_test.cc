@@ -87,6 +87,21 @@ TEST_F(RunRecordTest, Results_KeepWhatAnotherCommandWrote) {
   EXPECT_THAT(Read("results.json"), AllOf(HasSubstr("\"trained\": 0.5"), HasSubstr("\"train_seconds\": 3")));
 }
 
+TEST_F(RunRecordTest, Results_OfAnotherCommandAreNotSetBack) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> earlier, Open({"knn"}, false));
+    earlier->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+    ASSERT_OK(earlier->SaveResults());
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> training, Open({"train"}, true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn"}, false));
+  evaluation->results().SetPath("knn.trained", ConfigNode::FromDouble(0.9));
+  ASSERT_OK(evaluation->SaveResults());
+  training->results().Set("train_seconds", ConfigNode::FromInt(3));
+  ASSERT_OK(training->SaveResults());
+  EXPECT_THAT(Read("results.json"), AllOf(HasSubstr("\"trained\": 0.9"), HasSubstr("\"train_seconds\": 3")));
+}
+
 TEST_F(RunRecordTest, DirectoryThatIsGone_GetsNoReport) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
   ASSERT_OK(files_.RemoveAll(directory_));

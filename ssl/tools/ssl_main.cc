@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   }
   ssl::InitLogging({});
   ssl::InstallTensorMemory();
-  ssl::StopToken stop;
+  static ssl::StopToken stop;  // signals may come until the process is gone
   int exit_code = ssl::kExitFailed;
   const absl::Status status = ssl::GuardTorch("ssl_main", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(exit_code, ParseAndRun(argv[0], arguments, stop));
