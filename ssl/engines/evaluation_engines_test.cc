@@ -216,7 +216,7 @@ TEST_F(EvaluationEnginesTest, Evaluation_WritesNothingIntoTheRunDirectory) {
   file_system_ = &files;
   ASSERT_OK(Run("knn").status());
   ASSERT_OK(Run("linear_eval").status());
-  EXPECT_EQ(files.mutating_calls(), 0);
+  EXPECT_EQ(files.calls(), 0);
 }
 
 TEST_F(EvaluationEnginesTest, ExtractedFiles_AreComparedByTheNamesOfTheirClasses) {
