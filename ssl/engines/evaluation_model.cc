@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/evaluation_model.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/isfinite.h>
-
 #include <cstdint>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
@@ -14,7 +10,6 @@
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
-#include "ssl/core/state_dict.h"
 
 namespace ssl {
 namespace {
@@ -61,21 +56,6 @@ absl::StatusOr<std::string> Fill(EvaluationModel* network, EvaluationWeights wei
   return kRandomWeights;
 }
 
-// A tensor that is not finite makes every feature NaN, which compares as anything.
-absl::Status CheckFinite(Model& model, const std::string& weights) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(model));
-  for (const NamedTensor& entry : state) {
-    if (!entry.tensor.is_floating_point()) continue;
-    const int64_t bad = entry.tensor.numel() - at::isfinite(entry.tensor).sum().item<int64_t>();
-    if (bad == 0) continue;
-    return absl::DataLossError(absl::StrCat(weights, ": ", bad, " of the ", entry.tensor.numel(), " values of ",
-                                            entry.name,
-                                            " are not finite; the training that made them diverged: "
-                                            "evaluate an earlier checkpoint, or train with a smaller learning rate"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
@@ -90,7 +70,6 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
     SSL_ASSIGN_OR_RETURN(result.model,
                          context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
     SSL_ASSIGN_OR_RETURN(result.weights, Fill(&result, weights, context, build));
-    SSL_RETURN_IF_ERROR(CheckFinite(*result.model, result.weights));
     result.model->SetTraining(false);
     return absl::OkStatus();
   }));
