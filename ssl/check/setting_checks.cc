@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -13,8 +12,6 @@ namespace ssl {
 namespace {
 
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
-constexpr absl::string_view kCollator = "DATA.TRAIN.COLLATE_FUNCTION";
-constexpr absl::string_view kSwavCollators[] = {"multicrop_collator", "multicrop_mixup_collator", "cutmixup_collator"};
 
 int64_t Int(const ConfigNode& config, absl::string_view path, int64_t fallback) {
   const ConfigNode* node = config.FindPath(path);
@@ -28,11 +25,6 @@ bool IsTrue(const ConfigNode& config, absl::string_view path) {
   if (node == nullptr) return false;
   const absl::StatusOr<bool> value = node->AsBool();
   return value.ok() && *value;
-}
-
-std::string Text(const ConfigNode& config, absl::string_view path) {
-  const ConfigNode* node = config.FindPath(path);
-  return node == nullptr ? "" : node->text();
 }
 
 std::string PlaceOf(const ConfigNode& config, absl::string_view path) {
@@ -66,26 +58,6 @@ void CheckBatchNorm(const ConfigNode& config, std::vector<std::string>* problems
   if (batch * SmallestViewGroup(config) != 1) return;
   problems->push_back(absl::StrCat(PlaceOf(config, kBatchSize), ": config.", kBatchSize,
                                    " is 1, with one view of a size: batch norm needs at least 2 samples"));
-}
-
-void CheckSwavCollator(const ConfigNode& config, std::vector<std::string>* problems) {
-  const std::string collator = Text(config, kCollator);
-  const auto* end = std::end(kSwavCollators);
-  if (std::find(std::begin(kSwavCollators), end, collator) != end) return;
-  problems->push_back(absl::StrCat(PlaceOf(config, kCollator), ": config.", kCollator, " is '", collator,
-                                   "', swav_loss expects multicrop_collator (config.LOSS.name, ",
-                                   PlaceOf(config, "LOSS.name"), ")"));
-}
-
-// The queue holds whole batches of all ranks.
-void CheckMocoQueue(const ConfigNode& config, std::vector<std::string>* problems) {
-  constexpr char kPath[] = "LOSS.moco_loss.queue_size";
-  const int64_t length = Int(config, kPath, 0);
-  const int64_t batch = Int(config, kBatchSize, 1) * Ranks(config);
-  if (length == 0 || batch < 1 || length % batch == 0) return;
-  problems->push_back(absl::StrCat(PlaceOf(config, kPath), ": config.", kPath, " is ", length,
-                                   ", expected a multiple of ", batch, ", the batch of all ranks (config.", kBatchSize,
-                                   ", ", PlaceOf(config, kBatchSize), ")"));
 }
 
 void CheckTopK(const ConfigNode& config, std::vector<std::string>* problems) {
@@ -123,12 +95,6 @@ void CheckTransformTypes(const ConfigNode& config, std::vector<std::string>* pro
 std::vector<std::string> ContradictingSettings(const ConfigNode& config) {
   std::vector<std::string> problems;
   CheckBatchNorm(config, &problems);
-  const std::string loss = Text(config, "LOSS.name");
-  if (loss == "swav_loss") {
-    CheckSwavCollator(config, &problems);
-  } else if (loss == "moco_loss") {
-    CheckMocoQueue(config, &problems);
-  }
   CheckTopK(config, &problems);
   CheckTransformTypes(config, &problems);
   return problems;

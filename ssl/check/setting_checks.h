@@ -15,11 +15,9 @@ namespace ssl {
 
 // config: the resolved tree under "config". "file:line: what is wrong" for
 // - a batch that leaves batch norm a single sample,
-// - swav_loss with a collator that does not keep crops apart,
-// - a queue of moco_loss that is no multiple of the batch of all ranks,
 // - an accuracy of more classes than the last head has outputs,
 // - a transform_type other than none and augly.
-// Values of a wrong type are left to OptionCatalog::Check.
+// What one method asks for is its resolver's to check. Values of a wrong type are left to OptionCatalog::Check.
 std::vector<std::string> ContradictingSettings(const ConfigNode& config);
 
 // The outputs of the last head by its `dims`; 0 when these do not tell.

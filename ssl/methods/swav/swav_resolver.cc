@@ -112,8 +112,10 @@ absl::Status ResolveSwav(ConfigNode* config) {
   SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
   TakeNumCrops(config, "swav_loss");
   SSL_RETURN_IF_ERROR(RoundQueueLength(config));
-  SSL_RETURN_IF_ERROR(CheckAssignCrops(*config));
-  return CheckCollator(*config);
+  const absl::Status crops = CheckAssignCrops(*config);
+  const absl::Status collator = CheckCollator(*config);
+  if (crops.ok() || collator.ok()) return crops.ok() ? collator : crops;
+  return absl::InvalidArgumentError(absl::StrCat(crops.message(), "\n", collator.message()));
 }
 
 }  // namespace ssl
