@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 
 namespace ssl {
@@ -30,8 +31,11 @@ class TrainEngine : public Engine {
     options.stop = &context.stop;
     options.file_system = &context.file_system;
     options.run_directory = context.held_directory;
+    options.progress = context.progress;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                          Session::Create(context.config, context.registries, std::move(options)));
+    // Until here a stop may end the process at once; from here on it has something to save.
+    if (context.progress != nullptr) context.progress->phase = "starting";
     if (session->removed_earlier_run()) context.results = ConfigNode::Map();
     SSL_RETURN_IF_ERROR(session->Start());
     const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);

@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 4096;
 constexpr size_t kMaxMessageBytes = 1024;
+constexpr char kBuilding[] = "building";  // the first phase of a RunProgress
 // What the shell reports for a process that a signal ended.
 constexpr int kExitOfSignals = 128;
 
@@ -126,6 +127,11 @@ CrashReportScope::CrashReportScope(const std::string& path, const std::string& f
 }
 
 CrashReportScope::~CrashReportScope() { armed.store(nullptr); }
+
+bool RunIsBuilding() noexcept {
+  const RunProgress* progress = armed.load();
+  return progress != nullptr && progress->phase == kBuilding;
+}
 
 void WriteCrashReport(const char* message, int signal_number) noexcept {
   const RunProgress* progress = armed.exchange(nullptr);

@@ -32,6 +32,9 @@ class CrashReportScope {
 // be a step old or new when another thread changes it.
 void WriteCrashReport(const char* message, int signal_number) noexcept;
 
+// Whether the run of the present scope is still being built: there is nothing to save then. Async-signal-safe.
+bool RunIsBuilding() noexcept;
+
 }  // namespace ssl
 
 #endif  // SSL_TOOLS_CRASH_REPORT_H_

@@ -32,8 +32,8 @@ void EndBy(int signal_number) {
 
 extern "C" void RequestStop(int signal_number) {
   StopToken* stop = signal_stop.load();
-  if (stop == nullptr) {
-    constexpr char kText[] = "stopped before the run began\n";
+  if (stop == nullptr || RunIsBuilding()) {
+    constexpr char kText[] = "stopped before the first step\n";
     const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
     static_cast<void>(written);  // nobody to tell
     _exit(kExitStopped);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each signal in a process of its own; whole runs are in tests/integration.
+#include "ssl/tools/signals.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/run_progress.h"
+#include "ssl/tools/crash_report.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ExitedWithCode;
+using ::testing::KilledBySignal;
+
+constexpr int kWentOn = 17;
+
+// Raises the signals and leaves with kWentOn when the process survives them and a stop was requested.
+[[noreturn]] void RaiseIn(const char* phase, std::initializer_list<int> signals) {
+  StopToken stop;
+  RunProgress progress;
+  progress.phase = phase;
+  const CrashReportScope scope("/dev/null/none", "\"a\": 1", "checkpoints", progress);
+  PrepareProcess();
+  StopOnSignals(&stop);
+  for (const int number : signals) std::raise(number);
+  _exit(stop.requested() ? kWentOn : EXIT_FAILURE);
+}
+
+TEST(SignalsDeathTest, BeforeTheRun_StopSignalsEndTheProcessAsStopped) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    EXPECT_EXIT(
+        {
+          PrepareProcess();
+          std::raise(number);
+        },
+        ExitedWithCode(75), "stopped before the first step");
+  }
+}
+
+TEST(SignalsDeathTest, WhileTheRunIsBuilt_StopSignalsEndItToo) {
+  EXPECT_EXIT(RaiseIn("building", {SIGTERM}), ExitedWithCode(75), "stopped before the first step");
+}
+
+TEST(SignalsDeathTest, InARun_TheFirstRequestsAStop_TheSecondKills) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    EXPECT_EXIT(RaiseIn("training", {number}), ExitedWithCode(kWentOn), "");
+    EXPECT_EXIT(RaiseIn("training", {number, SIGTERM}), KilledBySignal(SIGTERM), "");
+  }
+}
+
+TEST(SignalsDeathTest, StopOfAnotherRank_MakesNoFirstSignalASecondOne) {
+  EXPECT_EXIT(
+      {
+        StopToken stop;
+        stop.Request(kStopTerminate);
+        PrepareProcess();
+        StopOnSignals(&stop);
+        std::raise(SIGTERM);
+        _exit(kWentOn);
+      },
+      ExitedWithCode(kWentOn), "");
+}
+
+TEST(SignalsDeathTest, BrokenPipesAndFileSizeLimits_AreErrorsOfTheWrite) {
+  EXPECT_EXIT(
+      {
+        PrepareProcess();
+        std::raise(SIGPIPE);
+        std::raise(SIGXFSZ);
+        _exit(kWentOn);
+      },
+      ExitedWithCode(kWentOn), "");
+}
+
+TEST(SignalsDeathTest, ClosedStandardDescriptors_LeadNowhere) {
+  EXPECT_EXIT(
+      {
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        PrepareProcess();
+        const int next = dup(STDERR_FILENO);
+        _exit(next > STDERR_FILENO ? kWentOn : EXIT_FAILURE);
+      },
+      ExitedWithCode(kWentOn), "");
+}
+
+}  // namespace
+}  // namespace ssl
