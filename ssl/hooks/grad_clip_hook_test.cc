@@ -96,18 +96,18 @@ TEST(GradClipHook, NormTypes) {
 }
 
 void CheckClipGradNorm(const golden::Case& golden_case) {
-  ASSERT_OK_AND_ASSIGN(const double norm_type, ParseNormType(golden_case.params.Find("norm_type")->text()));
+  ASSERT_OK_AND_ASSIGN(const double norm_type, ParseNormType(golden_case.Text("norm_type")));
   for (const golden::Step& step : golden_case.steps) {
     std::vector<at::Tensor> gradients;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
-      gradients.push_back(step.inputs.at(absl::StrCat("g", i)).clone());
+      gradients.push_back(step.Input(absl::StrCat("g", i)).clone());
     }
 
     const at::Tensor norm = ClipGradNorm(gradients, norm_type, golden_case.Double("max_norm"));
 
-    EXPECT_TRUE(golden::Matches(norm.item<double>(), step.outputs.at("norm")));
+    EXPECT_TRUE(golden::Matches(norm.item<double>(), step.Expected("norm")));
     for (size_t i = 0; i < gradients.size(); ++i) {
-      EXPECT_TRUE(golden::Matches(gradients[i], step.outputs.at(absl::StrCat("clipped_g", i)))) << i;
+      EXPECT_TRUE(golden::Matches(gradients[i], step.Expected(absl::StrCat("clipped_g", i)))) << i;
     }
   }
 }

@@ -21,36 +21,40 @@ namespace {
 
 using Loss = std::function<absl::StatusOr<at::Tensor>(const at::Tensor& output, const at::Tensor& targets)>;
 
-void Check(const golden::Case& golden_case, const Loss& loss_of) {
-  const golden::Step& step = golden_case.steps.at(0);
+void CheckStep(const golden::Case& golden_case, const golden::Step& step, const Loss& loss_of) {
+  ASSERT_GT(golden_case.Int("num_outputs", 1), 0);
   std::vector<at::Tensor> outputs;
   at::Tensor sum;
-  for (int64_t i = 0; i < golden_case.Int("num_outputs"); ++i) {
-    outputs.push_back(step.inputs.at(absl::StrCat("output", i)).clone().set_requires_grad(true));
-    ASSERT_OK_AND_ASSIGN(const at::Tensor loss, loss_of(outputs.back(), step.inputs.at("target")));
+  for (int64_t i = 0; i < golden_case.Int("num_outputs", 1); ++i) {
+    outputs.push_back(step.Input(absl::StrCat("output", i)).clone().set_requires_grad(true));
+    ASSERT_OK_AND_ASSIGN(const at::Tensor loss, loss_of(outputs.back(), step.Input("target")));
     sum = sum.defined() ? sum + loss : loss;
   }
-  EXPECT_TRUE(golden::Matches(sum.item<double>(), step.outputs.at("loss")));
+  EXPECT_TRUE(golden::Matches(sum.item<double>(), step.Expected("loss")));
 
   sum.backward();
 
   for (size_t i = 0; i < outputs.size(); ++i) {
-    EXPECT_TRUE(golden::Matches(outputs[i].grad(), step.outputs.at(absl::StrCat("grad_output", i)))) << i;
+    EXPECT_TRUE(golden::Matches(outputs[i].grad(), step.Expected(absl::StrCat("grad_output", i)))) << i;
   }
+}
+
+void Check(const golden::Case& golden_case, const Loss& loss_of) {
+  for (const golden::Step& step : golden_case.steps) CheckStep(golden_case, step, loss_of);
 }
 
 void CheckCrossEntropy(const golden::Case& golden_case) {
   CrossEntropyOptions options;
-  options.temperature = golden_case.Double("temperature");
-  options.normalize_output = golden_case.Int("normalize_output") != 0;
-  options.ignore_index = golden_case.Int("ignore_index");
+  options.temperature = golden_case.Double("temperature", options.temperature);
+  options.normalize_output = golden_case.Flag("normalize_output");
+  options.ignore_index = golden_case.Int("ignore_index", options.ignore_index);
   options.label_smoothing = golden_case.Double("label_smoothing");
   Check(golden_case,
         [&](const at::Tensor& output, const at::Tensor& targets) { return CrossEntropy(output, targets, options); });
 }
 
 void CheckBce(const golden::Case& golden_case) {
-  const bool normalize_output = golden_case.Int("normalize_output") != 0;
+  const bool normalize_output = golden_case.Flag("normalize_output");
   Check(golden_case, [&](const at::Tensor& output, const at::Tensor& targets) {
     return BceLogits(output, targets, normalize_output);
   });

@@ -8,15 +8,20 @@
 namespace ssl {
 namespace {
 
-// torch.nn.Linear(6, 4), then torch.nn.Conv2d(3, 4, 3, bias=False).
+// torch.nn.Linear, then torch.nn.Conv2d without bias, of the sizes of the expected weights.
 void CheckLayers(const golden::Case& golden_case) {
+  const golden::Step& step = golden_case.steps[0];
+  const at::Tensor& linear_weight = step.Expected("linear_weight").tensor;
+  const at::Tensor& conv_weight = step.Expected("conv_weight").tensor;
+  ASSERT_TRUE(linear_weight.defined() && linear_weight.dim() == 2);
+  ASSERT_TRUE(conv_weight.defined() && conv_weight.dim() == 4);
   at::Generator generator = MakeGenerator(golden_case.Int("seed"));
-  const LinearLayer linear = MakeLinear(6, 4, /*use_bias=*/true, generator);
-  const ConvLayer conv = MakeConv({3, 4, 3, 1, 1}, ConvInit::kKaimingUniform, generator);
-  const auto& outputs = golden_case.steps[0].outputs;
-  EXPECT_TRUE(golden::Matches(linear.weight.detach(), outputs.at("linear_weight")));
-  EXPECT_TRUE(golden::Matches(linear.bias.detach(), outputs.at("linear_bias")));
-  EXPECT_TRUE(golden::Matches(conv.weight.detach(), outputs.at("conv_weight")));
+  const LinearLayer linear = MakeLinear(linear_weight.size(1), linear_weight.size(0), /*use_bias=*/true, generator);
+  const ConvLayer conv = MakeConv({conv_weight.size(1), conv_weight.size(0), conv_weight.size(2), 1, 1},
+                                  ConvInit::kKaimingUniform, generator);
+  EXPECT_TRUE(golden::Matches(linear.weight.detach(), step.Expected("linear_weight")));
+  EXPECT_TRUE(golden::Matches(linear.bias.detach(), step.Expected("linear_bias")));
+  EXPECT_TRUE(golden::Matches(conv.weight.detach(), step.Expected("conv_weight")));
 }
 
 TEST(RngGolden, LayersAreTorchs) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
 
@@ -63,23 +64,23 @@ TEST(EmaUpdate, EmptyLists_AreFine) { EmaUpdate({}, {}, 0.5); }
 TEST(EmaUpdate, ListsOfDifferentLength_Throw) { EXPECT_THROW(EmaUpdate({at::ones({2})}, {}, 0.5), c10::ValueError); }
 
 void CheckModelEma(const golden::Case& golden_case) {
-  const std::string kInit = "init.";
   std::vector<std::string> names;
   std::vector<at::Tensor> averages;
   for (const auto& [name, tensor] : golden_case.inputs) {
-    names.push_back(name.substr(kInit.size()));
+    names.emplace_back(absl::StripPrefix(name, "init."));
     averages.push_back(tensor.clone());
   }
   for (const golden::Step& step : golden_case.steps) {
     std::vector<at::Tensor> values;
-    for (const std::string& name : names) values.push_back(step.inputs.at("value." + name));
+    for (const std::string& name : names) values.push_back(step.Input("value." + name));
 
     EmaUpdate(averages, values, golden_case.Double("decay"));
 
     for (size_t i = 0; i < names.size(); ++i) {
       // The golden run is one in float32 and tells no magnitude: a few units in the last place of the largest value.
-      const at::Tensor& expected = step.outputs.at("ema." + names[i]).tensor;
+      const at::Tensor& expected = step.Expected("ema." + names[i]).tensor;
       const double error = at::max(at::abs(averages[i] - expected)).item<double>();
+      ASSERT_EQ(averages[i].sizes(), expected.sizes()) << names[i];
       EXPECT_LE(error, 4e-7 * at::max(at::abs(expected)).item<double>()) << names[i];
     }
   }

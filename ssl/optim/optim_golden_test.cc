@@ -29,15 +29,21 @@ constexpr size_t kStepWithoutGradient = 1;
 
 std::vector<ParameterGroup> MakeGroups(const golden::Case& golden_case, at::ScalarType dtype) {
   std::vector<ParameterGroup> groups(2);
-  groups[0].weight_decay = golden_case.params.FindPath("optimizer.weight_decay")->AsDouble().value_or(0.0);
+  const ConfigNode* const weight_decay = golden_case.Param("optimizer").Find("weight_decay");
+  groups[0].weight_decay = weight_decay == nullptr ? 0.0 : weight_decay->AsDouble().value_or(0.0);
   const std::vector<int64_t> group_of = golden_case.Ints("groups");
   for (size_t i = 0; i < group_of.size(); ++i) {
     const std::string name = absl::StrCat("p", i);
-    ParameterGroup& group = groups[group_of[i]];
+    ParameterGroup& group = groups[group_of[i] == 0 ? 0 : 1];
     group.names.push_back(name);
-    group.parameters.push_back(golden_case.inputs.at(name).to(dtype, false, /*copy=*/true).set_requires_grad(true));
+    group.parameters.push_back(golden_case.Input(name).to(dtype, false, /*copy=*/true).set_requires_grad(true));
   }
   return groups;
+}
+
+std::string NameOf(const golden::Case& golden_case) {
+  const ConfigNode* const name = golden_case.Param("optimizer").Find("name");
+  return name == nullptr ? "" : name->text();
 }
 
 double Tolerance(const golden::Output& expected, at::ScalarType dtype) {
@@ -47,25 +53,25 @@ double Tolerance(const golden::Output& expected, at::ScalarType dtype) {
 
 void CheckUpdates(const golden::Case& golden_case, at::ScalarType dtype) {
   TestRun run(ConfigNode::Map());
-  const ConfigNode& settings = *golden_case.params.Find("optimizer");
-  ASSERT_OK_AND_ASSIGN(const auto schedule, run.MakeSchedule(*golden_case.params.Find("lr_schedule")));
+  const ConfigNode& settings = golden_case.Param("optimizer");
+  ASSERT_OK_AND_ASSIGN(const auto schedule, run.MakeSchedule(golden_case.Param("lr_schedule")));
   ASSERT_OK_AND_ASSIGN(const auto optimizer,
-                       run.registries().optimizers.Make(settings.Find("name")->text(), settings, run.context()));
+                       run.registries().optimizers.Make(NameOf(golden_case), settings, run.context()));
   ASSERT_OK(optimizer->Initialize(MakeGroups(golden_case, dtype)));
   const std::vector<int64_t> no_grad = golden_case.Ints("no_grad");
+  const int64_t num_steps = golden_case.Int("num_steps", static_cast<int64_t>(golden_case.steps.size()));
 
   for (size_t s = 0; s < golden_case.steps.size(); ++s) {
     const golden::Step& step = golden_case.steps[s];
-    const double rate = schedule->ValueAt(static_cast<double>(s) / static_cast<double>(golden_case.steps.size()));
-    EXPECT_NEAR(rate, step.outputs.at("lr").f64, 1e-12);
+    const double rate = schedule->ValueAt(static_cast<double>(s) / static_cast<double>(num_steps));
+    EXPECT_NEAR(rate, step.Expected("lr").f64, 1e-12);
     for (ParameterGroup& group : optimizer->groups()) {
       group.learning_rate = rate;
       for (size_t i = 0; i < group.names.size(); ++i) {
         const int64_t position = std::stoll(group.names[i].substr(1));
         const bool skipped =
             s == kStepWithoutGradient && std::find(no_grad.begin(), no_grad.end(), position) != no_grad.end();
-        group.parameters[i].mutable_grad() =
-            skipped ? at::Tensor() : step.inputs.at(absl::StrCat("g", position)).to(dtype);
+        group.parameters[i].mutable_grad() = skipped ? at::Tensor() : step.Input(absl::StrCat("g", position)).to(dtype);
       }
     }
 
@@ -73,7 +79,7 @@ void CheckUpdates(const golden::Case& golden_case, at::ScalarType dtype) {
 
     for (const ParameterGroup& group : optimizer->groups()) {
       for (size_t i = 0; i < group.names.size(); ++i) {
-        const golden::Output& expected = step.outputs.at(group.names[i]);
+        const golden::Output& expected = step.Expected(group.names[i]);
         const at::Tensor difference = group.parameters[i].detach().to(at::kDouble) - expected.tensor.to(at::kDouble);
         EXPECT_LE(at::max(at::abs(difference)).item<double>(), Tolerance(expected, dtype))
             << group.names[i] << " after step " << s << ", " << toString(dtype);

@@ -11,18 +11,17 @@ namespace {
 
 void CheckKnn(const Case& golden) {
   WeightedKnnOptions options;
-  options.k = golden.Int("topk");
+  options.k = golden.Count("topk");
   options.temperature = golden.Double("sigma");
-  options.normalize = golden.params.Find("l2_normalize")->AsBool().value();
-  const auto& inputs = golden.steps[0].inputs;
-  const auto& outputs = golden.steps[0].outputs;
+  options.normalize = golden.Flag("l2_normalize");
+  for (const Step& step : golden.steps) {
+    ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy,
+                         WeightedKnn(step.Input("train_features"), step.Input("train_labels").to(at::kLong),
+                                     step.Input("test_features"), step.Input("test_labels").to(at::kLong), options));
 
-  ASSERT_OK_AND_ASSIGN(const KnnAccuracy accuracy,
-                       WeightedKnn(inputs.at("train_features"), inputs.at("train_labels").to(at::kLong),
-                                   inputs.at("test_features"), inputs.at("test_labels").to(at::kLong), options));
-
-  EXPECT_NEAR(100.0 * accuracy.top1, outputs.at("top1").f64, 1e-9);
-  EXPECT_NEAR(100.0 * accuracy.top5, outputs.at("top5").f64, 1e-9);
+    EXPECT_NEAR(100.0 * accuracy.top1, step.Expected("top1").f64, 1e-9);
+    EXPECT_NEAR(100.0 * accuracy.top5, step.Expected("top5").f64, 1e-9);
+  }
 }
 
 TEST(KnnGolden, AccuracyIsThatOfVissl) { RunCategory("knn", {{"knn", &CheckKnn}}); }

@@ -9,17 +9,15 @@
 namespace ssl::golden {
 namespace {
 
-bool Flag(const Case& golden, absl::string_view name) { return golden.params.Find(name)->AsBool().value(); }
-
 void CheckPhases(const Case& golden) {
-  const PhasesBuilder builder{golden.Int("num_epochs"), golden.Int("TEST_EVERY_NUM_EPOCH"), Flag(golden, "TEST_MODEL"),
-                              Flag(golden, "TEST_ONLY")};
+  const PhasesBuilder builder{golden.Count("num_epochs"), golden.Count("TEST_EVERY_NUM_EPOCH"),
+                              golden.Flag("TEST_MODEL"), golden.Flag("TEST_ONLY")};
   std::vector<double> phases;
   for (const Phase& phase : builder.Build()) phases.push_back(phase.train ? 1.0 : 0.0);
-  EXPECT_EQ(phases, ListOf(golden.steps[0].outputs.at("phases")));
+  EXPECT_EQ(phases, ListOf(golden.steps[0].Expected("phases")));
 
   std::vector<std::string> splits;
-  for (const ConfigNode& split : golden.steps[0].outputs.at("available_splits").value.items()) {
+  for (const ConfigNode& split : golden.steps[0].Expected("available_splits").value.items()) {
     splits.push_back(split.text());
   }
   EXPECT_EQ(builder.AvailableSplits(), splits);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/swav_case.h"
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -25,14 +26,17 @@ std::string StateNameOf(absl::string_view buffer) {
 
 SwavOptions SwavOptionsOf(const Case& golden_case) {
   SwavOptions options;
-  options.embedding_dim = golden_case.Int("embedding_dim");
+  options.embedding_dim = golden_case.Count("embedding_dim");
   options.temperature = golden_case.Double("temperature");
-  options.use_double_precision = golden_case.Int("use_double") != 0;
-  options.num_iters = golden_case.Int("num_iters");
+  options.use_double_precision = golden_case.Flag("use_double");
+  options.num_iters = golden_case.Count("num_iters");
   options.epsilon = golden_case.Double("epsilon");
-  options.num_crops = golden_case.Int("num_crops");
+  options.num_crops = golden_case.Count("num_crops");
   options.crops_for_assign = golden_case.Ints("crops_for_assign");
   options.num_prototypes = golden_case.Ints("num_prototypes");
+  if (options.crops_for_assign.empty() || options.num_prototypes.empty()) {
+    throw std::invalid_argument("a case of SwAV needs crops_for_assign and num_prototypes");  // RunCases catches it
+  }
   options.temp_hard_assignment_iters = golden_case.Int("temp_hard_assignment_iters");
   options.shk_powerlaw = golden_case.Double("shk_powerlaw");
   // As configured, before VISSL rounds it down to whole batches, where the case tells.

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
@@ -40,16 +42,16 @@ void CheckSwavLoss(const golden::Case& golden_case) {
   const SwavOptions options = golden::SwavOptionsOf(golden_case);
   GivenOutputsModel model(options.num_prototypes, options.embedding_dim);
   SwavMethod method(options, /*seed=*/0);
-  golden::SwavRun run(&model, golden_case.Int("batch"));
+  golden::SwavRun run(&model, golden_case.Count("batch"));
   ASSERT_OK(method.Prepare(run.context()));
   golden::LoadQueue(golden_case, &method);
 
   for (size_t index = 0; index < golden_case.steps.size(); ++index) {
     SCOPED_TRACE(absl::StrCat("step ", index));
     const golden::Step& step = golden_case.steps[index];
-    std::vector<at::Tensor> outputs = {step.inputs.at("embedding").clone()};
+    std::vector<at::Tensor> outputs = {step.Input("embedding").clone()};
     for (size_t head = 0; head < options.num_prototypes.size(); ++head) {
-      outputs.push_back(step.inputs.at(absl::StrCat("scores", head)).clone().requires_grad_());
+      outputs.push_back(step.Input(absl::StrCat("scores", head)).clone().requires_grad_());
     }
     run.context().outputs = outputs;
     ASSERT_OK(method.ComputeLoss(run.context()));
@@ -60,8 +62,9 @@ void CheckSwavLoss(const golden::Case& golden_case) {
       if (name == "loss") {
         EXPECT_TRUE(golden::Matches(run.context().loss, expected));
       } else if (absl::StartsWith(name, "grad_scores")) {
-        const int64_t head = std::stoll(name.substr(std::string("grad_scores").size()));
-        EXPECT_TRUE(golden::Matches(outputs.at(1 + head).grad(), expected));
+        size_t head = outputs.size();
+        ASSERT_TRUE(absl::SimpleAtoi(absl::StripPrefix(name, "grad_scores"), &head) && head + 1 < outputs.size());
+        EXPECT_TRUE(golden::Matches(outputs[1 + head].grad(), expected));
       } else {
         golden::CheckSwavState(method, name, expected);
       }

@@ -21,15 +21,13 @@ namespace ssl {
 namespace {
 
 TEST(SubsetDatasetGolden, DrawIsThatOfVissl) {
-  for (const golden::Case& golden_case : GoldenCases("samplers", "data_limit")) {
-    SCOPED_TRACE(golden_case.name);
-
+  RunGolden("samplers", "data_limit", [&](const golden::Case& golden_case) {
     const std::vector<int64_t> drawn =
         DrawSubset(golden_case.Int("total"), golden_case.Int("num_samples"), golden_case.Int("skip"),
                    static_cast<uint32_t>(golden_case.Int("seed")));
 
-    EXPECT_EQ(drawn, ToInts(golden_case.steps[0].outputs.at("indices").value));
-  }
+    EXPECT_EQ(drawn, golden::ToInts(golden_case.steps[0].Expected("indices").value));
+  });
 }
 
 TEST(SubsetDataset, Draw_HasNoPositionTwice) {

@@ -12,25 +12,22 @@
 namespace ssl {
 namespace {
 
-bool Flag(const golden::Case& golden_case, const char* name) { return golden_case.params.Find(name)->AsBool().value(); }
-
 TEST(DistributedSamplerGolden, OrderIsThatOfPyTorch) {
-  for (const golden::Case& golden_case : GoldenCases("samplers", "distributed_sampler")) {
-    SCOPED_TRACE(golden_case.name);
+  RunGolden("samplers", "distributed_sampler", [&](const golden::Case& golden_case) {
     DistributedSamplerOptions options;
-    options.dataset_size = golden_case.Int("dataset_size");
-    options.world_size = golden_case.Int("world");
+    options.dataset_size = golden_case.Count("dataset_size");
+    options.world_size = golden_case.Count("world");
     options.rank = golden_case.Int("rank");
     options.seed = golden_case.Int("seed");
-    options.shuffle = Flag(golden_case, "shuffle");
-    options.drop_last = Flag(golden_case, "drop_last");
-    const auto& outputs = golden_case.steps[0].outputs;
+    options.shuffle = golden_case.Flag("shuffle");
+    options.drop_last = golden_case.Flag("drop_last");
+    const golden::Step& step = golden_case.steps[0];
 
     const DistributedSampler sampler(options);
 
-    EXPECT_EQ(sampler.size(), outputs.at("num_samples").integer);
-    EXPECT_EQ(sampler.Indices(golden_case.Int("epoch")), ToInts(outputs.at("indices").value));
-  }
+    EXPECT_EQ(sampler.size(), step.Expected("num_samples").integer);
+    EXPECT_EQ(sampler.Indices(golden_case.Int("epoch")), golden::ToInts(step.Expected("indices").value));
+  });
 }
 
 TEST(DistributedSampler, AllWorlds_RanksTogetherVisitEverySample) {

@@ -16,41 +16,35 @@ namespace ssl {
 namespace {
 
 std::vector<int64_t> Integers(const golden::Case& golden_case, const char* output) {
-  std::vector<int64_t> values;
-  for (double value : golden::ListOf(golden_case.steps[0].outputs.at(output))) {
-    values.push_back(static_cast<int64_t>(value));
-  }
-  return values;
+  return golden::ToInts(golden_case.steps[0].Expected(output).value);
 }
-
-bool Flag(const golden::Case& golden_case, const char* name) { return golden_case.params.Find(name)->AsBool().value(); }
 
 void CheckDistributedSampler(const golden::Case& golden_case) {
   DistributedSamplerOptions options;
-  options.dataset_size = golden_case.Int("dataset_size");
-  options.world_size = golden_case.Int("world");
+  options.dataset_size = golden_case.Count("dataset_size");
+  options.world_size = golden_case.Count("world");
   options.rank = golden_case.Int("rank");
   options.seed = golden_case.Int("seed");
-  options.shuffle = Flag(golden_case, "shuffle");
-  options.drop_last = Flag(golden_case, "drop_last");
+  options.shuffle = golden_case.Flag("shuffle");
+  options.drop_last = golden_case.Flag("drop_last");
   EXPECT_EQ(DistributedSampler(options).Indices(golden_case.Int("epoch")), Integers(golden_case, "indices"));
 }
 
 // VISSL's sampler leaves out the batches of an interrupted epoch; here the loader does.
 void CheckSlice(const golden::Case& golden_case, bool shuffle) {
   SliceSamplerOptions options;
-  options.dataset_size = golden_case.Int("dataset_size");
-  options.world_size = golden_case.Int("world");
+  options.dataset_size = golden_case.Count("dataset_size");
+  options.world_size = golden_case.Count("world");
   options.rank = golden_case.Int("rank");
   options.seed = golden_case.Int("seed");
   options.shuffle = shuffle;
   const SliceSampler sampler(options);
 
   std::vector<int64_t> order = sampler.Indices(golden_case.Int("epoch"));
-  const int64_t skipped = std::min(sampler.size(), golden_case.Int("start_iter") * golden_case.Int("batch_size"));
+  const int64_t skipped = std::min(sampler.size(), golden_case.Int("start_iter") * golden_case.Count("batch_size"));
   order.erase(order.begin(), order.begin() + skipped);
 
-  EXPECT_EQ(sampler.size(), golden_case.steps[0].outputs.at("num_samples").integer);
+  EXPECT_EQ(sampler.size(), golden_case.steps[0].Expected("num_samples").integer);
   EXPECT_EQ(order, Integers(golden_case, "indices"));
 }
 
@@ -58,7 +52,7 @@ void CheckStatefulSampler(const golden::Case& golden_case) { CheckSlice(golden_c
 void CheckDebuggingSampler(const golden::Case& golden_case) { CheckSlice(golden_case, /*shuffle=*/false); }
 
 void CheckDataLimit(const golden::Case& golden_case) {
-  EXPECT_EQ(DrawSubset(golden_case.Int("total"), golden_case.Int("num_samples"), golden_case.Int("skip"),
+  EXPECT_EQ(DrawSubset(golden_case.Count("total"), golden_case.Int("num_samples"), golden_case.Int("skip"),
                        static_cast<uint32_t>(golden_case.Int("seed"))),
             Integers(golden_case, "indices"));
 }

@@ -7,25 +7,36 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
-#include "ssl/config/node.h"
+#include "ssl/data/crop_box.h"
 #include "ssl/data/image.h"
 #include "tests/golden/golden.h"
 
 namespace ssl {
 
-// The cases of `op`. None, or an unreadable directory, is a test failure.
-std::vector<golden::Case> GoldenCases(const std::string& category, const std::string& op);
+// In pixels.
+struct Extent {
+  int height = 0;
+  int width = 0;
+};
 
-// hwc: [H, W, C] uint8.
+// This package's own set.
+inline constexpr char kGoldenFolder[] = "ssl/data/testdata";
+
+// Runs the cases of `op` as golden::RunCases does. None, or an unreadable directory, is a test failure.
+void RunGolden(const std::string& category, const std::string& op, const golden::CaseRunner& runner,
+               const golden::CaseLimit& limit = nullptr, const std::string& folder = kGoldenFolder);
+
+// hwc: [H, W, C] uint8; another tensor ends the case with a failure.
 Image ToImage(const at::Tensor& hwc);
 
-// A list of numbers.
-std::vector<int64_t> ToInts(const ConfigNode& list);
-std::vector<double> ToDoubles(const ConfigNode& list);
+// The parameter "box" of a case: top, left, height and width of a part of `image`. Another box ends the case with a
+// failure.
+CropBox BoxOf(const golden::Case& golden_case, const Image& image);
+
+// The parameter "size": height and width, of at most a thousand pixels each. Another one ends the case with a failure.
+Extent SizeOf(const golden::Case& golden_case);
 
 // The largest difference between two pictures; 256 when their shapes differ.
 int LargestDifference(const Image& left, const Image& right);

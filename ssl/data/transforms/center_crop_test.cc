@@ -20,19 +20,19 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CenterCropGolden, EqualsTorchvisionsInEveryPixel) {
-  for (const golden::Case& golden_case : GoldenCases("image", "center_crop")) {
-    SCOPED_TRACE(golden_case.name);
-    const std::vector<int64_t> size = golden_case.Ints("size");
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
-                         MakeTransform(absl::StrCat("{name: CenterCrop, size: [", size[0], ", ", size[1], "]}")));
+  RunGolden("image", "center_crop", [&](const golden::Case& golden_case) {
+    const Extent size = SizeOf(golden_case);
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<Transform> transform,
+        MakeTransform(absl::StrCat("{name: CenterCrop, size: [", size.height, ", ", size.width, "]}")));
     Sample sample;
     sample.ResetViews(1);
-    sample.view(0).image = ToImage(golden_case.steps[0].inputs.at("image"));
+    sample.view(0).image = ToImage(golden_case.steps[0].Input("image"));
 
     ASSERT_OK(ApplyTransform(*transform, &sample));
 
-    EXPECT_EQ(LargestDifference(sample.view(0).image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
-  }
+    EXPECT_EQ(LargestDifference(sample.view(0).image, ToImage(golden_case.steps[0].Expected("image").tensor)), 0);
+  });
 }
 
 TEST(CenterCrop, HalfPixels_AreRoundedToEven) {

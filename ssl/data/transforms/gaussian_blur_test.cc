@@ -23,14 +23,13 @@ Image RandomImage(int height, int width, int channels) {
 
 TEST(GaussianBlurGolden, EqualsPillowsInEveryPixel) {
   BlurBuffers buffers;
-  for (const golden::Case& golden_case : GoldenCases("image", "gaussian_blur")) {
-    SCOPED_TRACE(golden_case.name);
-    Image image = ToImage(golden_case.steps[0].inputs.at("image"));
+  RunGolden("image", "gaussian_blur", [&](const golden::Case& golden_case) {
+    Image image = ToImage(golden_case.steps[0].Input("image"));
 
-    GaussianBlur(static_cast<float>(golden_case.Double("radius")), &buffers, &image);
+    GaussianBlur(static_cast<float>(golden_case.DoubleIn("radius", 0.0, 100.0)), &buffers, &image);
 
-    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
-  }
+    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].Expected("image").tensor)), 0);
+  });
 }
 
 // One value of a box filter along a line with repeated ends.

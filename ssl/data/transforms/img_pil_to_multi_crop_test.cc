@@ -58,11 +58,10 @@ std::string ListText(const std::vector<int64_t>& numbers) {
 }
 
 TEST(ImgPilToMultiCropGolden, SizesComeInVisslsOrder) {
-  for (const golden::Case& golden_case : GoldenCases("crop_boxes", "multicrop_sizes")) {
-    SCOPED_TRACE(golden_case.name);
+  RunGolden("crop_boxes", "multicrop_sizes", [&](const golden::Case& golden_case) {
     std::vector<std::string> scales;
-    for (const ConfigNode& scale : golden_case.params.Find("crop_scales")->items()) {
-      scales.push_back(absl::StrCat("[", absl::StrJoin(ToDoubles(scale), ", "), "]"));
+    for (const ConfigNode& scale : golden_case.Param("crop_scales").items()) {
+      scales.push_back(absl::StrCat("[", absl::StrJoin(golden::ToDoubles(scale), ", "), "]"));
     }
     ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<Transform> transform,
@@ -74,13 +73,13 @@ TEST(ImgPilToMultiCropGolden, SizesComeInVisslsOrder) {
 
     ASSERT_OK(ApplyTransform(*transform, &sample));
 
-    const ConfigNode& sizes = golden_case.steps[0].outputs.at("sizes").value;
+    const ConfigNode& sizes = golden_case.steps[0].Expected("sizes").value;
     ASSERT_EQ(static_cast<size_t>(sample.num_views()), sizes.items().size());
     for (int v = 0; v < sample.num_views(); ++v) {
       const Image& image = sample.view(v).image;
-      EXPECT_EQ(ToInts(sizes.items()[v]), (std::vector<int64_t>{image.width(), image.height()})) << v;
+      EXPECT_EQ(golden::ToInts(sizes.items()[v]), (std::vector<int64_t>{image.width(), image.height()})) << v;
     }
-  }
+  });
 }
 
 TEST(ImgPilToMultiCrop, Views_DifferFromEachOther) {

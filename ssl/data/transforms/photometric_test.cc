@@ -14,25 +14,24 @@ namespace ssl {
 namespace {
 
 void CheckGolden(const std::string& op, const std::function<void(const golden::Case&, Image*)>& change) {
-  for (const golden::Case& golden_case : GoldenCases("image", op)) {
-    SCOPED_TRACE(golden_case.name);
-    Image image = ToImage(golden_case.steps[0].inputs.at("image"));
+  RunGolden("image", op, [&](const golden::Case& golden_case) {
+    Image image = ToImage(golden_case.steps[0].Input("image"));
 
     change(golden_case, &image);
 
-    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
-  }
+    EXPECT_EQ(LargestDifference(image, ToImage(golden_case.steps[0].Expected("image").tensor)), 0);
+  });
 }
 
 TEST(PhotometricGolden, SolarizeEqualsPillowsInEveryPixel) {
   CheckGolden("solarize", [](const golden::Case& golden_case, Image* image) {
-    Solarize(static_cast<int>(golden_case.Int("threshold")), image);
+    Solarize(static_cast<int>(golden_case.IntIn("threshold", 0, 256)), image);
   });
 }
 
 TEST(PhotometricGolden, PosterizeEqualsPillowsInEveryPixel) {
   CheckGolden("posterize", [](const golden::Case& golden_case, Image* image) {
-    Posterize(static_cast<int>(golden_case.Int("bits")), image);
+    Posterize(static_cast<int>(golden_case.IntIn("bits", 1, 8)), image);
   });
 }
 

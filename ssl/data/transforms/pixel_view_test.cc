@@ -16,16 +16,15 @@ namespace ssl {
 namespace {
 
 TEST(PixelViewGolden, ApplyFlipEqualsTorchvisions) {
-  for (const golden::Case& golden_case : GoldenCases("image", "hflip")) {
-    SCOPED_TRACE(golden_case.name);
+  RunGolden("image", "hflip", [&](const golden::Case& golden_case) {
     View view;
-    view.image = ToImage(golden_case.steps[0].inputs.at("image"));
+    view.image = ToImage(golden_case.steps[0].Input("image"));
     view.flipped = true;
 
     ApplyFlip(&view);
 
-    EXPECT_EQ(LargestDifference(view.image, ToImage(golden_case.steps[0].outputs.at("image").tensor)), 0);
-  }
+    EXPECT_EQ(LargestDifference(view.image, ToImage(golden_case.steps[0].Expected("image").tensor)), 0);
+  });
 }
 
 TEST(PixelView, ApplyFlip_MirrorsPixelsNotChannels) {

@@ -18,10 +18,6 @@
 namespace ssl {
 namespace {
 
-CropBox ToBox(const std::vector<int64_t>& box) {
-  return {static_cast<int>(box[0]), static_cast<int>(box[1]), static_cast<int>(box[2]), static_cast<int>(box[3])};
-}
-
 // A grey picture with its values repeated in three channels, as a batch would hold it.
 Image InColour(const Image& image) {
   if (image.channels() == 3) return image;
@@ -37,22 +33,21 @@ TEST(ViewPipelineGolden, EqualsTorchvisionsInEveryPixel) {
   const std::array<std::string, 4> names = {"brightness", "contrast", "saturation", "hue"};
   Resampler resampler;
   BlurBuffers buffers;
-  for (const golden::Case& golden_case : GoldenCases("image", "view_pipeline")) {
-    SCOPED_TRACE(golden_case.name);
+  RunGolden("image", "view_pipeline", [&](const golden::Case& golden_case) {
     View view;
-    const std::vector<int64_t> size = golden_case.Ints("size");
-    resampler.CropAndResize(ToImage(golden_case.steps[0].inputs.at("image")), ToBox(golden_case.Ints("box")),
-                            static_cast<int>(size[0]), static_cast<int>(size[1]), &view.image);
-    view.flipped = golden_case.params.Find("flip")->AsBool().value();
-    for (int64_t i : golden_case.Ints("order")) adjust[i](golden_case.Double(names[i]), &view.image);
+    const Extent size = SizeOf(golden_case);
+    const Image source = ToImage(golden_case.steps[0].Input("image"));
+    resampler.CropAndResize(source, BoxOf(golden_case, source), size.height, size.width, &view.image);
+    view.flipped = golden_case.Flag("flip");
+    for (int64_t i : golden_case.Ints("order")) adjust.at(i)(golden_case.DoubleIn(names.at(i), -0.5, 1e6), &view.image);
     Image scratch;
-    if (golden_case.params.Find("grayscale")->AsBool().value()) ReduceToGrey(&scratch, &view.image);
-    GaussianBlur(static_cast<float>(golden_case.Double("blur_radius")), &buffers, &view.image);
+    if (golden_case.Flag("grayscale")) ReduceToGrey(&scratch, &view.image);
+    GaussianBlur(static_cast<float>(golden_case.DoubleIn("blur_radius", 0.0, 100.0)), &buffers, &view.image);
     ApplyFlip(&view);
 
-    const Image expected = ToImage(golden_case.steps[0].outputs.at("image").tensor);
+    const Image expected = ToImage(golden_case.steps[0].Expected("image").tensor);
     EXPECT_EQ(LargestDifference(InColour(view.image), expected), 0);
-  }
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 
 namespace ssl {
 
@@ -125,7 +126,8 @@ absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& 
   for (int64_t rank = 0; rank < rendezvous_->size(); ++rank) {
     threads.emplace_back([this, rank, &rank_main, &statuses] {
       RankCommunicator communicator(rank, *rendezvous_);
-      statuses[rank] = rank_main(communicator);
+      // An exception that left the thread would end the program.
+      statuses[rank] = GuardTorch(absl::StrCat("rank ", rank), [&] { return rank_main(communicator); });
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -71,8 +71,9 @@ TEST(KeyQueue, State_GoesOnInAnotherQueue) {
 // VISSL keeps a key in each column.
 void CheckInitialQueue(const golden::Case& golden_case) {
   KeyQueue queue;
-  queue.Initialize(golden_case.Int("queue_size"), golden_case.Int("embedding_dim"), golden_case.Int("seed"), at::kCPU);
-  EXPECT_TRUE(golden::Matches(queue.rows().t(), golden_case.steps[0].outputs.at("queue")));
+  queue.Initialize(golden_case.Count("queue_size"), golden_case.Count("embedding_dim"), golden_case.Int("seed"),
+                   at::kCPU);
+  EXPECT_TRUE(golden::Matches(queue.rows().t(), golden_case.steps[0].Expected("queue")));
 }
 
 TEST(KeyQueueGolden, FirstRowsAreVissls) {

@@ -56,7 +56,7 @@ class PassingModel : public Model {
 MocoOptions OptionsOf(const golden::Case& golden_case, int64_t embedding_dim) {
   MocoOptions options;
   options.embedding_dim = embedding_dim;
-  options.queue_size = golden_case.Int("queue_size");
+  options.queue_size = golden_case.Count("queue_size");
   options.momentum = golden_case.Double("momentum", options.momentum);
   options.temperature = golden_case.Double("temperature");
   return options;
@@ -71,7 +71,7 @@ class MocoRun {
                                                                                            nullptr,  communicator,
                                                                                            metrics_, stop_,
                                                                                            nullptr} {
-    context_.batch_size = golden_case.Int("batch");
+    context_.batch_size = golden_case.Count("batch");
     context_.batch = &batch_;
     status_ = Start(golden_case);
   }
@@ -114,7 +114,7 @@ class MocoRun {
   // VISSL keeps a key in each column.
   absl::Status Start(const golden::Case& golden_case) {
     SSL_RETURN_IF_ERROR(method_.Prepare(context_));
-    State("queue").copy_(golden_case.inputs.at("queue").t());
+    State("queue").copy_(golden_case.Input("queue").t());
     return absl::OkStatus();
   }
 
@@ -149,13 +149,13 @@ void CheckInfoNce(const golden::Step& step, const std::string& prefix, const at:
 
 absl::Status RunInfoNce(const golden::Case& golden_case, const std::string& prefix, Communicator& communicator) {
   PassingModel model;
-  MocoRun run(golden_case, OptionsOf(golden_case, golden_case.Int("embedding_dim")), &model,
+  MocoRun run(golden_case, OptionsOf(golden_case, golden_case.Count("embedding_dim")), &model,
               std::make_unique<PassingModel>(), communicator);
   for (size_t index = 0; index < golden_case.steps.size(); ++index) {
     SCOPED_TRACE(absl::StrCat("step ", index));
     const golden::Step& step = golden_case.steps[index];
-    const at::Tensor query = step.inputs.at(absl::StrCat(prefix, "query")).clone().requires_grad_();
-    SSL_RETURN_IF_ERROR(run.Step(query, step.inputs.at(absl::StrCat(prefix, "key"))));
+    const at::Tensor query = step.Input(absl::StrCat(prefix, "query")).clone().requires_grad_();
+    SSL_RETURN_IF_ERROR(run.Step(query, step.Input(absl::StrCat(prefix, "key"))));
     run.loss().backward();
     CheckInfoNce(step, prefix, query, run);
   }
@@ -168,7 +168,14 @@ void CheckInfoNceOfOneRank(const golden::Case& golden_case) {
 }
 
 void CheckInfoNceOfRanks(const golden::Case& golden_case) {
-  ThreadWorld world(golden_case.Int("world"), absl::Seconds(30));
+  const int64_t world_size = golden_case.IntIn("world", 1, 16);
+  for (int64_t rank = 0; rank < world_size; ++rank) {  // a rank that stops lets the others wait
+    for (const golden::Step& step : golden_case.steps) {
+      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".query")).defined());
+      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".key")).defined());
+    }
+  }
+  ThreadWorld world(world_size, absl::Seconds(30));
   EXPECT_OK(world.Run([&golden_case](Communicator& communicator) {
     return RunInfoNce(golden_case, absl::StrCat("rank", communicator.rank(), "."), communicator);
   }));
@@ -178,11 +185,15 @@ void LoadWeights(const golden::Case& golden_case, Perceptron* model) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, value] : golden_case.inputs) {
     absl::string_view parameter = name;
-    if (absl::ConsumePrefix(&parameter, "model.")) model->Get(std::string(parameter)).copy_(value);
+    if (!absl::ConsumePrefix(&parameter, "model.")) continue;
+    at::Tensor target = model->Get(std::string(parameter));
+    ASSERT_TRUE(target.defined()) << "the network has no tensor '" << parameter << "'";
+    target.copy_(value);
   }
 }
 
 // torch.optim.SGD as the generator of the numbers uses it: v <- 0.9 v + g, w <- w - lr v, with g = gradient + decay w.
+// (The case's momentum is that of the key encoder.)
 class ReferenceSgd {
  public:
   explicit ReferenceSgd(const golden::Case& golden_case) : case_(golden_case) {}
@@ -204,7 +215,7 @@ class ReferenceSgd {
 };
 
 void CheckTrainOutput(const std::string& name, const golden::Output& expected, const Perceptron& model,
-                      const at::Tensor& gradient, MocoRun& run) {
+                      const std::map<std::string, at::Tensor>& gradients, MocoRun& run) {
   SCOPED_TRACE(name);
   if (name == "loss") {
     EXPECT_TRUE(golden::Matches(run.loss(), expected));
@@ -212,8 +223,10 @@ void CheckTrainOutput(const std::string& name, const golden::Output& expected, c
     EXPECT_TRUE(golden::Matches(run.embedding(), expected));
   } else if (name == "key") {
     EXPECT_TRUE(golden::Matches(run.LastKeys(expected.tensor.size(0)), expected));
-  } else if (name == "grad_0.weight") {
-    EXPECT_TRUE(golden::Matches(gradient, expected));
+  } else if (absl::StartsWith(name, "grad_")) {
+    const auto gradient = gradients.find(name.substr(5));
+    ASSERT_NE(gradient, gradients.end());
+    EXPECT_TRUE(golden::Matches(gradient->second, expected));
   } else if (name == "queue") {
     EXPECT_TRUE(golden::Matches(run.State("queue").t(), expected));
   } else if (name == "queue_ptr") {
@@ -229,7 +242,8 @@ void CheckTrainOutput(const std::string& name, const golden::Output& expected, c
 
 void CheckTraining(const golden::Case& golden_case) {
   const std::vector<int64_t> dims = golden_case.Ints("dims");
-  const bool use_batch_norm = golden_case.Int("use_bn") != 0;
+  ASSERT_GE(dims.size(), 2u);
+  const bool use_batch_norm = golden_case.Flag("use_bn");
   Perceptron model(dims, use_batch_norm, /*seed=*/0);
   LoadWeights(golden_case, &model);
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
@@ -239,12 +253,15 @@ void CheckTraining(const golden::Case& golden_case) {
   for (size_t index = 0; index < golden_case.steps.size(); ++index) {
     SCOPED_TRACE(absl::StrCat("step ", index));
     const golden::Step& step = golden_case.steps[index];
-    ASSERT_OK(run.Step(step.inputs.at("x_query"), step.inputs.at("x_key")));
+    ASSERT_OK(run.Step(step.Input("x_query"), step.Input("x_key")));
     for (NamedParameter& parameter : model.Parameters()) parameter.value.mutable_grad() = at::Tensor();
     run.loss().backward();
-    const at::Tensor gradient = model.Get("0.weight").grad().clone();
+    std::map<std::string, at::Tensor> gradients;
+    for (const NamedParameter& parameter : model.Parameters()) {
+      gradients.emplace(parameter.name, parameter.value.grad().clone());
+    }
     sgd.Step(&model);
-    for (const auto& [name, expected] : step.outputs) CheckTrainOutput(name, expected, model, gradient, run);
+    for (const auto& [name, expected] : step.outputs) CheckTrainOutput(name, expected, model, gradients, run);
   }
 }
 

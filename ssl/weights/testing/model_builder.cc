@@ -33,6 +33,16 @@ absl::StatusOr<std::unique_ptr<Model>> BuildTestModel(const ConfigNode& resnet, 
   return registries.models.Make("multi_input_output_model", config.Section("MODEL"), context);
 }
 
+std::string UnknownHead(const ConfigNode& heads) {
+  Registries registries;
+  EXPECT_TRUE(RegisterModels(&registries).ok());
+  for (const ConfigNode& head : heads.items()) {
+    const ConfigNode* const name = head.FindPath("0");
+    if (name == nullptr || !registries.heads.Has(name->text())) return name == nullptr ? "?" : name->text();
+  }
+  return "";
+}
+
 std::string ShapeText(const ConfigNode& sizes) {
   return absl::StrJoin(sizes.items(), ",",
                        [](std::string* text, const ConfigNode& size) { text->append(size.text()); });

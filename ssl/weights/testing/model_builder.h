@@ -22,6 +22,9 @@ ConfigNode Yaml(absl::string_view text);
 absl::StatusOr<std::unique_ptr<Model>> BuildTestModel(const ConfigNode& resnet, const ConfigNode& heads,
                                                       int64_t seed = 0);
 
+// The first head of MODEL.HEAD.PARAMS that this program does not have; "" when it has all.
+std::string UnknownHead(const ConfigNode& heads);
+
 // [64, 3, 7, 7] as "64,3,7,7".
 std::string ShapeText(const ConfigNode& sizes);
 

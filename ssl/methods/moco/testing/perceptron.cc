@@ -4,26 +4,33 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/relu.h>
 
-#include <cstdlib>
+#include "absl/strings/str_cat.h"
 
 namespace ssl {
 
 Perceptron::Perceptron(const std::vector<int64_t>& dims, bool use_batch_norm, int64_t seed) {
   at::Generator generator = MakeGenerator(seed);
-  first_ = MakeLinear(dims[0], dims[1], /*use_bias=*/true, generator);
-  last_ = MakeLinear(dims[1], dims[2], /*use_bias=*/true, generator);
-  first_.List("0.", &tensors_);
-  if (use_batch_norm) {
-    norm_ = MakeBatchNorm(dims[1]);
-    norm_.List("1.", &tensors_);
+  int64_t position = 0;  // as in a sequential network, where a ReLU has one as well
+  for (size_t i = 0; i + 1 < dims.size(); ++i) {
+    linear_.push_back(MakeLinear(dims[i], dims[i + 1], /*use_bias=*/true, generator));
+    linear_.back().List(absl::StrCat(position++, "."), &tensors_);
+    if (i + 2 == dims.size()) break;
+    if (use_batch_norm) {
+      norms_.push_back(MakeBatchNorm(dims[i + 1]));
+      norms_.back().List(absl::StrCat(position++, "."), &tensors_);
+    }
+    ++position;
   }
-  last_.List(use_batch_norm ? "3." : "2.", &tensors_);
 }
 
 std::vector<at::Tensor> Perceptron::Forward(const std::vector<at::Tensor>& views) {
-  at::Tensor hidden = first_.Forward(views[0]);
-  if (norm_.weight.defined()) hidden = norm_.Forward(hidden, training_);
-  return {last_.Forward(at::relu(hidden))};
+  at::Tensor rows = views[0];
+  for (size_t i = 0; i + 1 < linear_.size(); ++i) {
+    rows = linear_[i].Forward(rows);
+    if (!norms_.empty()) rows = norms_[i].Forward(rows, training_);
+    rows = at::relu(rows);
+  }
+  return {linear_.back().Forward(rows)};
 }
 
 std::vector<NamedParameter> Perceptron::Parameters() {
@@ -43,7 +50,7 @@ at::Tensor Perceptron::Get(const std::string& name) const {
   for (const ModelTensor& entry : tensors_) {
     if (entry.name == name) return entry.value;
   }
-  std::abort();
+  return at::Tensor();
 }
 
 }  // namespace ssl
