@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/log.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/linear_probe.h"
@@ -106,6 +108,17 @@ TEST_F(EvaluationEnginesTest, Knn_WrongSettings_AreNamed) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("override.yaml:1: config.NEAREST_NEIGHBOR.TOPK is a list, expected a number")));
   Set("NEAREST_NEIGHBOR.TOPK", "5");
+  for (const char* sigma : {"0", "-1", "warm", "[0.1]"}) {
+    Set("NEAREST_NEIGHBOR.SIGMA", sigma);
+    EXPECT_THAT(Run("knn").status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              HasSubstr("override.yaml:1: config.NEAREST_NEIGHBOR.SIGMA is ")))
+        << sigma;
+  }
+  Set("NEAREST_NEIGHBOR.SIGMA", "auto");
+  Set("NEAREST_NEIGHBOR.L2_NORM_FEATS", "2");
+  EXPECT_THAT(Run("knn").status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("L2_NORM_FEATS is '2', expected True or False, or auto")));
+  Set("NEAREST_NEIGHBOR.L2_NORM_FEATS", "True");
   Set("NEAREST_NEIGHBOR.BASELINES", "[raw_pixel]");
   EXPECT_THAT(Run("knn").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean 'raw_pixels'?")));
@@ -152,6 +165,41 @@ TEST_F(EvaluationEnginesTest, Evaluation_WithoutADescription_FollowsFromTraining
   EXPECT_OK(Run("extract_features").status());
   EXPECT_EQ(Result("extract_features.train_samples"), 60);
   EXPECT_EQ(Result("extract_features.test_samples"), 60) << "the synthetic data set's size is DATA_LIMIT";
+}
+
+// Keeps what is logged.
+class KeptLines : public LogSink {
+ public:
+  KeptLines() { AddLogSink(this); }
+  ~KeptLines() override { RemoveLogSink(this); }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override {
+    absl::StrAppend(&lines, message, "\n");
+  }
+  std::string lines;
+};
+
+TEST_F(EvaluationEnginesTest, Evaluation_SaysWhatItChoseAndWhichKeysSayOtherwise) {
+  SaveRandomCheckpoint();
+  Set("NEAREST_NEIGHBOR", "{LAYERS: [all]}");
+  config_.SetPath("DATA.TEST", *registries_.options.Defaults().FindPath("DATA.TEST"));
+  Set("DATA.TRAIN.TRANSFORMS", "[{name: RandomCrop, size: 8}, {name: ToTensor}]");
+  KeptLines log;
+  ASSERT_OK(Run("knn").status());
+  ASSERT_OK(Run("extract_features").status());
+  for (const char* said :
+       {"the test set is the part SPLIT: test", "config.DATA.TEST.DATA_PATHS", "Resize 8, CenterCrop 8, ToTensor",
+        "config.DATA.TEST.TRANSFORMS", "TOPK 20, SIGMA 0.07, L2_NORM_FEATS True", "config.NEAREST_NEIGHBOR",
+        "features of all; config.EXTRACT_FEATURES.LAYERS"}) {
+    EXPECT_THAT(log.lines, HasSubstr(said));
+  }
+}
+
+TEST_F(EvaluationEnginesTest, DescribedEvaluation_ChoosesNothing) {
+  SaveRandomCheckpoint();
+  Set("NEAREST_NEIGHBOR.SIGMA", "0.1");
+  KeptLines log;
+  ASSERT_OK(Run("knn").status());
+  EXPECT_THAT(log.lines, Not(HasSubstr("evaluation:")));
 }
 
 TEST_F(EvaluationEnginesTest, Evaluation_FindsMistakesBeforeTheFirstFeature) {

@@ -262,5 +262,18 @@ TEST(LinearProbeTest, StopRequest_IsCancelled) {
       StatusIs(absl::StatusCode::kCancelled));
 }
 
+TEST(LinearProbeTest, StopRequestInTheLastTraining_IsCancelled) {
+  const Problem problem = RandomProblem(20, 2, 1.0, 8);
+  StopToken stop;
+  LinearProbeOptions options;
+  options.num_epochs = 2;
+  options.on_progress = [&stop](int64_t epochs) {
+    if (epochs == 3) stop.Request(kStopUser);
+  };
+  EXPECT_THAT(
+      TrainLinearProbe(problem.train, problem.train_labels, problem.test, problem.test_labels, options, stop).status(),
+      StatusIs(absl::StatusCode::kCancelled));
+}
+
 }  // namespace
 }  // namespace ssl
