@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -47,8 +48,11 @@ int64_t NumberIn(const std::vector<NamedTensor>& state, absl::string_view name) 
   return -1;
 }
 
+// The same error, details and all, with a longer message.
 absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(status.message(), "; ", hint));
+  absl::Status longer(status.code(), status.ok() ? "" : absl::StrCat(status.message(), "; ", hint));
+  status.ForEachPayload([&longer](absl::string_view type, const absl::Cord& value) { longer.SetPayload(type, value); });
+  return longer;
 }
 
 }  // namespace

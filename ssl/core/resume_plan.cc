@@ -38,10 +38,17 @@ class Planner {
         identity_.Describe(options_.auto_resume ? "CHECKPOINT.OVERWRITE_EXISTING" : "CHECKPOINT.AUTO_RESUME")));
   }
 
-  // The checkpoint was saved by a run with this very configuration.
-  bool IsOurs(int64_t iteration) const {
+  // The checkpoint is of this very run. An error says nothing about whose it is.
+  absl::StatusOr<bool> IsOurs(int64_t iteration) const {
+    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.Verify(iteration));
+    SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
+    return manifest.world_size == world_size_ && identity_.IsSameRun(saved);
+  }
+
+  // The checkpoint was saved after going back: its run had RESUME_FROM and all else set as it is now.
+  bool WentBack(int64_t iteration) const {
     const absl::StatusOr<std::string> saved = store_.ReadConfig(iteration);
-    return saved.ok() && *saved == identity_.ToJson();
+    return saved.ok() && identity_.IsEqual(*saved);
   }
 
   absl::StatusOr<ResumePlan> ResumeAt(int64_t iteration) const {
@@ -54,12 +61,13 @@ class Planner {
     }
     SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
     if (saved.empty()) {
-      SSL_LOG(WARNING) << step
-                       << " does not tell its settings: it is from an older version of this program; whether it "
-                       << "fits this configuration cannot be checked";
-    } else {
-      SSL_RETURN_IF_ERROR(identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(step,
+                       ": is from an older version of this program, which kept other state; choose another "
+                       "config.CHECKPOINT.DIR, with config.MODEL.WEIGHTS_INIT.PARAMS_FILE=",
+                       step, "/model.safetensors to begin with its weights"));
     }
+    SSL_RETURN_IF_ERROR(identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile)));
     return ResumePlan{iteration, false};
   }
 
@@ -67,7 +75,7 @@ class Planner {
   absl::StatusOr<ResumePlan> GoBack() const {
     const int64_t wanted = options_.resume_from;
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
-    if (newest.ok() && *newest > wanted && IsOurs(*newest)) {
+    if (newest.ok() && *newest > wanted && WentBack(*newest)) {
       SSL_LOG(INFO) << "this run has gone back to iteration " << wanted << " already: it goes on from " << *newest;
       return ResumeAt(*newest);
     }
@@ -79,15 +87,19 @@ class Planner {
     return ResumeAt(wanted);
   }
 
-  // OVERWRITE_EXISTING. The same command after a stop goes on, as it would without.
+  // OVERWRITE_EXISTING. The same command after a stop goes on, as it would without; also when the training itself is
+  // finished, because an evaluation, or a later run of a sweep, may be what was stopped.
   absl::StatusOr<ResumePlan> Overwrite() const {
+    if (!options_.auto_resume) return ResumePlan{-1, true};
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
-    if (options_.auto_resume && newest.ok() && IsOurs(*newest) && !store_.IsFinished(*newest)) {
-      SSL_LOG(INFO) << store_.StepDirectory(*newest)
-                    << " is of this very configuration and not finished: the run goes on, and nothing is overwritten";
-      return ResumeAt(*newest);
-    }
-    return ResumePlan{-1, true};
+    if (absl::IsDataLoss(newest.status())) return ResumePlan{-1, true};
+    SSL_RETURN_IF_ERROR(newest.status());
+    SSL_ASSIGN_OR_RETURN(const bool ours, IsOurs(*newest));
+    if (!ours) return ResumePlan{-1, true};
+    SSL_LOG(INFO) << store_.StepDirectory(*newest)
+                  << " is of this very configuration: the run goes on, and nothing is overwritten; with "
+                     "config.CHECKPOINT.AUTO_RESUME=False it would start anew";
+    return ResumeAt(*newest);
   }
 
   absl::Status Refuse() const {
@@ -110,6 +122,18 @@ class Planner {
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
                                           const CheckpointStore& store, int64_t world_size) {
   return Planner(options, identity, store, world_size).Make();
+}
+
+std::string CheckpointDirectory(const CheckpointOptions& options) {
+  return absl::StrCat(options.directory, "/checkpoints");
+}
+
+absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
+                         Communicator& communicator) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
+  const RunIdentity identity(config, catalog, options.checkpoint.allow_changes);
+  const CheckpointStore store({CheckpointDirectory(options.checkpoint), 0, ""}, file_system, communicator);
+  return MakeResumePlan(options.checkpoint, identity, store, communicator.size()).status();
 }
 
 }  // namespace ssl

@@ -6,11 +6,17 @@
 #define SSL_CORE_RESUME_PLAN_H_
 
 #include <cstdint>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/config/option_catalog.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/run_identity.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -24,6 +30,15 @@ struct ResumePlan {
 // RESUME_FROM names none; DataLoss when there are checkpoints and none that could be used is intact.
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
                                           const CheckpointStore& store, int64_t world_size);
+
+// What a session with this configuration (the tree of ResolveConfig) would be refused for, known before anything is
+// built, opened or written: for a program that writes files of its own into the run directory. Numbers of samples are
+// not known yet. Rank 0.
+absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
+                         Communicator& communicator);
+
+// <run directory>/checkpoints.
+std::string CheckpointDirectory(const CheckpointOptions& options);
 
 }  // namespace ssl
 

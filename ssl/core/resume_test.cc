@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/rand.h>
 
+#include <errno.h>
+
 #include <cmath>
 #include <memory>
 #include <string>
@@ -14,12 +16,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/register_core.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -56,6 +61,14 @@ class ResumeRulesTest : public ::testing::Test {
     SSL_RETURN_IF_ERROR(session->Train().status());
     hash_ = *HashState(session->model());
     return first;
+  }
+
+  // What a program learns before it makes a session.
+  absl::Status Check() {
+    Registries registries = registries_;
+    SSL_RETURN_IF_ERROR(RegisterCore(&registries));
+    SSL_ASSIGN_OR_RETURN(const ConfigNode resolved, ResolveConfig(config_, registries));
+    return CheckResume(resolved, registries.options, files_, *MakeLocalCommunicator());
   }
 
   void Set(const std::string& key, const std::string& value) { config_.SetPath(key, ConfigNode::Scalar(value)); }
@@ -126,17 +139,36 @@ TEST_F(ResumeRulesTest, AutoResumeOff_TrainsInANewDirectory) {
   EXPECT_THAT(Train(), IsOkAndHolds(0));
 }
 
-TEST_F(ResumeRulesTest, OverwriteExisting_GoesOnWithItsOwnUnfinishedRunOnly) {
+TEST_F(ResumeRulesTest, OverwriteExisting_GoesOnWithItsOwnRunOnly) {
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
   EXPECT_THAT(Train(7), IsOkAndHolds(0));
+  // Settings that may change do not make it another run.
+  Set("LOG_FREQUENCY", "3");
   EXPECT_THAT(Train(), IsOkAndHolds(7));
   const uint32_t expected = hash_;
-  // Finished: the same command starts anew.
-  EXPECT_THAT(Train(12), IsOkAndHolds(0));
-  // Another configuration: so does it.
+  // Finished: what followed the training may have been stopped.
+  EXPECT_THAT(Train(), IsOkAndHolds(20));
+  EXPECT_EQ(hash_, expected);
   Set("SEED_VALUE", "5");
   EXPECT_THAT(Train(), IsOkAndHolds(0));
   EXPECT_NE(hash_, expected);
+}
+
+// Such as a missing permission, or too many open files: none of them says that the run is another one.
+TEST_F(ResumeRulesTest, OverwriteExisting_RemovesNothingForAnErrorOfThePlace) {
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  ASSERT_OK(Train(10));
+  const std::vector<std::string> before = Names();
+  for (int call = 1; call <= 12; ++call) {
+    FaultFileSystem faults(files_, run_);
+    faults.set_fault_reads(true);
+    faults.FailCall(call, EACCES, FaultFileSystem::Repeat::kFromThenOn);
+    SessionOptions options;
+    options.file_system = &faults;
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, registries_, std::move(options));
+    EXPECT_FALSE(session.ok() && (*session)->removed_earlier_run()) << call;
+    EXPECT_EQ(Names(), before) << call;
+  }
 }
 
 TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) {
@@ -148,6 +180,7 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
     ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
   }
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  Set("SEED_VALUE", "5");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
   EXPECT_TRUE(session->removed_earlier_run());
   ASSERT_OK(session->Start());
@@ -208,6 +241,27 @@ TEST_F(ResumeRulesTest, OtherSettings_AreRefusedBeforeAnythingChanges) {
   EXPECT_THAT(Train(), IsOkAndHolds(15));
 }
 
+TEST_F(ResumeRulesTest, CheckResume_TellsBeforeAnythingIsBuilt) {
+  EXPECT_OK(Check());
+  ASSERT_OK(Train(10));
+  EXPECT_OK(Check());
+  Set("SEED_VALUE", "5");
+  EXPECT_THAT(Check(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("SEED_VALUE: 0 in the checkpoint, 5")));
+  Set("CHECKPOINT.AUTO_RESUME", "false");
+  EXPECT_THAT(Check(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("AUTO_RESUME is false")));
+}
+
+// The checkpoint that the run went back to may be gone by then.
+TEST_F(ResumeRulesTest, CheckResume_KnowsThatARunHasGoneBackAlready) {
+  ASSERT_OK(Train(10));
+  Set("CHECKPOINT.KEEP_LAST", "1");
+  Set("CHECKPOINT.RESUME_FROM", "5");
+  EXPECT_THAT(Train(17), IsOkAndHolds(5));
+  EXPECT_THAT(Names(), ElementsAre("LATEST", "step_17"));
+  EXPECT_OK(Check());
+  EXPECT_THAT(Train(), IsOkAndHolds(17));
+}
+
 TEST_F(ResumeRulesTest, SettingsOfTheOperation_MayChange) {
   ASSERT_OK(Train(10));
   Set("LOG_FREQUENCY", "3");
@@ -258,7 +312,7 @@ TEST_F(ResumeRulesTest, OtherNumberOfRanks_IsRefused) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("saved by 1 ranks, and this run has 2")));
 }
 
-TEST_F(ResumeRulesTest, CheckpointFromBeforeSettingsWereRecorded_IsTaken) {
+TEST_F(ResumeRulesTest, CheckpointFromBeforeSettingsWereRecorded_IsRefusedWithTheWayOut) {
   ASSERT_OK(Train(10));
   for (const int64_t iteration : {5, 10}) {
     const std::string path = Step(iteration) + "/MANIFEST.json";
@@ -267,8 +321,8 @@ TEST_F(ResumeRulesTest, CheckpointFromBeforeSettingsWereRecorded_IsTaken) {
     ASSERT_OK(WriteFileAtomically(files_, path, ManifestToJson(manifest)));
     ASSERT_OK(files_.RemoveFile(Step(iteration) + "/config.json"));
   }
-  Set("SEED_VALUE", "5");
-  EXPECT_THAT(Train(), IsOkAndHolds(10));
+  EXPECT_THAT(Train().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         AllOf(HasSubstr("older version"), HasSubstr("WEIGHTS_INIT.PARAMS_FILE"))));
 }
 
 TEST_F(ResumeRulesTest, ResumeFrom_GoesBackAndSetsNewerOnesAside) {

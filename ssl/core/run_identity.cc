@@ -66,28 +66,6 @@ std::string Quote(const std::string& value, const std::string& other) {
   return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
 }
 
-absl::StatusOr<Settings> ParseSettings(absl::string_view json, absl::string_view origin) {
-  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
-  const auto wrong = [origin](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
-  };
-  if (!root.is_object()) return wrong("is not a JSON object");
-  const auto version = root.find("format_version");
-  if (version == root.end() || *version != kFormatVersion) {
-    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
-  }
-  Settings settings;
-  for (const char* part : {"settings", "counts"}) {
-    const auto values = root.find(part);
-    if (values == root.end() || !values->is_object()) return wrong(absl::StrCat(part, " is not an object"));
-    for (const auto& [key, value] : values->items()) {
-      if (!value.is_string() && !value.is_number_integer()) return wrong(absl::StrCat(key, " is no text or number"));
-      settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
-    }
-  }
-  return settings;
-}
-
 }  // namespace
 
 struct RunIdentity::Difference {
@@ -135,6 +113,42 @@ std::string RunIdentity::Describe(absl::string_view key) const {
   return absl::StrCat(node->location().ToString(), ": config.", key, " is ", FormatValue(Canonical(*node)));
 }
 
+absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
+  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
+  const auto wrong = [origin](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
+  };
+  if (!root.is_object()) return wrong("is not a JSON object");
+  const auto version = root.find("format_version");
+  if (version == root.end() || *version != kFormatVersion) {
+    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
+  }
+  Settings settings;
+  for (const char* part : {"settings", "counts"}) {
+    const auto values = root.find(part);
+    if (values == root.end() || !values->is_object()) return wrong(absl::StrCat(part, " is not an object"));
+    if (counts_.empty() && absl::string_view(part) == "counts") continue;
+    for (const auto& [key, value] : values->items()) {
+      if (!value.is_string() && !value.is_number_integer()) return wrong(absl::StrCat(key, " is no text or number"));
+      settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+  return settings;
+}
+
+bool RunIdentity::IsEqual(absl::string_view json) const {
+  const absl::StatusOr<Settings> saved = Parse(json, "");
+  return saved.ok() && Differences(*saved).empty();
+}
+
+bool RunIdentity::IsSameRun(absl::string_view json) const {
+  const absl::StatusOr<Settings> saved = Parse(json, "");
+  if (!saved.ok()) return false;
+  const std::vector<Difference> differences = Differences(*saved);
+  return std::all_of(differences.begin(), differences.end(),
+                     [this](const Difference& difference) { return catalog_.MayChange(difference.key); });
+}
+
 std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& saved) const {
   Settings now = settings_;
   for (const auto& [name, count] : counts_) now[name] = absl::StrCat(count);
@@ -156,7 +170,7 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
 }
 
 absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin) const {
-  SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSettings(json, origin));
+  SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
   std::vector<std::string> refused;
   std::vector<std::string> refused_keys;
   for (const Difference& difference : Differences(saved)) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
@@ -39,22 +40,30 @@ class RunIdentity {
   // OK when the run that saved `json` may go on as this one; settings that may change and did are logged with both
   // values. InvalidArgument names every other difference with both values, the place of the new one, and what a user
   // can do. `origin` (a path) opens the message. DataLoss for a text that ToJson did not write.
+  // Counts are compared when this object has any: before the data is opened, there are none.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin) const;
+
+  // Whether a run with these very settings saved `json`, in the same sense; and whether one did that differs at most in
+  // settings that may change.
+  bool IsEqual(absl::string_view json) const;
+  bool IsSameRun(absl::string_view json) const;
 
   // "file:line: config.CHECKPOINT.AUTO_RESUME is false", to open a message about one setting.
   std::string Describe(absl::string_view key) const;
 
  private:
   struct Difference;
+  using Settings = std::map<std::string, std::string>;
 
-  std::vector<Difference> Differences(const std::map<std::string, std::string>& saved) const;
+  absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
+  std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
   std::string DefaultOf(const std::string& key) const;
 
   const ConfigNode& config_;
   const OptionCatalog& catalog_;
   const std::vector<std::string> allow_changes_;
-  std::map<std::string, std::string> settings_;
+  Settings settings_;
   std::map<std::string, int64_t> counts_;
 };
 

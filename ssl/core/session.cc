@@ -22,7 +22,6 @@
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/run_identity.h"
-#include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
@@ -98,8 +97,6 @@ absl::Status Session::Build(SessionOptions options) {
   }
   if (!Resumes() && registries_.initialize_weights != nullptr) {
     SSL_RETURN_IF_ERROR(registries_.initialize_weights(model(), context));
-    const absl::Status finite = CollectFiniteState(model()).status();
-    if (!finite.ok()) return absl::DataLossError(absl::StrCat("config.MODEL.WEIGHTS_INIT: ", finite.message()));
   }
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
@@ -126,7 +123,7 @@ absl::Status Session::BuildCheckpointer() {
   RunIdentity identity(config_, registries_.options, options.allow_changes);
   identity.AddCount("DATA.TRAIN.num_samples", trainer_->task().num_train_samples());
   CheckpointerOptions checkpointer;
-  checkpointer.store.directory = absl::StrCat(options.directory, "/checkpoints");
+  checkpointer.store.directory = CheckpointDirectory(options);
   checkpointer.store.keep_last = options.keep_last;
   checkpointer.store.config_json = identity.ToJson();
   checkpointer.store.config_hash = absl::StrFormat("crc32c:%08x", Crc32c(checkpointer.store.config_json));

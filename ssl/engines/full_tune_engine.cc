@@ -214,6 +214,7 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
                           const FullTuneTask& task) {
   ConfigNode tuned = config;
   tuned.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(task.directory));
+  tuned.SetPath("CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(-1));  // is about the run that is tuned
   tuned.Set("TEST_MODEL", ConfigNode::FromBool(true));
   tuned.Set("TEST_ONLY", ConfigNode::FromBool(false));
   tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));

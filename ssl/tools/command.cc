@@ -18,6 +18,7 @@
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/resume_plan.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/local_communicator.h"
@@ -160,7 +161,10 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
 
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
-                       RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, file_system, *communicator));
+                       RunRecord::Open(
+                           path, EngineNames(root), TrainsAny(engines), root,
+                           [&] { return CheckResume(config, registries.options, file_system, *communicator); },
+                           file_system, *communicator));
   const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
   SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
   RunProgress progress;

@@ -37,8 +37,9 @@ ConfigNode ChangedSince(const ConfigNode& earlier, const ConfigNode& now) {
 
 absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& path,
                                                            const std::vector<std::string>& engines, bool trains,
-                                                           const ConfigNode& root, FileSystem& file_system,
-                                                           Communicator& communicator) {
+                                                           const ConfigNode& root,
+                                                           absl::FunctionRef<absl::Status()> admit,
+                                                           FileSystem& file_system, Communicator& communicator) {
   const std::string name = trains ? kTraining : absl::StrJoin(engines, "_");
   auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, file_system));
   absl::Status status;
@@ -49,6 +50,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   } else {
     status = file_system.CreateDirectories(path);
   }
+  if (status.ok() && trains) SSL_RETURN_IF_ERROR(admit());
   if (status.ok()) status = record->Prepare(root);
   if (!trains && absl::IsPermissionDenied(status)) {
     SSL_LOG(WARNING) << "run directory " << path << " cannot be written (" << status.message()

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
@@ -28,14 +29,16 @@ namespace ssl {
 // One thread uses it. References outlive it.
 class RunRecord {
  public:
-  // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains, writes
-  // `root`, sends the log there, and removes the failure report of the command before. Whatever is wrong, it is the
+  // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains and asks
+  // `admit`, whose error it returns having changed nothing; then writes `root`, sends the log there, and removes the
+  // failure report of the command before. Whatever is wrong, it is the
   // place and not the configuration: Unavailable, naming process and host, when another training has it;
   // PermissionDenied, ResourceExhausted, or else FailedPrecondition.
   static absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::string& path,
                                                          const std::vector<std::string>& engines, bool trains,
-                                                         const ConfigNode& root, FileSystem& file_system,
-                                                         Communicator& communicator);
+                                                         const ConfigNode& root,
+                                                         absl::FunctionRef<absl::Status()> admit,
+                                                         FileSystem& file_system, Communicator& communicator);
 
   // Null when nothing trains.
   const RunDirectory* held() const { return held_.get(); }

@@ -32,7 +32,8 @@ class RunRecordTest : public ::testing::Test {
                                                   const std::string& seed = "0") {
     ConfigNode root = ConfigNode::Map();
     root.Set("seed", ConfigNode::FromString(seed));
-    return RunRecord::Open(directory_, engines, trains, root, files_, *communicator_);
+    return RunRecord::Open(
+        directory_, engines, trains, root, [this] { return admission_; }, files_, *communicator_);
   }
 
   std::string Read(const std::string& name) {
@@ -43,6 +44,7 @@ class RunRecordTest : public ::testing::Test {
   const std::string directory_ = absl::StrCat(MakeTempDir("record"), "/run");
   FileSystem& files_ = PosixFileSystem();
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+  absl::Status admission_;  // of trainings
 };
 
 TEST_F(RunRecordTest, SecondTraining_IsRefusedBeforeItWrites) {
@@ -52,6 +54,18 @@ TEST_F(RunRecordTest, SecondTraining_IsRefusedBeforeItWrites) {
       Open({"train"}, true, "2"),
       StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("cannot be used"), HasSubstr("is held by process"))));
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
+}
+
+TEST_F(RunRecordTest, TrainingThatIsNotAdmitted_ChangesNothing) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true, "1"));
+    record->WriteFailure(absl::InternalError("bad"), kSource, {});
+  }
+  admission_ = absl::InvalidArgumentError("other settings");
+  EXPECT_THAT(Open({"train"}, true, "2"), StatusIs(absl::StatusCode::kInvalidArgument, "other settings"));
+  EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
+  EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  EXPECT_OK(Open({"knn"}, false, "2"));
 }
 
 TEST_F(RunRecordTest, Evaluation_HasItsOwnFilesAndNoLock) {
