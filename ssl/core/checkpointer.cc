@@ -181,6 +181,10 @@ absl::Status Checkpointer::Wait() {
   return status;
 }
 
+void Checkpointer::LetEnd() {
+  if (task_.started()) task_.Finish().IgnoreError();
+}
+
 absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) const {
   std::vector<NamedTensor> state;
   for (const FileRule& rule : FileRules(communicator_.rank())) {

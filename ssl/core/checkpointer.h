@@ -65,6 +65,9 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Poll() override;
   absl::Status Wait() override;
 
+  // Returns when a save that has begun has ended, one way or the other. Not collective: for a run that has failed.
+  void LetEnd();
+
   // The iteration of the newest checkpoint that this process restored or has on disk; -1 for none. From any thread.
   int64_t last_saved() const { return last_saved_; }
 

@@ -37,7 +37,8 @@ void AmpOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "MAX_SKIPPED_UPDATES", &max_skipped_updates,
       Doc("updates in a row that overflowing float16 gradients may skip before the run ends in an error (ours)")
-          .AtLeast(1));
+          .AtLeast(1)
+          .MayChange());
   visitor.Section("AMP_ARGS", &arguments, Doc("arguments of apex"));
 }
 

@@ -38,17 +38,11 @@ class Planner {
         identity_.Describe(options_.auto_resume ? "CHECKPOINT.OVERWRITE_EXISTING" : "CHECKPOINT.AUTO_RESUME")));
   }
 
-  // The checkpoint is of this very run. An error says nothing about whose it is.
-  absl::StatusOr<bool> IsOurs(int64_t iteration) const {
+  // The checkpoint is of this very run, after the start that `acted` asks for. An error says nothing about whose it is.
+  absl::StatusOr<bool> IsOurs(int64_t iteration, absl::string_view acted) const {
     SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.Verify(iteration));
     SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
-    return manifest.world_size == world_size_ && identity_.IsSameRun(saved);
-  }
-
-  // The checkpoint was saved after going back: its run had RESUME_FROM and all else set as it is now.
-  bool WentBack(int64_t iteration) const {
-    const absl::StatusOr<std::string> saved = store_.ReadConfig(iteration);
-    return saved.ok() && identity_.IsEqual(*saved);
+    return manifest.world_size == world_size_ && identity_.IsSameRun(saved, acted);
   }
 
   absl::StatusOr<ResumePlan> ResumeAt(int64_t iteration) const {
@@ -75,7 +69,9 @@ class Planner {
   absl::StatusOr<ResumePlan> GoBack() const {
     const int64_t wanted = options_.resume_from;
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
-    if (newest.ok() && *newest > wanted && WentBack(*newest)) {
+    const bool is_later = newest.ok() && *newest > wanted;
+    SSL_ASSIGN_OR_RETURN(const bool went_back, is_later ? IsOurs(*newest, "CHECKPOINT.RESUME_FROM") : false);
+    if (went_back) {
       SSL_LOG(INFO) << "this run has gone back to iteration " << wanted << " already: it goes on from " << *newest;
       return ResumeAt(*newest);
     }
@@ -94,7 +90,7 @@ class Planner {
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
     if (absl::IsDataLoss(newest.status())) return ResumePlan{-1, true};
     SSL_RETURN_IF_ERROR(newest.status());
-    SSL_ASSIGN_OR_RETURN(const bool ours, IsOurs(*newest));
+    SSL_ASSIGN_OR_RETURN(const bool ours, IsOurs(*newest, "CHECKPOINT.OVERWRITE_EXISTING"));
     if (!ours) return ResumePlan{-1, true};
     SSL_LOG(INFO) << store_.StepDirectory(*newest)
                   << " is of this very configuration: the run goes on, and nothing is overwritten; with "

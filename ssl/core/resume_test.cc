@@ -180,7 +180,6 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
     ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
   }
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
-  Set("SEED_VALUE", "5");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
   EXPECT_TRUE(session->removed_earlier_run());
   ASSERT_OK(session->Start());

@@ -136,17 +136,13 @@ absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json,
   return settings;
 }
 
-bool RunIdentity::IsEqual(absl::string_view json) const {
-  const absl::StatusOr<Settings> saved = Parse(json, "");
-  return saved.ok() && Differences(*saved).empty();
-}
-
-bool RunIdentity::IsSameRun(absl::string_view json) const {
+bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) const {
   const absl::StatusOr<Settings> saved = Parse(json, "");
   if (!saved.ok()) return false;
   const std::vector<Difference> differences = Differences(*saved);
-  return std::all_of(differences.begin(), differences.end(),
-                     [this](const Difference& difference) { return catalog_.MayChange(difference.key); });
+  return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
+    return difference.key != acted && catalog_.MayChange(difference.key);
+  });
 }
 
 std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& saved) const {

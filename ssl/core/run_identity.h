@@ -43,10 +43,9 @@ class RunIdentity {
   // Counts are compared when this object has any: before the data is opened, there are none.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin) const;
 
-  // Whether a run with these very settings saved `json`, in the same sense; and whether one did that differs at most in
-  // settings that may change.
-  bool IsEqual(absl::string_view json) const;
-  bool IsSameRun(absl::string_view json) const;
+  // Whether this run saved `json`, in the same sense: what may change does not count. `acted` is the key of what a
+  // start does once (CHECKPOINT.RESUME_FROM): with another value for it, the run that saved `json` has not done it.
+  bool IsSameRun(absl::string_view json, absl::string_view acted) const;
 
   // "file:line: config.CHECKPOINT.AUTO_RESUME is false", to open a message about one setting.
   std::string Describe(absl::string_view key) const;

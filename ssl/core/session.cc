@@ -165,12 +165,12 @@ absl::Status Session::CheckUsable() const {
 }
 
 absl::Status Session::Note(const char* phase, absl::Status status) {
+  if (checkpointer_ != nullptr) progress_->last_checkpoint = checkpointer_->last_saved();
   if (!failure_.ok()) return status;
   failure_ = status;
   progress_->phase = phase;
   progress_->iteration = state().iteration;
   progress_->epoch = state().train_phase_index;
-  if (checkpointer_ != nullptr) progress_->last_checkpoint = checkpointer_->last_saved();
   if (status.ok()) return status;
   progress_->failing_hook = trainer_->hook_failure().hook;
   progress_->failing_event = trainer_->hook_failure().event;
@@ -232,6 +232,8 @@ absl::Status Session::Finish() {
   ended_ = true;
   if (!started_ && failure_.ok()) return absl::OkStatus();  // nothing has begun
   const absl::Status status = Guarded("finishing", [this] { return trainer_->Finish(failure_); });
+  // What was being written when the run failed is part of what it leaves.
+  if (!status.ok() && checkpointer_ != nullptr) checkpointer_->LetEnd();
   const bool stopped = trainer_->stop_reason() != kStopNone;
   return Note(!status.ok() ? "finishing" : stopped ? "stopped" : "finished", status);
 }

@@ -114,7 +114,8 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineContext& context) {
-  const BuildContext build{context.config, context.registries, context.communicator, 0, context.run_directory, 0};
+  const BuildContext build{context.config,     context.registries, context.communicator, 0, context.run_directory, 0,
+                           context.file_system};
   return BuildDataset(context.config.Section(split), build);
 }
 

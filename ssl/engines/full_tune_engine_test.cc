@@ -68,7 +68,7 @@ class FullTuneConfigTest : public ::testing::Test {
 
 TEST_F(FullTuneConfigTest, NewHeadOnTheRunsTrunk) {
   const ConfigNode tuned = Tuned();
-  ExpectAt(tuned, "CHECKPOINT", "{DIR: runs/swav/full_tune, KEEP_LAST: 5}");
+  ExpectAt(tuned, "CHECKPOINT", "{DIR: runs/swav/full_tune, KEEP_LAST: 5, RESUME_FROM: -1}");
   ExpectAt(tuned, "MODEL.TRUNK", "{NAME: resnet}");
   ExpectAt(tuned, "MODEL.HEAD.PARAMS", "[[mlp, {dims: [512, 10]}]]");
   ExpectAt(tuned, "MODEL.FEATURE_EVAL_SETTINGS", "{EVAL_MODE_ON: False}");

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session's calls in any order, what it saves and when, and what it tells of its progress.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/session.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kTotalSteps = 20;
+
+absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config, SessionOptions options = {}) {
+  Registries registries;
+  EXPECT_OK(RegisterFakes(&registries));
+  return Session::Create(config, registries, std::move(options));
+}
+
+uint32_t UninterruptedHash() {
+  std::unique_ptr<Session> session = *MakeSession(FakeConfig(""));
+  EXPECT_OK(session->Train());
+  return *HashState(session->model());
+}
+
+// Trains what the run directory holds to its end, which must give the undisturbed result.
+void ExpectResumesAt(const ConfigNode& config, int64_t iteration) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> next, MakeSession(config));
+  ASSERT_OK(next->Start());
+  EXPECT_EQ(next->state().iteration, iteration);
+  ASSERT_OK(next->Train());
+  EXPECT_EQ(*HashState(next->model()), UninterruptedHash());
+}
+
+TEST(SaveTest, WithinAStep_IsRefused) {
+  for (const std::string event : {"OnForward", "OnLossAndMeter", "OnBackward", "OnUpdate"}) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(MakeTempDir("within"))));
+    std::vector<std::string> events;
+    auto saving = std::make_unique<RecordingHook>("saving", HookStage::kPersist, &events);
+    saving->At(event, [](StepContext& context) { return context.checkpoints->Save(); });
+    ASSERT_OK(session->AddHook(std::move(saving)));
+    EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("a step is under way")))
+        << event;
+  }
+}
+
+TEST(SaveTest, AtTheEnd_IsOneSaveOfWhatIsNew) {
+  const ConfigNode config = FakeConfig(MakeTempDir("end"));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+    for (int i = 0; i < 3; ++i) ASSERT_OK(session->Step());
+    EXPECT_EQ(session->progress().last_checkpoint, -1);
+    ASSERT_OK(session->Finish());
+    EXPECT_EQ(session->progress().last_checkpoint, 3);
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> idle, MakeSession(config));
+    ASSERT_OK(idle->Start());
+    ASSERT_OK(idle->Finish());
+    EXPECT_EQ(idle->progress().last_checkpoint, 3);
+  }
+  ExpectResumesAt(config, 3);
+}
+
+// A run directory with a checkpoint that a session with an extra stateful hook cannot take.
+class FailedStartTest : public ::testing::Test {
+ protected:
+  class CountingHook : public Hook {
+   public:
+    absl::string_view name() const override { return "counter"; }
+    HookStage stage() const override { return HookStage::kObserve; }
+    void VisitState(StateVisitor& visitor) override { visitor.Int("count", count_); }
+
+   private:
+    int64_t count_ = 0;
+  };
+
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config_));
+    for (int i = 0; i < 3; ++i) ASSERT_OK(first->Step());
+    ASSERT_OK(first->Finish());
+  }
+
+  const ConfigNode config_ = FakeConfig(MakeTempDir("failed_start"));
+};
+
+TEST_F(FailedStartTest, NothingIsTrainedUnrestored) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config_));
+    ASSERT_OK(session->AddHook(std::make_unique<CountingHook>()));
+    const uint32_t before = *HashState(session->model());
+    const absl::Status first = session->Start();
+    EXPECT_THAT(first, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hooks/counter/count is missing")));
+    EXPECT_EQ(session->Step().status(), first);
+    EXPECT_EQ(session->Train().status(), first);
+    EXPECT_EQ(session->Finish(), first);
+    EXPECT_EQ(*HashState(session->model()), before);
+    EXPECT_EQ(session->state().iteration, 0);
+    EXPECT_EQ(session->progress().phase, "starting");
+  }
+  ExpectResumesAt(config_, 3);
+}
+
+TEST(OrderOfCallsTest, FinishBeforeStart_DoesNothing) {
+  const ConfigNode config = FakeConfig(MakeTempDir("unstarted"));
+  std::vector<std::string> events;
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+    ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("h", HookStage::kObserve, &events)));
+    ASSERT_OK(session->Finish());
+    ASSERT_OK(session->Finish());
+    EXPECT_THAT(session->Step(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has ended")));
+  }
+  EXPECT_THAT(events, IsEmpty());
+  ExpectResumesAt(config, 0);
+}
+
+TEST(OrderOfCallsTest, AfterTheEnd_EveryCallSaysSo) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("h", HookStage::kObserve, &events)));
+  ASSERT_OK(session->Step());
+  ASSERT_OK(session->Finish());
+  const std::vector<std::string> before = events;
+  const auto ended = StatusIs(absl::StatusCode::kFailedPrecondition,
+                              "this session has ended, at iteration 1 of 20; a new one goes on");
+  EXPECT_THAT(session->Start(), ended);
+  EXPECT_THAT(session->Step(), ended);
+  EXPECT_THAT(session->Train(), ended);
+  EXPECT_OK(session->Finish());
+  EXPECT_EQ(events, before);
+}
+
+TEST(OrderOfCallsTest, HookAfterTheStart_IsRefused) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  ASSERT_OK(session->Start());
+  ASSERT_OK(session->Start());
+  EXPECT_THAT(session->AddHook(std::make_unique<RecordingHook>("late", HookStage::kObserve, &events)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("hook 'late' is added after")));
+}
+
+TEST(ProgressTest, IsNotedInTheHostsPlace) {
+  RunProgress progress;
+  SessionOptions options;
+  options.progress = &progress;
+  {
+    ConfigNode config = FakeConfig(MakeTempDir("progress"));
+    config.SetPath("TEST_MODEL", ConfigNode::FromBool(true));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config, std::move(options)));
+    EXPECT_EQ(progress.phase, "building");
+    ASSERT_OK(session->Start());
+    EXPECT_EQ(progress.phase, "starting");
+    std::vector<std::string> phases;
+    bool more = true;
+    while (more) {
+      ASSERT_OK_AND_ASSIGN(more, session->Step());
+      if (more && (phases.empty() || phases.back() != progress.phase)) phases.push_back(progress.phase);
+    }
+    EXPECT_THAT(phases, ElementsAre("training", "testing", "training", "testing"));
+    ASSERT_OK(session->Finish());
+  }
+  EXPECT_EQ(progress.phase, "finished");
+  EXPECT_EQ(progress.rank, 0);
+  EXPECT_EQ(progress.iteration, kTotalSteps);
+  EXPECT_EQ(progress.epoch, 1);
+  EXPECT_EQ(progress.last_checkpoint, kTotalSteps);
+}
+
+}  // namespace
+}  // namespace ssl
