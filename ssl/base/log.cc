@@ -3,6 +3,7 @@
 #include "ssl/base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glog/logging.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +99,9 @@ void OpenFile(LogState& state, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQ
   if (state.file != nullptr) fclose(state.file);
   state.file = nullptr;
   if (path.empty()) return;
-  state.file = fopen(path.c_str(), "ae");
+  // As ssl/io opens its outputs, which this package may not use: no link is followed, no pipe waited for.
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (fd >= 0) state.file = fdopen(fd, "a");
   if (state.file != nullptr) return;
   Emit(state, __FILE__, __LINE__, LogSeverity::kError,
        absl::StrCat("log file ", path, " cannot be opened: ", strerror(errno), "; lines go to stderr only"));

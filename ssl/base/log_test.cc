@@ -2,6 +2,8 @@
 
 #include "ssl/base/log.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -103,6 +105,22 @@ TEST(LogTest, FileThatCannotBeOpened_IsReportedWithItsPath) {
   const std::string output = GetCapturedStderr();
   EXPECT_THAT(output, HasSubstr(options.file));
   EXPECT_THAT(output, HasSubstr("No such file"));
+}
+
+TEST(LogTest, FileThatIsALink_IsNotWrittenThrough) {
+  const std::string folder = MakeTempDir("log");
+  std::ofstream(folder + "/victim") << "precious";
+  ASSERT_EQ(symlink((folder + "/victim").c_str(), (folder + "/log.txt").c_str()), 0);
+  LogOptions options;
+  options.file = folder + "/log.txt";
+  CaptureStderr();
+  InitLogging(options);
+  SSL_LOG(INFO) << "a line";
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("log file " + folder + "/log.txt cannot be opened"));
+  std::ifstream victim(folder + "/victim");
+  std::stringstream content;
+  content << victim.rdbuf();
+  EXPECT_EQ(content.str(), "precious");
 }
 
 TEST(LogTest, Sink_GetsSeverityPlaceAndMessageUntilRemoved) {

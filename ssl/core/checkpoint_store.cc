@@ -82,6 +82,7 @@ std::string CheckpointStore::StepDirectory(int64_t iteration) const {
 
 absl::Status CheckpointStore::Open() {
   const auto open = [this]() -> absl::Status {
+    SSL_RETURN_IF_ERROR(CheckNoLink(options_.directory));
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(options_.directory));
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_.List(options_.directory));
     for (const std::string& name : names) {

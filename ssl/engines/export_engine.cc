@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/io/file_system.h"
 #include "ssl/weights/export.h"
 
 namespace ssl {
@@ -60,6 +61,7 @@ class ExportEngine : public Engine {
   absl::Status Write(Model& model, EngineContext& context, ExportResult* result) const {
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/export") : options_.output_dir;
+    if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
     SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
     ExportOptions request;
     request.format = options_.format;

@@ -19,6 +19,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
@@ -57,6 +58,7 @@ class ExtractFeaturesEngine : public Engine {
     }
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/features") : options_.output_dir;
+    if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
     SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
     SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));  // of an earlier extraction
     for (Split& split : splits) {

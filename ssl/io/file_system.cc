@@ -142,15 +142,26 @@ absl::StatusOr<struct stat> Stat(const std::string& path) {
   return info;
 }
 
+// A file that is new for certain (O_EXCL): what stood there before, a link too, is removed and not written through.
+// What is neither file nor link, such as a device, is not removed.
+absl::StatusOr<UniqueFd> CreateFd(const std::string& path) {
+  absl::StatusOr<UniqueFd> fd = OpenFd(path, O_WRONLY | O_CREAT | O_EXCL, "creating");
+  struct stat info;
+  if (fd.ok() || lstat(path.c_str(), &info) != 0) return fd;
+  if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return OpenOutputFd(path, O_WRONLY | O_TRUNC, "creating");
+  if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, "replacing", path);
+  return OpenFd(path, O_WRONLY | O_CREAT | O_EXCL, "creating");
+}
+
 class PosixFileSystemImpl : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_WRONLY | O_CREAT | O_TRUNC, "creating"));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, CreateFd(path));
     return std::make_unique<PosixWritableFile>(std::move(fd), path);
   }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
-    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_WRONLY | O_CREAT | O_APPEND, "opening to append"));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenOutputFd(path, O_WRONLY | O_CREAT | O_APPEND, "opening to append"));
     return std::make_unique<PosixWritableFile>(std::move(fd), path);
   }
 
@@ -249,7 +260,7 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
-    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(path, O_RDWR | O_CREAT | O_NOFOLLOW, "opening to lock"));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenOutputFd(path, O_RDWR | O_CREAT, "opening to lock"));
     int result = 0;
     do {
       result = flock(fd.get(), LOCK_EX | LOCK_NB);
@@ -277,6 +288,14 @@ std::string ParentDirectory(absl::string_view path) {
   path = path.substr(0, slash);
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   return path.empty() ? "/" : std::string(path);
+}
+
+absl::Status CheckNoLink(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is a symbolic link, and output follows none; remove the link, or give the directory that it ",
+      "leads to as the output directory"));
 }
 
 FileSystem& PosixFileSystem() {

@@ -61,9 +61,9 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Opens a new or emptied file.
+  // Opens a new file; a file or link of that name is replaced, never written through.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
-  // Opens a file, made when missing, to write at its end.
+  // Opens a file, made when missing, to write at its end. A link is a FailedPrecondition.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) = 0;
   // Regular files only: a directory, FIFO or device is an InvalidArgument.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) = 0;
@@ -89,7 +89,7 @@ class FileSystem {
   // Makes names that were created, renamed or removed in `directory` durable.
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
 
-  // Takes the lock file `path` (flock), made when missing and never removed, without
+  // Takes the lock file `path` (flock; a link is a FailedPrecondition), made when missing and never removed, without
   // waiting. kUnavailable, naming the holder's process and host, when another has it. A
   // link is not followed.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
@@ -97,6 +97,10 @@ class FileSystem {
 
 // The directory part of a path: "a" of "a/b" and of "a/b/", "." of "b", "/" of "/b".
 std::string ParentDirectory(absl::string_view path);
+
+// FailedPrecondition when `path` itself is a symbolic link, whatever it leads to: asked about the folders that a run
+// makes below its output directory. The output directory itself is the user's word, and may be a link.
+absl::Status CheckNoLink(const std::string& path);
 
 // The file system of the machine; lives as long as the process.
 FileSystem& PosixFileSystem();

@@ -93,6 +93,49 @@ TEST_F(FileSystemTest, FullDisk_IsResourceExhausted) {
               StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("/dev/full"), HasSubstr("No space"))));
 }
 
+// A link that somebody put where this program is going to write.
+TEST_F(FileSystemTest, PlantedLink_IsNeverWrittenThrough) {
+  WriteFile(Path("victim"), "precious");
+  ASSERT_EQ(symlink(Path("victim").c_str(), Path("link").c_str()), 0);
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr(Path("link")), HasSubstr("is a symbolic link, and output follows")));
+  EXPECT_THAT(files_.OpenAppend(Path("link")), refused);
+  EXPECT_THAT(files_.Lock(Path("link")), refused);
+  EXPECT_THAT(CheckNoLink(Path("link")), refused);
+  EXPECT_OK(CheckNoLink(Path("victim")));
+  EXPECT_OK(CheckNoLink(Path("gone")));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, files_.Create(Path("link")));
+    ASSERT_OK(file->Append("new"));
+  }
+  EXPECT_EQ(files_.Read(Path("victim")).value(), "precious");
+  EXPECT_OK(CheckNoLink(Path("link"))) << "the link itself was replaced";
+  EXPECT_EQ(files_.Read(Path("link")).value(), "new");
+}
+
+TEST_F(FileSystemTest, PlantedHardLink_IsReplaced) {
+  WriteFile(Path("victim"), "precious");
+  ASSERT_EQ(link(Path("victim").c_str(), Path("name").c_str()), 0);
+  WriteFile(Path("name"), "new");
+  EXPECT_EQ(files_.Read(Path("victim")).value(), "precious");
+  EXPECT_EQ(files_.Read(Path("name")).value(), "new");
+}
+
+TEST_F(FileSystemTest, PlantedPipe_IsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("fifo"), HasSubstr("is a pipe")));
+  EXPECT_THAT(files_.Create(Path("fifo")), refused);
+  EXPECT_THAT(files_.OpenAppend(Path("fifo")), refused);
+  EXPECT_THAT(files_.Lock(Path("fifo")), refused);
+}
+
+TEST_F(FileSystemTest, NameWithANulByte_IsRefused) {
+  WriteFile(Path("f"), "content");
+  const std::string path = Path("f") + std::string("\0.jpg", 5);
+  EXPECT_THAT(files_.Read(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUL byte")));
+  EXPECT_THAT(files_.Create(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUL byte")));
+}
+
 TEST_F(FileSystemTest, OnlyRegularFiles_AreRead) {
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
   const std::vector<std::string> others = {dir_, Path("fifo"), "/dev/zero"};

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -24,6 +25,10 @@ UniqueFd::~UniqueFd() {
 }
 
 absl::StatusOr<UniqueFd> OpenFd(const std::string& path, int flags, absl::string_view operation) {
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("file '", absl::CHexEscape(path), "': ", operation, " failed: its name has a NUL byte"));
+  }
   constexpr mode_t kMode = 0666;
   int fd = -1;
   do {
@@ -31,6 +36,22 @@ absl::StatusOr<UniqueFd> OpenFd(const std::string& path, int flags, absl::string
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return ErrnoStatus(errno, operation, path);
   return UniqueFd(fd);
+}
+
+absl::StatusOr<UniqueFd> OpenOutputFd(const std::string& path, int flags, absl::string_view operation) {
+  struct stat info;
+  absl::StatusOr<UniqueFd> fd = OpenFd(path, flags | O_NOFOLLOW | O_NONBLOCK, operation);
+  if (fd.ok() && (fstat(fd->get(), &info) != 0 || !S_ISFIFO(info.st_mode))) return fd;
+  if (lstat(path.c_str(), &info) != 0) return fd;
+  if (S_ISLNK(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "file ", path, ": ", operation, " failed: it is a symbolic link, and output follows none; remove the link"));
+  }
+  if (S_ISFIFO(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("file ", path, ": ", operation, " failed: it is a pipe, expected a regular file"));
+  }
+  return fd;
 }
 
 absl::StatusOr<int64_t> RegularFileSize(int fd, const std::string& path) {

@@ -38,8 +38,13 @@ class UniqueFd {
   int fd_;
 };
 
-// open(2) with O_CLOEXEC; new files get mode 0666 less the umask.
+// open(2) with O_CLOEXEC; new files get mode 0666 less the umask. A path with a NUL byte is InvalidArgument: the system
+// would open another file, whose name ends there.
 absl::StatusOr<UniqueFd> OpenFd(const std::string& path, int flags, absl::string_view operation);
+
+// The same for a file to write. A link at `path` is FailedPrecondition: following one that another user or an unpacked
+// archive put there would write into a file of its choice. A pipe is InvalidArgument, at once: opening it would wait.
+absl::StatusOr<UniqueFd> OpenOutputFd(const std::string& path, int flags, absl::string_view operation);
 
 // Size of an open file; InvalidArgument unless it is a regular file.
 absl::StatusOr<int64_t> RegularFileSize(int fd, const std::string& path);

@@ -39,6 +39,7 @@ class TensorboardSink : public MetricSink {
 
  private:
   absl::Status Open(double now, int64_t iteration) {
+    SSL_RETURN_IF_ERROR(CheckNoLink(directory_));
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
     SSL_RETURN_IF_ERROR(file->Append(
