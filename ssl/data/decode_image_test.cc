@@ -157,6 +157,26 @@ TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {
   EXPECT_EQ(image.size_bytes(), 0);
 }
 
+TEST(DecodeImage, ThinImage_IsRefused) {
+  Image image;
+  DecodeLimits limits;
+  limits.max_proportion = 1;  // 48 x 64
+  EXPECT_THAT(DecodeImage(ReadBytes("images/rgb.png"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("expected one side below 1 times the other")));
+}
+
+TEST(DecodeImage, ScansOfAJpeg_AreLimited) {
+  Image image;
+  DecodeLimits limits;
+  limits.max_scans = 3;
+  EXPECT_THAT(DecodeImage(ReadBytes("images/progressive.jpg"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("JPEG has more than 3 scans")));
+  EXPECT_OK(DecodeImage(ReadBytes("images/rgb_q90.jpg"), limits, &image));
+  limits = DecodeLimits();
+  limits.max_scan_pixels = 0;
+  EXPECT_OK(DecodeImage(ReadBytes("images/progressive.jpg"), limits, &image)) << "a few are always allowed";
+}
+
 TEST(DecodeImage, HeaderThatClaimsAHugePicture_TakesNoMemory) {
   std::string bytes = ReadBytes("images/rgb_q90.jpg");
   const size_t frame = bytes.find("\xFF\xC0");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/decode_jpeg.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +11,15 @@
 #include <jpeglib.h>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
 
 namespace ssl {
 namespace {
+
+// A block of 64 pixels takes a bit at least, in each of its components.
+constexpr int64_t kMostPixelsPerByte = 8 * 64;
+// What a progressive JPEG of any size may have.
+constexpr int kFewScans = 20;
 
 // The library reports an error by a call that must not return. It jumps back to the setjmp of the function that called
 // the library; no object with a destructor lives between the two.
@@ -20,6 +27,7 @@ struct ErrorState {
   jpeg_error_mgr manager;  // first: the library's pointer to it is one to this struct
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
+  bool too_many_scans;
 };
 
 [[noreturn]] void JumpOut(j_common_ptr decoder) {
@@ -47,6 +55,15 @@ void SkipInput(j_decompress_ptr decoder, long count) {
 
 void DoNothing(j_decompress_ptr) {}
 
+// The library calls it between the rows of a scan. `client_data` is the number of scans that are allowed.
+void RefuseMoreScans(j_common_ptr decoder) {
+  const auto* state = reinterpret_cast<j_decompress_ptr>(decoder);
+  auto* error = reinterpret_cast<ErrorState*>(decoder->err);
+  if (state->input_scan_number <= *static_cast<const int*>(decoder->client_data)) return;
+  error->too_many_scans = true;
+  std::longjmp(error->jump, 1);
+}
+
 // Frees the decoder on every way out.
 class Decoder {
  public:
@@ -69,7 +86,7 @@ class Decoder {
 
   // The three steps. False: error() says why.
   bool ReadHeader();
-  bool Start();
+  bool Start(int max_scans);
   // pixels: height x width x 3.
   bool ReadRows(uint8_t* pixels);
 
@@ -78,11 +95,14 @@ class Decoder {
   int64_t width() const { return decoder_.image_width; }
   int components() const { return decoder_.num_components; }
   const char* error() const { return error_.message; }
+  bool too_many_scans() const { return error_.too_many_scans; }
 
  private:
   jpeg_decompress_struct decoder_ = {};
   jpeg_source_mgr source_ = {};
   ErrorState error_ = {};
+  jpeg_progress_mgr progress_ = {};
+  int max_scans_ = 0;
 };
 
 // a * b / 255, rounded, as Pillow computes it.
@@ -107,7 +127,12 @@ bool Decoder::ReadHeader() {
   return true;
 }
 
-bool Decoder::Start() {
+// Reads all scans of a progressive JPEG.
+bool Decoder::Start(int max_scans) {
+  max_scans_ = max_scans;
+  progress_.progress_monitor = RefuseMoreScans;
+  decoder_.progress = &progress_;
+  decoder_.client_data = &max_scans_;
   if (setjmp(error_.jump) != 0) return false;
   decoder_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
   jpeg_start_decompress(&decoder_);
@@ -132,20 +157,33 @@ bool Decoder::ReadRows(uint8_t* pixels) {
   return true;
 }
 
+int MaxScans(int64_t pixels, const DecodeLimits& limits) {
+  return static_cast<int>(pixels * limits.max_scans <= limits.max_scan_pixels
+                              ? limits.max_scans
+                              : std::clamp<int64_t>(limits.max_scan_pixels / pixels, kFewScans, limits.max_scans));
+}
+
+absl::Status StepError(const Decoder& decoder, int max_scans) {
+  if (!decoder.too_many_scans()) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
+  return absl::ResourceExhaustedError(absl::StrCat("JPEG has more than ", max_scans, " scans, the most at its size"));
+}
+
 }  // namespace
 
 absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
   Decoder decoder(bytes);
-  if (!decoder.ReadHeader()) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
-  const absl::Status size = CheckPictureSize(decoder.height(), decoder.width(), limits);
-  if (!size.ok()) return size;
+  if (!decoder.ReadHeader()) return StepError(decoder, 0);
+  SSL_RETURN_IF_ERROR(CheckImageSize(decoder.height(), decoder.width(), limits));
+  const int64_t pixels = decoder.height() * decoder.width();
+  SSL_RETURN_IF_ERROR(CheckClaim(pixels, kMostPixelsPerByte, static_cast<int64_t>(bytes.size()), "pixels"));
   const int components = decoder.components();
   if (components != 1 && components != 3 && components != 4) {
     return absl::UnimplementedError(absl::StrCat("JPEG has ", components, " components, expected 1, 3 or 4"));
   }
-  if (!decoder.Start()) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
-  uint8_t* pixels = image->Allocate(static_cast<int>(decoder.height()), static_cast<int>(decoder.width()), 3);
-  if (!decoder.ReadRows(pixels)) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
+  const int max_scans = MaxScans(pixels, limits);
+  if (!decoder.Start(max_scans)) return StepError(decoder, max_scans);
+  uint8_t* output = image->Allocate(static_cast<int>(decoder.height()), static_cast<int>(decoder.width()), 3);
+  if (!decoder.ReadRows(output)) return StepError(decoder, max_scans);
   return absl::OkStatus();
 }
 

@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> 
   SSL_ASSIGN_OR_RETURN(const std::string path,
                        FindDatasetPath("LABEL_PATHS", options.label_paths, below, options, data_split, context));
   const std::string place = SplitKey(data_split, context.config, "LABEL_PATHS");
-  absl::StatusOr<LabelTable> labels = ReadLabelFile(path);
+  absl::StatusOr<LabelTable> labels = ReadLabelFile(context.file_system, path);
   if (!labels.ok()) return Annotate(labels.status(), place);
   if (labels->size() != dataset->size()) {
     return absl::InvalidArgumentError(absl::StrCat(place, ": ", path, " holds ", labels->size(), " labels, expected ",

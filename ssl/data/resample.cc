@@ -10,7 +10,10 @@
 namespace ssl {
 namespace {
 
-// Weights are fixed-point numbers: an 8-bit pixel times a weight, summed, fits 31 bits with one bit to spare.
+// Weights are fixed-point numbers with 22 bits behind the point, Pillow's choice (PRECISION_BITS in Resample.c): the
+// weights of a pixel add up to 1, those of a cubic to at most 1.25 by absolute value, so that 8-bit pixels times
+// weights add up to less than 2^31, whatever the number of taps. The half is added first: shifting then rounds. All of
+// this is part of the result, pixel for pixel, and may not be "improved".
 constexpr int kFractionBits = 32 - 8 - 2;
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 constexpr int kFilterSlots = 512;
@@ -122,7 +125,8 @@ void Resampler::ComputeFilter(Interpolation interpolation, int in, int out, Filt
   filter->out = out;
   const Kernel kernel = KernelOf(interpolation);
   const double scale = static_cast<double>(in) / out;
-  const double stretch = std::max(scale, 1.0);  // when reducing
+  // Reducing widens the kernel, so that every input pixel has its share and nothing aliases; enlarging interpolates.
+  const double stretch = std::max(scale, 1.0);
   const double support = kernel.half_width * stretch;
   filter->taps = 1;
   for (int x = 0; x < out; ++x) filter->taps = std::max(filter->taps, WindowAt(x, scale, support, in).size());
@@ -133,13 +137,16 @@ void Resampler::ComputeFilter(Interpolation interpolation, int in, int out, Filt
     const auto weight_of = [&](int i) { return kernel.weight((i - window.centre + 0.5) * (1.0 / stretch)); };
     double total = 0.0;
     for (int i = window.begin; i < window.end; ++i) total += weight_of(i);
-    // Short windows at the end of the picture start earlier, with zero weights in front.
+    // All positions get equally many taps, so that the loops over them have a fixed length: short windows at the end of
+    // the image start earlier, with zero weights in front, and read nothing beyond it.
     filter->first[x] = std::min(window.begin, in - filter->taps);
     int32_t* weights = &filter->weights[static_cast<size_t>(x) * filter->taps];
     for (int i = window.begin; i < window.end; ++i) weights[i - filter->first[x]] = ToFixedPoint(weight_of(i) / total);
   }
 }
 
+// A random crop has another size each time, but small images have few sizes: a direct-mapped cache finds most filters
+// without a search, and its size bounds the memory.
 const Resampler::Filter& Resampler::FilterFor(int in, int out) {
   const unsigned slot = static_cast<unsigned>(in) + 37u * static_cast<unsigned>(out);
   Filter& filter = filters_[slot % kFilterSlots];

@@ -27,6 +27,9 @@ constexpr Layout kCifar10 = {"cifar-10-batches-bin", 32, 1, 10};
 constexpr Layout kCifar100 = {"cifar-100-binary", 32, 2, 100};
 constexpr Layout kStl10 = {"stl10_binary", 96, 0, 10, true};
 
+// Ten times the largest of these files. A sparse file may claim any size.
+constexpr int64_t kMaxFileBytes = int64_t{2} << 30;
+
 // The file in the folder itself or in the one of the archive.
 absl::StatusOr<std::string> FindFile(FileSystem& file_system, const std::string& folder, const Layout& layout,
                                      absl::string_view name) {
@@ -66,6 +69,9 @@ absl::Status AppendRecords(FileSystem& file_system, const std::string& path, con
   if (file->size() == 0 || file->size() % record_bytes != 0) {
     return absl::DataLossError(absl::StrCat(path, " has ", file->size(), " bytes, expected a multiple of ",
                                             record_bytes, ", the size of a record"));
+  }
+  if (file->size() > kMaxFileBytes) {
+    return absl::DataLossError(absl::StrCat(path, " has ", file->size(), " bytes, expected at most ", kMaxFileBytes));
   }
   const int64_t count = file->size() / record_bytes;
   array->pixels.reserve(array->pixels.size() + count * 3 * layout.side * layout.side);

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
   }
   for (const std::string& part : below) {
     const std::string path = part.empty() ? *folder : absl::StrCat(*folder, "/", part);
-    if (PosixFileSystem().Exists(path)) return path;
+    if (context.file_system.Exists(path)) return path;
   }
   return absl::NotFoundError(absl::StrCat(place, " is empty and the folder of data set '", name, "', ", *folder,
                                           ", has no ", absl::StrJoin(below, " or ")));

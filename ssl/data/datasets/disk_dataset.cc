@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
@@ -14,17 +15,16 @@
 #include "ssl/data/datasets/string_list.h"
 #include "ssl/data/decode_image.h"
 #include "ssl/data/sample.h"
-#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
 
 constexpr uint8_t kGrey = 128;
-// How many neighbours of a broken picture are tried before a grey one is taken.
+// How many neighbours of a broken image are tried before a grey one is taken.
 constexpr int64_t kMaxNeighbours = 16;
 
-absl::Status DecodeFile(const std::string& path, const DecodeLimits& limits, Image* image) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, PosixFileSystem().OpenRead(path));
+absl::Status DecodeFile(FileSystem& file_system, const std::string& path, const DecodeLimits& limits, Image* image) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   absl::Status status = CheckFileSize(file->size(), limits);
   if (status.ok()) {
     const auto size = static_cast<size_t>(file->size());
@@ -38,6 +38,7 @@ absl::Status DecodeFile(const std::string& path, const DecodeLimits& limits, Ima
 DiskDatasetOptions OptionsOf(const DataSplitOptions& split, const ConfigNode& data_split, const BuildContext& context,
                              std::string description) {
   DiskDatasetOptions options;
+  options.file_system = &context.file_system;
   options.description = std::move(description);
   options.grey_side = static_cast<int>(split.default_gray_img_size);
   options.use_neighbour = split.enable_queue_dataset;
@@ -57,7 +58,7 @@ DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, DiskDatase
       broken_(paths_.size(), options_.max_broken_fraction, options_.max_broken_place) {}
 
 absl::Status DiskDataset::Decode(int64_t index, Image* image) const {
-  return DecodeFile(paths_[index], options_.limits, image);
+  return DecodeFile(*options_.file_system, paths_[index], options_.limits, image);
 }
 
 absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
@@ -65,10 +66,10 @@ absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
   Image* image = &sample->view(0).image;
   const absl::Status decoded = Decode(index, image);
   if (decoded.ok()) {
-    broken_.AddGood();
+    broken_.AddGood(index);
     return absl::OkStatus();
   }
-  SSL_RETURN_IF_ERROR(broken_.AddBroken(decoded));
+  SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
   Replace(index, image);
   return absl::OkStatus();
 }
@@ -90,6 +91,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder);
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
+  for (const std::string& what : scanned->passed_over) SSL_LOG(WARNING) << folder << ": passed over: " << what;
   DiskDatasetOptions options = OptionsOf(split, data_split, context, folder);
   options.class_names = std::move(scanned->classes);
   return std::make_unique<DiskDataset>(std::move(scanned->paths), std::move(scanned->labels), std::move(options));
@@ -101,11 +103,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
                                                        : std::vector<std::string>{"train_images.npy"};
   SSL_ASSIGN_OR_RETURN(const std::string list,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
-  absl::StatusOr<std::vector<std::string>> lines = ReadStringList(list);
+  absl::StatusOr<std::vector<std::string>> lines = ReadStringList(context.file_system, list);
   if (!lines.ok()) return Annotate(lines.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   if (lines->empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list, " lists no pictures"));
+        absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list, " lists no images"));
   }
   PathList paths;
   for (const std::string& line : *lines) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/disk_dataset.h"
 
+#include <errno.h>
+
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -18,6 +20,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -89,7 +92,7 @@ TEST(DiskFolder, BrokenPicture_BecomesGrey) {
                                                                              "    DEFAULT_GRAY_IMG_SIZE: 20\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));
   EXPECT_EQ(PixelsOf(*dataset, 2, 1), std::string(20 * 20 * 3, '\x80'));
-  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken(), 1);
+  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().broken(), 1);
 }
 
 TEST(DiskFolder, BrokenPicture_BecomesItsNeighbourWhenAskedFor) {
@@ -108,7 +111,7 @@ TEST(DiskFolder, TooManyBrokenPictures_AreAnErrorWithPathAndReason) {
   EXPECT_THAT(dataset->Get(2, &sample),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.1"),
-                             HasSubstr(folder + "/dog/1.jpg: picture is neither JPEG nor PNG"))));
+                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG nor PNG"))));
 }
 
 TEST(DiskFolder, KnownDataSet_HasAFolderForEachSplit) {
@@ -168,13 +171,35 @@ TEST(DiskFilelist, MissingPicture_IsBroken) {
   EXPECT_EQ(PixelsOf(*dataset, 0, -1), std::string(3 * 3 * 3, '\x80'));
 }
 
+TEST(DiskFilelist, ListAndImages_AreReadThroughTheFileSystemOfTheRun) {
+  const std::string folder = MakeFolder();
+  WriteFile(folder + "/list.txt", absl::StrCat(folder, "/cat/2.png\n", folder, "/dog/2.png\n"));
+  const ConfigNode config = ParseYaml(absl::StrCat("DATA: {TRAIN: {DATA_PATHS: ['", folder,
+                                                   "/list.txt'], DEFAULT_GRAY_IMG_SIZE: 3, MAX_BROKEN_FRACTION: 1}}"),
+                                      "run.yaml", nullptr)
+                                .value();
+  const Registries registries;
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  FaultFileSystem files(PosixFileSystem(), folder);
+  files.set_fault_reads(true);
+  const BuildContext context = {config, registries, *communicator, 0, "", 0, files};
+  ASSERT_OK_AND_ASSIGN(const auto dataset, MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context));
+  EXPECT_GT(files.calls(), 0) << "the list";
+  EXPECT_EQ(PixelsOf(*dataset, 0, -1).size(), 48u * 64 * 3);
+
+  files.FailCall(files.calls() + 1, EIO, FaultFileSystem::Repeat::kFromThenOn);
+  EXPECT_EQ(PixelsOf(*dataset, 1, -1), std::string(3 * 3 * 3, '\x80'));
+  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().Summary(),
+            "1 of 2 images cannot be read and were replaced: 1 damaged");
+  EXPECT_FALSE(MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context).ok());
+}
+
 TEST(DiskFilelist, EmptyOrMissingList_IsRefused) {
   const std::string folder = MakeTempDir("disk");
   WriteFile(folder + "/list.txt", "\n");
-  EXPECT_THAT(
-      Make(MakeDiskFilelist, absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n")),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: " + folder + "/list.txt lists no pictures")));
+  EXPECT_THAT(Make(MakeDiskFilelist, absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: " + folder + "/list.txt lists no images")));
   EXPECT_THAT(Make(MakeDiskFilelist, "    DATA_PATHS: [no/list.npy]\n"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: ")));
 }

@@ -19,8 +19,11 @@ namespace ssl {
 namespace {
 
 constexpr uint8_t kUnsignedByte = 0x08;
-// Deflate makes at most 1032 bytes of one (zlib's documentation).
+// Deflate makes at most 1032 bytes of one (zlib's documentation). Images compress by a factor of two to ten: what is
+// large and claims more than a hundred is no data set, but a small file that would fill the memory.
 constexpr int64_t kMaxDeflateRatio = 1032;
+constexpr int64_t kMaxLargeRatio = 100;
+constexpr int64_t kLargeBytes = int64_t{16} << 20;
 
 // Bytes in order, from a plain or a compressed file.
 class ByteSource {
@@ -85,7 +88,10 @@ class GzipSource : public ByteSource {
     if (!complete_) return absl::DataLossError(absl::StrCat(name_, ": is truncated: the compressed data has no end"));
     return absl::OkStatus();
   }
-  int64_t size_limit() const override { return static_cast<int64_t>(bytes_.size()) * kMaxDeflateRatio; }
+  int64_t size_limit() const override {
+    const auto size = static_cast<int64_t>(bytes_.size());
+    return std::min(size * kMaxDeflateRatio, std::max(kLargeBytes, size * kMaxLargeRatio));
+  }
 
  private:
   // One call of inflate.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pictures below a folder that has one folder for each class, in the order of torchvision's ImageFolder: classes
-// are the folders directly below, sorted by name; a class holds all pictures below its folder, at any depth, sorted by
+// The images below a folder that has one folder for each class, in the order of torchvision's ImageFolder: classes
+// are the folders directly below, sorted by name; a class holds all images below its folder, at any depth, sorted by
 // folder and then by name. What counts is the end of a name (jpg, jpeg, png, ppm, bmp, pgm, tif, tiff, webp, in any
-// case), not its content. Links are followed. Names are compared byte by byte, as Python compares UTF-8 names.
+// case), not its content. Names are compared byte by byte, as Python compares UTF-8 names.
+//
+// Links are followed, as there, but a folder counts once in a class, however many links lead to it, and a link back to
+// the data set's folder or to one above it is passed over: a link to ".." would otherwise give a class the images of
+// all others, or never end. Folders whose name begins with a dot (.git, .ipynb_checkpoints) are passed over too.
 #ifndef SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 #define SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 
@@ -20,12 +24,13 @@ namespace ssl {
 struct ImageFolder {
   std::vector<std::string> classes;
   PathList paths;
-  std::vector<int64_t> labels;  // of each path: its position in `classes`
+  std::vector<int64_t> labels;           // of each path: its position in `classes`
+  std::vector<std::string> passed_over;  // what does not count, a sentence each, for a warning
 };
 
 // Lists `folder`; a scan that takes long logs its progress every two seconds of `clock`.
-// NotFound when there is no such folder; InvalidArgument when it has no folders, or names the classes that hold no
-// picture.
+// NotFound when there is no such folder; InvalidArgument when it has no class folders, or names the ones that hold no
+// image, and says what to do.
 absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, Clock& clock = Clock::Real());
 
 }  // namespace ssl

@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Makes empty files, with their folders.
 std::string MakeTree(const std::vector<std::string>& files) {
@@ -70,17 +71,73 @@ TEST(ImageFolder, MissingFolder_IsNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/folder: cannot list the folder: No such file")));
 }
 
-TEST(ImageFolder, NoClasses_AreRefused) {
-  const std::string folder = MakeTree({"1.jpg"});
-  EXPECT_THAT(ScanImageFolder(folder), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                HasSubstr(folder + ": holds no folders, expected one for each class")));
+TEST(ImageFolder, LinkBackUp_IsPassedOverAndNamed) {
+  const std::string folder = MakeTree({"a/1.jpg", "b/2.jpg", "b/c/3.jpg"});
+  std::filesystem::create_directory_symlink("..", folder + "/a/up");
+  std::filesystem::create_directory_symlink("/", folder + "/b/c/root");
+  std::filesystem::create_directory_symlink("../c", folder + "/b/c/self");
+
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+
+  EXPECT_THAT(PathsBelow(folder, scanned), ElementsAre("a/1.jpg", "b/2.jpg", "b/c/3.jpg"));
+  EXPECT_THAT(scanned.labels, ElementsAre(0, 1, 1));
+  EXPECT_THAT(scanned.passed_over, ElementsAre("3 links to a folder above the classes or counted already: a/up, "
+                                               "b/c/root, b/c/self"));
 }
 
-TEST(ImageFolder, EmptyClasses_AreCountedAndNamed) {
-  const std::string folder = MakeTree({"a/1.jpg", "b/x", "c/x", "d/x", "e/x", "f/x", "g/x"});
+// Each of 30 folders has two links to the next: followed blindly, 2^30 paths.
+TEST(ImageFolder, ManyLinksToOneFolder_CountItOnce) {
+  const std::string elsewhere = MakeTree({"30/1.jpg"});
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_OK(PosixFileSystem().CreateDirectories(absl::StrCat(elsewhere, "/", i)));
+    for (const char* name : {"x", "y"}) {
+      std::filesystem::create_directory_symlink(absl::StrCat(elsewhere, "/", i + 1),
+                                                absl::StrCat(elsewhere, "/", i, "/", name));
+    }
+  }
+  const std::string folder = MakeTree({"b/1.jpg"});
+  std::filesystem::create_directory_symlink(elsewhere + "/0", folder + "/a");
+
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+
+  EXPECT_EQ(scanned.paths.size(), 2);
+  EXPECT_THAT(scanned.passed_over, ElementsAre(StartsWith("30 links to a folder ")));
+}
+
+TEST(ImageFolder, ClassThatIsALinkBack_IsNamedAsEmpty) {
+  const std::string folder = MakeTree({"a/1.jpg"});
+  std::filesystem::create_directory_symlink(".", folder + "/self");
+  EXPECT_THAT(ScanImageFolder(folder),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 class folder holds no image, expected at least "
+                                                                     "one in each: self")));
+}
+
+TEST(ImageFolder, HiddenFoldersAndStrayImages_ArePassedOverWithACount) {
+  const std::string folder =
+      MakeTree({".git/x/1.jpg", ".cache/1.jpg", "a/1.jpg", "a/.ipynb_checkpoints/1.jpg", "stray.jpg"});
+
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+
+  EXPECT_THAT(scanned.classes, ElementsAre("a"));
+  EXPECT_THAT(PathsBelow(folder, scanned), ElementsAre("a/1.jpg"));
+  EXPECT_THAT(scanned.passed_over, ElementsAre("3 hidden folders: .cache, .git, a/.ipynb_checkpoints",
+                                               "1 image beside the class folders: stray.jpg"));
+}
+
+TEST(ImageFolder, FlatFolder_IsRefusedWithTheWaysOut) {
+  const std::string folder = MakeTree({"1.jpg", "2.jpg"});
   EXPECT_THAT(ScanImageFolder(folder),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("6 class folders hold no picture"), HasSubstr(": b, c, d, e, f, ..."))));
+                       AllOf(HasSubstr(folder + ": holds no folders but 2 images, expected one for each class"),
+                             HasSubstr(folder + "/all"), HasSubstr("DATA_SOURCES to [disk_filelist]"))));
+}
+
+TEST(ImageFolder, EmptyClasses_AreCountedAndNamedWithTheWayOut) {
+  const std::string folder = MakeTree({"a/1.jpg", "b/x", "c/x", "d/x", "e/x", "f/x", "notes/x"});
+  EXPECT_THAT(ScanImageFolder(folder),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("6 class folders hold no image"), HasSubstr(": b, c, d, e, f, ...; move what"),
+                             HasSubstr("out of " + folder))));
 }
 
 // Every look at it takes a second and a half.
@@ -108,7 +165,7 @@ TEST(ImageFolder, LongScan_ReportsItsProgress) {
   ASSERT_OK(ScanImageFolder(folder, clock));
 
   EXPECT_THAT(collector.lines,
-              ElementsAre(folder + ": 2 pictures in 2 folders so far", folder + ": 4 pictures in 5 folders so far"));
+              ElementsAre(folder + ": 2 images in 2 folders so far", folder + ": 4 images in 5 folders so far"));
 }
 
 TEST(ImageFolder, QuickScan_IsSilent) {

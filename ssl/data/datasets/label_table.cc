@@ -2,8 +2,10 @@
 #include "ssl/data/datasets/label_table.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,8 @@
 
 namespace ssl {
 namespace {
+
+constexpr size_t kMaxNamed = 3;
 
 // A label is the position of its name among the sorted different names.
 void NumberNames(const std::vector<std::string>& names, LabelTable* table) {
@@ -28,17 +32,8 @@ void NumberNames(const std::vector<std::string>& names, LabelTable* table) {
   }
 }
 
-// All lines as integers; false when one is none.
-bool ParseIntegers(const std::vector<std::string>& lines, std::vector<int64_t>* values) {
-  values->resize(lines.size());
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (!absl::SimpleAtoi(lines[i], &(*values)[i])) return false;
-  }
-  return true;
-}
-
-absl::StatusOr<LabelTable> ReadNpyLabels(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path));
+absl::StatusOr<LabelTable> ReadNpyLabels(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(file_system, path));
   LabelTable table;
   const bool is_text = array.dtype == NpyDtype::kUnicode || array.dtype == NpyDtype::kBytes;
   const size_t max_dimensions = is_text ? 1 : 2;
@@ -56,10 +51,32 @@ absl::StatusOr<LabelTable> ReadNpyLabels(const std::string& path) {
   return table;
 }
 
-absl::StatusOr<LabelTable> ReadTextLabels(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadStringList(path));
+// A file of integers with some lines of another kind has a mistake in these lines: read as names, all of its classes
+// would silently get other numbers.
+absl::Status MixedLabels(const std::string& path, const std::vector<std::string>& lines,
+                         const std::vector<size_t>& others) {
+  std::vector<std::string> named;
+  for (size_t i = 0; i < std::min(others.size(), kMaxNamed); ++i) {
+    named.push_back(
+        absl::StrCat(path, ":", others[i] + 1, ": '", absl::CHexEscape(lines[others[i]].substr(0, 80)), "'"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::StrJoin(named, ", "), others.size() > kMaxNamed ? ", ..." : "", ": ", others.size(), " of ",
+                   lines.size(), " labels are no integers, expected all to be classes from 0 on, or most to be names"));
+}
+
+// Classes when all lines are integers, names when most are not.
+absl::StatusOr<LabelTable> ReadTextLabels(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadStringList(file_system, path));
   LabelTable table;
-  if (!ParseIntegers(lines, &table.values)) NumberNames(lines, &table);
+  table.values.resize(lines.size());
+  std::vector<size_t> others;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!absl::SimpleAtoi(lines[i], &table.values[i])) others.push_back(i);
+  }
+  if (others.empty()) return table;
+  if (2 * others.size() < lines.size()) return MixedLabels(path, lines, others);
+  NumberNames(lines, &table);
   return table;
 }
 
@@ -77,8 +94,9 @@ absl::Status CheckValues(const LabelTable& table, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<LabelTable> ReadLabelFile(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(LabelTable table, absl::EndsWith(path, ".npy") ? ReadNpyLabels(path) : ReadTextLabels(path));
+absl::StatusOr<LabelTable> ReadLabelFile(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(LabelTable table, absl::EndsWith(path, ".npy") ? ReadNpyLabels(file_system, path)
+                                                                      : ReadTextLabels(file_system, path));
   SSL_RETURN_IF_ERROR(CheckValues(table, path));
   return table;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -28,9 +29,10 @@ struct LabelTable {
 
 // Reads `path`:
 //   .npy of integers [N]: classes, as they are; [N, K]: rows; of strings [N]: classes are the sorted different strings;
-//   anything else is text with one label a line: classes when all are integers, else strings as above.
+//   anything else is text with one label a line: classes when all are integers, strings as above when at most half of
+//   them are; in between the lines that are none are an error.
 // A class is at least 0, a value of a row is 1, 0 or -1. InvalidArgument and DataLoss name the path and what was found.
-absl::StatusOr<LabelTable> ReadLabelFile(const std::string& path);
+absl::StatusOr<LabelTable> ReadLabelFile(FileSystem& file_system, const std::string& path);
 
 }  // namespace ssl
 

@@ -50,48 +50,65 @@ std::string WriteStrings(const std::vector<std::string>& names) {
 }
 
 TEST(LabelTable, NpyInts_AreClasses) {
-  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteInts({3}, {4, 0, 4})));
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(PosixFileSystem(), WriteInts({3}, {4, 0, 4})));
   EXPECT_EQ(table.num_columns, 0);
   EXPECT_EQ(table.size(), 3);
   EXPECT_THAT(table.values, ElementsAre(4, 0, 4));
 }
 
 TEST(LabelTable, NpyMatrix_HasARowForEachSample) {
-  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteInts({2, 3}, {1, 0, -1, 0, 1, 1})));
+  ASSERT_OK_AND_ASSIGN(const LabelTable table,
+                       ReadLabelFile(PosixFileSystem(), WriteInts({2, 3}, {1, 0, -1, 0, 1, 1})));
   EXPECT_EQ(table.num_columns, 3);
   EXPECT_EQ(table.size(), 2);
   EXPECT_THAT(table.row(1), ElementsAre(0, 1, 1));
 }
 
 TEST(LabelTable, Strings_AreNumberedInSortedOrder) {
-  ASSERT_OK_AND_ASSIGN(const LabelTable npy, ReadLabelFile(WriteStrings({"do", "ca", "do"})));
+  ASSERT_OK_AND_ASSIGN(const LabelTable npy, ReadLabelFile(PosixFileSystem(), WriteStrings({"do", "ca", "do"})));
   EXPECT_THAT(npy.values, ElementsAre(1, 0, 1));
   EXPECT_THAT(npy.class_names, ElementsAre("ca", "do"));
-  ASSERT_OK_AND_ASSIGN(const LabelTable text, ReadLabelFile(WriteText("dog\r\ncat\r\n10\r\ndog\r\n\n")));
+  ASSERT_OK_AND_ASSIGN(const LabelTable text,
+                       ReadLabelFile(PosixFileSystem(), WriteText("dog\r\ncat\r\n10\r\ndog\r\n\n")));
   EXPECT_THAT(text.values, ElementsAre(2, 1, 0, 2));
 }
 
 TEST(LabelTable, LinesOfIntegers_AreClasses) {
-  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(WriteText("10\n9\n10\n")));
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(PosixFileSystem(), WriteText("10\n9\n10\n")));
   EXPECT_THAT(table.values, ElementsAre(10, 9, 10));
   EXPECT_THAT(table.class_names, ElementsAre());
 }
 
+TEST(LabelTable, FewLinesThatAreNoIntegers_AreNamedInsteadOfMakingAllOfThemNames) {
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteText("7\n1\ncat\n12\n3\n1.5\n0\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("/labels.txt:3: 'cat', "), HasSubstr("/labels.txt:6: '1.5': 2 of 7 labels are "
+                                                                            "no integers"))));
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += i % 4 == 0 ? "x\n" : "5\n";
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteText(text)),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("txt:9: 'x', ...: 5 of 20 labels"))));
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteText("1\n2\n99999999999999999999\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("txt:3: '99999999999999999999'")));
+}
+
 TEST(LabelTable, WrongValues_AreNamedWithTheirSample) {
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(ReadLabelFile(WriteText("1\n-2\n")),
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteText("1\n-2\n")),
               StatusIs(invalid, AllOf(HasSubstr("/labels.txt: label of sample 1 is -2"), HasSubstr("from 0 on"))));
-  EXPECT_THAT(ReadLabelFile(WriteInts({2, 2}, {0, 1, 2, 0})),
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({2, 2}, {0, 1, 2, 0})),
               StatusIs(invalid, HasSubstr("label of sample 1 is 2, expected 1, 0 or -1 (unknown) for each class")));
 }
 
 TEST(LabelTable, WrongShapesAndFiles_AreRefused) {
-  EXPECT_THAT(ReadLabelFile(WriteInts({1, 1, 1}, {0})),
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({1, 1, 1}, {0})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("labels have the shape [1, 1, 1], expected [N] or [N, classes]")));
-  EXPECT_THAT(ReadLabelFile("no/labels.npy"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.npy")));
-  EXPECT_THAT(ReadLabelFile("no/labels.txt"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.txt")));
-  EXPECT_THAT(ReadLabelFile(WriteText("a\n\nb\n")),
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), "no/labels.npy"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.npy")));
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), "no/labels.txt"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.txt")));
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteText("a\n\nb\n")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/labels.txt:2: the line is empty")));
 }
 

@@ -1,27 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/string_list.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 
 namespace ssl {
+namespace {
 
-absl::StatusOr<std::vector<std::string>> ReadStringList(const std::string& path) {
-  if (absl::EndsWith(path, ".npy")) return ReadNpyStrings(path);
-  SSL_ASSIGN_OR_RETURN(const std::string text, PosixFileSystem().Read(path));
-  std::vector<std::string> lines;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) lines.emplace_back(absl::StripSuffix(line, "\r"));
-  while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].empty()) return absl::InvalidArgumentError(absl::StrCat(path, ":", i + 1, ": the line is empty"));
+constexpr int64_t kChunkBytes = int64_t{1} << 20;
+constexpr int64_t kMaxEmptyTail = 1000;
+
+// Lines of a text that arrives in pieces. A line is judged as soon as it is long enough to be wrong, so that a file
+// that is no list costs no more than a piece.
+class LineCollector {
+ public:
+  explicit LineCollector(const std::string& path) : path_(path) {}
+
+  absl::Status Add(absl::string_view text) {
+    for (size_t end = text.find('\n'); end != absl::string_view::npos; end = text.find('\n')) {
+      SSL_RETURN_IF_ERROR(Extend(text.substr(0, end)));
+      SSL_RETURN_IF_ERROR(EndLine());
+      text.remove_prefix(end + 1);
+    }
+    return Extend(text);
   }
-  return lines;
+
+  absl::StatusOr<std::vector<std::string>> Finish() {
+    if (!line_.empty()) SSL_RETURN_IF_ERROR(EndLine());
+    return std::move(lines_);
+  }
+
+ private:
+  absl::Status Extend(absl::string_view part) {
+    if (line_.size() + part.size() > kMaxLineBytes) {
+      return Error(absl::StrCat("the line is longer than ", kMaxLineBytes, " bytes, expected a list of short lines"));
+    }
+    // A path would end there, and name another file.
+    if (part.find('\0') != absl::string_view::npos) return Error("the line has a NUL byte, expected text");
+    line_.append(part.data(), part.size());
+    return absl::OkStatus();
+  }
+
+  // Empty lines are kept back: they are wrong only when another follows.
+  absl::Status EndLine() {
+    std::string line(absl::StripSuffix(line_, "\r"));
+    line_.clear();
+    ++number_;
+    if (line.empty()) {
+      first_empty_ = first_empty_ == 0 ? number_ : first_empty_;
+      return number_ - first_empty_ < kMaxEmptyTail ? absl::OkStatus() : EmptyLine();
+    }
+    if (first_empty_ > 0) return EmptyLine();
+    lines_.push_back(std::move(line));
+    return absl::OkStatus();
+  }
+
+  absl::Status EmptyLine() {
+    number_ = first_empty_ - 1;
+    return Error("the line is empty");
+  }
+
+  absl::Status Error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(path_, ":", number_ + 1, ": ", what));
+  }
+
+  const std::string& path_;
+  std::vector<std::string> lines_;
+  std::string line_;         // begun
+  int64_t number_ = 0;       // of complete lines
+  int64_t first_empty_ = 0;  // number of the first of the empty lines at the end so far; 0: none
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system, const std::string& path) {
+  if (absl::EndsWith(path, ".npy")) return ReadNpyStrings(file_system, path);
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
+  LineCollector lines(path);
+  std::string chunk;
+  for (int64_t offset = 0; offset < file->size(); offset += static_cast<int64_t>(chunk.size())) {
+    chunk.resize(std::min(kChunkBytes, file->size() - offset));
+    SSL_RETURN_IF_ERROR(file->ReadAt(offset, absl::MakeSpan(chunk)));
+    SSL_RETURN_IF_ERROR(lines.Add(chunk));
+  }
+  return lines.Finish();
 }
 
 }  // namespace ssl

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists of strings from files: paths of pictures, names of classes.
+// Lists of strings from files: paths of images, names of classes. The files are not trusted.
 #ifndef SSL_DATA_DATASETS_STRING_LIST_H_
 #define SSL_DATA_DATASETS_STRING_LIST_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
+// The longest path that Linux opens.
+inline constexpr size_t kMaxLineBytes = 4096;
+
 // A .npy file of strings, or a text file with one string a line. Lines end with "\n" or "\r\n"; empty lines at the end
-// are left out, other empty lines are an InvalidArgument with path and line. Errors name the path.
-absl::StatusOr<std::vector<std::string>> ReadStringList(const std::string& path);
+// are left out; other empty lines, lines of more than kMaxLineBytes and NUL bytes are an InvalidArgument with path and
+// line. Errors name the path.
+absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system, const std::string& path);
 
 }  // namespace ssl
 

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeTorchvisionDataset(const ConfigNode
   }
   SSL_ASSIGN_OR_RETURN(const std::string folder,
                        FindDatasetPath("DATA_PATHS", options.data_paths, {""}, options, data_split, context));
-  return reader->second(PosixFileSystem(), folder, options.split == "test");
+  return reader->second(context.file_system, folder, options.split == "test");
 }
 
 }  // namespace ssl

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/broken_images.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kNamed = 5;
+constexpr const char* kKindNames[] = {"damaged", "of another format", "over a limit", "missing", "unreadable"};
+
+// A place in kKindNames; DecodeImage and FileSystem say what went wrong by their code.
+size_t KindOf(const absl::Status& reason) {
+  switch (reason.code()) {
+    case absl::StatusCode::kDataLoss:
+      return 0;
+    case absl::StatusCode::kUnimplemented:
+      return 1;
+    case absl::StatusCode::kResourceExhausted:
+      return 2;
+    case absl::StatusCode::kNotFound:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
+bool IsPowerOfTen(int64_t value) {
+  while (value >= 10 && value % 10 == 0) value /= 10;
+  return value == 1;
+}
+
+}  // namespace
+
+BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place)
+    : window_(std::min(dataset_size, kWindow)),
+      max_fraction_(max_fraction),
+      place_(std::move(place)),
+      states_(static_cast<size_t>(dataset_size)) {}
+
+BrokenImages::~BrokenImages() {
+  if (broken() > 0) SSL_LOG(WARNING) << Summary();
+}
+
+void BrokenImages::AddGood(int64_t index) {
+  uint8_t unread = kUnread;
+  if (states_[index].compare_exchange_strong(unread, kGood, std::memory_order_relaxed)) {
+    read_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) {
+  const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
+  if (before == kBroken) return absl::OkStatus();
+  const int64_t read = read_.fetch_add(before == kUnread ? 1 : 0, std::memory_order_relaxed) + (before == kUnread);
+  const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
+  kinds_[KindOf(reason)].fetch_add(1, std::memory_order_relaxed);
+  if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {
+    return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
+                                            " allows a share of ", max_fraction_, " of the first ", window_,
+                                            "; the last one: ", reason.message()));
+  }
+  if (broken <= kNamed) {
+    SSL_LOG(WARNING) << "image cannot be read and is replaced: " << reason.message();
+  } else if (IsPowerOfTen(broken)) {
+    SSL_LOG(WARNING) << Summary();
+  }
+  return absl::OkStatus();
+}
+
+std::string BrokenImages::Summary() const {
+  std::vector<std::string> parts;
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    const int64_t count = kinds_[kind].load(std::memory_order_relaxed);
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", kKindNames[kind]));
+  }
+  return absl::StrCat(broken(), " of ", read_.load(std::memory_order_relaxed),
+                      " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));
+}
+
+}  // namespace ssl

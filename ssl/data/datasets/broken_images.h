@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps count of images that cannot be read. A few are a nuisance that must not end a run of days; many mean that a
+// path or a disk is wrong. Each image counts once, however often it is read, so that the numbers depend neither on the
+// threads nor on how many epochs a run has. Takes a byte for each image. Thread-safe.
+#ifndef SSL_DATA_DATASETS_BROKEN_IMAGES_H_
+#define SSL_DATA_DATASETS_BROKEN_IMAGES_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace ssl {
+
+class BrokenImages {
+ public:
+  // Among the first kWindow images that are read, fewer when the data set is smaller, at most max_fraction may be
+  // broken. place: the key that says so, for messages.
+  static constexpr int64_t kWindow = 1000;
+  BrokenImages(int64_t dataset_size, double max_fraction, std::string place);
+  // Logs Summary when there is something to tell.
+  ~BrokenImages();
+  BrokenImages(const BrokenImages&) = delete;
+  BrokenImages& operator=(const BrokenImages&) = delete;
+
+  // Image `index` was read.
+  void AddGood(int64_t index);
+
+  // Image `index` was not, for `reason`, which names it. Warns of the first few, then of the 10th, 100th, 1000th, ...
+  // DataLoss when these are too many.
+  absl::Status AddBroken(int64_t index, const absl::Status& reason);
+
+  int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
+
+  // "5 of 300 images cannot be read and were replaced: 3 damaged, 2 missing"
+  std::string Summary() const;
+
+ private:
+  static constexpr size_t kKinds = 5;
+  enum State : uint8_t { kUnread, kGood, kBroken };
+
+  const int64_t window_;
+  const double max_fraction_;
+  const std::string place_;
+  std::vector<std::atomic<uint8_t>> states_;  // of each image
+  std::atomic<int64_t> read_{0};              // good and broken
+  std::atomic<int64_t> broken_{0};
+  std::array<std::atomic<int64_t>, kKinds> kinds_{};
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_BROKEN_IMAGES_H_
