@@ -70,6 +70,22 @@ at::Tensor ForwardAsMatrix(const ConvLayer& layer, const at::Tensor& input) {
   return at::linear(pixels, matrix).view({input.size(0), out[0], out[1], out_channels}).permute({0, 3, 1, 2});
 }
 
+// The weights' gradient of a 1x1 convolution with stride 2 makes LibTorch 2.11 (its oneDNN) write past its memory, a
+// crash now or a damaged heap later, when the map is float32, channels-last, has 2 to 15 channels (fewer than a vector
+// register holds) and two even sides of at least 56 pixels; batch, output channels and threads do not matter. Such a
+// convolution reads one pixel in stride^2 alone: taking those pixels first leaves a convolution without stride, which
+// is right, and has the same values.
+constexpr int64_t kVectorFloats = 16;
+
+bool ReadsSinglePixelsOfFewChannels(const ConvLayer& layer, const at::Tensor& input) {
+  return layer.weight.size(2) == 1 && layer.stride > 1 && layer.padding == 0 && layer.weight.size(1) < kVectorFloats &&
+         input.is_cpu();
+}
+
+at::Tensor EveryNthPixel(const at::Tensor& input, int64_t n) {
+  return input.slice(2, 0, input.size(2), n).slice(3, 0, input.size(3), n).contiguous(at::MemoryFormat::ChannelsLast);
+}
+
 }  // namespace
 
 at::Generator MakeGenerator(int64_t seed) { return at::detail::createCPUGenerator(static_cast<uint64_t>(seed)); }
@@ -91,6 +107,10 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
+  if (ReadsSinglePixelsOfFewChannels(*this, input)) {
+    return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),
+                      /*dilation=*/{1, 1}, groups);
+  }
   return at::conv2d(input, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1}, groups);
 }
 

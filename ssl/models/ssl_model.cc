@@ -84,6 +84,7 @@ std::vector<at::Tensor> SslModel::ForwardNamed(const std::map<std::string, at::T
   return outputs;
 }
 
+// Channels-last, the layout in which the convolutions and BatchNormRelu are fast; all maps behind inherit it.
 at::Tensor SslModel::TrunkInput(const at::Tensor& images) const {
   at::Tensor input = images;
   if (options_.channels == InputChannelOrder::kBgr) input = at::flip(images, {1});
@@ -101,6 +102,11 @@ std::vector<at::Tensor> SslModel::RunTrunk(const at::Tensor& input, const std::v
   return features;
 }
 
+// Neighbouring views of one resolution go through the trunk as one batch, as in VISSL's multi-crop models: two large
+// crops and six small ones are two passes, not eight. That is not only faster: batch norm takes its statistics over all
+// crops of a resolution together, so the grouping is part of what is trained, and SINGLE_PASS_EVERY_CROP (a pass for
+// each view) trains another network. Only neighbours are joined, since the rows of the result must be in the order of
+// the views.
 std::vector<at::Tensor> SslModel::TrunkOutputs(const std::vector<at::Tensor>& views) {
   const std::vector<FeatureRequest> requests =
       options_.freeze_trunk ? options_.features : std::vector<FeatureRequest>();
