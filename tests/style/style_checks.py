@@ -51,6 +51,10 @@ RULES = (
     Rule(r"^(?!\s*//).*(\bstd::(cout|cerr)\b|\b(printf|puts)\(|\bfprintf\(std)",
          "direct output outside tools, tests, benchmarks and examples; use SSL_LOG or return the text",
          lambda path: is_cpp(path) and path.startswith("ssl/") and not may_print(path)),
+    Rule(r"^(?!\s*//).*((?<![\w.>])(system|popen|dlopen|dlmopen|exec[lv]p?e?|posix_spawnp?|wordexp)\("
+         r"|\btorch::(load|pickle_load|jit::(load|unpickle|import_ir_module))\(|\bjit::Unpickler\b)",
+         "starts a program, loads a library or runs code out of a file; see docs/security.md",
+         lambda path: is_cpp(path) and not path.endswith("_test.cc")),
     Rule(r"\b(TOD[O]|FIXM[E]|XX[X])\b", "note to self; do it or open an issue", lambda path: True),
     Rule(r"\bDISABLE[D]_|\bGTEST_SKI[P]\b", "test that does not run", is_cpp),
     Rule(r"(?<![\w.\-$}])/(work|root|home)/", "path of one machine", lambda path: True),

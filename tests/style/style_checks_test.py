@@ -76,6 +76,16 @@ class CheckFileTest(unittest.TestCase):
     def test_formatting_into_a_buffer_is_no_output(self):
         self.assert_clean("ssl/core/a.cc", "snprintf(buffer, 3, f); std::snprintf(b, 3, f); absl::StrFormat(f);\n")
 
+    def test_what_runs_programs_or_code_out_of_files(self):
+        for line in ('std::system(command.c_str());', 'FILE* pipe = popen("ls", "r");', "::execvp(name, arguments);",
+                     "module = torch::jit::load(path);", "dlopen(path, RTLD_NOW);",
+                     "torch::jit::Unpickler unpickler(reader);"):
+            self.assert_found("ssl/io/x.cc", line + "\n", "runs code out of a file")
+            self.assert_clean("ssl/io/x_test.cc", line + "\n")
+        for line in ("file_system(path);", "state.system(3);", "// never call torch::load(path)",
+                     "Unpickler unpickler(bytes);"):
+            self.assert_clean("ssl/io/x.cc", line + "\n")
+
     def test_notes_to_self(self):
         for note in ("TO" + "DO", "FIX" + "ME", "XX" + "X"):
             self.assert_found("docs/a.md", f"{note}: later\n", "note to self")

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains on a folder in which images of every kind are damaged: the run ends, tells how many there are of each kind, and
+its weights depend neither on the loader's threads nor on an interruption. SSL_SEED=N draws other images, SSL_IMAGES=N
+makes more of them (one in a hundred is damaged, of each kind)."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import testing_images
+
+BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+SEED = int(os.environ.get("SSL_SEED", "1"))
+IMAGES = int(os.environ.get("SSL_IMAGES", "300"))
+BATCH = 10
+
+
+class BrokenImagesTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        print(f"{IMAGES} images from seed {SEED}", file=sys.stderr)
+        cls._folder = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls._folder.name)
+        counts = testing_images.write_folder(cls.folder / "images", IMAGES, IMAGES // 100, SEED)
+        parts = ", ".join(f"{count} {name}" for name, count in counts.items())
+        cls.summary = f"{sum(counts.values())} of {IMAGES} images cannot be read and were replaced: {parts}"
+        cls.expected = cls.train("whole", "config.DATA.NUM_DATALOADER_WORKERS=0")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._folder.cleanup()
+
+    @classmethod
+    def command(cls, run, *arguments):
+        return [BINARY, "--config=test/swav_tiny", "engine_name=train", f"config.CHECKPOINT.DIR={cls.folder / run}",
+                "config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", f"config.DATA.TRAIN.DATA_PATHS=[{cls.folder / 'images'}]",
+                "config.DATA.TRAIN.DATA_LIMIT=-1", f"config.DATA.TRAIN.BATCHSIZE_PER_REPLICA={BATCH}",
+                "config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.06", *arguments]
+
+    @classmethod
+    def train(cls, run, *arguments):
+        result = subprocess.run(cls.command(run, *arguments), cwd=cls.folder, capture_output=True, text=True,
+                                env=environment())
+        assert result.returncode == 0, result.stderr
+        assert cls.summary in result.stderr, f"expected '{cls.summary}' in {result.stderr}"
+        newest = max((cls.folder / run / "checkpoints").glob("step_*"), key=lambda path: int(path.name[5:]))
+        return newest.name, (newest / "model.safetensors").read_bytes()
+
+    def test_threads_do_not_change_weights_and_counts(self):
+        for workers in (1, 3):
+            self.assertEqual(self.train(f"w{workers}", f"config.DATA.NUM_DATALOADER_WORKERS={workers}"), self.expected)
+
+    def test_interrupted_run_ends_with_the_same_weights_and_counts(self):
+        process = subprocess.Popen(self.command("killed"), cwd=self.folder, stderr=subprocess.PIPE, text=True,
+                                   stdout=subprocess.DEVNULL, env=environment())
+        for line in process.stderr:
+            if "step 7/" in line:
+                process.send_signal(signal.SIGKILL)
+                break
+        process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(), -signal.SIGKILL)
+        self.assertEqual(self.train("killed"), self.expected)
+
+    def test_more_than_the_limit_end_the_run(self):
+        result = subprocess.run(self.command("limited", "config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.04"), cwd=self.folder,
+                                capture_output=True, text=True, env=environment())
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("MAX_BROKEN_FRACTION allows a share of 0.04", result.stderr)
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+if __name__ == "__main__":
+    unittest.main()
