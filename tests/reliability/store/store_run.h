@@ -5,8 +5,8 @@
 //   StoreRun run(directory, file_system);
 //   ASSERT_OK(run.GoTo(15));  // as a process would: take the directory, resume, train to 15, save
 //   EXPECT_TRUE(run.IsWhole());
-#ifndef TESTS_RELIABILITY_STORE_STORE_RUN_H_
-#define TESTS_RELIABILITY_STORE_STORE_RUN_H_
+#ifndef SSL_TESTS_RELIABILITY_STORE_STORE_RUN_H_
+#define SSL_TESTS_RELIABILITY_STORE_STORE_RUN_H_
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
@@ -146,4 +146,4 @@ class StoreRun : public Stateful {
 
 }  // namespace ssl
 
-#endif  // TESTS_RELIABILITY_STORE_STORE_RUN_H_
+#endif  // SSL_TESTS_RELIABILITY_STORE_STORE_RUN_H_
