@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool hundred = data[0] % 2 == 1;
   // Readers look for their file in a folder.
   const std::string path =
-      ssl::fuzz::WriteFuzzFile(ssl::fuzz::ToView(data + 1, size - 1), hundred ? "/test.bin" : "/test_batch.bin");
+      ssl::fuzz::WriteFuzzFile(ssl::fuzz::ToView(data + 1, size - 1), hundred ? "test.bin" : "test_batch.bin");
   const std::string folder = path.substr(0, path.rfind('/'));
   ssl::FileSystem& files = ssl::PosixFileSystem();
   const auto dataset =

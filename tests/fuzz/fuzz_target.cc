@@ -94,9 +94,9 @@ void CheckFuzz(bool holds, absl::string_view promise) {
   std::abort();
 }
 
-std::string WriteFuzzFile(absl::string_view bytes, absl::string_view suffix) {
+std::string WriteFuzzFile(absl::string_view bytes, absl::string_view name) {
   static const OwnFolder folder;
-  const std::string path = absl::StrCat(folder.path(), "/input", suffix);
+  const std::string path = absl::StrCat(folder.path(), "/", name);
   // A new file each time: a reader may have mapped the old one.
   unlink(path.c_str());
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

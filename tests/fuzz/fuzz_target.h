@@ -33,9 +33,9 @@ inline absl::string_view ToView(const uint8_t* data, size_t size) {
 // Ends the program with `promise` on stderr when it does not hold.
 void CheckFuzz(bool holds, absl::string_view promise);
 
-// Writes `bytes` to a file that ends with `suffix` and returns its path, the same for equal suffixes: for readers that
-// take a path. The file lies in memory where the machine has such a place, and goes away with the program.
-std::string WriteFuzzFile(absl::string_view bytes, absl::string_view suffix);
+// Writes `bytes` to a file of that name, in a folder of this process, and returns its path: for readers that take a
+// path. The folder lies in memory where the machine has such a place, and goes away with the program.
+std::string WriteFuzzFile(absl::string_view bytes, absl::string_view name);
 
 }  // namespace ssl::fuzz
 

@@ -17,7 +17,7 @@ std::vector<std::string> Samples() {
 }  // namespace ssl::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string path = ssl::fuzz::WriteFuzzFile(ssl::fuzz::ToView(data, size), ".txt");
+  const std::string path = ssl::fuzz::WriteFuzzFile(ssl::fuzz::ToView(data, size), "input.txt");
   const auto strings = ssl::ReadStringList(path);
   const auto labels = ssl::ReadLabelFile(path);
   if (strings.ok()) {

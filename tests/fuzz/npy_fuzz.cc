@@ -30,7 +30,7 @@ void ReadHeader(absl::string_view bytes) {
 }
 
 void ReadFile(absl::string_view bytes) {
-  const auto array = ReadNpy(WriteFuzzFile(bytes, ".npy"));
+  const auto array = ReadNpy(WriteFuzzFile(bytes, "input.npy"));
   if (!array.ok()) return;
   int64_t count = 1;
   for (const int64_t extent : array->shape) count *= extent;

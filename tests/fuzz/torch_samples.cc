@@ -74,7 +74,7 @@ std::string ArchiveOf(absl::string_view pickle) {
 }
 
 void ReadTorchBytes(absl::string_view file) {
-  const auto read = ReadTorchFile(WriteFuzzFile(file, ".pth"));
+  const auto read = ReadTorchFile(WriteFuzzFile(file, "input.pth"));
   if (!read.ok()) return;
   int values = 0;
   unsigned sum = 0;
