@@ -160,11 +160,15 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   const BuildContext build{config, registries, *communicator, options.run.seed, path, 0};
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
 
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
-                       RunRecord::Open(
-                           path, EngineNames(root), TrainsAny(engines), root,
-                           [&] { return CheckResume(config, registries.options, file_system, *communicator); },
-                           file_system, *communicator));
+  // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the
+  // training to find, and for its report of failure.
+  const auto admit = [&]() -> absl::Status {
+    const absl::Status status = CheckResume(config, registries.options, file_system, *communicator);
+    return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? status : absl::OkStatus();
+  };
+  SSL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RunRecord> record,
+      RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, admit, file_system, *communicator));
   const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
   SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
   RunProgress progress;

@@ -6,6 +6,7 @@
 
 #include "ssl/data/datasets/label_table.h"
 #include "ssl/data/datasets/string_list.h"
+#include "ssl/io/file_system.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace ssl::fuzz {
@@ -18,8 +19,9 @@ std::vector<std::string> Samples() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string path = ssl::fuzz::WriteFuzzFile(ssl::fuzz::ToView(data, size), "input.txt");
-  const auto strings = ssl::ReadStringList(path);
-  const auto labels = ssl::ReadLabelFile(path);
+  ssl::FileSystem& files = ssl::PosixFileSystem();
+  const auto strings = ssl::ReadStringList(files, path);
+  const auto labels = ssl::ReadLabelFile(files, path);
   if (strings.ok()) {
     for (const std::string& line : *strings) {
       ssl::fuzz::CheckFuzz(!line.empty() && line.find('\n') == std::string::npos, "a string is one line with text");

@@ -112,6 +112,15 @@ class RunCommandTest(unittest.TestCase):
         self.assert_refused(self.tiny("engine_name=train"), 5, "run/checkpoints", "is in the way")
         self.assertEqual(self.failure()["exit_code"], 5)
 
+    def test_start_with_other_settings_changes_nothing_but_the_log(self):
+        self.assertEqual(self.tiny("engine_name=train").returncode, 0)
+        def content():
+            return {path: path.read_bytes() for path in (self.folder / "run").rglob("*")
+                    if path.is_file() and path.name not in ("log.txt", ".lock")}
+        before = content()
+        self.assert_refused(self.tiny("engine_name=train", "config.SEED_VALUE=5"), 2, "SEED_VALUE: ", "ALLOW_CHANGES")
+        self.assertEqual(content(), before)
+
     def test_second_training_changes_nothing_and_names_the_first(self):
         first = self.start(3)
         first.send_signal(signal.SIGSTOP)
