@@ -73,6 +73,8 @@ std::vector<ManifestEntry> DecodeFiles(const at::Tensor& rows) {
 
 }  // namespace
 
+std::string CheckpointDirectory(absl::string_view run_directory) { return absl::StrCat(run_directory, "/checkpoints"); }
+
 CheckpointStore::CheckpointStore(CheckpointStoreOptions options, FileSystem& file_system, Communicator& communicator)
     : options_(std::move(options)), file_system_(file_system), communicator_(communicator) {}
 
@@ -288,7 +290,7 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Iterations() const {
   return iterations;
 }
 
-absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
+absl::StatusOr<Manifest> CheckpointStore::ReadManifest(int64_t iteration) const {
   const std::string path = absl::StrCat(StepDirectory(iteration), "/", kManifestName);
   SSL_ASSIGN_OR_RETURN(const std::string json, file_system_.Read(path));
   SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(json, path));
@@ -296,6 +298,11 @@ absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
     return absl::DataLossError(absl::StrCat("manifest ", path, ": iteration is ", manifest.iteration, ", expected ",
                                             iteration, ": the directory was renamed"));
   }
+  return manifest;
+}
+
+absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
+  SSL_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(iteration));
   SSL_RETURN_IF_ERROR(VerifyManifest(file_system_, StepDirectory(iteration), manifest));
   return manifest;
 }

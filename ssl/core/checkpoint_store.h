@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ssl/core/run_directory.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
@@ -44,6 +45,9 @@ struct CheckpointStoreOptions {
 };
 
 inline constexpr char kConfigFile[] = "config.json";
+
+// Where a run keeps its checkpoints: <run directory>/checkpoints.
+std::string CheckpointDirectory(absl::string_view run_directory);
 
 // Calls marked collective are made by all ranks; the others read, and any rank may make them alone.
 class CheckpointStore {
@@ -73,7 +77,10 @@ class CheckpointStore {
   // The same, searched by rank 0 for all. Collective.
   absl::StatusOr<int64_t> NewestValid();
 
-  // DataLoss or NotFound, naming the file, when step_<iteration> is not what was saved.
+  // What step_<iteration> says of itself; its files are not looked at. DataLoss or NotFound, naming the manifest.
+  absl::StatusOr<Manifest> ReadManifest(int64_t iteration) const;
+
+  // The same, after reading every file: DataLoss or NotFound, naming the file, when it is not what was saved.
   absl::StatusOr<Manifest> Verify(int64_t iteration) const;
 
   // Renames every checkpoint after `iteration`, so that the run can go on from there. Rank 0.

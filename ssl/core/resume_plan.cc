@@ -40,13 +40,14 @@ class Planner {
 
   // The checkpoint is of this very run, after the start that `acted` asks for. An error says nothing about whose it is.
   absl::StatusOr<bool> IsOurs(int64_t iteration, absl::string_view acted) const {
-    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.Verify(iteration));
+    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.ReadManifest(iteration));
     SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
     return manifest.world_size == world_size_ && identity_.IsSameRun(saved, acted);
   }
 
+  // The checkpoint has verified: reading all of it once more would cost a start the time of a restore.
   absl::StatusOr<ResumePlan> ResumeAt(int64_t iteration) const {
-    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.Verify(iteration));
+    SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.ReadManifest(iteration));
     const std::string step = store_.StepDirectory(iteration);
     if (manifest.world_size != world_size_) {
       return absl::InvalidArgumentError(absl::StrCat(step, ": was saved by ", manifest.world_size,
@@ -80,6 +81,7 @@ class Planner {
           absl::StrCat(identity_.Describe("CHECKPOINT.RESUME_FROM"), ", and there is no ", store_.StepDirectory(wanted),
                        "; checkpoints: ", iterations_.empty() ? "none" : absl::StrJoin(iterations_, ", ")));
     }
+    SSL_RETURN_IF_ERROR(store_.Verify(wanted).status());
     return ResumeAt(wanted);
   }
 
@@ -120,15 +122,11 @@ absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, cons
   return Planner(options, identity, store, world_size).Make();
 }
 
-std::string CheckpointDirectory(const CheckpointOptions& options) {
-  return absl::StrCat(options.directory, "/checkpoints");
-}
-
 absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
                          Communicator& communicator) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
   const RunIdentity identity(config, catalog, options.checkpoint.allow_changes);
-  const CheckpointStore store({CheckpointDirectory(options.checkpoint), 0, ""}, file_system, communicator);
+  const CheckpointStore store({CheckpointDirectory(options.checkpoint.directory), 0, ""}, file_system, communicator);
   return MakeResumePlan(options.checkpoint, identity, store, communicator.size()).status();
 }
 

@@ -37,9 +37,6 @@ absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, cons
 absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
                          Communicator& communicator);
 
-// <run directory>/checkpoints.
-std::string CheckpointDirectory(const CheckpointOptions& options);
-
 }  // namespace ssl
 
 #endif  // SSL_CORE_RESUME_PLAN_H_

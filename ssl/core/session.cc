@@ -18,6 +18,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/merge.h"
 #include "ssl/core/autocast.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/register_core.h"
@@ -123,7 +124,7 @@ absl::Status Session::BuildCheckpointer() {
   RunIdentity identity(config_, registries_.options, options.allow_changes);
   identity.AddCount("DATA.TRAIN.num_samples", trainer_->task().num_train_samples());
   CheckpointerOptions checkpointer;
-  checkpointer.store.directory = CheckpointDirectory(options);
+  checkpointer.store.directory = CheckpointDirectory(options.directory);
   checkpointer.store.keep_last = options.keep_last;
   checkpointer.store.config_json = identity.ToJson();
   checkpointer.store.config_hash = absl::StrFormat("crc32c:%08x", Crc32c(checkpointer.store.config_json));

@@ -7,6 +7,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
@@ -16,13 +17,9 @@ namespace {
 
 constexpr char kRandomWeights[] = "random weights";
 
-std::string CheckpointDirectory(const EngineContext& context) {
-  return absl::StrCat(context.run_directory, "/checkpoints");
-}
-
 // Says which checkpoint it was; NotFound when there is none.
 absl::StatusOr<std::string> RestoreCheckpoint(Model& model, EngineContext& context) {
-  const std::string directory = CheckpointDirectory(context);
+  const std::string directory = CheckpointDirectory(context.run_directory);
   if (context.run_directory.empty() || !context.file_system.IsDirectory(directory)) {
     return absl::NotFoundError(absl::StrCat("no directory ", directory));
   }
@@ -49,7 +46,7 @@ absl::StatusOr<std::string> Fill(EvaluationModel* network, EvaluationWeights wei
     SSL_RETURN_IF_ERROR(build.registries.initialize_weights(*network->model, build));
     return file;
   }
-  const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context),
+  const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
                                            " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
   if (weights == EvaluationWeights::kTrained) return absl::NotFoundError(problem);
   SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;

@@ -17,6 +17,7 @@
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/run_progress.h"
@@ -58,7 +59,7 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   progress = {};
   progress.rank = context.communicator.rank();
   if (!entry.engine->trains()) progress.phase = "evaluating";
-  const FailureSource source{entry.name, absl::StrCat(context.run_directory, "/checkpoints"),
+  const FailureSource source{entry.name, CheckpointDirectory(context.run_directory),
                              context.communicator.size()};
   const ConfigNode earlier = context.results;
   EngineReport report;

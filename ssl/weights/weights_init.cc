@@ -2,7 +2,6 @@
 #include "ssl/weights/weights_init.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/finite_check.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/weights/weight_advice.h"
@@ -114,8 +114,7 @@ class Matcher {
  private:
   // One NaN reaches every output at the first step, and an evaluation would still print an accuracy.
   absl::Status CheckFinite(const at::Tensor& from, const std::string& name) const {
-    if (!from.is_floating_point()) return absl::OkStatus();
-    const int64_t bad = from.numel() - at::isfinite(from).sum().item<int64_t>();
+    const int64_t bad = CountNonFinite(from);
     if (bad == 0) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(weights_.origin, ": ", bad, " of the ", from.numel(), " values of ", name,
                                             " are not finite, expected numbers; the training that made the file "
