@@ -2,8 +2,7 @@
 #include "ssl/config/merge.h"
 
 #include <cstddef>
-
-#include "absl/container/flat_hash_map.h"
+#include <map>
 
 namespace ssl {
 namespace {
@@ -16,7 +15,7 @@ void Replace(ConfigNode* base, const ConfigNode& overlay) {
 
 // Looks keys up by hash: maps of a generated file may hold tens of thousands of them.
 void MergeMaps(ConfigNode* base, const ConfigNode& overlay) {
-  absl::flat_hash_map<std::string, size_t> known;
+  std::map<std::string, size_t> known;
   for (const ConfigNode::Entry& entry : base->entries()) known.emplace(entry.first, known.size());
   for (const ConfigNode::Entry& entry : overlay.entries()) {
     const auto found = known.find(entry.first);

@@ -2,10 +2,10 @@
 #include "ssl/config/problem.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -45,7 +45,7 @@ std::vector<ConfigProblem> SortedProblems(std::vector<ConfigProblem> problems) {
   std::stable_sort(problems.begin(), problems.end(), [](const ConfigProblem& left, const ConfigProblem& right) {
     return std::tie(left.location.file, left.location.line) < std::tie(right.location.file, right.location.line);
   });
-  absl::flat_hash_set<std::string> seen;
+  std::set<std::string> seen;
   std::vector<ConfigProblem> unique;
   for (ConfigProblem& problem : problems) {
     if (seen.insert(problem.ToString()).second) unique.push_back(std::move(problem));

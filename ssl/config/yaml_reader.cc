@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <sstream>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -37,7 +37,7 @@ struct OpenNode {
   bool has_key = false;
   std::string key;
   int key_line = 0;
-  absl::flat_hash_map<std::string, size_t> index;
+  std::map<std::string, size_t> index;
   std::vector<int> first_lines;
 };
 
@@ -211,7 +211,7 @@ class TreeBuilder : public YAML::EventHandler {
   int64_t nodes_ = 0;
   int64_t anchored_nodes_ = 0;
   std::vector<OpenNode> open_;
-  absl::flat_hash_map<YAML::anchor_t, Anchored> anchors_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
   ConfigNode root_;
 };
 

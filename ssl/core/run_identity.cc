@@ -86,7 +86,7 @@ RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog,
 }
 
 std::string RunIdentity::ToJson() const {
-  Json root;
+  Json root = Json::object();  // not null: see ssl/io/manifest.cc
   root["format_version"] = kFormatVersion;
   root["settings"] = settings_;
   root["counts"] = counts_;

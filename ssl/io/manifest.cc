@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -106,7 +106,7 @@ absl::StatusOr<ManifestEntry> ParseEntry(const Json& object, const std::string& 
 }
 
 absl::Status ParseFiles(const Json& files, absl::string_view name, std::vector<ManifestEntry>* entries) {
-  absl::flat_hash_set<std::string> seen;
+  std::set<std::string> seen;
   for (const Json& file : files) {
     const std::string where = absl::StrCat("manifest ", name, ": files[", entries->size(), "]");
     SSL_ASSIGN_OR_RETURN(ManifestEntry entry, ParseEntry(file, where));
@@ -157,14 +157,15 @@ std::string Dump(const nlohmann::ordered_json& root) {
 }
 
 nlohmann::ordered_json Members(const Manifest& manifest) {
-  nlohmann::ordered_json root;
+  // Made as objects: a null that becomes one by operator[] is left half-made when memory runs out in it.
+  nlohmann::ordered_json root = nlohmann::ordered_json::object();
   root["format_version"] = manifest.format_version;
   root["iteration"] = manifest.iteration;
   root["world_size"] = manifest.world_size;
   root["config_hash"] = manifest.config_hash;
   root["files"] = nlohmann::ordered_json::array();
   for (const ManifestEntry& entry : manifest.files) {
-    nlohmann::ordered_json file;
+    nlohmann::ordered_json file = nlohmann::ordered_json::object();
     file["file"] = entry.file;
     file["size"] = entry.size;
     file["crc32c"] = entry.crc32c;

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
@@ -253,7 +253,7 @@ class TableReader : public nlohmann::json_sax<Json> {
   }
 
   Place place_ = Place::kStart;
-  absl::flat_hash_set<std::string> names_;
+  std::set<std::string> names_;
   std::string key_;         // of the metadata value that comes
   SafetensorsEntry entry_;  // under construction, with its fields so far
   std::vector<int64_t> offsets_;
@@ -371,7 +371,7 @@ absl::StatusOr<SafetensorsTable> ParseSafetensorsHeader(absl::string_view header
 absl::StatusOr<std::string> FormatSafetensorsHeader(const SafetensorsTable& table) {
   std::vector<std::string> members;
   SSL_RETURN_IF_ERROR(AppendMetadata(table.metadata, &members));
-  absl::flat_hash_set<std::string> names = {std::string(kMetadataKey)};
+  std::set<std::string> names = {std::string(kMetadataKey)};
   for (const SafetensorsEntry& entry : table.entries) {
     if (!names.insert(entry.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("tensor ", Quote(entry.name), ": the name is taken"));

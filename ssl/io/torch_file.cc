@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
@@ -125,7 +125,7 @@ class ZipLoader {
   Contents& contents_;
   std::string root_;
   int64_t inflated_bytes_ = 0;
-  absl::flat_hash_map<absl::string_view, ZipEntry> entries_;
+  std::map<absl::string_view, ZipEntry> entries_;
 };
 
 // Five pickles (magic, protocol, system, tree, list of keys), then each key's storage: an int64 count and the values.
@@ -158,7 +158,7 @@ class LegacyLoader {
   }
 
   absl::Status ReadStorages(const TorchValue& keys) {
-    absl::flat_hash_set<int64_t> seen;
+    std::set<int64_t> seen;
     for (const TorchValue* key : keys.items) {
       const auto found = objects_.storage_of_key.find(key->text);
       if (found == objects_.storage_of_key.end() || !seen.insert(found->second).second) {

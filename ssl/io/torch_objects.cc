@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -177,7 +178,7 @@ class TreeCheck {
     int height = 0;
     int64_t walk = 1;  // values met by a reader who follows everything
   };
-  absl::flat_hash_map<const TorchValue*, Measure> measures_;  // of lists and dicts that hold something
+  std::map<const TorchValue*, Measure> measures_;  // of lists and dicts that hold something
 };
 
 }  // namespace

@@ -9,10 +9,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -42,7 +43,7 @@ struct TorchObjects {
   std::deque<TorchTensor> tensors;
   std::vector<Place> places;  // one for each tensor
   std::deque<TorchStorage> storages;
-  absl::flat_hash_map<std::string, int64_t> storage_of_key;
+  std::map<std::string, int64_t, std::less<>> storage_of_key;
   int64_t instructions = 0;  // executed so far
   int64_t copied_pairs = 0;  // by OrderedDict so far
 

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/pickle_input.h"
@@ -314,7 +314,7 @@ class Unpickler {
   TorchObjects& objects_;
   std::vector<TorchValue*> stack_;
   std::vector<size_t> marks_;  // positions on the stack
-  absl::flat_hash_map<uint32_t, TorchValue*> memo_;
+  std::map<uint32_t, TorchValue*> memo_;
 };
 
 }  // namespace

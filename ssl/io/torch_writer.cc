@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
@@ -153,7 +153,7 @@ void PickleTensor(const at::Tensor& tensor, absl::string_view storage_class, siz
 
 absl::StatusOr<std::string> PickleDict(const std::vector<NamedTensor>& tensors) {
   std::string pickle("\x80\x02}(");
-  absl::flat_hash_set<absl::string_view> names;
+  std::set<absl::string_view> names;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor& tensor = tensors[i].tensor;
     const std::string where = absl::StrCat("tensor '", tensors[i].name, "'");

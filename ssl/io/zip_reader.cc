@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -232,7 +232,7 @@ absl::StatusOr<std::vector<ZipEntry>> ReadZipDirectory(absl::string_view file) {
   SSL_ASSIGN_OR_RETURN(Directory directory, FindDirectory(file));
   std::vector<LocatedEntry> located;
   std::vector<ZipEntry> entries;
-  absl::flat_hash_set<absl::string_view> names;
+  std::set<absl::string_view> names;
   for (uint64_t i = 0; i < directory.entries; ++i) {
     SSL_ASSIGN_OR_RETURN(const Record record, TakeRecord(&directory.bytes));
     SSL_ASSIGN_OR_RETURN(LocatedEntry entry, LocateEntry(file.substr(0, directory.offset), record));

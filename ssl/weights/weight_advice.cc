@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,7 +35,7 @@ const std::string& Nearest(absl::string_view name, const std::vector<std::string
 // How many names of the file are a trunk's behind each prefix that ends with a dot.
 std::map<std::string, int64_t> CountPrefixes(const std::vector<std::string>& file_names,
                                              const std::vector<std::string>& model_names) {
-  absl::flat_hash_set<absl::string_view> trunk;
+  std::set<absl::string_view> trunk;
   for (const std::string& name : model_names) {
     if (absl::StartsWith(name, kTrunk)) trunk.insert(absl::StripPrefix(name, kTrunk));
   }

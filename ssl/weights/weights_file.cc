@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -78,7 +78,7 @@ class Flattener {
   }
 
   const std::shared_ptr<const void> owner_;
-  absl::flat_hash_map<std::string, size_t> places_;
+  std::map<std::string, size_t> places_;
   std::vector<NamedTensor> tensors_;
 };
 

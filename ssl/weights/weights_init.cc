@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,14 +35,14 @@ constexpr double kLeastTrunkShare = 0.5;
 constexpr size_t kListedNames = 5;
 
 // The places of the file's tensors under the names that they have in a model.
-absl::StatusOr<absl::flat_hash_map<std::string, size_t>> IndexByModelName(const WeightsFile& weights,
-                                                                          const WeightsInitOptions& options) {
+absl::StatusOr<std::map<std::string, size_t>> IndexByModelName(const WeightsFile& weights,
+                                                               const WeightsInitOptions& options) {
   std::vector<std::string> names;
   for (const NamedTensor& entry : weights.tensors) {
     names.push_back(absl::StrCat(options.append_prefix, absl::StripPrefix(entry.name, options.remove_prefix)));
   }
   names = ToModelNames(names);
-  absl::flat_hash_map<std::string, size_t> index;
+  std::map<std::string, size_t> index;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto [place, inserted] = index.emplace(names[i], i);
     if (inserted) continue;
@@ -71,7 +71,7 @@ class Matcher {
     report_.origin = weights.origin;
   }
 
-  absl::Status Match(const NamedTensor& entry, const absl::flat_hash_map<std::string, size_t>& index) {
+  absl::Status Match(const NamedTensor& entry, const std::map<std::string, size_t>& index) {
     const bool trunk = absl::StartsWith(entry.name, kTrunk);
     if (!trunk && !heads_.load) return absl::OkStatus();
     if (trunk) ++trunk_tensors_;
