@@ -28,18 +28,22 @@ SOURCES = "|".join((
 TESTS = ["//ssl/core/...", "//ssl/io/...", "//ssl/config/...", "//ssl/data/...", "//ssl/hooks/...", "//ssl/weights/..."]
 
 
+# Building with counters asks for this repository, which Debian's Bazel lacks.
+FLAGS = ("--config=coverage", f"--override_repository=remote_coverage_tools={ROOT}/tools/coverage_tools")
+
+
 def bazel(arguments, *command):
     result = subprocess.run([*arguments.bazel.split(), *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if result.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit code {result.returncode}")
+        sys.exit(f"bazel {command[0]} failed with exit code {result.returncode}")
     return result.stdout.split()
 
 
 def test_binaries(arguments):
     """{label: path} of the C++ tests, built with counters."""
     labels = bazel(arguments, "query", f"kind(cc_test, set({' '.join(arguments.tests)}))")
-    bazel(arguments, "build", "--config=coverage", *labels)
-    folder = pathlib.Path(bazel(arguments, "info", "--config=coverage", "bazel-bin")[0])
+    bazel(arguments, "build", *FLAGS, *labels)
+    folder = pathlib.Path(bazel(arguments, "info", *FLAGS, "bazel-bin")[0])
     return {label: folder / label[2:].replace(":", "/") for label in labels}, folder
 
 
