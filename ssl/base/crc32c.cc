@@ -45,20 +45,41 @@ constexpr Tables MakeTables() {
 constexpr Tables kTables = MakeTables();
 
 // The instruction takes three cycles and can start in each of them: three lanes side by side keep it busy.
-constexpr size_t kLaneBytes = 4096;
+constexpr size_t kLaneBytes = 4096;  // a power of two
 
 // shift[k][b]: what the register b << 8k becomes over kLaneBytes zero bytes. Advancing is linear over exclusive or, so
 // that a register is advanced by four look-ups, and lanes that began at zero are put together: the register after A and
 // B is that after A, advanced over the length of B, exclusive or that of B alone.
 using ShiftTables = std::array<std::array<uint32_t, 256>, 4>;
 
-constexpr ShiftTables MakeShiftTables() {
-  std::array<uint32_t, 32> of_bit = {};
+// What a register becomes when bit k alone becomes of_bit[k].
+using BitImages = std::array<uint32_t, 32>;
+
+constexpr uint32_t Apply(const BitImages& of_bit, uint32_t crc) {
+  uint32_t image = 0;
   for (int bit = 0; bit < 32; ++bit) {
-    uint32_t crc = uint32_t{1} << bit;
-    for (size_t i = 0; i < kLaneBytes; ++i) crc = (crc >> 8) ^ kTables[0][crc & 0xFF];
-    of_bit[bit] = crc;
+    if ((crc >> bit & 1) != 0) image ^= of_bit[bit];
   }
+  return image;
+}
+
+// Over one zero byte, then over twice as many until it is a lane: few enough steps for any compiler.
+constexpr BitImages AdvanceBitsOverLane() {
+  BitImages of_bit = {};
+  for (int bit = 0; bit < 32; ++bit) {
+    const uint32_t crc = uint32_t{1} << bit;
+    of_bit[bit] = (crc >> 8) ^ kTables[0][crc & 0xFF];
+  }
+  for (size_t bytes = 1; bytes < kLaneBytes; bytes *= 2) {
+    BitImages twice = {};
+    for (int bit = 0; bit < 32; ++bit) twice[bit] = Apply(of_bit, of_bit[bit]);
+    of_bit = twice;
+  }
+  return of_bit;
+}
+
+constexpr ShiftTables MakeShiftTables() {
+  const BitImages of_bit = AdvanceBitsOverLane();
   ShiftTables tables = {};
   for (int byte = 0; byte < 4; ++byte) {
     for (uint32_t value = 0; value < 256; ++value) {
