@@ -2,7 +2,6 @@
 #include "ssl/core/checkpoint_store.h"
 
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/core/manifest_rows.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/io/atomic_file.h"
 
@@ -28,8 +28,6 @@ constexpr char kLatestName[] = "LATEST";
 constexpr char kFinishedName[] = "FINISHED";
 constexpr char kDamagedSuffix[] = ".damaged";
 constexpr char kSetAsideSuffix[] = ".set_aside";
-// File names travel between ranks as fixed rows of bytes.
-constexpr int64_t kMaxFileName = 128;
 
 std::string StepName(int64_t iteration) { return absl::StrCat(kStepPrefix, iteration); }
 
@@ -45,30 +43,6 @@ int64_t IterationOf(absl::string_view name) {
 // nothing about the bytes: taking it for damage would throw good work away.
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
-}
-
-// [files, 2 + kMaxFileName] int64: size, CRC-32C, name.
-at::Tensor EncodeFiles(const std::vector<ManifestEntry>& files) {
-  at::Tensor rows = at::zeros({static_cast<int64_t>(files.size()), 2 + kMaxFileName}, at::kLong);
-  int64_t* cell = rows.mutable_data_ptr<int64_t>();
-  for (const ManifestEntry& entry : files) {
-    cell[0] = entry.size;
-    cell[1] = entry.crc32c;
-    std::copy(entry.file.begin(), entry.file.end(), cell + 2);
-    cell += 2 + kMaxFileName;
-  }
-  return rows;
-}
-
-std::vector<ManifestEntry> DecodeFiles(const at::Tensor& rows) {
-  std::vector<ManifestEntry> files;
-  const int64_t* cell = rows.const_data_ptr<int64_t>();
-  for (int64_t row = 0; row < rows.size(0); ++row, cell += 2 + kMaxFileName) {
-    const int64_t* name = cell + 2;
-    files.push_back(
-        {std::string(name, std::find(name, name + kMaxFileName, 0)), cell[0], static_cast<uint32_t>(cell[1])});
-  }
-  return files;
 }
 
 }  // namespace
@@ -160,8 +134,7 @@ absl::Status CheckpointStore::Commit(int64_t iteration, const std::string& tempo
     status = Publish(iteration, temporary, manifest);
     // Read back before anything older goes.
     if (status.ok()) status = Verify(iteration).status();
-    if (status.ok()) status = RemoveOld(iteration);
-    if (status.ok()) status = RemoveSetAside(iteration);
+    if (status.ok()) TidyUp(iteration);
   }
   return AgreeOnStatus(status, "committing a checkpoint", communicator_);
 }
@@ -171,17 +144,12 @@ absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,
   // Rank 0 writes more files than the others: pad all to the same number of rows.
   at::Tensor most = at::full({1}, static_cast<int64_t>(own_files.size()), at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.AllReduce(most, ReduceOp::kMax));
-  std::vector<ManifestEntry> padded = own_files;
-  padded.resize(most.item<int64_t>());
-  SSL_ASSIGN_OR_RETURN(const at::Tensor rows, communicator_.AllGather(EncodeFiles(padded)));
+  SSL_ASSIGN_OR_RETURN(const at::Tensor rows, communicator_.AllGather(RowsFromFiles(own_files, most.item<int64_t>())));
   Manifest manifest;
   manifest.iteration = iteration;
   manifest.world_size = communicator_.size();
   manifest.config_hash = options_.config_hash;
-  manifest.files = DecodeFiles(rows.reshape({-1, 2 + kMaxFileName}));
-  manifest.files.erase(std::remove_if(manifest.files.begin(), manifest.files.end(),
-                                      [](const ManifestEntry& entry) { return entry.file.empty(); }),
-                       manifest.files.end());
+  manifest.files = FilesFromRows(rows.flatten(0, 1));
   return manifest;
 }
 
@@ -194,8 +162,18 @@ absl::Status CheckpointStore::Publish(int64_t iteration, const std::string& temp
   const bool replaces = std::binary_search(iterations.begin(), iterations.end(), iteration);
   if (replaces) SSL_RETURN_IF_ERROR(SetAside(iteration));
   SSL_RETURN_IF_ERROR(file_system_.Rename(temporary, StepDirectory(iteration)));
-  SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
-  return WriteLatest(iteration);
+  return file_system_.SyncDirectory(options_.directory);
+}
+
+// `newest` is saved, whatever fails here: an error would say that it is not.
+void CheckpointStore::TidyUp(int64_t newest) {
+  intact_.insert(newest);
+  absl::Status status = WriteLatest(newest);
+  status.Update(RemoveOld(newest));
+  status.Update(RemoveRenamed(newest));
+  if (status.ok()) return;
+  SSL_LOG(WARNING) << StepDirectory(newest)
+                   << " is saved; tidying up after it failed, and the next save tries again: " << status.message();
 }
 
 absl::Status CheckpointStore::WriteLatest(int64_t iteration) {
@@ -209,17 +187,13 @@ absl::Status CheckpointStore::MarkFinished(int64_t iteration) {
                              absl::StrCat(StepName(iteration), "\n"));
 }
 
-bool CheckpointStore::IsFinished(int64_t iteration) const {
-  const absl::StatusOr<std::string> text = file_system_.Read(absl::StrCat(options_.directory, "/", kFinishedName));
-  return text.ok() && *text == absl::StrCat(StepName(iteration), "\n");
-}
-
 absl::Status CheckpointStore::SetAside(int64_t iteration) {
   const absl::Status status = Verify(iteration).status();
   if (!status.ok() && !IsDamage(status)) return status;
   const std::string target = absl::StrCat(StepDirectory(iteration), status.ok() ? kSetAsideSuffix : kDamagedSuffix);
   SSL_RETURN_IF_ERROR(file_system_.RemoveAll(target));
   SSL_RETURN_IF_ERROR(file_system_.Rename(StepDirectory(iteration), target));
+  intact_.erase(iteration);
   SSL_LOG(WARNING) << StepDirectory(iteration) << " is set aside as " << target
                    << (status.ok() ? "" : absl::StrCat(": ", status.message()));
   return absl::OkStatus();
@@ -238,6 +212,7 @@ absl::Status CheckpointStore::SetAsideAfter(int64_t iteration) {
 
 absl::Status CheckpointStore::RemoveAll() {
   SSL_RETURN_IF_ERROR(CheckInUse());
+  intact_.clear();
   return file_system_.RemoveAll(options_.directory);
 }
 
@@ -246,6 +221,7 @@ absl::Status CheckpointStore::Remove(int64_t iteration) {
   const std::string doomed = absl::StrCat(StepDirectory(iteration), kTemporarySuffix);
   SSL_RETURN_IF_ERROR(file_system_.RemoveAll(doomed));
   SSL_RETURN_IF_ERROR(file_system_.Rename(StepDirectory(iteration), doomed));
+  intact_.erase(iteration);
   return file_system_.RemoveAll(doomed);
 }
 
@@ -258,18 +234,23 @@ absl::Status CheckpointStore::RemoveOld(int64_t newest) {
     if (*iteration >= newest) continue;
     if (kept == options_.keep_last) {
       SSL_RETURN_IF_ERROR(Remove(*iteration));
-    } else if (Verify(*iteration).ok()) {
+    } else if (intact_.count(*iteration) > 0 || Verify(*iteration).ok()) {
+      intact_.insert(*iteration);
       ++kept;
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckpointStore::RemoveSetAside(int64_t newest) {
+// What has another name than a checkpoint: set aside, damaged, or left over by a removal that failed half-way.
+absl::Status CheckpointStore::RemoveRenamed(int64_t newest) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_.List(options_.directory));
   for (const std::string& name : names) {
     absl::string_view step = name;
-    if (!absl::ConsumeSuffix(&step, kDamagedSuffix) && !absl::ConsumeSuffix(&step, kSetAsideSuffix)) continue;
+    if (!absl::ConsumeSuffix(&step, kDamagedSuffix) && !absl::ConsumeSuffix(&step, kSetAsideSuffix) &&
+        !absl::ConsumeSuffix(&step, kTemporarySuffix)) {
+      continue;
+    }
     const int64_t iteration = IterationOf(step);
     if (iteration < 0 || iteration > newest) continue;
     SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", name)));
@@ -308,22 +289,44 @@ absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
 }
 
 absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
-  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
-  if (iterations.empty()) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
-  std::string problems;
+  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> listed, Iterations());
+  if (listed.empty()) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
+  while (true) {
+    std::string problems;
+    const absl::StatusOr<int64_t> newest = NewestValidOf(listed, &problems);
+    if (problems.empty()) return newest;
+    // What is missing may have been removed by a run that has saved meanwhile. Each round needs another save of it.
+    SSL_ASSIGN_OR_RETURN(std::vector<int64_t> now, Iterations());
+    if (now.empty()) return RemovedWhileRead();
+    if (now == listed && newest.ok()) {
+      SSL_LOG(WARNING) << "damaged checkpoint passed over: " << problems << "; using " << StepDirectory(*newest);
+    }
+    if (now == listed) return newest;
+    listed = std::move(now);
+  }
+}
+
+// The newest of `iterations`, oldest first, that verifies. `problems` names what is wrong with those passed over.
+absl::StatusOr<int64_t> CheckpointStore::NewestValidOf(const std::vector<int64_t>& iterations,
+                                                       std::string* problems) const {
   for (auto iteration = iterations.rbegin(); iteration != iterations.rend(); ++iteration) {
     const absl::Status status = Verify(*iteration).status();
-    if (status.ok()) {
-      if (!problems.empty()) {
-        SSL_LOG(WARNING) << "damaged checkpoint passed over: " << problems << "; using " << StepDirectory(*iteration);
-      }
-      return *iteration;
+    if (status.ok()) return *iteration;
+    if (!IsDamage(status)) {
+      problems->clear();
+      return status;
     }
-    if (!IsDamage(status)) return status;
-    absl::StrAppend(&problems, problems.empty() ? "" : "; ", status.message());
+    absl::StrAppend(problems, problems->empty() ? "" : "; ", status.message());
   }
-  return absl::DataLossError(absl::StrCat(options_.directory, ": no checkpoint is intact: ", problems,
+  return absl::DataLossError(absl::StrCat(options_.directory, ": no checkpoint is intact: ", *problems,
                                           "; remove the directory to start anew"));
+}
+
+absl::Status CheckpointStore::RemovedWhileRead() const {
+  return absl::FailedPreconditionError(
+      absl::StrCat(options_.directory,
+                   ": all checkpoints were removed while they were read; does another run start "
+                   "anew there? Once it has saved, this can be done again"));
 }
 
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
@@ -335,6 +338,25 @@ absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(iteration, 0));
   if (iteration.item<int64_t>() < 0) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
   return iteration.item<int64_t>();
+}
+
+absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Status(int64_t)> read) {
+  int64_t tried = -1;
+  while (true) {
+    const absl::StatusOr<int64_t> newest = NewestValid();
+    if (tried >= 0 && absl::IsNotFound(newest.status())) return RemovedWhileRead();
+    SSL_RETURN_IF_ERROR(newest.status());
+    absl::Status status = read(*newest);
+    if (absl::IsNotFound(status) && *newest == tried) status = absl::DataLossError(status.message());
+    // A file may be gone for one rank that another one has read.
+    at::Tensor gone = at::full({1}, absl::IsNotFound(status) ? 1 : 0, at::kLong);
+    SSL_RETURN_IF_ERROR(communicator_.AllReduce(gone, ReduceOp::kMax));
+    if (gone.item<int64_t>() == 0) {
+      SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", communicator_));
+      return newest;
+    }
+    tried = *newest;
+  }
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {

@@ -3,8 +3,8 @@
 // Checkpoints on disk: directories `step_<iteration>/` of safetensors files, the run's settings (config.json) and a
 // MANIFEST.json that holds the size and CRC-32C of each.
 //
-//   save:  step_N.tmp/ (all ranks write their files, synced) -> MANIFEST.json -> rename to step_N/ -> sync -> LATEST
-//          -> read back and verify -> remove what is too old
+//   save:  step_N.tmp/ (all ranks write their files, synced) -> MANIFEST.json -> rename to step_N/ -> sync
+//          -> read back and verify: saved -> LATEST, remove what is too old
 //   load:  the newest step_N/ whose files all match its manifest; damaged ones are named in a warning and passed over
 //
 // A name without a suffix always stands for a checkpoint that was complete once, also after a crash at any point.
@@ -15,9 +15,11 @@
 #define SSL_CORE_CHECKPOINT_STORE_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -60,22 +62,28 @@ class CheckpointStore {
 
   // Saves this rank's `parts`; every rank passes the same number of parts, with file names that differ between
   // ranks. OK without writing when step_<iteration> exists and is intact; a damaged one is replaced. After a failure
-  // the previous checkpoints are untouched, and of the new one either nothing is left or all of it. Collective.
+  // the previous checkpoints are untouched, and of the new one either nothing is left or all of it. What fails once the
+  // checkpoint is saved (LATEST, removing old ones) is logged, and done by the next save. Collective.
   absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts);
 
   // Notes that nothing is left to do after this checkpoint. Rank 0.
   absl::Status MarkFinished(int64_t iteration);
-  bool IsFinished(int64_t iteration) const;
 
   // Iterations of all checkpoints, valid or not, oldest first; none when the directory is missing.
   absl::StatusOr<std::vector<int64_t>> Iterations() const;
 
   // The iteration of the newest checkpoint that verifies; NotFound when there is none at all; DataLoss, listing what
   // is wrong with each, when there are checkpoints but none verifies. Any other error, such as a missing permission,
-  // ends the search: it says nothing about the checkpoint.
+  // ends the search: it says nothing about the checkpoint. The search begins anew when a run beside this process has
+  // saved and removed checkpoints meanwhile; FailedPrecondition when all are gone then.
   absl::StatusOr<int64_t> FindNewestValid() const;
   // The same, searched by rank 0 for all. Collective.
   absl::StatusOr<int64_t> NewestValid();
+
+  // NewestValid, then `read` on all ranks, which says NotFound for files that are not there: then both are done again,
+  // because a run beside this process may have removed them. DataLoss when they are missing in a checkpoint that is
+  // there. Returns the iteration of what was read. Collective.
+  absl::StatusOr<int64_t> ReadNewest(absl::FunctionRef<absl::Status(int64_t iteration)> read);
 
   // What step_<iteration> says of itself; its files are not looked at. DataLoss or NotFound, naming the manifest.
   absl::StatusOr<Manifest> ReadManifest(int64_t iteration) const;
@@ -98,6 +106,8 @@ class CheckpointStore {
 
  private:
   absl::Status CheckInUse() const;
+  absl::StatusOr<int64_t> NewestValidOf(const std::vector<int64_t>& iterations, std::string* problems) const;
+  absl::Status RemovedWhileRead() const;
   absl::StatusOr<bool> IsSaved(int64_t iteration);
   absl::StatusOr<bool> LooksSaved(int64_t iteration) const;
   absl::StatusOr<std::vector<ManifestEntry>> WriteParts(const std::string& directory,
@@ -105,15 +115,18 @@ class CheckpointStore {
   absl::Status Commit(int64_t iteration, const std::string& temporary, const std::vector<ManifestEntry>& own_files);
   absl::StatusOr<Manifest> GatherManifest(int64_t iteration, const std::vector<ManifestEntry>& own_files);
   absl::Status Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest);
+  void TidyUp(int64_t newest);
   absl::Status WriteLatest(int64_t iteration);
   absl::Status SetAside(int64_t iteration);
   absl::Status Remove(int64_t iteration);
   absl::Status RemoveOld(int64_t newest);
-  absl::Status RemoveSetAside(int64_t newest);
+  absl::Status RemoveRenamed(int64_t newest);
 
   const CheckpointStoreOptions options_;
   FileSystem& file_system_;
   Communicator& communicator_;
+  // Which this object has verified since it, or another process, wrote them: under the run's lock they stay so. Rank 0.
+  std::set<int64_t> intact_;
 };
 
 }  // namespace ssl

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
@@ -27,6 +28,14 @@ using ::testing::HasSubstr;
 std::vector<CheckpointPart> Parts(double value) {
   return {{"model.safetensors", {{"weight", at::full({4}, value)}}}, {"rank0.safetensors", {{"w", at::full({1}, 2)}}}};
 }
+
+// What was logged since this was made.
+struct Warnings : public LogSink {
+  Warnings() { AddLogSink(this); }
+  ~Warnings() override { RemoveLogSink(this); }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { text += std::string(message); }
+  std::string text;
+};
 
 class CheckpointStoreTest : public ::testing::Test {
  protected:
@@ -132,7 +141,8 @@ TEST_F(CheckpointStoreTest, Retention_KeepsGoodOnesInPlaceOfDamagedOnes) {
   CheckpointStore store = Store(posix_, 2);
   for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
   Damage(10, "model.safetensors");
-  ASSERT_OK(store.Save(15, Parts(15)));
+  // Of a later process: what this one has verified, it does not read again.
+  ASSERT_OK(Store(posix_, 2).Save(15, Parts(15)));
   EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15", "step_5"));
   Damage(15, "model.safetensors");
   EXPECT_EQ(*store.NewestValid(), 5);
@@ -145,12 +155,11 @@ TEST_F(CheckpointStoreTest, SetAside_GoesWhenTheRunHasPassedItAgain) {
   CheckpointStore store = Store(posix_);
   for (const int64_t iteration : {5, 10, 15}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
   ASSERT_OK(store.MarkFinished(15));
-  EXPECT_TRUE(store.IsFinished(15));
+  EXPECT_EQ(*posix_.Read(directory_ + "/FINISHED"), "step_15\n");
   Damage(15, "model.safetensors");
   ASSERT_OK(store.SetAsideAfter(5));
   EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10.set_aside", "step_15.damaged", "step_5"));
   EXPECT_EQ(*posix_.Read(directory_ + "/LATEST"), "step_5\n");
-  EXPECT_FALSE(store.IsFinished(15));
   ASSERT_OK(store.SetAsideAfter(5));
   ASSERT_OK(store.Save(10, Parts(10)));
   EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15.damaged", "step_5"));
@@ -187,6 +196,67 @@ TEST_F(CheckpointStoreTest, Config_IsSavedBesideThePartsAndVerified) {
   EXPECT_THAT(store.NewestValid(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("config.json")));
   ASSERT_OK(Store(posix_).Save(8, Parts(1.0)));
   EXPECT_EQ(*store.ReadConfig(8), "");
+}
+
+// Whatever fails after the checkpoint has its name and was read back: it is saved, and the next save tidies up.
+TEST_F(CheckpointStoreTest, FailureOfTidyingUp_LeavesTheCheckpointSaved) {
+  bool failed = true;
+  int tidied_later = 0;
+  for (int call = 1; failed; ++call) {
+    ASSERT_OK(posix_.RemoveAll(directory_));
+    FaultFileSystem faulty(posix_, directory_);
+    CheckpointStore store = Store(faulty, 2);
+    for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+    faulty.FailCall(faulty.calls() + call, EACCES, FaultFileSystem::Repeat::kOnce);
+    absl::Status saved;
+    std::string log;
+    {
+      const Warnings warnings;
+      saved = store.Save(15, Parts(15.0));
+      log = warnings.text;
+    }
+    failed = faulty.failed_calls() > 0;
+    const bool has_name = posix_.Exists(store.StepDirectory(15));
+    const bool is_tidy = Names() == std::vector<std::string>{"LATEST", "step_10", "step_15"};
+    if (saved.ok() && failed) {
+      ++tidied_later;
+      EXPECT_TRUE(has_name) << "call " << call;
+      EXPECT_THAT(log, HasSubstr("step_15 is saved")) << "call " << call;
+    }
+    EXPECT_EQ(saved.ok() && !failed, is_tidy && log.empty()) << "call " << call;
+    faulty.StopFailing();
+    ASSERT_OK(store.Save(20, Parts(20.0)));
+    if (saved.ok()) {
+      EXPECT_THAT(Names(), ElementsAre("LATEST", "step_15", "step_20")) << "call " << call;
+      EXPECT_EQ(*posix_.Read(directory_ + "/LATEST"), "step_20\n");
+    }
+  }
+  EXPECT_GE(tidied_later, 5) << "LATEST is written, renamed and synced, and step_5 renamed and removed";
+}
+
+// What this process has written or verified is not read again at each later save.
+TEST_F(CheckpointStoreTest, Save_ReadsItsOwnFilesOnce) {
+  FaultFileSystem counting(posix_, directory_);
+  CheckpointStore store = Store(counting, 3);
+  counting.set_fault_reads(true);
+  std::vector<int> calls;
+  for (int64_t iteration = 5; iteration <= 40; iteration += 5) {
+    const int before = counting.calls();
+    ASSERT_OK(store.Save(iteration, Parts(iteration)));
+    calls.push_back(counting.calls() - before);
+  }
+  EXPECT_EQ(calls[1], calls[0]);
+  EXPECT_EQ(calls[2], calls[0]);
+  EXPECT_GT(calls[3], calls[2]) << "the first that removes one";
+  for (size_t i = 4; i < calls.size(); ++i) EXPECT_EQ(calls[i], calls[3]);
+  // Another process reads what it finds, once.
+  CheckpointStore later = Store(counting, 3);
+  const int before = counting.calls();
+  ASSERT_OK(later.Save(45, Parts(45.0)));
+  EXPECT_GT(counting.calls() - before, calls[3]);
+  const int second = counting.calls();
+  ASSERT_OK(later.Save(50, Parts(50.0)));
+  EXPECT_EQ(counting.calls() - second, calls[3]);
 }
 
 // Fails every mutating call of a save in turn, once and from then on.

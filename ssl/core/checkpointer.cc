@@ -226,10 +226,10 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
 absl::StatusOr<int64_t> RestoreModel(const std::string& checkpoint_directory, FileSystem& file_system,
                                      Communicator& communicator, Stateful& model) {
   CheckpointStore store({checkpoint_directory, 0, ""}, file_system, communicator);
-  SSL_ASSIGN_OR_RETURN(const int64_t newest, store.NewestValid());
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, store.Load(newest, kModelFile));
-  SSL_RETURN_IF_ERROR(RestoreState(model, tensors, absl::StrCat(store.StepDirectory(newest), "/", kModelFile)));
-  return newest;
+  return store.ReadNewest([&](int64_t iteration) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, store.Load(iteration, kModelFile));
+    return RestoreState(model, tensors, absl::StrCat(store.StepDirectory(iteration), "/", kModelFile));
+  });
 }
 
 }  // namespace ssl

@@ -101,7 +101,8 @@ class Checkpointer : public CheckpointSaver {
   BackgroundTask task_;  // last: its thread uses the members above
 };
 
-// Loads only the model of a run's newest valid checkpoint, for evaluation. Returns that checkpoint's iteration.
+// Loads only the model of a run's newest valid checkpoint, for evaluation, also while that run goes on. Returns that
+// checkpoint's iteration; NotFound when there was none from the beginning. Collective.
 absl::StatusOr<int64_t> RestoreModel(const std::string& checkpoint_directory, FileSystem& file_system,
                                      Communicator& communicator, Stateful& model);
 

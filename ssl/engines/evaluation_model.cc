@@ -20,9 +20,7 @@ constexpr char kRandomWeights[] = "random weights";
 // Says which checkpoint it was; NotFound when there is none.
 absl::StatusOr<std::string> RestoreCheckpoint(Model& model, EngineContext& context) {
   const std::string directory = CheckpointDirectory(context.run_directory);
-  if (context.run_directory.empty() || !context.file_system.IsDirectory(directory)) {
-    return absl::NotFoundError(absl::StrCat("no directory ", directory));
-  }
+  if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
   SSL_ASSIGN_OR_RETURN(const int64_t iteration,
                        RestoreModel(directory, context.file_system, context.communicator, model));
   return absl::StrCat("checkpoint of iteration ", iteration);

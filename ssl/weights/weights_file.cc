@@ -187,8 +187,13 @@ absl::StatusOr<WeightsFile> ReadDirectory(const std::string& directory) {
   const std::string& checkpoints = file_system.IsDirectory(inner) ? inner : directory;
   const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
   CheckpointStore store({checkpoints, /*keep_last=*/0, /*config_hash=*/""}, file_system, *alone);
-  SSL_ASSIGN_OR_RETURN(const int64_t newest, store.NewestValid());
-  return MapWeights(absl::StrCat(store.StepDirectory(newest), "/", kModelFile));
+  WeightsFile weights;
+  const auto map = [&](int64_t iteration) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(weights, MapWeights(absl::StrCat(store.StepDirectory(iteration), "/", kModelFile)));
+    return absl::OkStatus();
+  };
+  SSL_RETURN_IF_ERROR(store.ReadNewest(map).status());
+  return weights;
 }
 
 absl::StatusOr<bool> IsSafetensors(const std::string& path) {

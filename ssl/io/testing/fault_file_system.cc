@@ -125,6 +125,12 @@ void FaultFileSystem::ExitAtCall(int call, int exit_code) {
   exit_code_ = exit_code;
 }
 
+void FaultFileSystem::ActAtCall(int call, std::function<void()> action) {
+  absl::MutexLock lock(&mutex_);
+  act_at_ = call;
+  action_ = std::move(action);
+}
+
 void FaultFileSystem::StopFailing() { FailCall(0, 0, Repeat::kOnce); }
 
 void FaultFileSystem::set_fault_reads(bool fault_reads) {
@@ -165,6 +171,16 @@ void FaultFileSystem::ExitIfDue() const {
   if (exit_code_ >= 0) _exit(exit_code_);
 }
 
+// Without the lock: the action may use this file system.
+void FaultFileSystem::ActIfDue() {
+  std::function<void()> action;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (calls_ + 1 == act_at_) action = std::exchange(action_, nullptr);
+  }
+  if (action != nullptr) action();
+}
+
 absl::Status FaultFileSystem::CountRead(absl::string_view operation, const std::string& path) {
   bool counts = false;
   {
@@ -175,6 +191,7 @@ absl::Status FaultFileSystem::CountRead(absl::string_view operation, const std::
 }
 
 absl::Status FaultFileSystem::CountCall(absl::string_view operation, const std::string& path) {
+  ActIfDue();
   absl::MutexLock lock(&mutex_);
   ++calls_;
   const bool fails = fail_at_ > 0 && (calls_ == fail_at_ || (from_then_on_ && calls_ > fail_at_));

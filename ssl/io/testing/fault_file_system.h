@@ -48,6 +48,8 @@ class FaultFileSystem : public FileSystem {
   // The process ends (_exit) instead of making that call; with set_short_writes, after half of an Append.
   void ExitAtCall(int call, int exit_code);
   void StopFailing();
+  // Runs `action` before that counted call: what another process does at that moment.
+  void ActAtCall(int call, std::function<void()> action);
   // A failing Append writes its first half before it fails.
   void set_short_writes(bool short_writes);
   // Reading calls (OpenRead, ReadAt, Read, Map, Size, Exists, IsDirectory, List, CheckHeld) are counted and fail as
@@ -87,6 +89,7 @@ class FaultFileSystem : public FileSystem {
 
   // Counts a call; an error when it has to fail.
   absl::Status CountCall(absl::string_view operation, const std::string& path);
+  void ActIfDue();
   absl::Status CountRead(absl::string_view operation, const std::string& path);
   absl::StatusOr<std::unique_ptr<WritableFile>> Open(const std::string& path, bool truncate);
   // Changes the model under the lock.
@@ -102,6 +105,8 @@ class FaultFileSystem : public FileSystem {
   int failed_ ABSL_GUARDED_BY(mutex_) = 0;
   int fail_at_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: never
   int error_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  int act_at_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: never
+  std::function<void()> action_ ABSL_GUARDED_BY(mutex_);
   bool from_then_on_ ABSL_GUARDED_BY(mutex_) = false;
   bool short_writes_ ABSL_GUARDED_BY(mutex_) = false;
   bool fault_reads_ ABSL_GUARDED_BY(mutex_) = false;
