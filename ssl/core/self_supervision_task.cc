@@ -11,10 +11,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/parameter_grouper.h"
+#include "ssl/core/renumbered_source.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
 #include "ssl/distributed/communicator.h"
@@ -56,6 +58,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   task->phases_ = task->MakePhasesBuilder().Build();
   SSL_RETURN_IF_ERROR(task->BuildSources(context, std::move(sources)));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
+  SSL_RETURN_IF_ERROR(task->NumberClasses(context));
   SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));
   SSL_RETURN_IF_ERROR(task->BuildSchedules(context));
   SSL_RETURN_IF_ERROR(task->BuildLoop(context));
@@ -104,6 +107,19 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
+  return absl::OkStatus();
+}
+
+// The outputs of a classifier are the classes of training data, by their numbers there.
+absl::Status SelfSupervisionTask::NumberClasses(const BuildContext& context) {
+  if (!method_->labels_are_classes() || test_source_ == nullptr) return absl::OkStatus();
+  if (train_source_ == nullptr) {
+    if (test_source_->ClassNames().empty()) return absl::OkStatus();
+    SSL_LOG(WARNING) << "config.TEST_ONLY: config.DATA.TRAIN is not read, so that class numbers are those of "
+                        "config.DATA.TEST: its class folders have to be the same as those of training";
+    return absl::OkStatus();
+  }
+  SSL_ASSIGN_OR_RETURN(test_source_, NumberedAsInTraining(std::move(test_source_), *train_source_, context.config));
   return absl::OkStatus();
 }
 

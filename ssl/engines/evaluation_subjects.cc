@@ -14,8 +14,8 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/class_map.h"
 #include "ssl/core/core_options.h"
-#include "ssl/engines/class_map.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -77,14 +77,6 @@ FeatureSet TakeLayer(FeatureSet* set, size_t index) {
   return {{features.flatten(1)}, set->labels, set->indices};
 }
 
-// Where the images of a split come from, for messages.
-std::string PlaceOf(const std::string& split, const ConfigNode& config) {
-  const std::string key = absl::StrCat("DATA.", split, ".DATA_PATHS");
-  const ConfigNode* paths = config.FindPath(key);
-  const bool named = paths != nullptr && !paths->items().empty();
-  return absl::StrCat("config.", key, named ? absl::StrCat(" [", paths->items().front().text(), "]") : "");
-}
-
 // Both splits, and which class of the one is which of the other.
 class Splits {
  public:
@@ -118,16 +110,6 @@ class Splits {
   const ClassMap& classes() const { return classes_; }
 
  private:
-  static absl::StatusOr<SplitClasses> ClassesOf(const std::string& split, const BatchSource& source,
-                                                const ConfigNode& config) {
-    SplitClasses classes{PlaceOf(split, config), source.ClassNames(), {}};
-    absl::StatusOr<std::vector<int64_t>> numbers = source.Classes();
-    if (numbers.ok()) classes.numbers = *std::move(numbers);
-    // A source that cannot tell is found out by its labels.
-    if (!numbers.ok() && !absl::IsUnimplemented(numbers.status())) return numbers.status();
-    return classes;
-  }
-
   std::unique_ptr<BatchSource> train_;
   std::unique_ptr<BatchSource> test_;
   ClassMap classes_;

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
@@ -119,22 +118,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineCo
   return BuildDataset(context.config.Section(split), build);
 }
 
-// The head knows classes by their number only, so that both splits have to number them alike.
-absl::Status CheckSameClasses(EngineContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> train, MakeDataset("DATA.TRAIN", context));
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> test, MakeDataset("DATA.TEST", context));
-  const absl::Span<const std::string> of_train = train->ClassNames();
-  const absl::Span<const std::string> of_test = test->ClassNames();
-  if (of_train.empty() || of_test.empty()) return absl::OkStatus();
-  const auto [trained, tested] = std::mismatch(of_train.begin(), of_train.end(), of_test.begin(), of_test.end());
-  if (tested == of_test.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("full_tune: class ", tested - of_test.begin(), " of ", test->description(), " is ", *tested,
-                   ", expected ", trained == of_train.end() ? "none" : *trained, " as in ", train->description(),
-                   "; give config.DATA.TEST the same class folders as config.DATA.TRAIN, or both label files with the "
-                   "same numbers"));
-}
-
 // The largest label of DATA.TRAIN and one.
 absl::StatusOr<int64_t> CountClasses(EngineContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
@@ -183,7 +166,6 @@ class FullTuneEngine : public Engine {
   }
 
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
-    SSL_RETURN_IF_ERROR(CheckSameClasses(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
     task.directory = absl::StrCat(context.run_directory, "/full_tune");

@@ -21,6 +21,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/renumbered_source.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -99,6 +100,10 @@ class LabelPredictionsEngine : public Engine {
     for (const std::string& split : ConfiguredSplits(context.config)) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
       sources.emplace_back(absl::AsciiStrToLower(split), std::move(source));
+    }
+    if (sources.size() == 2) {  // TRAIN, TEST
+      SSL_ASSIGN_OR_RETURN(sources[1].second,
+                           NumberedAsInTraining(std::move(sources[1].second), *sources[0].second, context.config));
     }
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     std::vector<SplitPredictions> predictions(sources.size());

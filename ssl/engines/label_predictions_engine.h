@@ -5,7 +5,7 @@
 //
 //   rank{r}_{train|test}_{layer}_predictions.npy   [N, k] int64, the most probable class first
 //   rank{r}_{train|test}_{layer}_conf_scores.npy   [N, k] float32, their softmax probabilities
-//   rank{r}_{train|test}_{layer}_targets.npy       [N, 1] int64, or [N, classes]
+//   rank{r}_{train|test}_{layer}_targets.npy       [N, 1] int64, or [N, classes]; class numbers are DATA.TRAIN's
 //   rank{r}_{train|test}_{layer}_inds.npy          [N] int64: positions in the data set
 //
 // A stopped run writes none. k is the largest of METERS.accuracy_list_meter.topk_values, at most the number of classes.

@@ -45,6 +45,30 @@ config:
     param_schedulers: {lr: {name: cosine, start_value: 0.01, end_value: 0.0}}
 """
 
+# What turns CONFIG into a classifier of four classes that is tested after its last epoch.
+SUPERVISED = """# @package _global_
+config:
+  TEST_MODEL: True
+  TEST_EVERY_NUM_EPOCH: 100
+  DATA:
+    TRAIN:
+      COLLATE_FUNCTION: default_collate
+      TRANSFORMS: &views
+        - {name: Resize, size: 24}
+        - {name: CenterCrop, size: 24}
+        - {name: ToTensor}
+        - {name: Normalize, mean: [0.5, 0.5, 0.5], std: [0.25, 0.25, 0.25]}
+    TEST: {DATA_SOURCES: [disk_folder], BATCHSIZE_PER_REPLICA: 8, TRANSFORMS: *views}
+  METERS: {names: [accuracy_list_meter], accuracy_list_meter: {topk_values: [1]}}
+  MODEL:
+    HEAD: {PARAMS: [["mlp", {"dims": [32, 4]}]]}
+  LOSS: {name: cross_entropy_multiple_output_single_target}
+  OPTIMIZER:
+    num_epochs: 8
+    momentum: 0.9
+    param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.05, end_value: 0.0}}
+"""
+
 COLORS = {"ant": (220, 40, 40), "bee": (40, 220, 40), "cat": (40, 40, 220), "dog": (200, 200, 40)}
 
 
@@ -178,16 +202,42 @@ class NewcomerTest(unittest.TestCase):
                 self.assertIn(part, error)
             self.assertNotIn(engine, self.results())
 
-    def test_fine_tuning_follows_from_training_and_wants_the_same_classes(self):
+    def test_fine_tuning_follows_from_training_and_compares_names(self):
         self.make_folder("data/train")
         self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=2, first=100)
+        self.make_folder("others", classes=("ant", "bee", "cat"), per_class=2)
+        (self.folder / "others/cat").rename(self.folder / "others/eel")
         self.train("data/train")
         tune = ["config.DATA.TRAIN.DATA_PATHS=[data/train]", "engine_name=full_tune", "config.FULL_TUNE.NUM_EPOCHS=1",
                 "config.FULL_TUNE.BATCH_SIZE=8"]
         self.assertIn("10% of each class", self.finish(*tune).stderr)
         self.assertIn("top1", self.results()["full_tune"])
-        error = self.fail_with(2, *tune, "config.DATA.TEST.DATA_PATHS=[fewer]")
-        self.assertIn("class 0 of fewer is bee, expected ant as in data/train", error)
+        error = self.fail_with(2, *tune, "config.DATA.TEST.DATA_PATHS=[others]")
+        for part in ("config.DATA.TEST.DATA_PATHS [others]", "eel (1)", "config.DATA.TRAIN.DATA_PATHS [data/train]"):
+            self.assertIn(part, error)
+        self.finish(*tune, "config.DATA.TEST.DATA_PATHS=[fewer]", "config.FULL_TUNE.NUM_EPOCHS=8",
+                    "config.FULL_TUNE.LEARNING_RATE=0.05", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
+        # By number, none would be right.
+        self.assertGreaterEqual(self.results()["full_tune"]["top1"], 0.6)
+
+    def test_classifier_is_tested_by_the_names_of_classes(self):
+        self.make_folder("data/train")
+        self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=5, first=100)
+        self.make_folder("others", classes=("bee", "cat"), per_class=2)
+        (self.folder / "others/cat").rename(self.folder / "others/eel")
+        (self.folder / "classifier.yaml").write_text(SUPERVISED)
+        data = ["+config=classifier.yaml", "config.DATA.TRAIN.DATA_PATHS=[data/train]"]
+        self.finish(*data, "config.DATA.TEST.DATA_PATHS=[fewer]")
+        tested = json.loads((self.folder / "run/metrics.json").read_text().splitlines()[-1])
+        # By number, none would be right.
+        self.assertGreaterEqual(tested["test_accuracy_list_meter"]["top_1"]["0"], 60.0)
+        self.finish(*data, "config.DATA.TEST.DATA_PATHS=[fewer]", "engine_name=extract_label_predictions")
+        self.assertGreaterEqual(self.results()["extract_label_predictions"]["test"]["heads"], 0.6)
+        self.assertEqual(values(self.folder / "run/rank0_test_heads_targets.npy"), [1] * 5 + [2] * 5 + [3] * 5)
+        for way in (["engine_name=extract_label_predictions"], ["config.CHECKPOINT.DIR=other"]):
+            error = self.fail_with(2, *data, "config.DATA.TEST.DATA_PATHS=[others]", *way)
+            for part in ("config.DATA.TEST.DATA_PATHS [others]", "eel (1)", "DATA_PATHS [data/train]"):
+                self.assertIn(part, error)
 
     # What must not pass for a result.
 
@@ -232,6 +282,13 @@ def shape(path):
     data = path.read_bytes()
     header = data[10:10 + struct.unpack("<H", data[8:10])[0]].decode()
     return ast.literal_eval(header)["shape"]
+
+
+def values(path):
+    """The int64 values of a .npy file."""
+    data = path.read_bytes()
+    begin = 10 + struct.unpack("<H", data[8:10])[0]
+    return list(struct.unpack(f"<{(len(data) - begin) // 8}q", data[begin:]))
 
 
 def environment():

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/engines/class_map.h"
+#include "ssl/core/class_map.h"
 
 #include <ATen/ops/_unique.h>
-#include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <utility>
@@ -39,7 +38,24 @@ std::vector<int64_t> Distinct(const at::Tensor& labels) {
   return std::vector<int64_t>(begin, begin + values.numel());
 }
 
+// Where the images of a split come from.
+std::string PlaceOf(const std::string& split, const ConfigNode& config) {
+  const std::string key = absl::StrCat("DATA.", split, ".DATA_PATHS");
+  const ConfigNode* paths = config.FindPath(key);
+  const bool named = paths != nullptr && !paths->items().empty();
+  return absl::StrCat("config.", key, named ? absl::StrCat(" [", paths->items().front().text(), "]") : "");
+}
+
 }  // namespace
+
+absl::StatusOr<SplitClasses> ClassesOf(const std::string& split, const BatchSource& source, const ConfigNode& config) {
+  SplitClasses classes{PlaceOf(split, config), source.ClassNames(), {}};
+  absl::StatusOr<std::vector<int64_t>> numbers = source.Classes();
+  if (numbers.ok()) classes.numbers = *std::move(numbers);
+  // A source that cannot tell is found out by its labels.
+  if (!numbers.ok() && !absl::IsUnimplemented(numbers.status())) return numbers.status();
+  return classes;
+}
 
 absl::StatusOr<ClassMap> ClassMap::Create(const SplitClasses& train, const SplitClasses& test) {
   if (train.names.empty() != test.names.empty()) {
@@ -76,21 +92,32 @@ absl::Status ClassMap::CheckKnown(const std::vector<int64_t>& test_classes,
       unknown.push_back(NameOf(number));
     }
   }
-  if (unknown.empty()) return absl::OkStatus();
+  return unknown.empty() ? absl::OkStatus() : UnknownClasses(unknown, NamesOf(train_classes, train_));
+}
+
+absl::Status ClassMap::UnknownClasses(const std::vector<std::string>& unknown,
+                                      const std::vector<std::string>& known) const {
   return absl::InvalidArgumentError(
       absl::StrCat(test_.place, " has classes without a sample in ", train_.place, ": ", Listed(unknown),
-                   ", so that no answer could be right; classes there: ", Listed(NamesOf(train_classes, train_)),
+                   ", so that no answer could be right; classes there: ", Listed(known),
                    "; name the same classes in both, add samples of these classes to the training data, or leave "
                    "them out of the test data"));
 }
 
 absl::StatusOr<at::Tensor> ClassMap::Apply(const at::Tensor& labels, const at::Tensor& train_labels) const {
-  const std::vector<int64_t> numbers = Distinct(labels);
-  SSL_RETURN_IF_ERROR(CheckKnown(numbers, Distinct(train_labels)));
-  if (test_.names.empty()) return labels;
-  at::Tensor table = at::full({numbers.back() + 1}, -1, labels.options());
-  for (const int64_t number : numbers) table[number].fill_(TrainClass(number));
-  return table.index_select(0, labels);
+  SSL_RETURN_IF_ERROR(CheckKnown(Distinct(labels), Distinct(train_labels)));
+  return Renumber(labels);
+}
+
+absl::StatusOr<at::Tensor> ClassMap::Renumber(const at::Tensor& labels) const {
+  if (is_identity() || labels.numel() == 0) return labels;
+  at::Tensor renumbered = labels.clone();
+  for (const int64_t number : Distinct(labels)) {
+    const int64_t in_training = number < 0 ? number : TrainClass(number);
+    if (number >= 0 && in_training < 0) return UnknownClasses({NameOf(number)}, train_.names);
+    renumbered.masked_fill_(labels.eq(number), in_training);
+  }
+  return renumbered;
 }
 
 }  // namespace ssl

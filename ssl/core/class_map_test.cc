@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/engines/class_map.h"
+#include "ssl/core/class_map.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
@@ -78,6 +78,14 @@ TEST(ClassMapTest, NamesAgainstNumbers_AreRefused) {
                      HasSubstr("config.DATA.TRAIN has classes with names: ant, bee (2)"), HasSubstr("LABEL_PATHS"))));
   EXPECT_THAT(ClassMap::Create(TrainingSet({}, {0, 1}), TestSet({"ant"}, {0})).status(),
               StatusIs(kInvalid, HasSubstr("config.DATA.TRAIN has classes that are numbers")));
+}
+
+TEST(ClassMapTest, Renumbering_TakesEveryClassOfTraining) {
+  ASSERT_OK_AND_ASSIGN(const ClassMap map,
+                       ClassMap::Create(TrainingSet({"ant", "bee", "cat"}), TestSet({"ant", "cat", "yak"})));
+  ASSERT_OK_AND_ASSIGN(const at::Tensor mapped, map.Renumber(Labels({1, 0, -1, 1})));
+  EXPECT_TRUE(at::equal(mapped, Labels({2, 0, -1, 2}))) << mapped;
+  EXPECT_THAT(map.Renumber(Labels({2})).status(), StatusIs(kInvalid, HasSubstr(": yak (1)")));
 }
 
 TEST(ClassMapTest, LongLists_AreCut) {
