@@ -5,6 +5,11 @@
 
 namespace ssl {
 
+Autocast CurrentAutocast() {
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return Autocast::kOff;
+  return at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf ? Autocast::kFloat16 : Autocast::kBFloat16;
+}
+
 AutocastScope::AutocastScope(Autocast autocast)
     : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
       cache_was_enabled_(at::autocast::is_autocast_cache_enabled()),

@@ -9,6 +9,9 @@ namespace ssl {
 
 enum class Autocast { kOff, kBFloat16, kFloat16 };
 
+// What autocast does now on the calling thread, for CPU tensors.
+Autocast CurrentAutocast();
+
 // CPU autocast on the calling thread while it lives, or none with kOff, whatever surrounds it: for state that is
 // computed inside of a step but kept in float32. At the end, the thread has the settings that it had before: those of
 // an outer scope, or of a host program. Scopes nest.

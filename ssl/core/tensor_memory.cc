@@ -68,7 +68,8 @@ class Blocks {
     }
     if (block == nullptr) return nullptr;
     memory_.in_use += static_cast<int64_t>(block->bytes);
-    peak_in_use_ = std::max(peak_in_use_, memory_.in_use);
+    most_in_use_ = std::max(most_in_use_, memory_.in_use);
+    memory_.peak = std::max(memory_.peak, memory_.in_use);
     return block + 1;
   }
 
@@ -83,6 +84,11 @@ class Blocks {
   void Release() {
     const std::lock_guard<std::mutex> lock(mutex_);
     while (!kept_.empty()) ReleaseLargest();
+  }
+
+  void ResetPeak() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    memory_.peak = memory_.in_use;
   }
 
   TensorMemory memory() {
@@ -104,7 +110,7 @@ class Blocks {
 
   bool MayGrowBy(size_t size) const {
     const int64_t all = memory_.in_use + memory_.kept + static_cast<int64_t>(size);
-    return static_cast<double>(all) <= kMostOfPeak * static_cast<double>(peak_in_use_) + kAlwaysAllowed;
+    return static_cast<double>(all) <= kMostOfPeak * static_cast<double>(most_in_use_) + kAlwaysAllowed;
   }
 
   void ReleaseLargest() {
@@ -119,7 +125,7 @@ class Blocks {
   std::mutex mutex_;
   std::map<size_t, std::vector<Header*>> kept_;  // by size of the block; no empty lists
   TensorMemory memory_;
-  int64_t peak_in_use_ = 0;
+  int64_t most_in_use_ = 0;  // ever
 };
 
 // Never destroyed: tensors in static storage may outlive everything else.
@@ -172,6 +178,8 @@ void InstallTensorMemory() {
 }
 
 TensorMemory GetTensorMemory() { return ProcessBlocks().memory(); }
+
+void ResetTensorMemoryPeak() { ProcessBlocks().ResetPeak(); }
 
 void ReleaseTensorMemory() { ProcessBlocks().Release(); }
 

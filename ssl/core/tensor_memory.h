@@ -20,6 +20,7 @@ namespace ssl {
 struct TensorMemory {
   int64_t in_use = 0;
   int64_t kept = 0;  // free, for the next tensor of that size
+  int64_t peak = 0;  // most in use at once since the last ResetTensorMemoryPeak
 };
 
 // From now on LibTorch's CPU tensors live here. Tensors that exist already are freed as they were made. Call it before
@@ -28,6 +29,9 @@ void InstallTensorMemory();
 
 // Zero before the installation.
 TensorMemory GetTensorMemory();
+
+// From now on, the peak is that of what is in use from here.
+void ResetTensorMemoryPeak();
 
 // Gives the kept blocks back to the system.
 void ReleaseTensorMemory();

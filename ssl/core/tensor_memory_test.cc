@@ -56,6 +56,19 @@ TEST_F(TensorMemoryTest, InUse_CountsLiveLargeBlocks) {
   EXPECT_LT(GetTensorMemory().in_use - before, kBytes + 8192);
 }
 
+TEST_F(TensorMemoryTest, Peak_IsTheMostInUseSinceItsReset) {
+  const at::Tensor kept = at::empty({kFloats}, at::kFloat);
+  const int64_t before = GetTensorMemory().in_use;
+  ResetTensorMemoryPeak();
+  EXPECT_EQ(GetTensorMemory().peak, before);
+  at::empty({3 * kFloats}, at::kFloat);
+  at::empty({2 * kFloats}, at::kFloat);
+  EXPECT_GE(GetTensorMemory().peak - before, 3 * kBytes);
+  EXPECT_LT(GetTensorMemory().peak - before, 4 * kBytes);
+  ResetTensorMemoryPeak();
+  EXPECT_EQ(GetTensorMemory().peak, before);
+}
+
 TEST_F(TensorMemoryTest, SlightlyLargerBlock_Serves) {
   at::empty({kFloats + kFloats / 8}, at::kFloat);
   const at::Tensor smaller = at::empty({kFloats}, at::kFloat);

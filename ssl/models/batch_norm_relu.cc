@@ -154,12 +154,12 @@ struct Statistics {
   at::Tensor invstd;  // [C] float
 };
 
-// Of the batch; also moves the running statistics.
+// Of the batch; kTraining also moves the running statistics.
 //
 // With the distances u = x - s from a sample s of the channel: mean = s + E[u], variance = E[u^2] - E[u]^2. For s = 0
 // the second difference would lose all digits of a channel whose mean is large against its spread; the running
 // variance is the unbiased one, as in torch.nn.BatchNorm2d.
-Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x) {
+Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode mode) {
   const int64_t channels = x.channels();
   std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
   const float* first = x.Read(0, 1, &first_row);
@@ -176,9 +176,10 @@ Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x) {
   for (int64_t c = 0; c < channels; ++c) {
     const double distance = sums.first[c] / n;
     const double variance = std::max(0.0, sums.second[c] / n - distance * distance);
-    const double unbiased = variance * n / std::max(1.0, n - 1.0);
     mean[c] = static_cast<float>(first_row[c] + distance);
     invstd[c] = static_cast<float>(1.0 / std::sqrt(variance + layer.eps));
+    if (mode != NormMode::kTraining) continue;
+    const double unbiased = variance * n / std::max(1.0, n - 1.0);
     running_mean[c] = static_cast<float>((1.0 - layer.momentum) * running_mean[c] + layer.momentum * mean[c]);
     running_var[c] = static_cast<float>((1.0 - layer.momentum) * running_var[c] + layer.momentum * unbiased);
   }
@@ -229,11 +230,11 @@ InputGradient SolveGradient(const ChannelSums& sums, int64_t rows, const at::Ten
 struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual,
-                            const BatchNormLayer& layer) {
+                            const BatchNormLayer& layer, NormMode mode) {
     RECORD_FUNCTION("ssl::batch_norm_relu", std::vector<c10::IValue>());
     const Rows x(input);
     const int64_t channels = x.channels();
-    const Statistics statistics = BatchStatistics(layer, x);
+    const Statistics statistics = BatchStatistics(layer, x, mode);
     std::vector<float> scale(channels);
     std::vector<float> offset(channels);
     for (int64_t c = 0; c < channels; ++c) {
@@ -291,7 +292,8 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
                       solved.d.data(), target);
       input_rows.Store(target, begin, rows);
     });
-    return {input_gradient, solved.weight, solved.bias, has_residual ? masked : at::Tensor(), at::Tensor()};
+    return {input_gradient, solved.weight, solved.bias, has_residual ? masked : at::Tensor(),
+            at::Tensor(),   at::Tensor()};
   }
 };
 
@@ -308,10 +310,11 @@ bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, 
          (IsFusableMap(residual) && residual.sizes() == input.sizes() && residual.scalar_type() == input.scalar_type());
 }
 
-at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
-  layer.num_batches_tracked.add_(1);
+at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
+                         NormMode mode) {
+  if (mode == NormMode::kTraining) layer.num_batches_tracked.add_(1);
   const std::optional<at::Tensor> added = residual.defined() ? std::make_optional(residual) : std::nullopt;
-  return BatchNormReluFunction::apply(input, layer.weight, layer.bias, added, layer);
+  return BatchNormReluFunction::apply(input, layer.weight, layer.bias, added, layer, mode);
 }
 
 }  // namespace ssl

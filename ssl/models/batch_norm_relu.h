@@ -18,9 +18,10 @@ namespace ssl {
 // defined) of the same kind and shape, parameters float32.
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
 
-// input: [N, C, H, W]; residual: the same, or undefined. Updates the running statistics. Requires
-// CanFuseBatchNormRelu. Neither input nor residual may be changed in place before backward.
-at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
+// input: [N, C, H, W]; residual: the same, or undefined; mode: kTraining or kRecompute. Requires CanFuseBatchNormRelu.
+// Neither input nor residual may be changed in place before backward.
+at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
+                         NormMode mode);
 
 }  // namespace ssl
 

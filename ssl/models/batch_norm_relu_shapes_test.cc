@@ -92,7 +92,7 @@ Case Run(const Shape& shape, uint64_t seed) {
   if (shape.residual) run.residual = RandomMap(shape, generator).requires_grad_();
   run.gradient = RandomMap(shape, generator);
   EXPECT_TRUE(CanFuseBatchNormRelu(run.layer, run.input, run.residual));
-  run.output = BatchNormRelu(run.layer, run.input, run.residual);
+  run.output = BatchNormRelu(run.layer, run.input, run.residual, NormMode::kTraining);
   run.output.backward(run.gradient);
   return run;
 }

@@ -56,7 +56,7 @@ Pass RunReference(const BatchNormLayer& layer, const at::Tensor& input, const at
   Pass run;
   run.input = input.detach().to(at::kDouble).requires_grad_();
   if (residual.defined()) run.residual = residual.detach().to(at::kDouble).requires_grad_();
-  at::Tensor map = layer.Forward(run.input, /*training=*/true);
+  at::Tensor map = layer.Forward(run.input, NormMode::kTraining);
   if (residual.defined()) map = map + run.residual;
   run.output = map.relu();
   run.output.backward(output_gradient.to(at::kDouble));
@@ -69,7 +69,7 @@ Pass RunFused(const BatchNormLayer& layer, const at::Tensor& input, const at::Te
   run.input = input.detach().clone().requires_grad_();
   if (residual.defined()) run.residual = residual.detach().clone().requires_grad_();
   EXPECT_TRUE(CanFuseBatchNormRelu(layer, run.input, run.residual));
-  run.output = BatchNormRelu(layer, run.input, run.residual);
+  run.output = BatchNormRelu(layer, run.input, run.residual, NormMode::kTraining);
   run.output.backward(output_gradient);
   return run;
 }

@@ -147,6 +147,47 @@ TEST_F(ConformanceTest, EveryHead) {
   }
 }
 
+// Loss, gradients and running statistics of a step over two resolutions.
+std::vector<at::Tensor> Step(Trunk& trunk) {
+  trunk.SetTraining(true);
+  at::Tensor loss = trunk.Forward(Wave({4, 3, 64, 64})).pow(2).sum() + trunk.Forward(Wave({6, 3, 32, 32})).sum();
+  loss.backward();
+  std::vector<at::Tensor> left = {loss.detach()};
+  for (const ModelTensor& entry : trunk.Tensors()) {
+    left.push_back(entry.role == TensorRole::kBuffer ? entry.value : entry.value.grad());
+  }
+  return left;
+}
+
+// A trunk of blocks is the chain of them, and recomputing any of them changes nothing.
+TEST_F(ConformanceTest, EveryTrunkOfBlocks) {
+  for (const std::string& name : registries_.trunks.Names()) {
+    SCOPED_TRACE(name);
+    const auto make = [&] { return Make(registries_.trunks, name, TrunkSections().at(name), 1); };
+    const std::unique_ptr<Trunk> trunk = make();
+    const size_t blocks = trunk->num_blocks();
+    ASSERT_GT(blocks, 2u);
+    at::Tensor map = Wave({4, 3, 64, 64});
+    for (size_t i = 0; i < blocks; ++i) map = trunk->RunBlock(i, map, NormMode::kEvaluation);
+    trunk->SetTraining(false);
+    EXPECT_TRUE(at::equal(map.mean({2, 3}), trunk->Forward(Wave({4, 3, 64, 64}))));
+    size_t tensors = 0;
+    for (size_t i = 0; i < blocks; ++i) tensors += trunk->BlockTensors(i).size();
+    EXPECT_EQ(tensors, trunk->Tensors().size());
+
+    const std::vector<at::Tensor> plain = Step(*trunk);
+    std::vector<BlockRange> each;
+    for (size_t i = 0; i < blocks; ++i) each.push_back({i, i + 1});
+    for (const std::vector<BlockRange>& parts :
+         {each, {{0, blocks}}, {{1, blocks - 1}}, std::vector<BlockRange>{{0, 2}, {2, blocks - 1}}}) {
+      const std::unique_ptr<Trunk> recomputing = make();
+      recomputing->SetRecomputed(parts);
+      const std::vector<at::Tensor> recomputed = Step(*recomputing);
+      for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << "tensor " << i;
+    }
+  }
+}
+
 TEST_F(ConformanceTest, EveryTrunk) {
   for (const std::string& name : registries_.trunks.Names()) {
     SCOPED_TRACE(name);

@@ -6,8 +6,8 @@
 namespace ssl {
 namespace {
 
-at::Tensor Normalize(const NormLayer& norm, const at::Tensor& map, bool training) {
-  if (const auto* const batch_norm = std::get_if<BatchNormLayer>(&norm)) return batch_norm->Forward(map, training);
+at::Tensor Normalize(const NormLayer& norm, const at::Tensor& map, NormMode mode) {
+  if (const auto* const batch_norm = std::get_if<BatchNormLayer>(&norm)) return batch_norm->Forward(map, mode);
   return std::get<GroupNormLayer>(norm).Forward(map);
 }
 
@@ -21,18 +21,18 @@ void ZeroNormWeight(const NormLayer& norm) {
   std::visit([](const auto& layer) { layer.weight.detach().zero_(); }, norm);
 }
 
-at::Tensor ConvNorm::Forward(const at::Tensor& input, bool training) const {
-  return Normalize(norm, conv.Forward(input), training);
+at::Tensor ConvNorm::Forward(const at::Tensor& input, NormMode mode) const {
+  return Normalize(norm, conv.Forward(input), mode);
 }
 
-at::Tensor ConvNorm::ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const {
+at::Tensor ConvNorm::ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, NormMode mode) const {
   const at::Tensor map = conv.Forward(input);
   const auto* const batch_norm = std::get_if<BatchNormLayer>(&norm);
-  if (training && batch_norm != nullptr && CanFuseBatchNormRelu(*batch_norm, map, shortcut)) {
-    return BatchNormRelu(*batch_norm, map, shortcut);
+  if (mode != NormMode::kEvaluation && batch_norm != nullptr && CanFuseBatchNormRelu(*batch_norm, map, shortcut)) {
+    return BatchNormRelu(*batch_norm, map, shortcut, mode);
   }
   // In place: the backward of neither norm reads its output.
-  at::Tensor output = Normalize(norm, map, training);
+  at::Tensor output = Normalize(norm, map, mode);
   if (shortcut.defined()) output.add_(shortcut);
   return output.relu_();
 }

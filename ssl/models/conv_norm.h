@@ -11,6 +11,7 @@
 
 #include "ssl/models/layers.h"
 #include "ssl/models/model_tensor.h"
+#include "ssl/models/norm_mode.h"
 
 namespace ssl {
 
@@ -27,11 +28,11 @@ struct ConvNorm {
   NormLayer norm;
 
   // norm(conv(input)).
-  at::Tensor Forward(const at::Tensor& input, bool training) const;
+  at::Tensor Forward(const at::Tensor& input, NormMode mode) const;
 
-  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. Batch norm of training runs as one operation with
+  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. Batch norm by the batch's statistics runs as one operation with
   // what follows it.
-  at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, bool training) const;
+  at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, NormMode mode) const;
 };
 
 }  // namespace ssl

@@ -41,14 +41,18 @@ TEST(ConvNorm, BatchNorm_IsTheComposition) {
   const BatchNormLayer batch_norm = MakeBatchNorm(8);
   const ConvNorm layer = Make(batch_norm);
   const at::Tensor map = at::conv2d(input, layer.conv.weight, {}, {2, 2}, {1, 1}, {1, 1}, 2);
-  for (const bool training : {true, false}) {
+  for (const NormMode mode : {NormMode::kTraining, NormMode::kRecompute, NormMode::kEvaluation}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    const at::Tensor before = batch_norm.running_var.clone();
     const at::Tensor mean = batch_norm.running_mean.clone();
-    const at::Tensor variance = batch_norm.running_var.clone();
-    const at::Tensor expected = at::batch_norm(map, batch_norm.weight, batch_norm.bias, mean, variance, training, 0.1,
-                                               1e-5, /*cudnn_enabled=*/true);
-    EXPECT_TRUE(at::allclose(layer.ForwardRelu(input, shortcut, training), at::relu(expected + shortcut), 1e-4, 1e-5));
-    EXPECT_TRUE(at::allclose(batch_norm.running_var, variance, 1e-5, 1e-6)) << training;
+    const at::Tensor variance = before.clone();
+    const at::Tensor expected = at::batch_norm(map, batch_norm.weight, batch_norm.bias, mean, variance,
+                                               mode != NormMode::kEvaluation, 0.1, 1e-5, /*cudnn_enabled=*/true);
+    EXPECT_TRUE(at::allclose(layer.ForwardRelu(input, shortcut, mode), at::relu(expected + shortcut), 1e-4, 1e-5));
+    const at::Tensor& moved = mode == NormMode::kTraining ? variance : before;
+    EXPECT_TRUE(at::allclose(batch_norm.running_var, moved, 1e-5, 1e-6));
   }
+  EXPECT_EQ(batch_norm.num_batches_tracked.item<int64_t>(), 1);
 }
 
 TEST(ConvNorm, GroupNorm_IsTheDefinition) {
@@ -58,9 +62,9 @@ TEST(ConvNorm, GroupNorm_IsTheDefinition) {
     const ConvNorm layer = Make(MakeGroupNorm(8, groups));
     const at::Tensor map = at::conv2d(input, layer.conv.weight, {}, {2, 2}, {1, 1}, {1, 1}, 2);
     const at::Tensor expected = NaiveGroupNorm(map, groups);
-    for (const bool training : {true, false}) {
-      EXPECT_TRUE(at::allclose(layer.Forward(input, training), expected, 1e-4, 1e-5)) << groups;
-      EXPECT_TRUE(at::allclose(layer.ForwardRelu(input, shortcut, training), at::relu(expected + shortcut), 1e-4, 1e-5))
+    for (const NormMode mode : {NormMode::kTraining, NormMode::kRecompute, NormMode::kEvaluation}) {
+      EXPECT_TRUE(at::allclose(layer.Forward(input, mode), expected, 1e-4, 1e-5)) << groups;
+      EXPECT_TRUE(at::allclose(layer.ForwardRelu(input, shortcut, mode), at::relu(expected + shortcut), 1e-4, 1e-5))
           << groups;
     }
   }
@@ -70,7 +74,7 @@ TEST(ConvNorm, GroupNormInPlaceRelu_KeepsTheGradient) {
   const at::Tensor input = Wave({2, 4, 6, 6}, 0.0);
   const ConvNorm layer = Make(MakeGroupNorm(8, 2));
   const at::Tensor weights = Wave({2, 8, 3, 3}, 0.5);
-  (layer.ForwardRelu(input, at::Tensor(), true) * weights).sum().backward();
+  (layer.ForwardRelu(input, at::Tensor(), NormMode::kTraining) * weights).sum().backward();
   const at::Tensor gradient = layer.conv.weight.grad().clone();
   layer.conv.weight.mutable_grad() = at::Tensor();
   const at::Tensor map = at::conv2d(input, layer.conv.weight, {}, {2, 2}, {1, 1}, {1, 1}, 2);

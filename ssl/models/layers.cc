@@ -136,7 +136,13 @@ ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generat
   return layer;
 }
 
-at::Tensor BatchNormLayer::Forward(const at::Tensor& input, bool training) const {
+at::Tensor BatchNormLayer::Forward(const at::Tensor& input, NormMode mode) const {
+  if (mode == NormMode::kRecompute) {
+    return at::batch_norm(input, weight, bias, /*running_mean=*/{}, /*running_var=*/{}, /*training=*/true, momentum,
+                          eps,
+                          /*cudnn_enabled=*/true);
+  }
+  const bool training = mode == NormMode::kTraining;
   if (training) num_batches_tracked.add_(1);
   return at::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
                         /*cudnn_enabled=*/true);

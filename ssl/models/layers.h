@@ -17,6 +17,7 @@
 #include <string>
 
 #include "ssl/models/model_tensor.h"
+#include "ssl/models/norm_mode.h"
 
 namespace ssl {
 
@@ -73,8 +74,8 @@ struct BatchNormLayer {
   double eps = 1e-5;
   double momentum = 0.1;
 
-  // input: [N, C] or [N, C, H, W]. Training mode also updates the running statistics.
-  at::Tensor Forward(const at::Tensor& input, bool training) const;
+  // input: [N, C] or [N, C, H, W].
+  at::Tensor Forward(const at::Tensor& input, NormMode mode) const;
   void List(const std::string& prefix, ModelTensors* tensors) const;
 };
 

@@ -131,7 +131,7 @@ TEST(ConvLayer, Bias_IsAddedOnMapsOfAnySize) {
 TEST(BatchNormLayer, Training_NormalizesByTheBatchAndTracksIt) {
   const BatchNormLayer layer = MakeBatchNorm(2, 1e-5, 0.25);
   const at::Tensor input = Wave({6, 2}, 0.0) * 3.0 + 5.0;
-  const at::Tensor output = layer.Forward(input, true);
+  const at::Tensor output = layer.Forward(input, NormMode::kTraining);
   EXPECT_TRUE(at::allclose(output.mean(0), at::zeros({2}), 1e-5, 1e-5));
   EXPECT_TRUE(at::allclose(output.pow(2).mean(0), at::zeros({2}) + 1.0, 1e-3, 1e-3));
   EXPECT_TRUE(at::allclose(layer.running_mean, input.mean(0) * 0.25));
@@ -144,7 +144,7 @@ TEST(BatchNormLayer, Evaluation_UsesAndKeepsRunningStatistics) {
   layer.running_mean.fill_(2.0);
   layer.running_var.fill_(4.0);
   const at::Tensor input = Wave({6, 2}, 0.0);
-  EXPECT_TRUE(at::allclose(layer.Forward(input, false), (input - 2.0) / 2.0, 1e-4, 1e-4));
+  EXPECT_TRUE(at::allclose(layer.Forward(input, NormMode::kEvaluation), (input - 2.0) / 2.0, 1e-4, 1e-4));
   EXPECT_EQ(layer.running_mean[0].item<double>(), 2.0);
   EXPECT_EQ(layer.num_batches_tracked.item<int64_t>(), 0);
 }

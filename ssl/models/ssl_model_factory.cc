@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/models/activation_checkpointing.h"
 #include "ssl/models/feature_pool.h"
 #include "ssl/models/head_list.h"
 #include "ssl/models/head_section.h"
@@ -106,6 +107,9 @@ absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params,
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Trunk> trunk, BuildTrunk(params, context));
   SSL_ASSIGN_OR_RETURN(const FeatureEvalSection evaluation,
                        ReadSection<FeatureEvalSection>(params, "FEATURE_EVAL_SETTINGS"));
+  SSL_ASSIGN_OR_RETURN(const ActivationCheckpointingSection checkpointing,
+                       ReadSection<ActivationCheckpointingSection>(params, "ACTIVATION_CHECKPOINTING"));
+  SSL_RETURN_IF_ERROR(ApplyActivationCheckpointing(checkpointing, trunk.get()));
   SslModelOptions options;
   options.single_pass_every_crop = section.single_pass_every_crop;
   options.channels = ChannelOrderOf(section.input_type);
@@ -131,6 +135,8 @@ absl::Status RegisterSslModel(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->models.Register("multi_input_output_model", &SslModelFactory));
   OptionCatalog& options = registries->options;
   SSL_RETURN_IF_ERROR(options.Add("MODEL", [] { return std::make_unique<ModelSection>(); }));
+  SSL_RETURN_IF_ERROR(
+      options.Add("MODEL.ACTIVATION_CHECKPOINTING", [] { return std::make_unique<ActivationCheckpointingSection>(); }));
   SSL_RETURN_IF_ERROR(
       options.Add("MODEL.FEATURE_EVAL_SETTINGS", [] { return std::make_unique<FeatureEvalSection>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.HEAD", [] { return std::make_unique<HeadSection>(); }));

@@ -9,13 +9,21 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ssl/models/model_tensor.h"
+#include "ssl/models/norm_mode.h"
 
 namespace ssl {
+
+// Neighbouring blocks [begin, end) of a trunk.
+struct BlockRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
 
 class Trunk {
  public:
@@ -39,6 +47,21 @@ class Trunk {
 
   // Training mode: batch statistics. Evaluation mode: running statistics.
   virtual void SetTraining(bool training) = 0;
+
+  // The blocks that the trunk is a chain of, each small enough to be one unit of memory and time: a stem, a residual
+  // block. 0: it is no such chain, and cannot recompute.
+  virtual size_t num_blocks() const { return 0; }
+
+  // Block `index` of `input`: the images, or what the block before gave. The average over the pixels of what the last
+  // block gives is the trunk's output.
+  virtual at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const { return input; }
+
+  // What Tensors() lists of block `index`.
+  virtual ModelTensors BlockTensors(size_t index) const { return {}; }
+
+  // From now on, forward passes that train keep of each of these parts its input alone, and backward runs it again
+  // (ssl/models/recompute.h). Ordered, disjoint and within num_blocks().
+  virtual void SetRecomputed(std::vector<BlockRange> parts) {}
 };
 
 }  // namespace ssl

@@ -9,8 +9,6 @@ std::vector<CompatibilityKey> ModelKeys() {
   KeyTableBuilder table;
   table.Ignored("MODEL.CUDA_CACHE", "a matter of memory; training is the same",
                 {{"CLEAR_CUDA_CACHE", "false"}, {"CLEAR_FREQ", "100"}});
-  table.Ignored("MODEL.ACTIVATION_CHECKPOINTING", "saves memory; training is the same",
-                {{"USE_ACTIVATION_CHECKPOINTING", "false"}, {"NUM_ACTIVATION_CHECKPOINTING_SPLITS", "2"}});
   table.Ignored("MODEL.SHARDED_DDP_SETUP", "a run is one process: there is nothing to share out",
                 {{"USE_SDP", "false"}, {"reduce_buffer_size", "-1"}});
   table.NotYet("MODEL.FSDP_CONFIG", "it forms other parameter groups, and precision is set by AMP_PARAMS here",

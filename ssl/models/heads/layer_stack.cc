@@ -31,7 +31,7 @@ at::Tensor LayerStack::Forward(const at::Tensor& input, bool training) const {
         output = layer.linear.Forward(output);
         break;
       case Kind::kBatchNorm:
-        output = layer.norm.Forward(output, training);
+        output = layer.norm.Forward(output, NormModeFor(training));
         break;
       case Kind::kRelu:
         output = at::relu(output);

@@ -102,7 +102,7 @@ class EvalMlp : public Head {
     TORCH_CHECK_VALUE(features.size(1) == channels_, "eval_mlp takes ", channels_,
                       " channels (in_channels), its input ", features.sizes(), " has ", features.size(1),
                       features.dim() == 2 ? " (maps that were flattened need SHOULD_FLATTEN_FEATS: False)" : "");
-    return classifier_->Forward(channel_norm_.Forward(features, training_));
+    return classifier_->Forward(channel_norm_.Forward(features, NormModeFor(training_)));
   }
 
   int64_t input_dim() const override { return channels_; }

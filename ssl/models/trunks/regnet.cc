@@ -52,11 +52,11 @@ struct Block {
   std::optional<SqueezeExcitation> excitation;
   ConvNorm c;
 
-  at::Tensor Forward(const at::Tensor& input, bool training) const {
-    at::Tensor output = b.ForwardRelu(a.ForwardRelu(input, at::Tensor(), training), at::Tensor(), training);
+  at::Tensor Forward(const at::Tensor& input, NormMode mode) const {
+    at::Tensor output = b.ForwardRelu(a.ForwardRelu(input, at::Tensor(), mode), at::Tensor(), mode);
     if (excitation.has_value()) output = excitation->Forward(output);
-    const at::Tensor shortcut = projection.has_value() ? projection->Forward(input, training) : input;
-    return c.ForwardRelu(output, shortcut, training);
+    const at::Tensor shortcut = projection.has_value() ? projection->Forward(input, mode) : input;
+    return c.ForwardRelu(output, shortcut, mode);
   }
 
   void List(const std::string& prefix, ModelTensors* tensors) const {
@@ -114,52 +114,57 @@ class Builder {
   at::Generator generator_;
 };
 
-std::vector<std::string> StageNames(size_t stages) {
-  std::vector<std::string> names = {"conv1"};
-  for (size_t i = 0; i < stages; ++i) names.push_back(absl::StrCat("res", i + 2));
-  return names;
+std::vector<Stage> StagesOf(const std::vector<RegNetStage>& regnet) {
+  std::vector<Stage> stages = {{"conv1", 1}};
+  for (const RegNetStage& stage : regnet) {
+    stages.push_back({absl::StrCat("res", stages.size() + 1), static_cast<size_t>(stage.blocks)});
+  }
+  return stages;
 }
 
+// A residual block, and the prefix of its tensors.
+struct NamedBlock {
+  std::string prefix;
+  Block block;
+};
+
+// Blocks: stem, then the residual ones.
 class RegNet : public StagedTrunk {
  public:
   RegNet(const RegNetOptions& options, const std::vector<RegNetStage>& stages, int64_t seed)
-      : StagedTrunk(StageNames(stages.size()), "avgpool"), output_dim_(options.stem_width) {
+      : StagedTrunk(StagesOf(stages), "avgpool"), output_dim_(options.stem_width) {
     Builder builder(options, seed);
     stem_ = builder.MakeStem();
-    for (const RegNetStage& stage : stages) {
-      std::vector<Block> blocks;
-      for (int64_t i = 0; i < stage.blocks; ++i) {
-        blocks.push_back(builder.MakeBlock(output_dim_, stage, i == 0 ? stage.stride : 1));
-        output_dim_ = stage.width;
+    for (size_t stage = 0; stage < stages.size(); ++stage) {
+      for (int64_t i = 0; i < stages[stage].blocks; ++i) {
+        blocks_.push_back({absl::StrCat("res", stage + 2, ".block", stage + 1, "-", i, "."),
+                           builder.MakeBlock(output_dim_, stages[stage], i == 0 ? stages[stage].stride : 1)});
+        output_dim_ = stages[stage].width;
       }
-      stages_.push_back(std::move(blocks));
     }
   }
 
   int64_t output_dim() const override { return output_dim_; }
 
-  ModelTensors Tensors() const override {
+  at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const override {
+    if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), mode);
+    return blocks_[index - 1].block.Forward(input, mode);
+  }
+
+  ModelTensors BlockTensors(size_t index) const override {
     ModelTensors tensors;
-    stem_.conv.List("conv1.stem.0.", &tensors);
-    ListNorm(stem_.norm, "conv1.stem.1.", &tensors);
-    for (size_t stage = 0; stage < stages_.size(); ++stage) {
-      for (size_t i = 0; i < stages_[stage].size(); ++i) {
-        stages_[stage][i].List(absl::StrCat("res", stage + 2, ".block", stage + 1, "-", i, "."), &tensors);
-      }
+    if (index == 0) {
+      stem_.conv.List("conv1.stem.0.", &tensors);
+      ListNorm(stem_.norm, "conv1.stem.1.", &tensors);
+    } else {
+      blocks_[index - 1].block.List(blocks_[index - 1].prefix, &tensors);
     }
     return tensors;
   }
 
  private:
-  at::Tensor RunStage(size_t index, const at::Tensor& input) const override {
-    if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), training());
-    at::Tensor map = input;
-    for (const Block& block : stages_[index - 1]) map = block.Forward(map, training());
-    return map;
-  }
-
   ConvNorm stem_;
-  std::vector<std::vector<Block>> stages_;
+  std::vector<NamedBlock> blocks_;
   int64_t output_dim_;
 };
 

@@ -42,11 +42,11 @@ struct Block {
   std::vector<ConvNorm> layers;
   std::optional<ConvNorm> downsample;
 
-  at::Tensor Forward(const at::Tensor& input, bool training) const {
+  at::Tensor Forward(const at::Tensor& input, NormMode mode) const {
     at::Tensor output = input;
-    for (size_t i = 0; i + 1 < layers.size(); ++i) output = layers[i].ForwardRelu(output, at::Tensor(), training);
-    const at::Tensor shortcut = downsample.has_value() ? downsample->Forward(input, training) : input;
-    return layers.back().ForwardRelu(output, shortcut, training);
+    for (size_t i = 0; i + 1 < layers.size(); ++i) output = layers[i].ForwardRelu(output, at::Tensor(), mode);
+    const at::Tensor shortcut = downsample.has_value() ? downsample->Forward(input, mode) : input;
+    return layers.back().ForwardRelu(output, shortcut, mode);
   }
 
   void List(const std::string& prefix, ModelTensors* tensors) const {
@@ -132,52 +132,63 @@ class Builder {
   at::Generator generator_;
 };
 
-std::vector<std::string> StageNames(int64_t stages) {
-  std::vector<std::string> names = {"conv1"};
-  for (int64_t i = 1; i <= stages + 1; ++i) names.push_back(absl::StrCat("res", i));
-  return names;
+std::vector<Stage> Stages(const ResNetOptions& options, const DepthSpec& spec) {
+  std::vector<Stage> stages = {{"conv1", 1}, {"res1", 1}};
+  for (int64_t i = 0; i < options.stages; ++i) {
+    stages.push_back({absl::StrCat("res", i + 2), static_cast<size_t>(spec.blocks[static_cast<size_t>(i)])});
+  }
+  return stages;
 }
 
-// Stages: stem, pooling, then the residual ones.
+// A residual block, and the prefix of its tensors.
+struct NamedBlock {
+  std::string prefix;
+  Block block;
+};
+
+// Blocks: stem, pooling, then the residual ones.
 class ResNet : public StagedTrunk {
  public:
   ResNet(const ResNetOptions& options, const DepthSpec& spec, int64_t seed)
-      : StagedTrunk(StageNames(options.stages), absl::StrCat("res", options.stages + 1, "avg")),
+      : StagedTrunk(Stages(options, spec), absl::StrCat("res", options.stages + 1, "avg")),
         max_pool_(options.max_pool) {
     Builder builder(options, spec, seed);
     stem_ = builder.MakeStem();
     output_dim_ = builder.StemWidth();
     for (int64_t stage = 0; stage < options.stages; ++stage) {
-      stages_.push_back(builder.MakeStage(stage, &output_dim_));
+      std::vector<Block> blocks = builder.MakeStage(stage, &output_dim_);
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        blocks_.push_back({absl::StrCat("layer", stage + 1, ".", i, "."), std::move(blocks[i])});
+      }
     }
   }
 
   int64_t output_dim() const override { return output_dim_; }
 
-  ModelTensors Tensors() const override {
+  at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const override {
+    if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), mode);
+    if (index == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
+    return blocks_[index - kBlocksBefore].block.Forward(input, mode);
+  }
+
+  ModelTensors BlockTensors(size_t index) const override {
     ModelTensors tensors;
-    stem_.conv.List("conv1.", &tensors);
-    ListNorm(stem_.norm, "bn1.", &tensors);
-    for (size_t stage = 0; stage < stages_.size(); ++stage) {
-      for (size_t i = 0; i < stages_[stage].size(); ++i) {
-        stages_[stage][i].List(absl::StrCat("layer", stage + 1, ".", i, "."), &tensors);
-      }
+    if (index == 0) {
+      stem_.conv.List("conv1.", &tensors);
+      ListNorm(stem_.norm, "bn1.", &tensors);
+    } else if (index >= kBlocksBefore) {
+      const NamedBlock& named = blocks_[index - kBlocksBefore];
+      named.block.List(named.prefix, &tensors);
     }
     return tensors;
   }
 
  private:
-  at::Tensor RunStage(size_t index, const at::Tensor& input) const override {
-    if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), training());
-    if (index == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
-    at::Tensor map = input;
-    for (const Block& block : stages_[index - 2]) map = block.Forward(map, training());
-    return map;
-  }
+  static constexpr size_t kBlocksBefore = 2;  // the residual ones
 
   const bool max_pool_;
   ConvNorm stem_;
-  std::vector<std::vector<Block>> stages_;
+  std::vector<NamedBlock> blocks_;
   int64_t output_dim_ = 0;
 };
 

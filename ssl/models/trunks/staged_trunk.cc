@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/models/recompute.h"
 
 namespace ssl {
 namespace {
@@ -19,37 +20,70 @@ at::Tensor Average(const at::Tensor& map) { return at::adaptive_avg_pool2d(map, 
 
 }  // namespace
 
-StagedTrunk::StagedTrunk(std::vector<std::string> stages, const std::string& pooled) : names_(std::move(stages)) {
+StagedTrunk::StagedTrunk(const std::vector<Stage>& stages, const std::string& pooled) {
+  size_t end = 0;
+  for (const Stage& stage : stages) {
+    names_.push_back(stage.name);
+    ends_.push_back(end += stage.num_blocks);
+  }
   names_.push_back(pooled);
   names_.push_back("flatten");
 }
 
 at::Tensor StagedTrunk::Forward(const at::Tensor& images) {
+  const NormMode mode = NormModeFor(training_);
   at::Tensor map = images;
-  for (size_t stage = 0; stage + kPooledNames < names_.size(); ++stage) map = RunStage(stage, map);
-  return Average(map);
+  size_t next = 0;
+  if (training_) {
+    for (const BlockRange& part : recomputed_) {
+      map = RunAndRecomputeRange(part, RunRange({next, part.begin}, map, mode));
+      next = part.end;
+    }
+  }
+  return Average(RunRange({next, num_blocks()}, map, mode));
 }
 
 std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const std::vector<std::string>& names) {
-  const size_t num_stages = names_.size() - kPooledNames;
   std::vector<size_t> indices;
   size_t end = 0;
   for (const std::string& name : names) {
     indices.push_back(IndexOf(name));
-    end = std::max(end, std::min(indices.back() + 1, num_stages));
+    end = std::max(end, std::min(indices.back() + 1, ends_.size()));
   }
   std::vector<at::Tensor> features(names.size());
   at::Tensor map = images;
   for (size_t stage = 0; stage < end; ++stage) {
-    map = RunStage(stage, map);
+    map = RunRange({stage == 0 ? 0 : ends_[stage - 1], ends_[stage]}, map, NormModeFor(training_));
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] == stage) features[i] = map;
     }
   }
   for (size_t i = 0; i < indices.size(); ++i) {
-    if (indices[i] >= num_stages) features[i] = Average(map);
+    if (indices[i] >= ends_.size()) features[i] = Average(map);
   }
   return features;
+}
+
+ModelTensors StagedTrunk::Tensors() const {
+  ModelTensors tensors;
+  for (size_t block = 0; block < num_blocks(); ++block) {
+    for (ModelTensor& tensor : BlockTensors(block)) tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+at::Tensor StagedTrunk::RunRange(BlockRange range, at::Tensor map, NormMode mode) const {
+  for (size_t block = range.begin; block < range.end; ++block) map = RunBlock(block, map, mode);
+  return map;
+}
+
+at::Tensor StagedTrunk::RunAndRecomputeRange(BlockRange range, const at::Tensor& map) const {
+  Recomputable part;
+  part.run = [this, range](const at::Tensor& input, NormMode mode) { return RunRange(range, input, mode); };
+  for (size_t block = range.begin; block < range.end; ++block) {
+    for (const ModelTensor& tensor : BlockTensors(block)) part.parameters.push_back(tensor.value);
+  }
+  return RunAndRecompute(part, map);
 }
 
 size_t StagedTrunk::IndexOf(const std::string& name) const {
