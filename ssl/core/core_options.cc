@@ -11,41 +11,6 @@
 namespace ssl {
 namespace {
 
-// What the loop reads of sections that other packages declare.
-struct OptimizerView : Options {
-  std::string name = "sgd";
-  std::string parameter_grouping = "default";
-  int64_t num_epochs = 90;
-  int64_t batches_per_update = 1;
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("name", &name, Doc("optimizer"));
-    visitor.Field("param_group_constructor", &parameter_grouping, Doc("rule that forms parameter groups"));
-    visitor.Field("num_epochs", &num_epochs, Doc("train epochs").AtLeast(1));
-    visitor.Field("grad_acc_steps", &batches_per_update, Doc("batches per update").AtLeast(1));
-  }
-};
-
-struct TrainDataView : Options {
-  int64_t batch_size = 256;
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("BATCHSIZE_PER_REPLICA", &batch_size, Doc("samples per rank and step").AtLeast(1));
-  }
-};
-
-struct MetersView : Options {
-  std::vector<std::string> names;
-  bool enable_training_meter = true;
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("names", &names, Doc("meters"));
-    visitor.Field("enable_training_meter", &enable_training_meter, Doc("meters run in train phases, too"));
-  }
-};
-
-struct ModelView : Options {
-  std::string name = "multi_input_output_model";
-  void VisitFields(FieldVisitor& visitor) override { visitor.Field("BASE_MODEL_NAME", &name, Doc("model")); }
-};
-
 // Collects the problems of several sections.
 class SectionReader {
  public:
@@ -72,7 +37,7 @@ class SectionReader {
 
 void RunOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SEED_VALUE", &seed, Doc("seed of everything random"));
-  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1).MayChange());
+  ReportOptions::VisitFields(visitor);
   visitor.Field("TEST_ONLY", &test_only, Doc("run test phases only"));
   visitor.Field("TEST_MODEL", &test_model, Doc("run test phases"));
   visitor.Field("TEST_EVERY_NUM_EPOCH", &test_every_num_epoch, Doc("train epochs between test phases").AtLeast(1));
@@ -83,10 +48,7 @@ void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("DIR", &directory, Doc("run directory: checkpoints, logs, metrics and results").MayChange());
   visitor.Field("AUTO_RESUME", &auto_resume,
                 Doc("continue from the newest checkpoint in DIR; False: refuse a DIR with checkpoints").MayChange());
-  visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
-                Doc("train epochs between checkpoints, -1 for none").AtLeast(-1).MayChange());
-  visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
-                Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
+  CheckpointCadenceOptions::VisitFields(visitor);
   visitor.Field("KEEP_LAST", &keep_last, Doc("checkpoints to keep, 0 for all (ours)").AtLeast(0).MayChange());
   visitor.Field("OVERWRITE_EXISTING", &overwrite_existing,
                 Doc("start anew: remove what another or a finished run left in DIR").MayChange());
@@ -113,11 +75,11 @@ void MachineOptions::VisitFields(FieldVisitor& visitor) {
 
 absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   TaskOptions options;
-  OptimizerView optimizer;
-  TrainDataView data;
-  ModelView model;
+  UpdateOptions optimizer;
+  BatchSizeOptions data;
+  ModelNameOptions model;
   AmpOptions amp;
-  MetersView meters;
+  MeasuredOptions meters;
   SectionReader reader(config);
   reader.Read("", &options.run);
   reader.Read("CHECKPOINT", &options.checkpoint);
@@ -137,9 +99,9 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   }
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;
-  options.parameter_grouping = optimizer.parameter_grouping;
-  options.batch_size = data.batch_size;
-  options.model_name = model.name;
+  options.parameter_grouping = optimizer.param_group_constructor;
+  options.batch_size = data.batch_size_per_replica;
+  options.model_name = model.base_model_name;
   options.batches_per_update = optimizer.batches_per_update;
   options.meters = meters.names;
   options.meters_in_training = meters.enable_training_meter;

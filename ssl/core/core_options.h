@@ -13,24 +13,22 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/precision.h"
+#include "ssl/core/shared_options.h"
 
 namespace ssl {
 
 // Keys directly under `config`.
-struct RunOptions : Options {
+struct RunOptions : ReportOptions {
   int64_t seed = 0;
-  int64_t log_frequency = 10;
   bool test_only = false;
   bool test_model = true;
   int64_t test_every_num_epoch = 1;
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-struct CheckpointOptions : Options {
+struct CheckpointOptions : CheckpointCadenceOptions {
   std::string directory;  // "": a host's session keeps no files
   bool auto_resume = true;
-  int64_t epoch_frequency = 1;
-  int64_t iteration_frequency = -1;
   int64_t keep_last = 2;
   bool overwrite_existing = false;
   int64_t resume_from = -1;  // below 0: the newest

@@ -13,6 +13,9 @@
 #ifndef SSL_CORE_HOOK_H_
 #define SSL_CORE_HOOK_H_
 
+#include <string>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/core/stateful.h"
@@ -26,14 +29,23 @@ enum class HookStage { kTiming, kGuard, kMutate, kObserve, kReport, kPersist };
 
 class Hook : public Stateful {
  public:
-  // Unique within a run; the scope of its state in a checkpoint.
+  // What it is; one name for each class and way to configure it.
   virtual absl::string_view name() const = 0;
   virtual HookStage stage() const = 0;
+
+  // Unique within a run; the scope of its state in a checkpoint. The name above, unless a run has several hooks of it
+  // and gives each its own, before it adds them.
+  absl::string_view instance_name() const {
+    return instance_name_.empty() ? name() : absl::string_view(instance_name_);
+  }
+  void set_instance_name(std::string name) { instance_name_ = std::move(name); }
 
   // Once, before the first phase (after a resume, too).
   virtual absl::Status OnStart(StepContext& context) { return absl::OkStatus(); }
   // Before the first step of a train or test phase.
   virtual absl::Status OnPhaseStart(StepContext& context) { return absl::OkStatus(); }
+  // Before the forward pass of each batch: context.batch is set, the batch before is gone.
+  virtual absl::Status OnBatchStart(StepContext& context) { return absl::OkStatus(); }
   // After the model's forward pass: context.outputs is set.
   virtual absl::Status OnForward(StepContext& context) { return absl::OkStatus(); }
   // After the loss (and meters): context.loss is set.
@@ -49,6 +61,9 @@ class Hook : public Stateful {
   virtual absl::Status OnEnd(StepContext& context) { return absl::OkStatus(); }
   // When `error` ends training.
   virtual absl::Status OnException(StepContext& context, const absl::Status& error) { return absl::OkStatus(); }
+
+ private:
+  std::string instance_name_;
 };
 
 }  // namespace ssl

@@ -19,8 +19,8 @@ constexpr const char* kStageNames[] = {"timing", "guard", "mutate", "observe", "
 
 absl::Status HookList::Add(std::unique_ptr<Hook> hook) {
   for (const auto& other : hooks_) {
-    if (other->name() == hook->name()) {
-      return absl::AlreadyExistsError(absl::StrCat("hook '", hook->name(), "' is added twice"));
+    if (other->instance_name() == hook->instance_name()) {
+      return absl::AlreadyExistsError(absl::StrCat("hook '", hook->instance_name(), "' is added twice"));
     }
   }
   const auto position =
@@ -34,9 +34,9 @@ absl::Status HookList::Call(Hook& hook, const char* event, const StepContext& co
                             absl::FunctionRef<absl::Status()> handler) {
   const absl::Status status = GuardTorch("exception", handler);
   if (status.ok()) return status;
-  if (failure_.hook.empty()) failure_ = {std::string(hook.name()), event};
-  return Annotate(status,
-                  absl::StrCat("hook '", hook.name(), "' (", event, ", iteration ", context.state.iteration, ")"));
+  if (failure_.hook.empty()) failure_ = {std::string(hook.instance_name()), event};
+  return Annotate(
+      status, absl::StrCat("hook '", hook.instance_name(), "' (", event, ", iteration ", context.state.iteration, ")"));
 }
 
 absl::Status HookList::Run(const HookEvent& event, StepContext& context) {
@@ -67,10 +67,10 @@ std::string HookList::Order() const {
   const Hook* previous = nullptr;
   for (const auto& hook : hooks_) {
     if (previous != nullptr && previous->stage() == hook->stage()) {
-      absl::StrAppend(&order, ", ", hook->name());
+      absl::StrAppend(&order, ", ", hook->instance_name());
     } else {
       absl::StrAppend(&order, previous == nullptr ? "" : "; ", kStageNames[static_cast<int>(hook->stage())], ": ",
-                      hook->name());
+                      hook->instance_name());
     }
     previous = hook.get();
   }
@@ -78,7 +78,8 @@ std::string HookList::Order() const {
 }
 
 void HookList::VisitState(StateVisitor& visitor) {
-  for (const auto& hook : hooks_) visitor.Scope(hook->name(), *hook);
+  visitor.ScopesMayDiffer();
+  for (const auto& hook : hooks_) visitor.Scope(hook->instance_name(), *hook);
 }
 
 }  // namespace ssl

@@ -26,6 +26,7 @@ struct HookEvent {
 
 inline constexpr HookEvent kOnStart = {"OnStart", &Hook::OnStart};
 inline constexpr HookEvent kOnPhaseStart = {"OnPhaseStart", &Hook::OnPhaseStart};
+inline constexpr HookEvent kOnBatchStart = {"OnBatchStart", &Hook::OnBatchStart};
 inline constexpr HookEvent kOnForward = {"OnForward", &Hook::OnForward};
 inline constexpr HookEvent kOnLossAndMeter = {"OnLossAndMeter", &Hook::OnLossAndMeter};
 inline constexpr HookEvent kOnBackward = {"OnBackward", &Hook::OnBackward};
@@ -43,7 +44,7 @@ struct HookFailure {
 // Owns its hooks. Sorted by stage; hooks of one stage keep the order in which they were added.
 class HookList : public Stateful {
  public:
-  // AlreadyExists when a hook of that name is in the list.
+  // AlreadyExists when a hook of that instance name is in the list.
   absl::Status Add(std::unique_ptr<Hook> hook);
 
   // Calls the handler of `event` of every hook; the first error ends it.
@@ -58,7 +59,8 @@ class HookList : public Stateful {
   // "timing: a, b; guard: check_nan; ...", for the log at the start of a run.
   std::string Order() const;
 
-  // Each hook's state in the scope of its name.
+  // Each hook's state in the scope of its instance name. A restored state may lack that of some hooks, and hold that of
+  // others.
   void VisitState(StateVisitor& visitor) override;
 
  private:

@@ -3,17 +3,20 @@
 // Order, registration, errors and exceptions; the events of whole runs are tested in session_test.cc.
 #include "ssl/core/hook_list.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
+#include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
@@ -48,6 +51,54 @@ TEST(HookListTest, NameTwice_IsAlreadyExists) {
   ASSERT_OK(hooks.Add(std::make_unique<RecordingHook>("ema", HookStage::kMutate, &events)));
   EXPECT_THAT(hooks.Add(std::make_unique<RecordingHook>("ema", HookStage::kReport, &events)),
               StatusIs(absl::StatusCode::kAlreadyExists, "hook 'ema' is added twice"));
+}
+
+// Counts its updates.
+class CountingHook : public Hook {
+ public:
+  absl::string_view name() const override { return "counting"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  void VisitState(StateVisitor& visitor) override { visitor.Int("count", count); }
+
+  int64_t count = 0;
+};
+
+TEST(HookListTest, TwoOfOneClass_HaveEachItsOwnStateUnderItsInstanceName) {
+  HookList hooks;
+  auto first = std::make_unique<CountingHook>();
+  auto second = std::make_unique<CountingHook>();
+  first->count = 3;
+  second->count = 5;
+  second->set_instance_name("counting_again");
+  CountingHook* const last = second.get();
+  ASSERT_OK(hooks.Add(std::move(first)));
+  EXPECT_THAT(hooks.Add(std::make_unique<CountingHook>()), StatusIs(absl::StatusCode::kAlreadyExists));
+  ASSERT_OK(hooks.Add(std::move(second)));
+
+  EXPECT_EQ(hooks.Order(), "observe: counting, counting_again");
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(hooks));
+  ASSERT_EQ(state.size(), 2u);
+  EXPECT_EQ(state[1].name, "counting_again/count");
+  last->count = 0;
+  ASSERT_OK(RestoreState(hooks, state, "test"));
+  EXPECT_EQ(last->count, 5);
+}
+
+TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
+  HookList saved;
+  auto removed = std::make_unique<CountingHook>();
+  removed->set_instance_name("removed");
+  ASSERT_OK(saved.Add(std::move(removed)));
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  HookList now;
+  auto added = std::make_unique<CountingHook>();
+  added->count = 7;
+  CountingHook* const hook = added.get();
+  ASSERT_OK(now.Add(std::move(added)));
+
+  ASSERT_OK(RestoreState(now, state, "step_7"));
+
+  EXPECT_EQ(hook->count, 7);
 }
 
 class NoModel : public Model {

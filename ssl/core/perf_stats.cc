@@ -18,6 +18,15 @@ void PerfStats::Add(StepPart part, double seconds) {
   ++counts_[static_cast<size_t>(part)];
 }
 
+PerfStats PerfStats::Since(const PerfStats& earlier) const {
+  PerfStats since = *this;
+  for (size_t i = 0; i < seconds_.size(); ++i) {
+    since.seconds_[i] -= earlier.seconds_[i];
+    since.counts_[i] -= earlier.counts_[i];
+  }
+  return since;
+}
+
 double PerfStats::MeanMs(StepPart part) const {
   const size_t i = static_cast<size_t>(part);
   return counts_[i] > 0 ? 1e3 * seconds_[i] / static_cast<double>(counts_[i]) : 0.0;

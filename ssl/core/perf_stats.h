@@ -4,6 +4,10 @@
 // those of handing out work, not of doing it. Used by the training thread only.
 //
 //   const PerfTimer timer(&context.perf_stats, StepPart::kForward);   // until the end of the block
+//
+// The times of a run only grow. Who wants those of a phase, or since a report, keeps a copy of its beginning:
+//
+//   const PerfStats window = context.perf_stats.Since(begin_);
 #ifndef SSL_CORE_PERF_STATS_H_
 #define SSL_CORE_PERF_STATS_H_
 
@@ -31,9 +35,12 @@ inline constexpr int kNumStepParts = 8;
 class PerfStats {
  public:
   void Add(StepPart part, double seconds);
-  void Reset() { *this = PerfStats(); }
+
+  // What was added after the copy `earlier` was made.
+  PerfStats Since(const PerfStats& earlier) const;
 
   int64_t steps() const { return counts_[static_cast<size_t>(StepPart::kStepTotal)]; }
+  double Seconds(StepPart part) const { return seconds_[static_cast<size_t>(part)]; }
   // Mean milliseconds; 0 when the part has not run.
   double MeanMs(StepPart part) const;
 

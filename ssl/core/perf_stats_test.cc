@@ -23,9 +23,23 @@ TEST(PerfStatsTest, TimerCountsItsBlock) {
   PerfStats stats;
   { const PerfTimer timer(&stats, StepPart::kStepTotal); }
   EXPECT_EQ(stats.steps(), 1);
-  stats.Reset();
-  EXPECT_EQ(stats.steps(), 0);
-  EXPECT_EQ(stats.Table(), "");
+  EXPECT_GE(stats.Seconds(StepPart::kStepTotal), 0.0);
+}
+
+TEST(PerfStatsTest, AWindow_HoldsWhatCameAfterItsBeginning) {
+  PerfStats stats;
+  stats.Add(StepPart::kForward, 1.0);
+  stats.Add(StepPart::kStepTotal, 2.0);
+  const PerfStats begin = stats;
+  EXPECT_EQ(stats.Since(begin).steps(), 0);
+  EXPECT_EQ(stats.Since(begin).Table(), "");
+
+  stats.Add(StepPart::kStepTotal, 0.25);
+
+  const PerfStats window = stats.Since(begin);
+  EXPECT_EQ(window.steps(), 1);
+  EXPECT_DOUBLE_EQ(window.Seconds(StepPart::kStepTotal), 0.25);
+  EXPECT_DOUBLE_EQ(window.MeanMs(StepPart::kForward), 0.0);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
+#include "ssl/core/component.h"
 #include "ssl/core/registry.h"
 #include "ssl/io/file_system.h"
 
@@ -80,6 +81,10 @@ struct Registries {
 
   // DATASET_NAMES entry -> folder with its files, used where DATA_PATHS is empty.
   std::map<std::string, std::string> dataset_folders;
+
+  // Those of the hooks and metric sinks that keys of the configuration turn on, by name.
+  std::map<std::string, Component> hook_components;
+  std::map<std::string, Component> sink_components;
 
   // The hooks and sinks that the configuration turns on. A run in which nobody set them has only its method's hooks
   // and those that the host adds.

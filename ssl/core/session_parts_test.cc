@@ -220,6 +220,36 @@ TEST(MetersTest, PhaseLossIsTheMeanOfItsSteps) {
   EXPECT_NEAR(reported, sum / 10, 1e-6);
 }
 
+// Notes what is there when a batch starts.
+class BatchStartHook : public Hook {
+ public:
+  explicit BatchStartHook(std::vector<std::string>* events) : events_(events) {}
+  absl::string_view name() const override { return "batch_start"; }
+  HookStage stage() const override { return HookStage::kTiming; }
+  absl::Status OnBatchStart(StepContext& context) override {
+    events_->push_back(absl::StrCat("start ", context.batch_in_update, " of ", context.batches_per_update, " at ",
+                                    context.state.iteration, context.batch == nullptr ? " without batch" : ""));
+    return absl::OkStatus();
+  }
+  absl::Status OnForward(StepContext& context) override {
+    events_->push_back(absl::StrCat("forward ", context.batch_in_update));
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::string>* events_;
+};
+
+TEST(EventsTest, EachBatch_StartsBeforeItsForwardPass) {
+  ConfigNode config = OneEpoch();
+  config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(2));
+  std::unique_ptr<Session> session = *MakeSession(config);
+  std::vector<std::string> events;
+  ASSERT_OK(session->AddHook(std::make_unique<BatchStartHook>(&events)));
+  ASSERT_OK(session->Step().status());
+  EXPECT_THAT(events, ElementsAre("start 0 of 2 at 0", "forward 0", "start 1 of 2 at 0", "forward 1"));
+}
+
 // Leaves the weights alone and counts its calls.
 class IdleTrainStep : public TrainStep {
  public:

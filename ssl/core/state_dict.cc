@@ -6,15 +6,18 @@
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/crc32c.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/finite_check.h"
 
@@ -47,6 +50,7 @@ class ScopedVisitor : public StateVisitor {
 
  protected:
   std::string Path(absl::string_view name) const { return absl::StrCat(prefix_, name); }
+  const std::string& prefix() const { return prefix_; }
 
  private:
   std::string prefix_;
@@ -136,11 +140,51 @@ class Matcher : public ScopedVisitor {
 
   const std::set<std::string>& may_be_non_finite() const { return may_be_non_finite_; }
 
-  void OnRestored(std::function<void()> function) override { finishers_.push_back(std::move(function)); }
+  void OnRestored(std::function<void()> function) override {
+    if (!within_absent_scope_) finishers_.push_back(std::move(function));
+  }
+
+  void ScopesMayDiffer() override { open_scopes_.insert(prefix()); }
+
+  void Scope(absl::string_view name, Stateful& child) override {
+    const bool is_optional = open_scopes_.count(prefix()) > 0;
+    if (is_optional) optional_scopes_.insert(Path(name));
+    if (!is_optional || HoldsScope(Path(name))) return ScopedVisitor::Scope(name, child);
+    // Walked all the same, to learn whether it has any state.
+    within_absent_scope_ = true;
+    absent_scope_has_state_ = false;
+    ScopedVisitor::Scope(name, child);
+    within_absent_scope_ = false;
+    if (absent_scope_has_state_) absent_scopes_.insert(Path(name));
+  }
+
+  // Whether the state's `name` belongs to a part that this run does not have, and need not have.
+  bool IsOfAnotherPart(absl::string_view name) const {
+    const std::string scope = OptionalScopeOf(name);
+    return !scope.empty() && optional_scopes_.count(scope) == 0;
+  }
+
+  // After the walk; "" when the state has the scopes of this run.
+  std::string DescribeDifferentScopes() const {
+    std::set<std::string> others;
+    for (const auto& entry : unclaimed_) {
+      if (IsOfAnotherPart(entry.first)) others.insert(OptionalScopeOf(entry.first));
+    }
+    std::vector<std::string> parts;
+    if (!absent_scopes_.empty()) {
+      parts.push_back(absl::StrCat("has no state of ", absl::StrJoin(absent_scopes_, ", "), ", which start anew"));
+    }
+    if (!others.empty()) {
+      parts.push_back(absl::StrCat("the state of ", absl::StrJoin(others, ", "), " is of no part of this run"));
+    }
+    return absl::StrJoin(parts, "; ");
+  }
 
   std::vector<std::string> Problems() {
     std::set<std::string> left_over;
-    for (const auto& entry : unclaimed_) left_over.insert(entry.first);
+    for (const auto& entry : unclaimed_) {
+      if (!IsOfAnotherPart(entry.first)) left_over.insert(entry.first);
+    }
     for (const std::string& name : left_over) problems_.push_back(absl::StrCat(name, " has no place in this run"));
     // Another optimizer differs in every parameter; the first few tell as much.
     constexpr size_t kMostNamed = 6;
@@ -162,8 +206,26 @@ class Matcher : public ScopedVisitor {
     return absl::StrCat(at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
   }
 
+  // Whether the state has anything in the scope `path`.
+  bool HoldsScope(const std::string& path) const {
+    const std::string begin = absl::StrCat(path, "/");
+    return std::any_of(unclaimed_.begin(), unclaimed_.end(),
+                       [&begin](const auto& entry) { return absl::StartsWith(entry.first, begin); });
+  }
+
+  // "hooks/ema" for "hooks/ema/names" when the scopes of "hooks/" may differ; "" for what is in no such scope.
+  std::string OptionalScopeOf(absl::string_view name) const {
+    for (const std::string& outer : open_scopes_) {
+      const size_t end = absl::StartsWith(name, outer) ? name.find('/', outer.size()) : absl::string_view::npos;
+      if (end != absl::string_view::npos) return std::string(name.substr(0, end));
+    }
+    return "";
+  }
+
   // The tensor of that name, which no other name can claim then; undefined, with a problem noted, when missing.
   at::Tensor Claim(absl::string_view name) {
+    absent_scope_has_state_ = true;
+    if (within_absent_scope_) return at::Tensor();
     const auto found = unclaimed_.find(Path(name));
     if (found == unclaimed_.end()) {
       problems_.push_back(absl::StrCat(Path(name), " is missing"));
@@ -199,6 +261,11 @@ class Matcher : public ScopedVisitor {
   std::vector<std::function<void()>> finishers_;
   std::vector<std::string> problems_;
   std::set<std::string> may_be_non_finite_;
+  std::set<std::string> open_scopes_;      // whose scopes may differ; each ends with '/'
+  std::set<std::string> optional_scopes_;  // walked within those
+  std::set<std::string> absent_scopes_;    // of these, those that the state lacks although they have state
+  bool within_absent_scope_ = false;
+  bool absent_scope_has_state_ = false;
 };
 
 }  // namespace
@@ -226,12 +293,18 @@ absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state,
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": saved by another model, optimizer or configuration: ", absl::StrJoin(problems, "; ")));
   }
-  const std::string not_finite = DescribeNonFinite(state, matcher.may_be_non_finite());
+  std::vector<NamedTensor> used = state;
+  used.erase(std::remove_if(used.begin(), used.end(),
+                            [&matcher](const NamedTensor& entry) { return matcher.IsOfAnotherPart(entry.name); }),
+             used.end());
+  const std::string not_finite = DescribeNonFinite(used, matcher.may_be_non_finite());
   if (!not_finite.empty()) {
     return absl::DataLossError(absl::StrCat(origin, ": holds infinite values or NaN: ", not_finite));
   }
   const c10::AutoGradMode no_gradients(false);
   matcher.Apply();
+  const std::string different = matcher.DescribeDifferentScopes();
+  if (!different.empty()) SSL_LOG(WARNING) << origin << ": " << different;
   return absl::OkStatus();
 }
 

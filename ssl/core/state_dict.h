@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<NamedTensor>> CollectFiniteState(Stateful& root);
 
 // Puts `state` back. All or nothing: when a name is missing or left over, or a dtype or shape differs, nothing is
 // changed, and the InvalidArgument lists every difference; DataLoss, naming tensors, when values are infinite or NaN.
-// `origin` (a path) opens the message.
+// `origin` (a path) opens the message. Scopes that may differ (StateVisitor::ScopesMayDiffer) and do are named in the
+// log, in one line.
 absl::Status RestoreState(Stateful& root, const std::vector<NamedTensor>& state, const std::string& origin);
 
 // CRC-32C over names and raw bytes in the order of the walk: equal for bitwise equal states only.

@@ -13,11 +13,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -186,6 +188,87 @@ TEST(StateDictTest, OneNameTwice_IsRefused) {
     }
   } twice;
   EXPECT_THAT(CollectState(twice), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'a' is visited twice")));
+}
+
+// Parts that come and go.
+struct Parts : Stateful {
+  bool has_first = true;
+  bool has_second = true;
+  bool has_idle = false;
+  Inner first;
+  Measured second;
+  Stateful idle;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.ScopesMayDiffer();
+    if (has_first) visitor.Scope("first", first);
+    if (has_second) visitor.Scope("second", second);
+    if (has_idle) visitor.Scope("idle", idle);
+  }
+};
+
+struct WithParts : Stateful {
+  Inner inner;
+  Parts parts;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Scope("inner", inner);
+    visitor.Scope("parts", parts);
+  }
+};
+
+class KeptLog : public LogSink {
+ public:
+  KeptLog() { AddLogSink(this); }
+  ~KeptLog() override { RemoveLogSink(this); }
+  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
+  std::vector<std::string> lines;
+};
+
+TEST(StateDictTest, ScopesThatMayDiffer_AreNamedAndTheRestIsRestored) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  WithParts saved;
+  saved.inner.count = 8;
+  saved.parts.has_second = false;
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  WithParts now;
+  now.parts.has_first = false;
+  now.parts.has_idle = true;
+  now.parts.second.best = 0.75;
+  KeptLog log;
+
+  ASSERT_OK(RestoreState(now, state, "step_4"));
+
+  EXPECT_EQ(now.inner.count, 8);
+  EXPECT_EQ(now.parts.second.best, 0.75);
+  EXPECT_THAT(log.lines, ElementsAre("step_4: has no state of parts/second, which start anew; the state of parts/first "
+                                     "is of no part of this run"));
+  WithParts again;
+  again.parts.has_second = false;
+  ASSERT_OK(RestoreState(again, state, "step_4"));
+  EXPECT_EQ(log.lines.size(), 1u) << "nothing differs";
+}
+
+TEST(StateDictTest, ScopesThatMayDiffer_StillMatchInside) {
+  WithParts saved;
+  ASSERT_OK_AND_ASSIGN(std::vector<NamedTensor> state, CollectState(saved));
+  state.push_back({"parts/first/extra", at::zeros({1})});
+  state.push_back({"parts/loose", at::zeros({1})});
+  WithParts now;
+  EXPECT_THAT(RestoreState(now, state, "step_4"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("parts/first/extra has no place"), HasSubstr("parts/loose has no place"))));
+  state = *CollectState(saved);
+  state.erase(state.begin() + 2);  // parts/first/weight
+  EXPECT_THAT(RestoreState(now, state, "step_4"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("parts/first/weight is missing")));
+}
+
+TEST(StateDictTest, InfiniteStateOfAPartThatIsGone_DoesNotMatter) {
+  WithParts saved;
+  saved.parts.second.loss.fill_(std::numeric_limits<double>::infinity());
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(saved));
+  WithParts now;
+  now.parts.has_second = false;
+  EXPECT_OK(RestoreState(now, state, "step_4"));
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ class StateVisitor {
   // Calls `function` after a restore has written all values; visitors that do not load ignore it.
   virtual void OnRestored(std::function<void()> function) {}
 
+  // Declares that a checkpoint may lack scopes that are walked next within this one, and hold others: they belong to
+  // parts that come and go. What is in a scope still has to match.
+  virtual void ScopesMayDiffer() {}
+
   // Walks `child` inside scope `name`.
   virtual void Scope(absl::string_view name, Stateful& child) = 0;
 };

@@ -28,20 +28,13 @@ namespace ssl {
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;
-  // Writes checkpoints/step_<iteration> unless that one exists and is intact. May return while the files are still being
-  // written, from a copy of the state; the error of an earlier such save is returned first.
+  // Writes checkpoints/step_<iteration> unless that one exists and is intact. May return while the files are still
+  // being written, from a copy of the state; the error of an earlier such save is returned first.
   virtual absl::Status Save() = 0;
   // For the end of each step: the error of a save that has ended since. Does not wait.
   virtual absl::Status Poll() = 0;
   // Returns when everything is on disk, with the error of what could not be written.
   virtual absl::Status Wait() = 0;
-};
-
-// How long the parts of the steps took since the last report, in seconds of the training thread.
-struct StepTimes {
-  double data_wait = 0.0;
-  double total = 0.0;
-  int64_t steps = 0;
 };
 
 // References outlive the context; tensors belong to the current step.
@@ -61,13 +54,12 @@ struct StepContext {
   int64_t num_train_samples = 0;  // in the training set, over all ranks; the test set's when nothing trains
   int64_t first_iteration = 0;    // state.iteration when this process started
 
-  StepTimes times = {};       // since the last report; whoever reports resets it
-  PerfStats perf_stats = {};  // of the current phase
+  PerfStats perf_stats = {};  // of all steps of this process
 
-  // Gradient accumulation: this batch's number within the update, of how many. The forward events come with every
-  // batch; OnBackward, OnUpdate and OnStep once per update.
-  int64_t micro_batch = 0;
-  int64_t micro_batches = 1;
+  // Gradient accumulation: this batch's number within the update, of how many (1 in test phases). OnBatchStart and the
+  // forward events come with every batch; OnBackward, OnUpdate and OnStep once per update.
+  int64_t batch_in_update = 0;
+  int64_t batches_per_update = 1;
   // From OnBackward on: float16 gradients overflowed, so this update changes nothing but the loss scale.
   bool skips_update = false;
 

@@ -73,7 +73,7 @@ absl::Status Backward(SelfSupervisionTask& task, StepContext& context) {
   return GuardTorch("backward", [&] {
     const PerfTimer timer(&context.perf_stats, StepPart::kBackward);
     at::Tensor objective = context.loss;
-    if (context.micro_batches > 1) objective = objective.div(context.micro_batches);
+    if (context.batches_per_update > 1) objective = objective.div(context.batches_per_update);
     if (task.grad_scaler() != nullptr) objective = task.grad_scaler()->Scale(objective);
     objective.backward();
     context.loss = context.loss.detach();
@@ -81,7 +81,7 @@ absl::Status Backward(SelfSupervisionTask& task, StepContext& context) {
   });
 }
 
-bool EndsUpdate(const StepContext& context) { return context.micro_batch + 1 == context.micro_batches; }
+bool EndsUpdate(const StepContext& context) { return context.batch_in_update + 1 == context.batches_per_update; }
 
 absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context) {
   return GuardTorch("reducing gradients", [&]() -> absl::Status {

@@ -19,8 +19,8 @@ class TrainStep {
   virtual ~TrainStep() = default;
 
   // Trains on context.batch, best by the verbs of step_verbs.h; events in between reach `hooks`. With gradient
-  // accumulation it is called once for each of context.micro_batches batches, and updates with the last one. Gradients
-  // are undefined before the first. LibTorch's exceptions become a Status.
+  // accumulation it is called once for each of context.batches_per_update batches, and updates with the last one.
+  // Gradients are undefined before the first. LibTorch's exceptions become a Status.
   virtual absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) = 0;
 
   // Measures context.batch, without gradients.

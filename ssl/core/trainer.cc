@@ -73,9 +73,7 @@ absl::StatusOr<bool> Trainer::Step() {
   if (!has_batch) return false;
   SSL_RETURN_IF_ERROR(RunStep());
   const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
-  context_.times.total += seconds;
   context_.perf_stats.Add(StepPart::kStepTotal, seconds);
-  ++context_.times.steps;
   SSL_RETURN_IF_ERROR(hooks_.Run(kOnStep, context_));
   return true;
 }
@@ -111,17 +109,16 @@ absl::Status Trainer::FetchBatch() {
   const absl::Time begin = Clock::Real().Now();
   SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
   const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
-  context_.times.data_wait += seconds;
   context_.perf_stats.Add(StepPart::kReadSample, seconds);
   return absl::OkStatus();
 }
 
 // Batches at the end of an epoch that are too few for an update are left out.
 bool Trainer::PhaseHasSteps() const {
-  return task_->state().batch_in_phase + BatchesPerStep() <= context_.batches_per_epoch;
+  return task_->state().batch_in_phase + BatchesPerUpdate() <= context_.batches_per_epoch;
 }
 
-int64_t Trainer::BatchesPerStep() const { return task_->state().training ? task_->options().batches_per_update : 1; }
+int64_t Trainer::BatchesPerUpdate() const { return task_->state().training ? task_->options().batches_per_update : 1; }
 
 absl::StatusOr<bool> Trainer::BeginNextPhase() {
   TrainState& state = task_->state();
@@ -146,7 +143,6 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   if (state.training) task_->UpdateSchedules(Schedule::UpdateInterval::kEpoch);
   if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
-  context_.perf_stats.Reset();
   SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
   return hooks_.Run(kOnPhaseStart, context_);
 }
@@ -179,11 +175,12 @@ absl::Status Trainer::ReadMeters() {
 
 absl::Status Trainer::RunStep() {
   within_step_ = true;
-  context_.micro_batches = BatchesPerStep();
+  context_.batches_per_update = BatchesPerUpdate();
   context_.skips_update = false;
   if (task_->state().training) task_->optimizer().ZeroGrad();
-  for (context_.micro_batch = 0; context_.micro_batch < context_.micro_batches; ++context_.micro_batch) {
-    if (context_.micro_batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
+  int64_t& batch = context_.batch_in_update;
+  for (batch = 0; batch < context_.batches_per_update; ++batch) {
+    if (batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
     if (context_.batch == nullptr) return absl::InternalError("source ended before batches_per_epoch()");
     SSL_RETURN_IF_ERROR(RunBatch());
     phase_loss_.add_(context_.loss.detach());
@@ -197,6 +194,7 @@ absl::Status Trainer::RunStep() {
 
 absl::Status Trainer::RunBatch() {
   TrainStep& step = task_->train_step();
+  SSL_RETURN_IF_ERROR(hooks_.Run(kOnBatchStart, context_));
   if (!task_->state().training) return step.Test(*task_, hooks_, context_);
   SSL_RETURN_IF_ERROR(step.Train(*task_, hooks_, context_));
   return task_->method().Advance(context_);

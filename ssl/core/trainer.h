@@ -70,7 +70,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status FetchBatch();
   bool PhaseHasSteps() const;
   // Batches that the next step takes.
-  int64_t BatchesPerStep() const;
+  int64_t BatchesPerUpdate() const;
   absl::Status RunStep();
   absl::Status RunBatch();
   void AdvanceCounters();

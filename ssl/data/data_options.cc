@@ -45,7 +45,7 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "MAX_BROKEN_FRACTION", &max_broken_fraction,
       Doc("Share of the first 1000 pictures that may be broken before the run stops.").Between(0, 1).MayChange());
-  visitor.Field("BATCHSIZE_PER_REPLICA", &batch_size_per_replica, Doc("Batch size of one rank.").Between(1, 1 << 20));
+  BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(
       "COLLATE_FUNCTION", &collate_function,

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/shared_options.h"
 
 namespace ssl {
 
@@ -33,7 +34,7 @@ struct DataLimitSamplingOptions : public Options {
 };
 
 // DATA.TRAIN and DATA.TEST.
-struct DataSplitOptions : public Options {
+struct DataSplitOptions : public BatchSizeOptions {
   std::string split = "train";  // which part of a data set that has parts: train | test
   std::string base_dataset = "generic_ssl";
   std::vector<std::string> data_sources;
@@ -46,7 +47,6 @@ struct DataSplitOptions : public Options {
   std::string new_img_path_prefix;
   bool enable_queue_dataset = false;
   double max_broken_fraction = 0.1;
-  int64_t batch_size_per_replica = 256;
   ConfigNode transforms = ConfigNode::List();
   std::string collate_function = "default_collate";
   ConfigNode collate_function_params = ConfigNode::Map();

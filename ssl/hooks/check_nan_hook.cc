@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
@@ -66,6 +67,11 @@ std::string FirstNonFinite(const Named& named) {
   return "";
 }
 
+absl::StatusOr<std::unique_ptr<Hook>> MakeCheckNan(const CheckNanOptions& options, const ConfigNode& params,
+                                                   const BuildContext& context) {
+  return std::make_unique<CheckNanHook>(options.report.log_frequency);
+}
+
 }  // namespace
 
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
@@ -99,6 +105,15 @@ absl::Status CheckNanHook::OnUpdate(StepContext& context) {
   return NotFiniteError(
       context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
       "an update that was too large has spoilt it, and it is not saved");
+}
+
+void CheckNanOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("CHECK_NAN", &check_nan, Doc("stop when loss, gradients or weights are NaN or infinite").MayChange());
+}
+
+absl::Status RegisterCheckNanHook(Registries* registries) {
+  return RegisterHook(registries, {"check_nan", "stops the run when a loss, gradient or weight is NaN or infinite"},
+                      &MakeCheckNan);
 }
 
 }  // namespace ssl

@@ -14,13 +14,29 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
+
+// HOOKS.CHECK_NAN; weights are looked at where a line is reported.
+struct CheckNanOptions : public ComponentOptions {
+  bool check_nan = true;
+  ReportOptions report;
+
+  absl::string_view section() const override { return "HOOKS"; }
+  bool enabled() const override { return check_nan; }
+  std::vector<SharedOptions> shared() override { return {{"", &report}}; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
 
 class CheckNanHook : public Hook {
  public:
@@ -39,6 +55,8 @@ class CheckNanHook : public Hook {
  private:
   const int64_t weights_frequency_;
 };
+
+absl::Status RegisterCheckNanHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -8,20 +8,30 @@
 #ifndef SSL_HOOKS_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_CHECKPOINT_HOOK_H_
 
-#include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
+// The keys of CHECKPOINT that say when.
+struct CheckpointHookOptions : public ComponentOptions {
+  CheckpointCadenceOptions cadence;
+
+  absl::string_view section() const override { return "CHECKPOINT"; }
+  bool enabled() const override { return true; }
+  std::vector<SharedOptions> shared() override { return {{"CHECKPOINT", &cadence}}; }
+};
+
 class CheckpointHook : public Hook {
  public:
-  // Epochs and iterations between checkpoints, as CheckpointOptions has them; below 1 there are none for that reason.
-  CheckpointHook(int64_t epoch_frequency, int64_t iteration_frequency)
-      : epoch_frequency_(epoch_frequency), iteration_frequency_(iteration_frequency) {}
+  explicit CheckpointHook(const CheckpointCadenceOptions& cadence) : cadence_(cadence) {}
 
   absl::string_view name() const override { return "checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
@@ -30,9 +40,10 @@ class CheckpointHook : public Hook {
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
-  const int64_t epoch_frequency_;
-  const int64_t iteration_frequency_;
+  const CheckpointCadenceOptions cadence_;
 };
+
+absl::Status RegisterCheckpointHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -14,6 +14,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+CheckpointCadenceOptions Cadence(int64_t epochs, int64_t iterations) {
+  CheckpointCadenceOptions cadence;
+  cadence.epoch_frequency = epochs;
+  cadence.iteration_frequency = iterations;
+  return cadence;
+}
+
 constexpr int64_t kStepsPerEpoch = 4;
 
 // Runs epochs of kStepsPerEpoch steps, each followed by a test phase of as many.
@@ -34,7 +41,7 @@ void Train(CheckpointHook& hook, FakeStep& step, int64_t epochs) {
 
 TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
   FakeStep step;
-  CheckpointHook hook(1, -1);
+  CheckpointHook hook(Cadence(1, -1));
 
   Train(hook, step, 3);
 
@@ -43,7 +50,7 @@ TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
 
 TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
   FakeStep step;
-  CheckpointHook hook(3, -1);
+  CheckpointHook hook(Cadence(3, -1));
 
   Train(hook, step, 6);
 
@@ -52,7 +59,7 @@ TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
 
 TEST(CheckpointHook, Iterations_CountTrainingStepsOnly) {
   FakeStep step;
-  CheckpointHook hook(0, 3);
+  CheckpointHook hook(Cadence(0, 3));
 
   Train(hook, step, 2);
 
@@ -61,7 +68,7 @@ TEST(CheckpointHook, Iterations_CountTrainingStepsOnly) {
 
 TEST(CheckpointHook, FailedSave_IsReturned) {
   FakeStep step;
-  CheckpointHook hook(1, 1);
+  CheckpointHook hook(Cadence(1, 1));
   step.state.iteration = 1;
   step.state.train_phase_index = 0;
   step.saver.result = absl::ResourceExhaustedError("disk is full");
@@ -72,7 +79,7 @@ TEST(CheckpointHook, FailedSave_IsReturned) {
 
 TEST(CheckpointHook, RunWithoutCheckpoints_IsLeftAlone) {
   FakeStep step;
-  CheckpointHook hook(1, 1);
+  CheckpointHook hook(Cadence(1, 1));
   step.context.checkpoints = nullptr;
 
   Train(hook, step, 2);

@@ -1,146 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/configured_hooks.h"
 
-#include <cstdint>
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
-#include "absl/strings/string_view.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/component.h"
+#include "ssl/hooks/hook_entries.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
 
-// A component that a configuration may turn on. Its parameters are the keys below `section` that are present.
-struct Row {
-  absl::string_view name;
-  absl::StatusOr<bool> (*enabled)(const BuildContext& context);
-  absl::string_view section;  // relative to "config"; "" is the root
-  std::vector<absl::string_view> keys;
+// A component that runs.
+struct Choice {
+  std::string type;
+  std::string instance;
+  int rank = 0;
+  ConfigNode params;
 };
 
-absl::StatusOr<bool> Always(const BuildContext& context) { return true; }
-
-absl::StatusOr<bool> Flag(const BuildContext& context, absl::string_view path, bool fallback) {
-  const ConfigNode* node = context.config.FindPath(path);
-  if (node == nullptr || node->is_null()) return fallback;
-  return node->AsBool();
+absl::Status ReadSection(const ConfigNode& config, absl::string_view section, Options* options) {
+  const ConfigNode* node = config.FindPath(section);
+  if (node == nullptr) return absl::OkStatus();
+  return ReadOptions(*node, section.empty() ? "config" : absl::StrCat("config.", section), UnknownKeys::kIgnore,
+                     options);
 }
 
-absl::StatusOr<bool> ChecksNan(const BuildContext& context) { return Flag(context, "HOOKS.CHECK_NAN", true); }
-
-absl::StatusOr<bool> MasksOutputs(const BuildContext& context) {
-  return Flag(context, "METERS.model_output_mask", false);
-}
-
-absl::StatusOr<bool> TimesSteps(const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const bool monitors, Flag(context, "HOOKS.PERF_STATS.MONITOR_PERF_STATS", false));
-  const ConfigNode* window = context.config.FindPath("HOOKS.PERF_STATS.ROLLING_BTIME_FREQ");
-  if (monitors || window == nullptr || window->is_null()) return monitors;
-  SSL_ASSIGN_OR_RETURN(const int64_t steps, window->AsInt());
-  return steps > 0;
-}
-
-absl::StatusOr<bool> CountsOperations(const BuildContext& context) {
-  return Flag(context, "HOOKS.MODEL_COMPLEXITY.COMPUTE_COMPLEXITY", false);
-}
-
-absl::StatusOr<bool> SummarizesMemory(const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const bool prints, Flag(context, "HOOKS.MEMORY_SUMMARY.PRINT_MEMORY_SUMMARY", true));
-  SSL_ASSIGN_OR_RETURN(const bool dumps, Flag(context, "HOOKS.MEMORY_SUMMARY.DUMP_MEMORY_ON_EXCEPTION", false));
-  return prints || dumps;
-}
-
-absl::StatusOr<bool> ClipsGradients(const BuildContext& context) {
-  return Flag(context, "MODEL.GRAD_CLIP.USE_GRAD_CLIP", false);
-}
-
-absl::StatusOr<bool> AveragesModel(const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const bool saves, Flag(context, "HOOKS.EMA_MODEL.SAVE_EMA_MODEL", false));
-  SSL_ASSIGN_OR_RETURN(const bool measures, Flag(context, "HOOKS.EMA_MODEL.ENABLE_EMA_METERS", false));
-  return saves || measures;
-}
-
-absl::StatusOr<bool> FreezesParameters(const BuildContext& context) {
-  const ConfigNode* frozen = context.config.FindPath("MODEL.TEMP_FROZEN_PARAMS_ITER_MAP");
-  return frozen != nullptr && !frozen->is_null() && !(frozen->is_list() && frozen->items().empty());
-}
-
-absl::StatusOr<bool> KeepsFiles(const BuildContext& context) { return !context.run_directory.empty(); }
-
-absl::StatusOr<bool> WritesTensorboard(const BuildContext& context) {
-  if (context.run_directory.empty()) return false;
-  return Flag(context, "HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD", false);
-}
-
-// In the order of insertion; within an event, stages decide.
-std::vector<Row> HookRows() {
-  return {
-      {"perf_stats",
-       &TimesSteps,
-       "HOOKS.PERF_STATS",
-       {"MONITOR_PERF_STATS", "PERF_STAT_FREQUENCY", "ROLLING_BTIME_FREQ"}},
-      {"check_nan", &ChecksNan, "", {"LOG_FREQUENCY"}},
-      {"model_output_mask", &MasksOutputs, "METERS", {}},
-      {"grad_clip", &ClipsGradients, "MODEL.GRAD_CLIP", {"USE_GRAD_CLIP", "NORM_TYPE", "MAX_NORM"}},
-      {"freeze_parameters", &FreezesParameters, "MODEL", {"TEMP_FROZEN_PARAMS_ITER_MAP"}},
-      {"ema",
-       &AveragesModel,
-       "HOOKS.EMA_MODEL",
-       {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS", "UPDATE_ITER", "WARMUP", "DECAY", "EMA_DEVICE"}},
-      {"checkpoint", &Always, "CHECKPOINT", {"CHECKPOINT_FREQUENCY", "CHECKPOINT_ITER_FREQUENCY"}},
-      {"model_complexity", &CountsOperations, "HOOKS.MODEL_COMPLEXITY", {"COMPUTE_COMPLEXITY", "INPUT_SHAPE"}},
-      {"phase_metrics", &Always, "", {}},
-      {"train_logger", &Always, "", {"LOG_FREQUENCY"}},
-      {"memory_summary",
-       &SummarizesMemory,
-       "HOOKS.MEMORY_SUMMARY",
-       {"PRINT_MEMORY_SUMMARY", "LOG_ITERATION_NUM", "DUMP_MEMORY_ON_EXCEPTION"}},
-  };
-}
-
-std::vector<Row> SinkRows() {
-  return {
-      {"jsonl", &KeepsFiles, "", {}},
-      {"tensorboard", &WritesTensorboard, "HOOKS.TENSORBOARD_SETUP", {}},
-  };
-}
-
-ConfigNode ParamsOf(const Row& row, const ConfigNode& config) {
-  const ConfigNode* section = config.FindPath(row.section);
-  if (section == nullptr) return ConfigNode::Map();
-  ConfigNode params = ConfigNode::Map(section->location());
-  for (const absl::string_view key : row.keys) {
-    const ConfigNode* value = section->Find(key);
-    if (value != nullptr) params.Set(key, *value);
+void CopyKeys(const ConfigNode& config, absl::string_view section, Options& options, ConfigNode* params) {
+  const ConfigNode& node = config.Section(section);
+  for (const std::string& key : KeysOf(options)) {
+    if (const ConfigNode* value = node.Find(key)) params->Set(key, *value);
   }
+}
+
+// Reads the values of `config` and returns those that stand there, as parameters.
+absl::StatusOr<ConfigNode> ReadComponent(const ConfigNode& config, ComponentOptions* options) {
+  const bool has_section = options->section() != kHookList;
+  if (has_section) SSL_RETURN_IF_ERROR(ReadSection(config, options->section(), options));
+  for (const SharedOptions& shared : options->shared()) {
+    SSL_RETURN_IF_ERROR(ReadSection(config, shared.section, shared.options));
+  }
+  ConfigNode params = ConfigNode::Map(has_section ? config.Section(options->section()).location() : SourceLocation());
+  if (has_section) CopyKeys(config, options->section(), *options, &params);
+  for (const SharedOptions& shared : options->shared()) CopyKeys(config, shared.section, *shared.options, &params);
   return params;
 }
 
-template <class Interface>
-absl::StatusOr<std::vector<std::unique_ptr<Interface>>> MakeEnabled(const std::vector<Row>& rows,
-                                                                    const Registry<Interface>& registry,
-                                                                    const BuildContext& context) {
-  std::vector<std::unique_ptr<Interface>> made;
-  for (const Row& row : rows) {
-    SSL_ASSIGN_OR_RETURN(const bool enabled, row.enabled(context));
-    if (!enabled) continue;
-    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Interface> component,
-                         registry.Make(row.name, ParamsOf(row, context.config), context));
-    made.push_back(std::move(component));
+absl::StatusOr<std::vector<Choice>> ChooseBySections(const std::map<std::string, Component>& components,
+                                                     const ConfigNode& config) {
+  std::vector<Choice> choices;
+  for (const auto& [name, component] : components) {
+    const std::unique_ptr<ComponentOptions> options = component.make_options();
+    SSL_ASSIGN_OR_RETURN(ConfigNode params, ReadComponent(config, options.get()));
+    if (options->enabled()) choices.push_back({name, name, component.rank, std::move(params)});
   }
-  return made;
+  return choices;
+}
+
+// kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
+absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std::string, Component>& components,
+                                     const ConfigNode& config) {
+  Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.kwargs};
+  const auto component = components.find(entry.type);
+  if (component == components.end()) return choice;  // of the host's, or unknown: its factory tells
+  choice.rank = component->second.rank;
+  const std::unique_ptr<ComponentOptions> options = component->second.make_options();
+  ComponentParameters parameters(options.get());
+  SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
+  if (choice.instance != entry.type) return choice;
+  SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(config, options.get()));
+  choice.params = ConfigNode::Map(entry.kwargs.location());
+  for (const auto& [key, value] : of_section.entries()) choice.params.Set(key, value);
+  for (const auto& [key, value] : entry.kwargs.entries()) choice.params.Set(key, value);
+  return choice;
+}
+
+absl::Status AddEntries(const BuildContext& context, std::vector<Choice>* choices) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(context.config));
+  std::map<std::string, std::string> paths;  // of the instances that the list names
+  for (const HookEntry& entry : entries) {
+    SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, context.registries.hook_components, context.config));
+    const auto [path, is_new] = paths.emplace(choice.instance, entry.path);
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path,
+                                                     " is a second hook '", choice.instance, "' beside ", path->second,
+                                                     ", expected another `name` for one of them"));
+    }
+    const auto same = [&choice](const Choice& other) { return other.instance == choice.instance; };
+    const auto found = std::find_if(choices->begin(), choices->end(), same);
+    if (found == choices->end()) {
+      choices->push_back(std::move(choice));
+    } else {
+      *found = std::move(choice);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const BuildContext& context) {
-  return MakeEnabled(HookRows(), context.registries.hooks, context);
+  SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
+                       ChooseBySections(context.registries.hook_components, context.config));
+  SSL_RETURN_IF_ERROR(AddEntries(context, &choices));
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& left, const Choice& right) { return left.rank < right.rank; });
+  std::vector<std::unique_ptr<Hook>> hooks;
+  for (const Choice& choice : choices) {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook,
+                         context.registries.hooks.Make(choice.type, choice.params, context));
+    if (choice.instance != choice.type) hook->set_instance_name(choice.instance);
+    hooks.push_back(std::move(hook));
+  }
+  std::stable_sort(hooks.begin(), hooks.end(),
+                   [](const auto& left, const auto& right) { return left->stage() < right->stage(); });
+  return hooks;
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(const BuildContext& context) {
-  return MakeEnabled(SinkRows(), context.registries.metric_sinks, context);
+  std::vector<std::unique_ptr<MetricSink>> sinks;
+  SSL_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
+                       ChooseBySections(context.registries.sink_components, context.config));
+  if (context.run_directory.empty()) return sinks;
+  for (const Choice& choice : choices) {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<MetricSink> sink,
+                         context.registries.metric_sinks.Make(choice.type, choice.params, context));
+    sinks.push_back(std::move(sink));
+  }
+  return sinks;
 }
 
 }  // namespace ssl

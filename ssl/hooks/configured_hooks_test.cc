@@ -56,11 +56,14 @@ class ConfiguredHooksTest : public ::testing::Test {
 };
 
 TEST_F(ConfiguredHooksTest, Registered_AreTheseAndNoOthers) {
-  EXPECT_THAT(registries_.hooks.Names(),
-              ElementsAre("check_nan", "checkpoint", "ema", "freeze_parameters", "grad_clip", "memory_summary",
-                          "model_complexity", "model_output_mask", "perf_stats", "phase_metrics", "train_logger"));
+  EXPECT_THAT(
+      registries_.hooks.Names(),
+      ElementsAre("check_nan", "checkpoint", "ema", "freeze_parameters", "grad_clip", "grad_clipper", "memory_summary",
+                  "model_complexity", "model_output_mask", "perf_stats", "phase_metrics", "train_logger"));
   EXPECT_THAT(registries_.metric_sinks.Names(), ElementsAre("jsonl", "tensorboard"));
-  EXPECT_THAT(registries_.options.Paths(), ElementsAre("MODEL", "MODEL.GRAD_CLIP", "HOOKS"));
+  EXPECT_THAT(registries_.options.Paths(),
+              ElementsAre("", "HOOKS", "HOOKS.EMA_MODEL", "MODEL", "MODEL.GRAD_CLIP", "HOOKS.MEMORY_SUMMARY",
+                          "HOOKS.MODEL_COMPLEXITY", "HOOKS.PERF_STATS", "HOOKS.TENSORBOARD_SETUP"));
   EXPECT_TRUE(registries_.configured_hooks != nullptr);
   EXPECT_TRUE(registries_.configured_sinks != nullptr);
 }
@@ -69,18 +72,18 @@ TEST_F(ConfiguredHooksTest, RegisteringTwice_IsTheSameAsOnce) { EXPECT_OK(Regist
 
 TEST_F(ConfiguredHooksTest, Defaults_CheckSaveAndLog) {
   EXPECT_THAT(NamesFor("{}"),
-              ElementsAre("check_nan", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+              ElementsAre("check_nan", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, CheckNan_CanBeSwitchedOff) {
   EXPECT_THAT(NamesFor("HOOKS: {CHECK_NAN: False}"),
-              ElementsAre("checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+              ElementsAre("phase_metrics", "train_logger", "memory_summary", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
   EXPECT_THAT(
       NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
-      ElementsAre("check_nan", "freeze_parameters", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+      ElementsAre("check_nan", "freeze_parameters", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
   EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(5));
   EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(5));
 }
@@ -88,16 +91,16 @@ TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
 TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
   EXPECT_THAT(
       NamesFor("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: inf}, TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
-      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "checkpoint", "phase_metrics", "train_logger",
-                  "memory_summary"));
+      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "phase_metrics", "train_logger", "memory_summary",
+                  "checkpoint"));
   EXPECT_THAT(MakeConfiguredHooks(Context("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: two}}")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.MODEL.GRAD_CLIP.NORM_TYPE is 'two'")));
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:1: NORM_TYPE is 'two'"))));
 }
 
 TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
   for (const char* key : {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS"}) {
     EXPECT_THAT(NamesFor(std::string("HOOKS: {EMA_MODEL: {") + key + ": True}}"),
-                ElementsAre("check_nan", "ema", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+                ElementsAre("check_nan", "ema", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
   }
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {EMA_MODEL: {ENABLE_EMA_METERS: True}}\nMETERS: {names: [acuracy]}")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no meter is named 'acuracy'")));
@@ -109,7 +112,7 @@ TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
   for (const char* key : {"MONITOR_PERF_STATS: True", "ROLLING_BTIME_FREQ: 20"}) {
     EXPECT_THAT(
         NamesFor(std::string("HOOKS: {PERF_STATS: {") + key + "}}"),
-        ElementsAre("perf_stats", "check_nan", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+        ElementsAre("perf_stats", "check_nan", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
   }
   EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {PERF_STAT_FREQUENCY: 40}}"), SizeIs(5));
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: -2, MONITOR_PERF_STATS: True}}")),
@@ -119,7 +122,7 @@ TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
 TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
   EXPECT_THAT(
       NamesFor("HOOKS: {MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True}}"),
-      ElementsAre("check_nan", "checkpoint", "model_complexity", "phase_metrics", "train_logger", "memory_summary"));
+      ElementsAre("check_nan", "model_complexity", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
   EXPECT_THAT(
       MakeConfiguredHooks(Context("HOOKS:\n  MODEL_COMPLEXITY:\n    COMPUTE_COMPLEXITY: True\n    INPUT_SHAPE: [224]")),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -129,7 +132,7 @@ TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
 
 TEST_F(ConfiguredHooksTest, OutputMask_PrecedesWhatMeasures) {
   EXPECT_THAT(NamesFor("METERS: {model_output_mask: True}\nHOOKS: {CHECK_NAN: False}"),
-              ElementsAre("model_output_mask", "checkpoint", "phase_metrics", "train_logger", "memory_summary"));
+              ElementsAre("model_output_mask", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, MemorySummary_RunsForTheLineOrForErrors) {
@@ -163,6 +166,60 @@ TEST_F(ConfiguredHooksTest, UnknownOptionOfAHook_IsAnErrorWithTheNearestName) {
 
   EXPECT_THAT(registries_.hooks.Make("train_logger", params, context),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("LOG_FREQUENCY")));
+}
+
+TEST_F(ConfiguredHooksTest, AnEntryOfTheList_TurnsItsHookOnWithItsKwargs) {
+  EXPECT_THAT(
+      NamesFor("hooks: [{type: grad_clipper, kwargs: {mode: moving_average, momentum: 0.9, tolerance: 5}}]"),
+      ElementsAre("check_nan", "grad_clipper", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+  EXPECT_THAT(NamesFor("hooks: null"), SizeIs(5));
+  EXPECT_THAT(NamesFor("hooks: [{type: GradClipHook}]\nMODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
+              ElementsAre("check_nan", "grad_clip", "freeze_parameters", "phase_metrics", "train_logger",
+                          "memory_summary", "checkpoint"))
+      << "another program's name, without the key that turns it on";
+}
+
+TEST_F(ConfiguredHooksTest, AnEntryWithoutAName_StandsForTheHookOfItsSection) {
+  const std::string entry = "hooks: [{type: train_val_logger, kwargs: {freq: 3}}]";
+  EXPECT_THAT(NamesFor(entry), SizeIs(5)) << "one train_logger";
+  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: 4}}\nhooks: [{type: perf_stats}]"), SizeIs(6));
+}
+
+TEST_F(ConfiguredHooksTest, NamedEntries_AreFurtherHooksOfOneType) {
+  const auto hooks =
+      MakeConfiguredHooks(Context("hooks: [{type: grad_clipper, name: b, kwargs: {mode: average}},\n"
+                                  "        {type: grad_clipper, name: a, kwargs: {mode: pre_defined, max_norm: 2}}]"));
+  ASSERT_OK(hooks);
+  std::vector<std::string> instances;
+  for (const std::unique_ptr<Hook>& hook : *hooks) {
+    if (hook->name() == "grad_clipper") instances.emplace_back(hook->instance_name());
+  }
+  EXPECT_THAT(instances, ElementsAre("b", "a")) << "the order of the list";
+}
+
+TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {
+  const auto error = [this](const std::string& hooks) {
+    return std::string(MakeConfiguredHooks(Context("hooks:\n" + hooks)).status().message());
+  };
+  EXPECT_THAT(error("  - {type: grad_cliper}"),
+              AllOf(HasSubstr("test.yaml:2"), HasSubstr("no hook is named 'grad_cliper'; did you mean 'grad_clip")));
+  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: average, tolerence: 2}}"),
+              AllOf(HasSubstr("test.yaml:2"), HasSubstr("unknown key 'config.hooks.0.kwargs.tolerence'"),
+                    HasSubstr("did you mean 'tolerance'")));
+  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: averge}}"),
+              AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.mode is 'averge'"), HasSubstr("'average'")));
+  EXPECT_THAT(error("  - {type: grad_clipper}"), HasSubstr("mode is missing"));
+  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: pre_defined}}"), HasSubstr("max_norm is missing or 0"));
+  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: moving_average}}"), HasSubstr("momentum is missing"));
+  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1, bias_correction: True}}"),
+              HasSubstr("momentum is 1"));
+  EXPECT_THAT(error("  - {kwargs: {}}"), AllOf(HasSubstr("test.yaml:2"), HasSubstr("config.hooks.0 has no type")));
+  EXPECT_THAT(error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
+  EXPECT_THAT(error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));
+  EXPECT_THAT(error("  - {type: ema, name: a/b}"), HasSubstr("config.hooks.0.name is 'a/b'"));
+  EXPECT_THAT(error("  - {type: ema}\n  - {type: EmaHook}"),
+              AllOf(HasSubstr("test.yaml:3"), HasSubstr("a second hook 'ema' beside config.hooks.0")));
+  EXPECT_THAT(error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));
 }
 
 TEST_F(ConfiguredHooksTest, Sinks_NeedARunDirectory) {

@@ -11,6 +11,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/hooks/register_component.h"
 #include "ssl/optim/ema.h"
 
 namespace ssl {
@@ -48,6 +49,18 @@ class AveragedModel {
   const bool was_training_;
   const bool cache_was_enabled_ = at::autocast::is_autocast_cache_enabled();
 };
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeEma(const EmaHookOptions& options, const ConfigNode& params,
+                                              const BuildContext& context) {
+  std::vector<std::unique_ptr<Meter>> meters;
+  if (options.enable_ema_meters) {
+    for (const std::string& name : options.measured.names) {
+      const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
+      SSL_ASSIGN_OR_RETURN(meters.emplace_back(), context.registries.meters.Make(name, section, context));
+    }
+  }
+  return std::make_unique<EmaHook>(options, std::move(meters), options.measured.enable_training_meter);
+}
 
 }  // namespace
 
@@ -161,6 +174,10 @@ void EmaHook::VisitState(StateVisitor& visitor) {
   visitor.OnRestored([this] {
     if (!averages_.empty()) Unpack();
   });
+}
+
+absl::Status RegisterEmaHook(Registries* registries) {
+  return RegisterHook(registries, {"ema", "moving averages of the model, and meters of the averaged model"}, &MakeEma);
 }
 
 }  // namespace ssl

@@ -25,21 +25,28 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
 // The section HOOKS.EMA_MODEL. The hook runs with either of the first two.
-struct EmaHookOptions : public Options {
+struct EmaHookOptions : public ComponentOptions {
   bool save_ema_model = false;
   bool enable_ema_meters = false;
   int64_t update_iter = 1;
   double warmup = 0.05;
   double decay = 0.9999;
   std::string ema_device = "gpu";
+  MeasuredOptions measured;
 
+  absl::string_view section() const override { return "HOOKS.EMA_MODEL"; }
+  bool enabled() const override { return save_ema_model || enable_ema_meters; }
+  std::vector<SharedOptions> shared() override { return {{"METERS", &measured}}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -76,6 +83,8 @@ class EmaHook : public Hook {
   std::string names_;
   at::Tensor packed_;  // all averages [N] while a checkpoint is read or written
 };
+
+absl::Status RegisterEmaHook(Registries* registries);
 
 }  // namespace ssl
 

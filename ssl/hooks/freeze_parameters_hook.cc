@@ -2,12 +2,15 @@
 #include "ssl/hooks/freeze_parameters_hook.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
@@ -28,6 +31,12 @@ absl::StatusOr<FrozenParameter> ParseEntry(const ConfigNode& entry) {
   const absl::StatusOr<int64_t> iterations = entry.items()[1].AsInt();
   if (!iterations.ok() || *iterations < 0) return wrong();
   return FrozenParameter{entry.items()[0].text(), *iterations, entry.location().ToString()};
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeFreezeParameters(const FreezeParametersOptions& options,
+                                                           const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::vector<FrozenParameter> frozen, ParseFrozenParameters(options.entries));
+  return std::make_unique<FreezeParametersHook>(std::move(frozen));
 }
 
 }  // namespace
@@ -76,6 +85,18 @@ absl::Status FreezeParametersHook::OnBackward(StepContext& context) {
     if (context.state.iteration < frozen_[i].iterations) parameters_[i].mutable_grad().reset();
   }
   return absl::OkStatus();
+}
+
+void FreezeParametersOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("TEMP_FROZEN_PARAMS_ITER_MAP", &entries, Doc("[[parameter, iterations], ...]"));
+}
+
+absl::Status RegisterFreezeParametersHook(Registries* registries) {
+  // After what clips gradients: those that it drops belong to their norm, as in VISSL.
+  constexpr int kRank = 1;
+  return RegisterHook(registries,
+                      {"freeze_parameters", "drops gradients of listed parameters for the first iterations", kRank},
+                      &MakeFreezeParameters);
 }
 
 }  // namespace ssl

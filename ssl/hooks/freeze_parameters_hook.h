@@ -18,11 +18,23 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
+
+// MODEL.TEMP_FROZEN_PARAMS_ITER_MAP.
+struct FreezeParametersOptions : public ComponentOptions {
+  ConfigNode entries = ConfigNode::List();  // [[parameter, iterations], ...]
+
+  absl::string_view section() const override { return "MODEL"; }
+  bool enabled() const override { return !entries.is_null() && !(entries.is_list() && entries.items().empty()); }
+  void VisitFields(FieldVisitor& visitor) override;
+};
 
 struct FrozenParameter {
   std::string name;
@@ -48,6 +60,8 @@ class FreezeParametersHook : public Hook {
   std::vector<FrozenParameter> frozen_;
   std::vector<at::Tensor> parameters_;  // of frozen_, at the same positions
 };
+
+absl::Status RegisterFreezeParametersHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clips gradients by their common norm before the optimizer sees them (torch.nn.utils.clip_grad_norm_): with
-// MODEL.GRAD_CLIP.USE_GRAD_CLIP, all are scaled by min(1, MAX_NORM / (norm + 1e-6)). Stage kMutate.
+// Scales all gradients together by min(1, limit / (norm + 1e-6)) before the optimizer sees them, where norm is the
+// p-norm of all of them (torch.nn.utils.clip_grad_norm_). Stage kMutate. Two ways to configure one class:
 //
-// The norm stays on the device; nobody waits for it. Metric: Training/grad_norm, before clipping. Gradients that are
-// not finite stay so. Gradients that freeze_parameters drops count, as in VISSL.
+// - `grad_clip`, the section MODEL.GRAD_CLIP (VISSL's GradClipHook): the limit is MAX_NORM.
+// - `grad_clipper`, an entry of config.hooks (United Perception's): the limit is max_norm (mode pre_defined), or
+// follows
+//   the norms g_1, g_2, ... of the run, the present one included and before clipping:
+//     average:         M_k = (M_0 + tolerance (g_1 + ... + g_k)) / (k + 1)
+//     moving_average:  M_k = momentum M_(k-1) + (1 - momentum) tolerance g_k
+//   with M_0 = max_norm. M_0 is 0 by default, so that first limits are too small; bias_correction takes M_0's share
+//   out.
+//
+// The norm and the limit stay on the device; nobody waits for them, but a line of display_freq does. Metrics:
+// Training/grad_norm, before clipping; Training/grad_norm_limit where that changes. Gradients that are not finite stay
+// so and leave the limit as it is; an update that overflowed float16 gradients skip is not counted. Gradients that
+// freeze_parameters drops count, as in VISSL. State of the modes that follow the run: `limit` and `updates`.
 #ifndef SSL_HOOKS_GRAD_CLIP_HOOK_H_
 #define SSL_HOOKS_GRAD_CLIP_HOOK_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,43 +29,88 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
 // The section MODEL.GRAD_CLIP.
-struct GradClipOptions : public Options {
+struct GradClipOptions : public ComponentOptions {
   bool use_grad_clip = false;
   std::string norm_type = "2";  // "inf", or a number above 0
   double max_norm = 1.0;
 
+  absl::string_view section() const override { return "MODEL.GRAD_CLIP"; }
+  bool enabled() const override { return use_grad_clip; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// InvalidArgument, naming the key, unless `text` is "inf" or a number above 0.
-absl::StatusOr<double> ParseNormType(absl::string_view text);
+// The kwargs of grad_clipper; United Perception's names and defaults, but for bias_correction, which is ours.
+struct GradClipperOptions : public ComponentOptions {
+  std::string mode;  // "" until it is set
+  double max_norm = 0.0;
+  std::string norm_type = "2";
+  double momentum = -1.0;  // below 0 until it is set
+  double tolerance = 1.0;
+  bool bias_correction = false;
+  int64_t display_freq = -1;
 
-// Scales `gradients` (at least one, on one device) in place. Returns their norm before, a scalar. May throw LibTorch
-// exceptions.
-at::Tensor ClipGradNorm(const std::vector<at::Tensor>& gradients, double norm_type, double max_norm);
+  absl::string_view section() const override;
+  bool enabled() const override { return false; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// "inf", or a number above 0; InvalidArgument, which begins with `place` ("file:line: key"), for anything else.
+absl::StatusOr<double> ParseNormType(absl::string_view text, absl::string_view place);
+
+// The p-norm of all `gradients` (at least one, on one device) together, a scalar. May throw LibTorch exceptions.
+at::Tensor GradNorm(const std::vector<at::Tensor>& gradients, double norm_type);
+// Scales `gradients`, whose norm is given, in place. limit: a scalar.
+void ClipToNorm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const at::Tensor& limit);
+
+enum class GradClipMode { kPreDefined, kAverage, kMovingAverage };
+
+// How a limit comes about; the fields of GradClipperOptions.
+struct GradClipRule {
+  GradClipMode mode = GradClipMode::kPreDefined;
+  double norm_type = 2.0;
+  double max_norm = 1.0;
+  double momentum = 0.0;
+  double tolerance = 1.0;
+  bool bias_correction = false;
+  int64_t display_freq = -1;
+};
 
 class GradClipHook : public Hook {
  public:
-  GradClipHook(double norm_type, double max_norm) : norm_type_(norm_type), max_norm_(max_norm) {}
+  // name: of the type, grad_clip or grad_clipper.
+  GradClipHook(std::string name, const GradClipRule& rule);
 
-  absl::string_view name() const override { return "grad_clip"; }
+  absl::string_view name() const override { return name_; }
   HookStage stage() const override { return HookStage::kMutate; }
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
 
+  void VisitState(StateVisitor& visitor) override;
+
+  // Takes one norm into account and returns the limit for it, both scalars.
+  at::Tensor NextLimit(const at::Tensor& norm);
+
  private:
-  const double norm_type_;
-  const double max_norm_;
+  absl::Status Show(const StepContext& context, const at::Tensor& limit) const;
+
+  const std::string name_;
+  const GradClipRule rule_;
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> gradients_;  // of the step; kept for its memory
+  at::Tensor limit_;                   // M, float64 scalar, where the gradients are
+  at::Tensor updates_;                 // k, the same
 };
+
+absl::Status RegisterGradClipHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -10,6 +10,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/process_memory.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
@@ -51,13 +52,20 @@ absl::Status LogSummary(StepContext& context) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<Hook>> MakeMemorySummary(const MemorySummaryOptions& options, const ConfigNode& params,
+                                                        const BuildContext& context) {
+  return std::make_unique<MemorySummaryHook>(options);
+}
+
 }  // namespace
 
 void MemorySummaryOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("PRINT_MEMORY_SUMMARY", &print_memory_summary, Doc("log once how much memory the run takes"));
+  visitor.Field("PRINT_MEMORY_SUMMARY", &print_memory_summary,
+                Doc("log once how much memory the run takes").MayChange());
   visitor.Field("LOG_ITERATION_NUM", &log_iteration_num,
-                Doc("train step of this process after which it is logged, from 0").AtLeast(0));
-  visitor.Field("DUMP_MEMORY_ON_EXCEPTION", &dump_memory_on_exception, Doc("log it when an error ends the run"));
+                Doc("train step of this process after which it is logged, from 0").AtLeast(0).MayChange());
+  visitor.Field("DUMP_MEMORY_ON_EXCEPTION", &dump_memory_on_exception,
+                Doc("log it when an error ends the run").MayChange());
 }
 
 absl::Status MemorySummaryHook::OnStep(StepContext& context) {
@@ -68,6 +76,14 @@ absl::Status MemorySummaryHook::OnStep(StepContext& context) {
 
 absl::Status MemorySummaryHook::OnException(StepContext& context, const absl::Status& error) {
   return options_.dump_memory_on_exception ? LogSummary(context) : absl::OkStatus();
+}
+
+absl::Status RegisterMemorySummaryHook(Registries* registries) {
+  constexpr int kRank = 1;  // after the line of the step that it reports on
+  return RegisterHook(
+      registries,
+      {"memory_summary", "logs the memory of the process, the model, its gradients and the optimizer", kRank},
+      &MakeMemorySummary);
 }
 
 }  // namespace ssl

@@ -15,17 +15,21 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
 // The section HOOKS.MEMORY_SUMMARY.
-struct MemorySummaryOptions : public Options {
+struct MemorySummaryOptions : public ComponentOptions {
   bool print_memory_summary = true;
   int64_t log_iteration_num = 0;
   bool dump_memory_on_exception = false;
 
+  absl::string_view section() const override { return "HOOKS.MEMORY_SUMMARY"; }
+  bool enabled() const override { return print_memory_summary || dump_memory_on_exception; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -42,6 +46,8 @@ class MemorySummaryHook : public Hook {
  private:
   const MemorySummaryOptions options_;
 };
+
+absl::Status RegisterMemorySummaryHook(Registries* registries);
 
 }  // namespace ssl
 

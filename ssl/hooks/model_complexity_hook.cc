@@ -16,6 +16,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/progress_line.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
@@ -25,12 +26,22 @@ bool IsBatchStatistic(absl::string_view name) {
          absl::EndsWith(name, "num_batches_tracked");
 }
 
+absl::StatusOr<std::unique_ptr<Hook>> MakeModelComplexity(const ModelComplexityOptions& options,
+                                                          const ConfigNode& params, const BuildContext& context) {
+  if (options.input_shape.size() != 3) {
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "INPUT_SHAPE"), " has ", options.input_shape.size(),
+                                                   " numbers, expected [channels, height, width]"));
+  }
+  return std::make_unique<ModelComplexityHook>(options.input_shape);
+}
+
 }  // namespace
 
 void ModelComplexityOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("COMPUTE_COMPLEXITY", &compute_complexity, Doc("log parameters and operations of the model"));
+  visitor.Field("COMPUTE_COMPLEXITY", &compute_complexity,
+                Doc("log parameters and operations of the model").MayChange());
   visitor.Field("INPUT_SHAPE", &input_shape,
-                Doc("[channels, height, width] of the picture that is counted").AtLeast(1));
+                Doc("[channels, height, width] of the picture that is counted").AtLeast(1).MayChange());
 }
 
 absl::StatusOr<ModelComplexity> MeasureComplexity(Model& model, const std::vector<int64_t>& input_shape) {
@@ -67,6 +78,11 @@ absl::Status ModelComplexityHook::OnStart(StepContext& context) {
                 << " multiply-adds and " << FormatCount(complexity->operations.activations)
                 << " activations of convolutions and matrix products";
   return absl::OkStatus();
+}
+
+absl::Status RegisterModelComplexityHook(Registries* registries) {
+  return RegisterHook(registries, {"model_complexity", "logs parameters, multiply-adds and activations of the model"},
+                      &MakeModelComplexity);
 }
 
 }  // namespace ssl

@@ -17,18 +17,22 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/model.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/operation_count.h"
 
 namespace ssl {
 
 // The section HOOKS.MODEL_COMPLEXITY.
-struct ModelComplexityOptions : public Options {
+struct ModelComplexityOptions : public ComponentOptions {
   bool compute_complexity = false;
   std::vector<int64_t> input_shape = {3, 224, 224};  // channels, height, width
 
+  absl::string_view section() const override { return "HOOKS.MODEL_COMPLEXITY"; }
+  bool enabled() const override { return compute_complexity; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -55,6 +59,8 @@ class ModelComplexityHook : public Hook {
  private:
   const std::vector<int64_t> input_shape_;
 };
+
+absl::Status RegisterModelComplexityHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -5,16 +5,23 @@
 #include <c10/core/ScalarType.h>
 
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
 
 constexpr absl::string_view kKey = "config.METERS.model_output_mask";
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeModelOutputMask(const ModelOutputMaskOptions& options,
+                                                          const ConfigNode& params, const BuildContext& context) {
+  return std::make_unique<ModelOutputMaskHook>();
+}
 
 }  // namespace
 
@@ -53,6 +60,12 @@ absl::Status ModelOutputMaskHook::OnForward(StepContext& context) {
     scores.masked_fill_(absent, -std::numeric_limits<double>::infinity());
   }
   return absl::OkStatus();
+}
+
+absl::Status RegisterModelOutputMaskHook(Registries* registries) {
+  return RegisterHook(registries,
+                      {"model_output_mask", "in test phases, scores of classes that the split lacks are -inf"},
+                      &MakeModelOutputMask);
 }
 
 }  // namespace ssl

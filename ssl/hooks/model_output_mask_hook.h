@@ -20,10 +20,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/meters/meter_options.h"
 
 namespace ssl {
+
+// METERS.model_output_mask.
+struct ModelOutputMaskOptions : public ComponentOptions {
+  OutputMaskOptions mask;
+
+  absl::string_view section() const override { return "METERS"; }
+  bool enabled() const override { return mask.model_output_mask; }
+  std::vector<SharedOptions> shared() override { return {{"METERS", &mask}}; }
+};
 
 class ModelOutputMaskHook : public Hook {
  public:
@@ -42,6 +54,8 @@ class ModelOutputMaskHook : public Hook {
   std::optional<std::vector<int64_t>> classes_;  // ascending
   std::map<int64_t, at::Tensor> absent_;         // by C
 };
+
+absl::Status RegisterModelOutputMaskHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -6,26 +6,30 @@
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
 #include "ssl/core/perf_stats.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
 
-double StepTotalMs(const PerfStats& stats) {
-  return stats.MeanMs(StepPart::kStepTotal) * static_cast<double>(stats.steps());
+constexpr double kMsPerSecond = 1e3;
+
+absl::StatusOr<std::unique_ptr<Hook>> MakePerfStats(const PerfStatsOptions& options, const ConfigNode& params,
+                                                    const BuildContext& context) {
+  return std::make_unique<PerfStatsHook>(options);
 }
 
 }  // namespace
 
 void PerfStatsOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("MONITOR_PERF_STATS", &monitor_perf_stats, Doc("log how long the parts of a step take"));
+  visitor.Field("MONITOR_PERF_STATS", &monitor_perf_stats, Doc("log how long the parts of a step take").MayChange());
   visitor.Field("PERF_STAT_FREQUENCY", &perf_stat_frequency,
-                Doc("batches between these tables, -1 for phase ends only").AtLeast(-1));
+                Doc("batches between these tables, -1 for phase ends only").AtLeast(-1).MayChange());
   visitor.Field("ROLLING_BTIME_FREQ", &rolling_btime_freq,
-                Doc("last steps whose mean batch time is reported, -1 for no report").AtLeast(-1));
+                Doc("last steps whose mean batch time is reported, -1 for no report").AtLeast(-1).MayChange());
 }
 
 absl::Status PerfStatsHook::OnPhaseStart(StepContext& context) {
-  phase_ms_ = 0.0;
+  phase_begin_ = step_begin_ = context.perf_stats;
   return absl::OkStatus();
 }
 
@@ -33,31 +37,31 @@ absl::Status PerfStatsHook::OnStep(StepContext& context) {
   if (!context.state.training) return absl::OkStatus();
   if (options_.rolling_btime_freq > 0) SetRollingMean(context);
   if (!options_.monitor_perf_stats || options_.perf_stat_frequency < 1) return absl::OkStatus();
-  const int64_t batches = context.perf_stats.steps() * context.micro_batches;
-  const int64_t batches_before = batches - context.micro_batches;
+  const int64_t batches = OfPhase(context).steps() * context.batches_per_update;
+  const int64_t batches_before = batches - context.batches_per_update;
   const bool due = batches / options_.perf_stat_frequency > batches_before / options_.perf_stat_frequency;
   if (due) LogTable(context);
   return absl::OkStatus();
 }
 
 absl::Status PerfStatsHook::OnPhaseEnd(StepContext& context) {
-  const bool has_steps = context.state.training && context.perf_stats.steps() > 0;
+  const bool has_steps = context.state.training && OfPhase(context).steps() > 0;
   if (options_.monitor_perf_stats && has_steps) LogTable(context);
   return absl::OkStatus();
 }
 
 void PerfStatsHook::LogTable(const StepContext& context) const {
   if (context.communicator.rank() != 0) return;
-  const PerfStats& stats = context.perf_stats;
-  const double batch_ms = stats.MeanMs(StepPart::kStepTotal) / static_cast<double>(context.micro_batches);
+  const PerfStats stats = OfPhase(context);
+  const double batch_ms = stats.MeanMs(StepPart::kStepTotal) / static_cast<double>(context.batches_per_update);
   SSL_LOG(INFO) << absl::StrFormat("Average train batch time (ms) for %d batches: %.2f\n%s",
-                                   stats.steps() * context.micro_batches, batch_ms, stats.Table());
+                                   stats.steps() * context.batches_per_update, batch_ms, stats.Table());
 }
 
 void PerfStatsHook::SetRollingMean(StepContext& context) {
-  const double phase_ms = StepTotalMs(context.perf_stats);
-  const double batch_ms = (phase_ms - phase_ms_) / static_cast<double>(context.micro_batches);
-  phase_ms_ = phase_ms;
+  const double seconds = context.perf_stats.Since(step_begin_).Seconds(StepPart::kStepTotal);
+  const double batch_ms = kMsPerSecond * seconds / static_cast<double>(context.batches_per_update);
+  step_begin_ = context.perf_stats;
   if (rolling_steps_ < options_.rolling_btime_freq) {
     step_ms_.push_back(batch_ms);
   } else {
@@ -66,6 +70,11 @@ void PerfStatsHook::SetRollingMean(StepContext& context) {
   ++rolling_steps_;
   const double sum = std::accumulate(step_ms_.begin(), step_ms_.end(), 0.0);
   context.metrics.Set("Speed/rolling_batch_time_ms", sum / static_cast<double>(step_ms_.size()));
+}
+
+absl::Status RegisterPerfStatsHook(Registries* registries) {
+  return RegisterHook(registries, {"perf_stats", "logs how long the parts of a step take; metric of the batch time"},
+                      &MakePerfStats);
 }
 
 }  // namespace ssl

@@ -14,17 +14,22 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/perf_stats.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
 // The section HOOKS.PERF_STATS.
-struct PerfStatsOptions : public Options {
+struct PerfStatsOptions : public ComponentOptions {
   bool monitor_perf_stats = false;
   int64_t perf_stat_frequency = -1;  // below 1: at phase ends only
   int64_t rolling_btime_freq = -1;   // below 1: no metric
 
+  absl::string_view section() const override { return "HOOKS.PERF_STATS"; }
+  bool enabled() const override { return monitor_perf_stats || rolling_btime_freq > 0; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -40,14 +45,18 @@ class PerfStatsHook : public Hook {
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
+  PerfStats OfPhase(const StepContext& context) const { return context.perf_stats.Since(phase_begin_); }
   void LogTable(const StepContext& context) const;
   void SetRollingMean(StepContext& context);
 
   const PerfStatsOptions options_;
-  double phase_ms_ = 0.0;        // of all steps of the phase that were seen
+  PerfStats phase_begin_;  // what the process had done then
+  PerfStats step_begin_;
   int64_t rolling_steps_ = 0;    // that step_ms_ has seen
   std::vector<double> step_ms_;  // ring: batch time of each of the last steps, across phases
 };
+
+absl::Status RegisterPerfStatsHook(Registries* registries);
 
 }  // namespace ssl
 

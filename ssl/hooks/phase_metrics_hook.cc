@@ -11,6 +11,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
@@ -109,6 +110,13 @@ bool MeasuredAnOutput(const StepContext& context) {
   });
 }
 
+absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const PhaseMetricsOptions& options, const ConfigNode& params,
+                                                       const BuildContext& context) {
+  const std::string& directory = context.run_directory;
+  return std::make_unique<PhaseMetricsHook>(context.file_system,
+                                            directory.empty() ? "" : absl::StrCat(directory, "/metrics.json"));
+}
+
 }  // namespace
 
 PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& path) {
@@ -131,6 +139,11 @@ absl::Status PhaseMetricsHook::Write(const StepContext& context) {
   if (file_ == nullptr) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(file_->Append(context.state.phase_index, FormatLine(context)));
   return file_->Sync();
+}
+
+absl::Status RegisterPhaseMetricsHook(Registries* registries) {
+  return RegisterHook(registries, {"phase_metrics", "what meters say of a phase: metrics.json, the log, the sinks"},
+                      &MakePhaseMetrics);
 }
 
 }  // namespace ssl

@@ -18,12 +18,19 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/sinks/json_lines_file.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
+
+struct PhaseMetricsOptions : public ComponentOptions {
+  absl::string_view section() const override { return ""; }
+  bool enabled() const override { return true; }
+};
 
 class PhaseMetricsHook : public Hook {
  public:
@@ -40,6 +47,8 @@ class PhaseMetricsHook : public Hook {
 
   std::unique_ptr<JsonLinesFile> file_;  // null without a path
 };
+
+absl::Status RegisterPhaseMetricsHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -11,24 +11,32 @@
 #define SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/perf_stats.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 
-struct TrainLoggerOptions : public Options {
-  int64_t log_frequency = 10;
+// LOG_FREQUENCY.
+struct TrainLoggerOptions : public ComponentOptions {
+  ReportOptions report;
 
-  void VisitFields(FieldVisitor& visitor) override;
+  absl::string_view section() const override { return ""; }
+  bool enabled() const override { return true; }
+  std::vector<SharedOptions> shared() override { return {{"", &report}}; }
 };
 
 class TrainLoggerHook : public Hook {
  public:
-  explicit TrainLoggerHook(const TrainLoggerOptions& options) : options_(options) {}
+  // log_frequency: iterations between lines.
+  explicit TrainLoggerHook(int64_t log_frequency) : log_frequency_(log_frequency) {}
 
   absl::string_view name() const override { return "train_logger"; }
   HookStage stage() const override { return HookStage::kReport; }
@@ -44,15 +52,18 @@ class TrainLoggerHook : public Hook {
   bool Due(const StepContext& context) const;
   absl::Status Report(StepContext& context);
   // Expected seconds to the end; the first step, which warms up, is left out once there is another.
-  double SecondsLeft(const StepContext& context);
+  double SecondsLeft(const StepContext& context, const PerfStats& window);
 
-  TrainLoggerOptions options_;
+  const int64_t log_frequency_;
   // Of this process: speed does not belong to the run's state.
   double seconds_ = 0.0;
   int64_t steps_ = 0;
   bool has_first_step_only_ = false;
-  StepTimes train_times_;  // while a test phase runs: what the train phase before it has not reported yet
+  PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats
+  PerfStats not_reported_;  // while a test phase runs: what the train phase before it has not reported yet
 };
+
+absl::Status RegisterTrainLoggerHook(Registries* registries);
 
 }  // namespace ssl
 

@@ -21,20 +21,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TrainLoggerHook Hook(int64_t log_frequency) {
-  TrainLoggerOptions options;
-  options.log_frequency = log_frequency;
-  return TrainLoggerHook(options);
-}
+TrainLoggerHook Hook(int64_t log_frequency) { return TrainLoggerHook(log_frequency); }
 
 // One training step of `seconds` with `loss`.
 void Step(TrainLoggerHook& hook, FakeStep& step, double seconds, double loss) {
   step.context.loss = at::full({}, loss, at::kFloat).set_requires_grad(true);
   ASSERT_OK(hook.OnLossAndMeter(step.context));
   ++step.state.iteration;
-  ++step.context.times.steps;
-  step.context.times.total += seconds;
-  step.context.times.data_wait += seconds / 4.0;
+  step.context.perf_stats.Add(StepPart::kReadSample, seconds / 4.0);
+  step.context.perf_stats.Add(StepPart::kStepTotal, seconds);
   ASSERT_OK(hook.OnStep(step.context));
 }
 
@@ -58,7 +53,7 @@ TEST(TrainLoggerHook, SamplesPerSecond_CountEveryBatchOfAnUpdate) {
   FakeStep step;
   step.state.max_iterations = 100;
   step.context.batch_size = 8;
-  step.context.micro_batches = 3;
+  step.context.batches_per_update = 3;
   TrainLoggerHook hook = Hook(10);
   Step(hook, step, 0.5, 1.0);
   EXPECT_DOUBLE_EQ(step.sink.reports.at(0).values.at("Speed/samples_per_sec"), 48.0);
@@ -103,10 +98,12 @@ TEST(TrainLoggerHook, Times_StartAnewAfterAReport) {
   step.state.max_iterations = 100;
   TrainLoggerHook hook = Hook(10);
 
+  step.context.batch_size = 1;
   Step(hook, step, 0.5, 3.0);
+  Step(hook, step, 0.25, 3.0);
 
-  EXPECT_EQ(step.context.times.steps, 0);
-  EXPECT_EQ(step.context.times.total, 0.0);
+  EXPECT_DOUBLE_EQ(step.sink.reports.at(0).values.at("Speed/samples_per_sec"), 2.0);
+  EXPECT_DOUBLE_EQ(step.sink.reports.at(1).values.at("Speed/samples_per_sec"), 4.0);
 }
 
 TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
@@ -170,14 +167,17 @@ TEST(TrainLoggerHook, TimeOfTestPhases_DoesNotCountAsTraining) {
   Step(hook, step, 0.5, 1.0);
   step.state.training = false;
   ASSERT_OK(hook.OnPhaseStart(step.context));
-  step.context.times = {/*data_wait=*/50.0, /*total=*/90.0, /*steps=*/7};
+  for (int i = 0; i < 7; ++i) {
+    step.context.perf_stats.Add(StepPart::kReadSample, 50.0);
+    step.context.perf_stats.Add(StepPart::kStepTotal, 90.0);
+  }
   ASSERT_OK(hook.OnPhaseEnd(step.context));
   step.state.training = true;
   ASSERT_OK(hook.OnPhaseStart(step.context));
 
-  Step(hook, step, 0.3, 1.0);
+  Step(hook, step, 0.25, 1.0);
 
-  EXPECT_DOUBLE_EQ(step.sink.reports[0].values.at("Speed/samples_per_sec"), 20.0 / 0.8);
+  EXPECT_DOUBLE_EQ(step.sink.reports[0].values.at("Speed/samples_per_sec"), 20.0 / 0.75);
   EXPECT_DOUBLE_EQ(step.sink.reports[0].values.at("Speed/data_wait_share"), 0.25);
 }
 

@@ -12,12 +12,15 @@ void VisitOutputs(FieldVisitor& visitor, int64_t* num_meters, std::vector<std::s
 
 }  // namespace
 
-void MetersOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("name", &name, Doc("deprecated: one more entry of names"));
-  visitor.Field("names", &names, Doc("what is measured in each phase"));
-  visitor.Field("enable_training_meter", &enable_training_meter, Doc("measure in train phases, too"));
+void OutputMaskOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("model_output_mask", &model_output_mask,
                 Doc("in test phases, scores of classes that the test split lacks count as -inf"));
+}
+
+void MetersOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("name", &name, Doc("deprecated: one more entry of names"));
+  MeasuredOptions::VisitFields(visitor);
+  output_mask.VisitFields(visitor);
 }
 
 void TopKMeterOptions::VisitFields(FieldVisitor& visitor) {

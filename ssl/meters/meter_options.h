@@ -9,15 +9,21 @@
 #include <vector>
 
 #include "ssl/config/fields.h"
+#include "ssl/core/shared_options.h"
 
 namespace ssl {
 
-// METERS: which meters run, and when.
-struct MetersOptions : public Options {
-  std::string name;  // deprecated: added to names
-  std::vector<std::string> names;
-  bool enable_training_meter = true;
+// Of METERS: what the hook model_output_mask reads.
+struct OutputMaskOptions : public Options {
   bool model_output_mask = false;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// METERS: which meters run, and when.
+struct MetersOptions : public MeasuredOptions {
+  std::string name;  // deprecated: added to names
+  OutputMaskOptions output_mask;
 
   void VisitFields(FieldVisitor& visitor) override;
 };

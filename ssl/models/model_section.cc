@@ -4,7 +4,7 @@
 namespace ssl {
 
 void ModelSection::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("BASE_MODEL_NAME", &base_model_name, Doc("How trunk and heads are combined."));
+  ModelNameOptions::VisitFields(visitor);
   visitor.Field(
       "INPUT_TYPE", &input_type,
       Doc("Channels that the trunk gets: as they are, reversed, or the first one only.").OneOf({"rgb", "bgr", "lab"}));

@@ -10,11 +10,11 @@
 
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/shared_options.h"
 
 namespace ssl {
 
-struct ModelSection : public Options {
-  std::string base_model_name = "multi_input_output_model";
+struct ModelSection : public ModelNameOptions {
   std::string input_type = "rgb";
   // [[input, [stage]], ...] or [[input, {feat_names: [stage], head_index: 0}], ...].
   ConfigNode multi_input_head_mapping = ConfigNode::List();

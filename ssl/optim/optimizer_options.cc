@@ -35,7 +35,7 @@ void ParamSchedulersOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("name", &name, Doc("optimizer: sgd, adam, adamw, lars, rmsprop"));
+  UpdateOptions::VisitFields(visitor);
   visitor.Field("weight_decay", &weight_decay, Doc("weight decay of the regularized parameters").AtLeast(0));
   visitor.Field("momentum", &momentum, Doc("sgd, lars, rmsprop: momentum").AtLeast(0));
   visitor.Field("nesterov", &nesterov, Doc("sgd: Nesterov momentum"));
@@ -47,13 +47,9 @@ void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("lars: no adaptation for parameters of one dimension"));
   visitor.Field("alpha", &alpha, Doc("rmsprop: decay of the moving average").Between(0, 1));
   visitor.Field("centered", &centered, Doc("rmsprop: divide by the standard deviation of the gradient"));
-  visitor.Field("num_epochs", &num_epochs, Doc("length of training").AtLeast(1).Unit("epochs"));
-  visitor.Field("grad_acc_steps", &grad_acc_steps, Doc("batches whose gradients make one update").AtLeast(1));
   visitor.Field("use_larc", &use_larc, Doc("sgd: layer-wise adaptive rates"));
   visitor.Section("larc_config", &larc_config, Doc("settings of use_larc"));
   visitor.Field("use_zero", &use_zero, Doc("sharded optimizer state; not available"));
-  visitor.Field("param_group_constructor", &param_group_constructor,
-                Doc("rule that forms parameter groups: default, dino, lr_decay, linear_eval_heads"));
   visitor.Field("construct_single_param_group_only", &construct_single_param_group_only,
                 Doc("one group: every parameter regularized"));
   visitor.Field("regularize_bn", &regularize_bn, Doc("weight decay for normalisation layers"));

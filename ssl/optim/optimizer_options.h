@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/optim/schedule_options.h"
 
 namespace ssl {
@@ -65,8 +66,7 @@ struct ParamSchedulersOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-struct OptimizerOptions : public Options {
-  std::string name = "sgd";
+struct OptimizerOptions : public UpdateOptions {
   double weight_decay = 1e-4;
   double momentum = 0.9;
   bool nesterov = false;
@@ -77,14 +77,11 @@ struct OptimizerOptions : public Options {
   bool exclude_bias_and_norm = false;
   double alpha = 0.99;
   bool centered = false;
-  int64_t num_epochs = 90;
-  int64_t grad_acc_steps = 1;
 
   bool use_larc = false;
   LarcConfigOptions larc_config;
   bool use_zero = false;
 
-  std::string param_group_constructor = "default";
   bool construct_single_param_group_only = false;
   bool regularize_bn = false;
   bool regularize_bias = true;

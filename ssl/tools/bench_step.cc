@@ -112,23 +112,19 @@ void Print(double step_ms, double data_wait_ms) {
   print("step", step_ms);
 }
 
-// Adds up how long the training thread waits for batches.
+// How long the training thread has waited for batches.
 class DataWaitHook : public Hook {
  public:
   explicit DataWaitHook(double* seconds) : seconds_(seconds) {}
   absl::string_view name() const override { return "data_wait"; }
   HookStage stage() const override { return HookStage::kTiming; }
   absl::Status OnStep(StepContext& context) override {
-    // The logger, which runs later, may start a new window: what is new since the last step counts.
-    const double waited = context.times.data_wait;
-    *seconds_ += context.times.steps == 1 ? waited : waited - last_;
-    last_ = waited;
+    *seconds_ = context.perf_stats.Seconds(StepPart::kReadSample);
     return absl::OkStatus();
   }
 
  private:
   double* seconds_;
-  double last_ = 0.0;
 };
 
 absl::Status Run(const CommandLine& line) {

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ssl/base/status_macros.h"
+#include "ssl/hooks/register_component.h"
 #include "ssl/hooks/sinks/json_lines_file.h"
 
 namespace ssl {
@@ -28,10 +30,20 @@ class JsonlSink : public MetricSink {
   JsonLinesFile file_;
 };
 
+absl::StatusOr<std::unique_ptr<MetricSink>> MakeJsonl(const JsonlSinkOptions& options, const ConfigNode& params,
+                                                      const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::string path, PathOfSink(context, "jsonl", "metrics.jsonl"));
+  return MakeJsonlSink(context.file_system, std::move(path));
+}
+
 }  // namespace
 
 std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path) {
   return std::make_unique<JsonlSink>(file_system, std::move(path));
+}
+
+absl::Status RegisterJsonlSink(Registries* registries) {
+  return RegisterSink(registries, {"jsonl", "metric reports as JSON lines, for scripts"}, &MakeJsonl);
 }
 
 }  // namespace ssl

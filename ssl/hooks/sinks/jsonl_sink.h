@@ -13,7 +13,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
 #include "ssl/core/metrics.h"
+#include "ssl/core/registries.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -21,6 +24,14 @@ namespace ssl {
 // path: made with its directory when missing. The file system outlives the sink. Every line reaches the operating
 // system at once; Flush makes the lines durable. Errors name the path.
 std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path);
+
+// No keys: on in every run that keeps files, at <run directory>/metrics.jsonl.
+struct JsonlSinkOptions : public ComponentOptions {
+  absl::string_view section() const override { return ""; }
+  bool enabled() const override { return true; }
+};
+
+absl::Status RegisterJsonlSink(Registries* registries);
 
 }  // namespace ssl
 

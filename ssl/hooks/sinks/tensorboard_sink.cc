@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/register_component.h"
 #include "ssl/hooks/sinks/event_encoding.h"
 
 namespace ssl {
@@ -65,10 +66,25 @@ class TensorboardSink : public MetricSink {
   std::unique_ptr<WritableFile> file_;  // null before the first report
 };
 
+absl::StatusOr<std::unique_ptr<MetricSink>> MakeTensorboard(const TensorboardSinkOptions& options,
+                                                            const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::string directory, PathOfSink(context, "tensorboard", "tb_logs"));
+  return MakeTensorboardSink(context.file_system, std::move(directory), Clock::Real());
+}
+
 }  // namespace
 
 std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock) {
   return std::make_unique<TensorboardSink>(file_system, std::move(directory), clock);
+}
+
+void TensorboardSinkOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("USE_TENSORBOARD", &use_tensorboard,
+                Doc("write TensorBoard events to <run directory>/tb_logs").MayChange());
+}
+
+absl::Status RegisterTensorboardSink(Registries* registries) {
+  return RegisterSink(registries, {"tensorboard", "metric reports as TensorBoard events"}, &MakeTensorboard);
 }
 
 }  // namespace ssl

@@ -12,14 +12,29 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/clock.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/component.h"
 #include "ssl/core/metrics.h"
+#include "ssl/core/registries.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
 
 // directory: made when missing. File system and clock (wall time of events) outlive the sink. Errors name the path.
 std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock);
+
+// The section HOOKS.TENSORBOARD_SETUP; files lie in <run directory>/tb_logs.
+struct TensorboardSinkOptions : public ComponentOptions {
+  bool use_tensorboard = false;
+
+  absl::string_view section() const override { return "HOOKS.TENSORBOARD_SETUP"; }
+  bool enabled() const override { return use_tensorboard; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+absl::Status RegisterTensorboardSink(Registries* registries);
 
 }  // namespace ssl
 

@@ -77,7 +77,7 @@ struct RankRun {
     }
     if (state.training) SSL_RETURN_IF_ERROR(method.Advance(context));
     ++state.batch_in_phase;
-    if (state.training && context.micro_batch + 1 == context.micro_batches) ++state.iteration;
+    if (state.training && context.batch_in_update + 1 == context.batches_per_update) ++state.iteration;
     return absl::OkStatus();
   }
 
@@ -176,8 +176,8 @@ TEST_F(MocoMethodTest, BatchesOfOneUpdate_MoveTheEncoderOnce) {
   const at::Tensor before = run_.encoder->Get("0.weight").clone();
   run_.model.Get("0.weight").add_(0.5);
   const at::Tensor once = before * 0.9 + run_.model.Get("0.weight") * 0.1;
-  run_.context.micro_batches = 2;
-  for (run_.context.micro_batch = 0; run_.context.micro_batch < 2; ++run_.context.micro_batch) {
+  run_.context.batches_per_update = 2;
+  for (run_.context.batch_in_update = 0; run_.context.batch_in_update < 2; ++run_.context.batch_in_update) {
     ASSERT_OK(run_.Step(*method, 1.0));
     EXPECT_TRUE(at::allclose(run_.encoder->Get("0.weight"), once));
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/shared_options.h"
+
+namespace ssl {
+
+void ReportOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("LOG_FREQUENCY", &log_frequency, Doc("iterations between progress lines").AtLeast(1).MayChange());
+}
+
+void CheckpointCadenceOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
+                Doc("train epochs between checkpoints, -1 for none").AtLeast(-1).MayChange());
+  visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
+                Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
+}
+
+void UpdateOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("name", &name, Doc("optimizer: sgd, adam, adamw, lars, rmsprop"));
+  visitor.Field("param_group_constructor", &param_group_constructor,
+                Doc("rule that forms parameter groups: default, dino, lr_decay, linear_eval_heads"));
+  visitor.Field("num_epochs", &num_epochs, Doc("length of training").AtLeast(1).Unit("epochs"));
+  visitor.Field("grad_acc_steps", &batches_per_update, Doc("batches whose gradients make one update").AtLeast(1));
+}
+
+void ModelNameOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("BASE_MODEL_NAME", &base_model_name, Doc("How trunk and heads are combined."));
+}
+
+void BatchSizeOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("BATCHSIZE_PER_REPLICA", &batch_size_per_replica, Doc("Batch size of one rank.").Between(1, 1 << 20));
+}
+
+void MeasuredOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("names", &names, Doc("what is measured in each phase"));
+  visitor.Field("enable_training_meter", &enable_training_meter, Doc("measure in train phases, too"));
+}
+
+}  // namespace ssl

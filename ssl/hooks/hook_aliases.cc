@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/hook_aliases.h"
+
+#include <utility>
+
+namespace ssl {
+
+const std::vector<HookAlias>& HookAliases() {
+  static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
+      {"LiBai", "IterationTimer", "perf_stats", {}},
+      {"LiBai", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
+      {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"United Perception", "grad_clipper", "grad_clipper", {}},
+      {"United Perception", "train_val_logger", "train_logger", {{"freq", "LOG_FREQUENCY"}}},
+      {"VISSL", "CheckNanLossHook", "check_nan", {}},
+      {"VISSL", "EmaHook", "ema", {}},
+      {"VISSL", "FreezeParametersHook", "freeze_parameters", {}},
+      {"VISSL", "GradClipHook", "grad_clip", {}},
+      {"VISSL", "LogGpuMemoryHook", "memory_summary", {}},
+      {"VISSL", "LogLossLrEtaHook", "train_logger", {}},
+      {"VISSL", "LogLossMetricsCheckpointHook", "checkpoint", {}},
+      {"VISSL", "LogPerfTimeMetricsHook", "perf_stats", {}},
+      {"VISSL", "ModelOutputMaskHook", "model_output_mask", {}},
+      {"VISSL", "SSLModelComplexityHook", "model_complexity", {}},
+      {"detectron2", "IterationTimer", "perf_stats", {}},
+      {"detectron2", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
+      {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"detectron2", "TorchMemoryStats", "memory_summary", {}},
+  };
+  return aliases;
+}
+
+void ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
+  for (const HookAlias& alias : HookAliases()) {
+    if (alias.name != *type) continue;
+    ConfigNode renamed = ConfigNode::Map(kwargs->location());
+    for (const auto& [key, value] : kwargs->entries()) {
+      const auto ours = alias.keys.find(key);
+      renamed.Set(ours == alias.keys.end() ? key : ours->second, value);
+    }
+    *type = alias.hook;
+    *kwargs = std::move(renamed);
+    return;
+  }
+}
+
+}  // namespace ssl

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What other programs call our hooks: the one table, read by the list config.hooks and by the page docs/hooks.md.
+#ifndef SSL_HOOKS_HOOK_ALIASES_H_
+#define SSL_HOOKS_HOOK_ALIASES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
+
+namespace ssl {
+
+struct HookAlias {
+  std::string program;                      // "United Perception"
+  std::string name;                         // there
+  std::string hook;                         // here
+  std::map<std::string, std::string> keys;  // theirs to ours, where they differ
+};
+
+// Sorted by program and name. A name that several programs use means the same hook in all of them.
+const std::vector<HookAlias>& HookAliases();
+
+// Replaces another program's name for a hook, and for the keys of its kwargs. Names of ours stay.
+void ResolveHookAlias(std::string* type, ConfigNode* kwargs);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_HOOK_ALIASES_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/register_component.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/config/help.h"
+
+namespace ssl {
+
+void ComponentParameters::VisitFields(FieldVisitor& visitor) {
+  options_->VisitFields(visitor);
+  for (const SharedOptions& shared : options_->shared()) shared.options->VisitFields(visitor);
+}
+
+std::vector<std::string> KeysOf(Options& options) {
+  std::vector<std::string> keys;
+  for (const HelpRow& row : HelpRows("", options)) {
+    if (!absl::StrContains(row.key, '.')) keys.push_back(row.key);
+  }
+  return keys;
+}
+
+absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file) {
+  if (context.run_directory.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("metric sink '", sink, "' has no place to write ", file, " to, expected a run directory"));
+  }
+  return absl::StrCat(context.run_directory, "/", file);
+}
+
+std::string PlaceOf(const ConfigNode& params, absl::string_view key) {
+  const ConfigNode* node = params.Find(key);
+  return absl::StrCat((node == nullptr ? params : *node).location().ToString(), ": ", key);
+}
+
+namespace register_component_internal {
+
+absl::Status Add(Component component, std::map<std::string, Component>* components, OptionCatalog* catalog) {
+  const std::unique_ptr<ComponentOptions> options = component.make_options();
+  if (options->section() != kHookList && !KeysOf(*options).empty()) {
+    SSL_RETURN_IF_ERROR(catalog->Add(std::string(options->section()), component.make_options));
+  }
+  const std::string name = component.name;
+  components->emplace(name, std::move(component));
+  return absl::OkStatus();
+}
+
+}  // namespace register_component_internal
+}  // namespace ssl
