@@ -12,6 +12,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
@@ -158,6 +159,7 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
                           after != now.end() ? after->second : kNotSet, ""};
     if (difference.saved == difference.now) continue;
+    if (key == kUpdatesPerEpoch && (before == saved.end() || after == now.end())) continue;  // not told
     const ConfigNode* node = config_.FindPath(key);
     if (node != nullptr) difference.location = node->location().ToString();
     differences.push_back(std::move(difference));
@@ -165,11 +167,36 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
   return differences;
 }
 
+absl::Status RunIdentity::CheckUpdatesPerEpoch(const std::vector<Difference>& differences,
+                                               absl::string_view origin) const {
+  std::vector<std::string> others;
+  const Difference* updates = nullptr;
+  for (const Difference& difference : differences) {
+    if (difference.key == kUpdatesPerEpoch) {
+      updates = &difference;
+    } else if (!catalog_.MayChange(difference.key)) {
+      others.push_back(difference.ToString());
+    }
+  }
+  if (updates == nullptr) return absl::OkStatus();
+  const std::string directory = ParentDirectory(origin);
+  return absl::InvalidArgumentError(
+      absl::StrCat(origin, ": an epoch of the run has ", updates->saved, " updates, and would go on with ",
+                   updates->now, others.empty() ? "" : absl::StrCat(":\n  ", absl::StrJoin(others, "\n  ")),
+                   "\nposition and schedules of a run count updates, so that config.CHECKPOINT.ALLOW_CHANGES cannot "
+                   "accept this; put "
+                   "back batch size, gradient accumulation and data, or begin a new run with these weights: another "
+                   "config.CHECKPOINT.DIR and config.MODEL.WEIGHTS_INIT.PARAMS_FILE=",
+                   directory));
+}
+
 absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin) const {
   SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
+  const std::vector<Difference> differences = Differences(saved);
+  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(differences, origin));
   std::vector<std::string> refused;
   std::vector<std::string> refused_keys;
-  for (const Difference& difference : Differences(saved)) {
+  for (const Difference& difference : differences) {
     if (catalog_.MayChange(difference.key) || IsAllowed(difference.key)) {
       SSL_LOG(INFO) << "changed since the checkpoint: " << difference.ToString();
     } else {

@@ -33,14 +33,19 @@ class RunIdentity {
   // Something counted that has to stay the same, under a name like a key's: "DATA.TRAIN.num_samples".
   void AddCount(std::string name, int64_t count) { counts_[std::move(name)] = count; }
 
+  // The updates of an epoch, as the count "DATA.TRAIN.updates_per_epoch": nothing lets them change within a run,
+  // because its position and its schedules count updates. A checkpoint from before they were recorded is taken as it
+  // is.
+  void SetUpdatesPerEpoch(int64_t updates) { counts_[std::string(kUpdatesPerEpoch)] = updates; }
+
   // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}}: one text for one
   // identity.
   std::string ToJson() const;
 
   // OK when the run that saved `json` may go on as this one; settings that may change and did are logged with both
   // values. InvalidArgument names every other difference with both values, the place of the new one, and what a user
-  // can do. `origin` (a path) opens the message. DataLoss for a text that ToJson did not write.
-  // Counts are compared when this object has any: before the data is opened, there are none.
+  // can do. `origin` (the path of the checkpoint's file) opens the message. DataLoss for a text that ToJson did not
+  // write. Counts are compared when this object has any: before the data is opened, there are none.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin) const;
 
   // Whether this run saved `json`, in the same sense: what may change does not count. `acted` is the key of what a
@@ -51,12 +56,15 @@ class RunIdentity {
   std::string Describe(absl::string_view key) const;
 
  private:
+  static constexpr absl::string_view kUpdatesPerEpoch = "DATA.TRAIN.updates_per_epoch";
+
   struct Difference;
   using Settings = std::map<std::string, std::string>;
 
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
   std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
+  absl::Status CheckUpdatesPerEpoch(const std::vector<Difference>& differences, absl::string_view origin) const;
   std::string DefaultOf(const std::string& key) const;
 
   const ConfigNode& config_;

@@ -149,6 +149,23 @@ TEST_F(RunIdentityTest, Counts_AreComparedLikeSettings) {
   EXPECT_OK(allowed.CheckResume(saved.ToJson(), "step_7"));
 }
 
+TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
+  const ConfigNode config = Parse(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  saved.AddCount("DATA.TRAIN.num_samples", 60000);
+  const std::string older = saved.ToJson();
+  saved.SetUpdatesPerEpoch(100);
+  RunIdentity now(config, catalog_, {"DATA", "DATA.TRAIN.updates_per_epoch"});
+  now.AddCount("DATA.TRAIN.num_samples", 30000);
+  now.SetUpdatesPerEpoch(50);
+  EXPECT_THAT(now.CheckResume(saved.ToJson(), "run/step_7/config.json"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("has 100 updates, and would go on with 50"),
+                             HasSubstr("DATA.TRAIN.num_samples: 60000 in the checkpoint, 30000 now"),
+                             HasSubstr("PARAMS_FILE=run/step_7"))));
+  EXPECT_OK(now.CheckResume(older, "run/step_7/config.json")) << "from before updates were recorded";
+}
+
 TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {
   ConfigNode config = Parse(kConfig);
   config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"/data/gr\xfc\xdf"}));

@@ -91,7 +91,8 @@ absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, Host
   if (train_phases == 0) return absl::OkStatus();
   const int64_t batches = train_source_->batches_per_epoch();
   state_.batches_per_update = options_.batches_per_update;
-  state_.max_iterations = train_phases * (batches / options_.batches_per_update);
+  updates_per_epoch_ = batches / options_.batches_per_update;
+  state_.max_iterations = train_phases * updates_per_epoch_;
   if (batches >= options_.batches_per_update) return absl::OkStatus();
   // Above 1, so it was written somewhere.
   const ConfigNode& key = *context.config.FindPath("OPTIMIZER.grad_acc_steps");

@@ -59,6 +59,8 @@ class SelfSupervisionTask : public Stateful {
   std::vector<std::string> available_splits() const;
   // In the training set, over all ranks; the test set's when nothing trains.
   int64_t num_train_samples() const;
+  // Of a train phase; 0 when nothing trains.
+  int64_t updates_per_epoch() const { return updates_per_epoch_; }
 
   // Writes what the schedules say into the parameter groups when a new value is due: before each update, or at the
   // start of a train phase.
@@ -94,6 +96,7 @@ class SelfSupervisionTask : public Stateful {
   std::unique_ptr<GradScaler> grad_scaler_;
   std::vector<std::unique_ptr<Meter>> meters_;
   TrainState state_;
+  int64_t updates_per_epoch_ = 0;
 };
 
 }  // namespace ssl
