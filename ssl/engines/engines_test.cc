@@ -38,12 +38,12 @@ TEST_F(EnginesTest, EvaluationModel_TakesTheCheckpointBeforeTheParamsFile) {
   EngineContext context = Context();
   ASSERT_OK_AND_ASSIGN(EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
   EXPECT_EQ(network.weights, "other.pth");
-  EXPECT_FALSE(network.from_checkpoint);
+  EXPECT_EQ(network.checkpoint, "");
   EXPECT_EQ(static_cast<MatrixModel&>(*network.model).weight[0][0].item<double>(), 9.0);
   SaveCheckpoint(4.0);
   ASSERT_OK_AND_ASSIGN(network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
   EXPECT_EQ(network.weights, "checkpoint of iteration 7");
-  EXPECT_TRUE(network.from_checkpoint);
+  EXPECT_EQ(network.checkpoint, directory_ + "/checkpoints/step_7");
   EXPECT_EQ(static_cast<MatrixModel&>(*network.model).weight[0][0].item<double>(), 4.0);
 }
 

@@ -17,13 +17,16 @@ namespace {
 
 constexpr char kRandomWeights[] = "random weights";
 
-// Says which checkpoint it was; NotFound when there is none.
-absl::StatusOr<std::string> RestoreCheckpoint(Model& model, EngineContext& context) {
+// NotFound when there is none.
+absl::Status RestoreCheckpoint(EngineContext& context, EvaluationModel* network) {
   const std::string directory = CheckpointDirectory(context.run_directory);
   if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
   SSL_ASSIGN_OR_RETURN(const int64_t iteration,
-                       RestoreModel(directory, context.file_system, context.communicator, model));
-  return absl::StrCat("checkpoint of iteration ", iteration);
+                       RestoreModel(directory, context.file_system, context.communicator, *network->model));
+  const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
+  network->weights = absl::StrCat("checkpoint of iteration ", iteration);
+  network->checkpoint = store.StepDirectory(iteration);
+  return absl::OkStatus();
 }
 
 // "" when none is named.
@@ -32,23 +35,23 @@ std::string ParamsFile(const BuildContext& build) {
   return file == nullptr || build.registries.initialize_weights == nullptr ? "" : file->text();
 }
 
-// Says what the weights are.
-absl::StatusOr<std::string> Fill(EvaluationModel* network, EvaluationWeights weights, EngineContext& context,
-                                 const BuildContext& build) {
-  if (weights == EvaluationWeights::kInitial) return kRandomWeights;
-  absl::StatusOr<std::string> found = RestoreCheckpoint(*network->model, context);
-  network->from_checkpoint = found.ok();
-  if (!absl::IsNotFound(found.status())) return found;
+// Also says what the weights are.
+absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, EngineContext& context,
+                  const BuildContext& build) {
+  network->weights = kRandomWeights;
+  if (weights == EvaluationWeights::kInitial) return absl::OkStatus();
+  const absl::Status restored = RestoreCheckpoint(context, network);
+  if (!absl::IsNotFound(restored)) return restored;
   const std::string file = ParamsFile(build);
   if (!file.empty()) {
-    SSL_RETURN_IF_ERROR(build.registries.initialize_weights(*network->model, build));
-    return file;
+    network->weights = file;
+    return build.registries.initialize_weights(*network->model, build);
   }
   const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
                                            " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
   if (weights == EvaluationWeights::kTrained) return absl::NotFoundError(problem);
   SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;
-  return kRandomWeights;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -64,7 +67,7 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
     SeedForBuilding(task.run.seed, /*rank=*/0);
     SSL_ASSIGN_OR_RETURN(result.model,
                          context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
-    SSL_ASSIGN_OR_RETURN(result.weights, Fill(&result, weights, context, build));
+    SSL_RETURN_IF_ERROR(Fill(&result, weights, context, build));
     result.model->SetTraining(false);
     return absl::OkStatus();
   }));

@@ -21,8 +21,8 @@ enum class EvaluationWeights {
 
 struct EvaluationModel {
   std::unique_ptr<Model> model;
-  std::string weights;           // for people: "checkpoint of iteration 120", "model.pth", "random weights"
-  bool from_checkpoint = false;  // of the run directory
+  std::string weights;     // for people: "checkpoint of iteration 120", "model.pth", "random weights"
+  std::string checkpoint;  // the directory of the run's checkpoint that the weights are from; "" for others
 };
 
 // Trained weights are those of the run directory's newest checkpoint; without one, those that

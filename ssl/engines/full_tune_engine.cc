@@ -14,8 +14,10 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/session.h"
+#include "ssl/core/state_dict.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/dataset_builder.h"
 #include "ssl/engines/accuracy_recorder.h"
@@ -29,6 +31,8 @@ namespace {
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
 constexpr char kMeter[] = "accuracy_list_meter";
+// Of the fine-tuning run only. No file may set it.
+constexpr char kInitialWeights[] = "FULL_TUNE.initial_weights";
 
 // A section, or key, back to its default.
 void Reset(absl::string_view path, const ConfigNode& defaults, ConfigNode* config) {
@@ -118,6 +122,29 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineCo
   return BuildDataset(context.config.Section(split), build);
 }
 
+void AllowChange(absl::string_view key, ConfigNode* config) {
+  const ConfigNode* allowed = config->FindPath("CHECKPOINT.ALLOW_CHANGES");
+  ConfigNode keys = allowed != nullptr && allowed->is_list() ? *allowed : ConfigNode::List();
+  keys.Append(ConfigNode::FromString(key));
+  config->SetPath("CHECKPOINT.ALLOW_CHANGES", std::move(keys));
+}
+
+// Opens the fine-tuning run. What is refused about an earlier one has a way out of its own.
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, const std::string& directory,
+                                                     EngineContext& context) {
+  SessionOptions options;
+  options.communicator = &context.communicator;
+  options.stop = &context.stop;
+  options.file_system = &context.file_system;
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, context.registries, std::move(options));
+  const std::string checkpoints = CheckpointDirectory(directory);
+  if (!absl::IsInvalidArgument(session.status()) || !context.file_system.IsDirectory(checkpoints)) return session;
+  return absl::InvalidArgumentError(
+      absl::StrCat(session.status().message(), "\nthe fine-tuning in ", directory,
+                   " can be started anew: engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True removes "
+                   "that folder and nothing else"));
+}
+
 // The largest label of DATA.TRAIN and one.
 absl::StatusOr<int64_t> CountClasses(EngineContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
@@ -141,12 +168,7 @@ class FullTuneEngine : public Engine {
   absl::StatusOr<EngineReport> Tune(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const FullTuneTask task, Prepare(context));
     const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, task);
-    SessionOptions session_options;
-    session_options.communicator = &context.communicator;
-    session_options.stop = &context.stop;
-    session_options.file_system = &context.file_system;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                         Session::Create(config, context.registries, std::move(session_options)));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(config, task.directory, context));
     auto recorder = std::make_unique<AccuracyRecorder>();
     const AccuracyRecorder& accuracies = *recorder;
     SSL_RETURN_IF_ERROR(session->AddHook(std::move(recorder)));
@@ -169,7 +191,9 @@ class FullTuneEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
     task.directory = absl::StrCat(context.run_directory, "/full_tune");
-    if (network.from_checkpoint) task.params_file = context.run_directory;
+    task.params_file = network.checkpoint;
+    SSL_ASSIGN_OR_RETURN(const uint32_t checksum, HashState(*network.model));
+    task.initial_weights = absl::StrFormat("%s, crc32c:%08x", network.weights, checksum);
     SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
     task.num_classes = options_.num_classes;
     if (task.num_classes == 0) {
@@ -198,6 +222,10 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   ConfigNode tuned = config;
   tuned.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(task.directory));
   tuned.SetPath("CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(-1));  // is about the run that is tuned
+  // Whether a fine-tuning that is there may go on is decided by the weights that it began with, not by where they lie.
+  // AUTO_RESUME, OVERWRITE_EXISTING and ALLOW_CHANGES mean the training that the command does: this one, too.
+  tuned.SetPath(kInitialWeights, ConfigNode::FromString(task.initial_weights));
+  AllowChange("MODEL.WEIGHTS_INIT.PARAMS_FILE", &tuned);
   tuned.Set("TEST_MODEL", ConfigNode::FromBool(true));
   tuned.Set("TEST_ONLY", ConfigNode::FromBool(false));
   tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));

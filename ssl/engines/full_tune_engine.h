@@ -2,7 +2,8 @@
 //
 // engine_name=full_tune: fine-tunes the run's network, all weights and a new linear head, on the labels of DATA.TRAIN,
 // and measures it on DATA.TEST after each epoch. The configuration follows from the run's: FullTuneConfig says how.
-// It is a training run of its own in <run directory>/full_tune, which a stop interrupts and the same command resumes.
+// It is a training run of its own in <run directory>/full_tune, which a stop interrupts and the same command resumes;
+// one that began with other weights is refused, because its figures would pass for those of the present ones.
 // Few labels: FULL_TUNE.DATA_LIMIT draws equally many samples of each class.
 // Results: {"full_tune": {"top1": of the last epoch, "top5": likewise, "best_top1": of all epochs}}, fractions.
 #ifndef SSL_ENGINES_FULL_TUNE_ENGINE_H_
@@ -33,9 +34,10 @@ struct FullTuneOptions : Options {
 
 // What FullTuneConfig cannot tell from the run's configuration.
 struct FullTuneTask {
-  std::string directory;     // CHECKPOINT.DIR
-  std::string params_file;   // MODEL.WEIGHTS_INIT.PARAMS_FILE; "": as the run's configuration says
-  int64_t feature_size = 0;  // of the trunk's output
+  std::string directory;        // CHECKPOINT.DIR
+  std::string params_file;      // MODEL.WEIGHTS_INIT.PARAMS_FILE; "": as the run's configuration says
+  std::string initial_weights;  // what tells them from others: "checkpoint of iteration 120, crc32c:0a1b2c3d"
+  int64_t feature_size = 0;     // of the trunk's output
   int64_t num_classes = 0;
 };
 

@@ -63,12 +63,15 @@ class FullTuneConfigTest : public ::testing::Test {
   ConfigNode run_;
   ConfigNode defaults_;
   FullTuneOptions options_;
-  FullTuneTask task_ = {"runs/swav/full_tune", "runs/swav", 512, 10};
+  FullTuneTask task_ = {"runs/swav/full_tune", "runs/swav", "step 7", 512, 10};
 };
 
 TEST_F(FullTuneConfigTest, NewHeadOnTheRunsTrunk) {
   const ConfigNode tuned = Tuned();
-  ExpectAt(tuned, "CHECKPOINT", "{DIR: runs/swav/full_tune, KEEP_LAST: 5, RESUME_FROM: -1}");
+  ExpectAt(tuned, "CHECKPOINT",
+           "{DIR: runs/swav/full_tune, KEEP_LAST: 5, RESUME_FROM: -1, "
+           "ALLOW_CHANGES: [MODEL.WEIGHTS_INIT.PARAMS_FILE]}");
+  ExpectAt(tuned, "FULL_TUNE.initial_weights", "step 7");
   ExpectAt(tuned, "MODEL.TRUNK", "{NAME: resnet}");
   ExpectAt(tuned, "MODEL.HEAD.PARAMS", "[[mlp, {dims: [512, 10]}]]");
   ExpectAt(tuned, "MODEL.FEATURE_EVAL_SETTINGS", "{EVAL_MODE_ON: False}");

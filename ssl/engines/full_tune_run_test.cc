@@ -31,6 +31,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kRun[] = R"(
@@ -75,13 +76,17 @@ class FullTuneRunTest : public ::testing::Test {
     return {config_, registries_, *communicator_, stop_, PosixFileSystem(), directory_, results_};
   }
 
-  // A run's checkpoint: the network as initialised.
-  void SaveCheckpoint() {
+  // A run's checkpoint: the network as initialised from `seed`.
+  void SaveCheckpoint(int64_t iteration = 7, int64_t seed = 0) {
+    const ConfigNode config = config_;
+    config_.SetPath("SEED_VALUE", ConfigNode::FromInt(seed));
     EngineContext context = Context();
     ASSERT_OK_AND_ASSIGN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kInitial));
+    config_ = config;
+    ASSERT_OK(PosixFileSystem().RemoveAll(absl::StrCat(directory_, "/checkpoints/step_", iteration)));
     CheckpointStore store({directory_ + "/checkpoints", 2, ""}, PosixFileSystem(), *communicator_);
     ASSERT_OK(store.Open());
-    ASSERT_OK(store.Save(7, {{kModelFile, CollectState(*network.model).value()}}));
+    ASSERT_OK(store.Save(iteration, {{kModelFile, CollectState(*network.model).value()}}));
   }
 
   absl::StatusOr<EngineReport> Run() {
@@ -92,7 +97,7 @@ class FullTuneRunTest : public ::testing::Test {
     return (*engine)->Run(context);
   }
 
-  const std::string directory_ = MakeTempDir("full_tune");
+  std::string directory_ = MakeTempDir("full_tune");
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
   Registries registries_;
   ConfigNode config_;
@@ -127,6 +132,64 @@ TEST_F(FullTuneRunTest, FinishedRun_ShowsItsTableAgain) {
   results_ = ConfigNode::Map();
   ASSERT_OK_AND_ASSIGN(const EngineReport second, Run());
   EXPECT_EQ(second.summary, first.summary);
+}
+
+TEST_F(FullTuneRunTest, LaterWeights_AreNotReportedByTheirPredecessorsTuning) {
+  SaveCheckpoint(7);
+  ASSERT_OK(Run().status());
+  SaveCheckpoint(9, 1);
+  results_ = ConfigNode::Map();
+  EXPECT_THAT(Run().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("initial_weights: checkpoint of iteration 7, crc32c:"),
+                             HasSubstr("in the checkpoint, checkpoint of iteration 9, crc32c:"),
+                             HasSubstr("engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True"))));
+  EXPECT_TRUE(results_.entries().empty());
+  config_.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));
+  ASSERT_OK(Run().status());
+  EXPECT_NE(results_.FindPath("full_tune.top1"), nullptr);
+  // The command of that start goes on, and so does the one without.
+  EXPECT_OK(Run().status());
+  config_.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(false));
+  EXPECT_OK(Run().status());
+}
+
+TEST_F(FullTuneRunTest, OtherWeightsOfTheSameIteration_AreOtherWeights) {
+  SaveCheckpoint(7);
+  ASSERT_OK(Run().status());
+  SaveCheckpoint(7, 1);
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"MODEL", "OPTIMIZER"}));
+  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("initial_weights")));
+}
+
+TEST_F(FullTuneRunTest, MovedRun_GoesOn) {
+  SaveCheckpoint(7);
+  ASSERT_OK_AND_ASSIGN(const EngineReport first, Run());
+  const std::string elsewhere = directory_ + "_elsewhere";
+  ASSERT_OK(PosixFileSystem().Rename(directory_, elsewhere));
+  directory_ = elsewhere;
+  ASSERT_OK_AND_ASSIGN(const EngineReport second, Run());
+  EXPECT_THAT(second.summary, HasSubstr("\n2 "));
+}
+
+TEST_F(FullTuneRunTest, AutoResume_IsThatOfTheFineTuning) {
+  SaveCheckpoint();
+  config_.SetPath("CHECKPOINT.AUTO_RESUME", ConfigNode::FromBool(false));
+  ASSERT_OK(Run().status()) << "the run's own checkpoints are read, not resumed";
+  EXPECT_THAT(Run().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("CHECKPOINT.AUTO_RESUME is false"),
+                                                                 HasSubstr("/full_tune/checkpoints/step_6"))));
+}
+
+TEST_F(FullTuneRunTest, AllowChanges_IsThatOfTheFineTuning) {
+  SaveCheckpoint();
+  ASSERT_OK(Run().status());
+  config_.SetPath("FULL_TUNE.NUM_EPOCHS", ConfigNode::FromInt(3));
+  EXPECT_THAT(Run().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("OPTIMIZER.num_epochs: 2 in the checkpoint, 3")));
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"OPTIMIZER.num_epochs"}));
+  ASSERT_OK(Run().status());
+  EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_9"));
 }
 
 TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
