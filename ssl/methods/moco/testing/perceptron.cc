@@ -27,7 +27,7 @@ std::vector<at::Tensor> Perceptron::Forward(const std::vector<at::Tensor>& views
   at::Tensor rows = views[0];
   for (size_t i = 0; i + 1 < linear_.size(); ++i) {
     rows = linear_[i].Forward(rows);
-    if (!norms_.empty()) rows = norms_[i].Forward(rows, training_);
+    if (!norms_.empty()) rows = norms_[i].Forward(rows, NormModeFor(training_));
     rows = at::relu(rows);
   }
   return {linear_.back().Forward(rows)};
