@@ -29,10 +29,9 @@
 namespace ssl {
 namespace {
 
-// What a run leaves in its directory beside checkpoints, and what would be taken for a later run's. Exports stay: they
-// were made to be used elsewhere.
-constexpr std::array<absl::string_view, 6> kRecords = {"metrics.jsonl", "metrics.json", "results.json",
-                                                       "tb_logs",       "features",     "full_tune"};
+// What a training leaves in its directory beside checkpoints, and what would be taken for a later run's. What
+// evaluations leave there is the program's to remove (removed_earlier_run).
+constexpr std::array<absl::string_view, 4> kRecords = {"metrics.jsonl", "metrics.json", "results.json", "tb_logs"};
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
 struct RunScope {

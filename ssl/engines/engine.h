@@ -4,8 +4,10 @@
 #ifndef SSL_ENGINES_ENGINE_H_
 #define SSL_ENGINES_ENGINE_H_
 
+#include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/node.h"
@@ -31,6 +33,29 @@ struct EngineContext {
   const RunDirectory* held_directory = nullptr;
   // Where an engine that trains stands, for a report of its failure; null: nobody asks.
   RunProgress* progress = nullptr;
+};
+
+// How an engine makes the parts that a configuration names.
+inline BuildContext MakeBuildContext(const EngineContext& context, int64_t seed) {
+  return {context.config,     context.registries, context.communicator, seed, context.run_directory, 0,
+          context.file_system};
+}
+
+// While it lives, the first stop signal ends the process at once, as it does while a training is built: for what may
+// take long, such as the scan of a huge folder, by an engine that has nothing to save yet.
+class OpeningScope {
+ public:
+  explicit OpeningScope(const EngineContext& context);
+  ~OpeningScope();
+  OpeningScope(const OpeningScope&) = delete;
+  OpeningScope& operator=(const OpeningScope&) = delete;
+
+  // Cancelled when a stop was requested before.
+  absl::Status CheckNotStopped() const;
+
+ private:
+  const EngineContext& context_;
+  std::string phase_;  // before
 };
 
 struct EngineReport {

@@ -9,6 +9,8 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/engines/run_files.h"
 
 namespace ssl {
 namespace {
@@ -19,6 +21,17 @@ constexpr char kTrainSeconds[] = "train_seconds";
 double EarlierSeconds(const ConfigNode& results, bool resumed) {
   const ConfigNode* recorded = results.Find(kTrainSeconds);
   return resumed && recorded != nullptr ? recorded->AsDouble().value_or(0.0) : 0.0;
+}
+
+// Before the session starts, which removes the checkpoints: while they are there, a start after a crash knows that
+// there is something to remove.
+absl::Status RemoveEarlierEvaluations(EngineContext& context) {
+  context.results = ConfigNode::Map();
+  absl::Status status;
+  if (context.communicator.rank() == 0) {
+    status = RemoveEvaluationFiles(context.run_directory, context.registries.engines.Names(), context.file_system);
+  }
+  return AgreeOnStatus(status, "removing what evaluations of an earlier run left", context.communicator);
 }
 
 class TrainEngine : public Engine {
@@ -36,7 +49,7 @@ class TrainEngine : public Engine {
                          Session::Create(context.config, context.registries, std::move(options)));
     // Until here a stop may end the process at once; from here on it has something to save.
     if (context.progress != nullptr) context.progress->phase = "starting";
-    if (session->removed_earlier_run()) context.results = ConfigNode::Map();
+    if (session->removed_earlier_run()) SSL_RETURN_IF_ERROR(RemoveEarlierEvaluations(context));
     SSL_RETURN_IF_ERROR(session->Start());
     const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);
     const absl::Time begin = Clock::Real().Now();

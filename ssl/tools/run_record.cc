@@ -11,13 +11,13 @@
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/engines/results_file.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kConfigHeader[] = "# @package _global_\n";
-constexpr char kTraining[] = "train";
 constexpr char kResults[] = "results.json";
 
 ConfigNode ChangedSince(const ConfigNode& earlier, const ConfigNode& now) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
                                                            const ConfigNode& root,
                                                            absl::FunctionRef<absl::Status()> admit,
                                                            FileSystem& file_system, Communicator& communicator) {
-  const std::string name = trains ? kTraining : absl::StrJoin(engines, "_");
+  const std::string name = trains ? kTrainCommand : absl::StrJoin(engines, "_");
   auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, file_system));
   absl::Status status;
   if (trains) {
@@ -66,8 +66,8 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
 }
 
 absl::Status RunRecord::Prepare(const ConfigNode& root) {
-  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File(absl::StrCat(name_, "_config.yaml")),
-                                          absl::StrCat(kConfigHeader, WriteYaml(root))));
+  SSL_RETURN_IF_ERROR(
+      WriteFileAtomically(file_system_, File(CommandConfigFile(name_)), absl::StrCat(kConfigHeader, WriteYaml(root))));
   LogOptions log;
   log.file = File("log.txt");
   InitLogging(log);
@@ -101,7 +101,7 @@ void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& sou
 
 std::string RunRecord::failure_path() const {
   if (!is_writable_) return "";
-  return File(name_ == kTraining ? "failure.json" : absl::StrCat(name_, "_failure.json"));
+  return File(CommandFailureFile(name_));
 }
 
 std::string RunRecord::File(const std::string& name) const { return absl::StrCat(path_, "/", name); }

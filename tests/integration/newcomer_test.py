@@ -241,6 +241,24 @@ class NewcomerTest(unittest.TestCase):
 
     # What must not pass for a result.
 
+    def test_new_run_keeps_nothing_of_the_earlier_ones_evaluations(self):
+        self.make_folder("photos", per_class=4)
+        data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
+        self.train()
+        self.finish(data, "engine_name=[knn, extract_features, extract_label_predictions]",
+                    "config.NEAREST_NEIGHBOR.SAVE_PREDICTIONS=True")
+        self.fail_with(2, data, "engine_name=knn", "config.DATA.TEST.DATA_PATHS=[nowhere]")
+        run = self.folder / "run"
+        for name in ("notes.npy", "my_config.yaml"):
+            (run / name).write_text("mine")
+        for written in ("kNN_*.npy", "rank0_test_*.npy", "knn_failure.json", "knn_config.yaml", "features"):
+            self.assertTrue(list(run.glob(written)), written)
+        self.finish(data, "config.SEED_VALUE=1", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
+        self.assertEqual(sorted(path.name for path in run.iterdir()),
+                         [".lock", "checkpoints", "log.txt", "metrics.json", "metrics.jsonl", "my_config.yaml", "notes.npy",
+                          "results.json", "train_config.yaml"])
+        self.assertEqual(list(self.results()), ["train_seconds"])
+
     def test_weights_that_are_no_numbers_are_refused(self):
         self.make_folder("photos")
         self.train()

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/run_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/engines/feature_files.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kConfigEnd[] = "_config.yaml";
+constexpr char kFailure[] = "failure.json";
+constexpr char kFailureEnd[] = "_failure.json";
+constexpr char kKnnBegin[] = "kNN_";
+constexpr std::array<absl::string_view, 2> kSplits = {"train", "test"};
+constexpr std::array<absl::string_view, 3> kKnnKinds = {"predictions", "targets", "image_indices"};
+constexpr std::array<absl::string_view, 4> kPredictionKinds = {"predictions", "conf_scores", "targets", "inds"};
+
+std::string KnnEnd(absl::string_view kind) { return absl::StrCat("_output_", kind, ".npy"); }
+
+std::string PredictionEnd(absl::string_view kind) { return absl::StrCat("_", kind, ".npy"); }
+
+// Whether `name` is one engine, or several with '_' between them.
+bool IsCommand(absl::string_view name, const std::vector<std::string>& engines) {
+  return std::any_of(engines.begin(), engines.end(), [&](const std::string& engine) {
+    if (engine == kTrainCommand) return false;
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, engine)) return false;
+    return rest.empty() || (absl::ConsumePrefix(&rest, "_") && IsCommand(rest, engines));
+  });
+}
+
+bool IsKnnFile(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kKnnBegin) &&
+         std::any_of(kKnnKinds.begin(), kKnnKinds.end(),
+                     [name](absl::string_view kind) { return absl::EndsWith(name, KnnEnd(kind)); });
+}
+
+bool IsPredictionFile(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, "rank")) return false;
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  name.remove_prefix(digits);
+  const auto begins = [name](absl::string_view split) { return absl::StartsWith(name, absl::StrCat("_", split, "_")); };
+  const auto ends = [name](absl::string_view kind) { return absl::EndsWith(name, PredictionEnd(kind)); };
+  return digits > 0 && std::any_of(kSplits.begin(), kSplits.end(), begins) &&
+         std::any_of(kPredictionKinds.begin(), kPredictionKinds.end(), ends);
+}
+
+}  // namespace
+
+std::string CommandConfigFile(absl::string_view command) { return absl::StrCat(command, kConfigEnd); }
+
+std::string CommandFailureFile(absl::string_view command) {
+  return command == kTrainCommand ? kFailure : absl::StrCat(command, kFailureEnd);
+}
+
+std::string KnnFile(absl::string_view layer, absl::string_view kind) {
+  return absl::StrCat(kKnnBegin, layer, KnnEnd(kind));
+}
+
+std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_view head, absl::string_view kind) {
+  return absl::StrCat("rank", rank, "_", split, "_", head, PredictionEnd(kind));
+}
+
+bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines) {
+  if (IsKnnFile(name) || IsPredictionFile(name)) return true;
+  return (absl::ConsumeSuffix(&name, kConfigEnd) || absl::ConsumeSuffix(&name, kFailureEnd)) &&
+         IsCommand(name, engines);
+}
+
+absl::Status RemoveEvaluationFiles(const std::string& run_directory, const std::vector<std::string>& engines,
+                                   FileSystem& file_system) {
+  for (const char* folder : {kFeaturesFolder, kFullTuneFolder}) {
+    SSL_RETURN_IF_ERROR(file_system.RemoveAll(absl::StrCat(run_directory, "/", folder)));
+  }
+  // EXTRACT_FEATURES.OUTPUT_DIR may have been the run directory itself, as it is in VISSL.
+  for (const absl::string_view split : kSplits) {
+    SSL_RETURN_IF_ERROR(RemoveFeatureFiles(run_directory, std::string(split), file_system));
+  }
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(run_directory));
+  for (const std::string& name : names) {
+    if (!IsEvaluationFile(name, engines)) continue;
+    SSL_RETURN_IF_ERROR(file_system.RemoveFile(absl::StrCat(run_directory, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

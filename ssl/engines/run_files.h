@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of what evaluations leave in a run's directory: engines, and the command that runs them, write under these,
+// and a run that starts anew there (CHECKPOINT.OVERWRITE_EXISTING) removes them, so that an earlier run's figures do
+// not pass for its own.
+#ifndef SSL_ENGINES_RUN_FILES_H_
+#define SSL_ENGINES_RUN_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+inline constexpr char kTrainCommand[] = "train";  // of every command that trains, whatever it evaluates
+inline constexpr char kFeaturesFolder[] = "features";
+inline constexpr char kFullTuneFolder[] = "full_tune";
+
+// The resolved configuration of a command and the report of its failure. command: kTrainCommand, or the names of its
+// engines with '_' between them: "knn_config.yaml", "failure.json" of a training, "knn_failure.json".
+std::string CommandConfigFile(absl::string_view command);
+std::string CommandFailureFile(absl::string_view command);
+
+// kNN_<layer>_output_<kind>.npy; kind: "predictions", "targets", "image_indices".
+std::string KnnFile(absl::string_view layer, absl::string_view kind);
+
+// rank<r>_<split>_<head>_<kind>.npy; split: "train", "test"; kind: "predictions", "conf_scores", "targets", "inds".
+std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_view head, absl::string_view kind);
+
+// Whether `name` is one of the above, but for those of a training. engines: all that there are.
+bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines);
+
+// Removes all of these from `run_directory`, extracted features (feature_files.h) and fine-tuning as well; nothing
+// else.
+absl::Status RemoveEvaluationFiles(const std::string& run_directory, const std::vector<std::string>& engines,
+                                   FileSystem& file_system);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_RUN_FILES_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/run_files.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+const std::vector<std::string>& Engines() {
+  static const auto* engines = new std::vector<std::string>{"extract_features", "full_tune", "knn", "train"};
+  return *engines;
+}
+
+TEST(RunFiles, WhatEvaluationsWriteIsKnown) {
+  for (const std::string& name :
+       {KnnFile("res4+res5avg", "predictions"), KnnFile("res5", "image_indices"),
+        PredictionFile(0, "test", "heads_1", "conf_scores"), PredictionFile(12, "train", "heads", "inds"),
+        CommandConfigFile("knn"), CommandConfigFile("extract_features_knn"), CommandFailureFile("knn_full_tune")}) {
+    EXPECT_TRUE(IsEvaluationFile(name, Engines())) << name;
+  }
+}
+
+TEST(RunFiles, WhatOthersWriteIsNot) {
+  for (const std::string& name :
+       {CommandConfigFile(kTrainCommand), CommandFailureFile(kTrainCommand), std::string("my_config.yaml"),
+        std::string("knn_my_config.yaml"), std::string("_config.yaml"), std::string("train_knn_config.yaml"),
+        std::string("kNN_notes.npy"), std::string("ranks_test_heads_targets.npy"),
+        std::string("rank0_val_heads_inds.npy"), std::string("log.txt"), std::string("results.json.old")}) {
+    EXPECT_FALSE(IsEvaluationFile(name, Engines())) << name;
+  }
+}
+
+TEST(RunFiles, RemovalLeavesAllElse) {
+  const std::string run = MakeTempDir("run_files");
+  const std::vector<std::string> others = {"checkpoints/x", "export/model.pth", "knn.txt", "log.txt",
+                                           "train_config.yaml"};
+  std::vector<std::string> files = {"features/rank0_chunk0_test_res5_inds.npy",
+                                    "full_tune/log.txt",
+                                    "kNN_res5_output_targets.npy",
+                                    "knn_config.yaml",
+                                    "knn_failure.json",
+                                    "rank0_chunk0_train_res5_features.npy",
+                                    "rank0_test_heads_targets.npy",
+                                    "test_classes.json"};
+  files.insert(files.end(), others.begin(), others.end());
+  FileSystem& file_system = PosixFileSystem();
+  for (const std::string& file : files) {
+    const std::string path = absl::StrCat(run, "/", file);
+    ASSERT_OK(file_system.CreateDirectories(ParentDirectory(path)));
+    ASSERT_OK(WriteFileAtomically(file_system, path, "x"));
+  }
+
+  ASSERT_OK(RemoveEvaluationFiles(run, Engines(), file_system));
+
+  EXPECT_THAT(file_system.List(run).value(),
+              ElementsAreArray({"checkpoints", "export", "knn.txt", "log.txt", "train_config.yaml"}));
+  EXPECT_TRUE(file_system.Exists(run + "/export/model.pth"));
+}
+
+}  // namespace
+}  // namespace ssl
