@@ -34,9 +34,9 @@ const ConfigNode& EvaluationTransforms(const ConfigNode& config, const std::stri
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  const BuildContext build{context.config,     context.registries,    context.communicator,
-                           task.run.seed,      context.run_directory, 0,
-                           context.file_system};
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  const BuildContext build = MakeBuildContext(context, task.run.seed);
   const ConfigNode& data = context.config.Section(absl::StrCat("DATA.", split));
   const ConfigNode& transforms = EvaluationTransforms(context.config, split);
   const ConfigNode* label_type = data.Find(kLabelType);

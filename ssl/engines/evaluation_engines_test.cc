@@ -6,13 +6,17 @@
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/log.h"
+#include "ssl/core/run_progress.h"
+#include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/linear_probe.h"
@@ -25,7 +29,9 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 class EvaluationEnginesTest : public MatrixRun {};
@@ -239,6 +245,62 @@ TEST_F(EvaluationEnginesTest, StoppedEvaluation_HasNoResults) {
     EXPECT_TRUE(results_.entries().empty()) << engine;
     EXPECT_FALSE(PosixFileSystem().Exists(directory_ + "/kNN_all_output_predictions.npy"));
   }
+}
+
+// RunIsBuilding tells the handler of signals: the first one ends the process there (ssl/tools/signals.h).
+TEST_F(EvaluationEnginesTest, DataAreOpened_WhereAStopEndsAtOnce) {
+  SaveRandomCheckpoint();
+  RunProgress progress;
+  std::vector<std::string> phases;
+  ASSERT_OK(registries_.datasets.Register("watched", [&](const ConfigNode& split, const BuildContext& context) {
+    phases.push_back(progress.phase);
+    return MakeSyntheticDataset(split, context);
+  }));
+  Set("DATA.TRAIN.DATA_SOURCES", "[watched]");
+  Set("DATA.TEST.DATA_SOURCES", "[watched]");
+  for (const char* engine : {"knn", "linear_eval", "extract_features", "extract_label_predictions"}) {
+    phases.clear();
+    progress.phase = "evaluating";
+    ASSERT_OK(Run(engine, &progress).status()) << engine;
+    EXPECT_THAT(phases, ElementsAre("building", "building")) << engine;
+    EXPECT_EQ(progress.phase, "evaluating") << engine;
+  }
+  // A signal that came while the phase was still another one.
+  phases.clear();
+  stop_->Request(kStopTerminate);
+  for (const char* engine : {"knn", "linear_eval", "extract_features", "extract_label_predictions", "full_tune"}) {
+    ASSERT_OK_AND_ASSIGN(const EngineReport report, Run(engine, &progress));
+    EXPECT_TRUE(report.stopped) << engine;
+  }
+  EXPECT_THAT(phases, IsEmpty());
+}
+
+// A host's own: what lies in `folder` is found below "store:" and nowhere else.
+class StoreFileSystem : public FaultFileSystem {
+ public:
+  explicit StoreFileSystem(std::string folder)
+      : FaultFileSystem(PosixFileSystem(), folder), folder_(std::move(folder)) {}
+  absl::StatusOr<MappedFile> Map(const std::string& path) override { return FaultFileSystem::Map(Real(path)); }
+  absl::StatusOr<std::string> Read(const std::string& path) override { return FaultFileSystem::Read(Real(path)); }
+  bool Exists(const std::string& path) override { return FaultFileSystem::Exists(Real(path)); }
+  bool IsDirectory(const std::string& path) override { return FaultFileSystem::IsDirectory(Real(path)); }
+  absl::StatusOr<std::vector<std::string>> List(const std::string& path) override {
+    return FaultFileSystem::List(Real(path));
+  }
+
+ private:
+  std::string Real(const std::string& path) const { return absl::StrReplaceAll(path, {{"store:", folder_ + "/"}}); }
+  const std::string folder_;
+};
+
+TEST_F(EvaluationEnginesTest, ExtractedFiles_AreReadThroughTheRunsFileSystem) {
+  SaveRandomCheckpoint();
+  Set("EXTRACT_FEATURES.LAYERS", "[all]");
+  ASSERT_OK(Run("extract_features").status());
+  StoreFileSystem store(directory_);
+  file_system_ = &store;
+  Set("NEAREST_NEIGHBOR.FEATURES.PATH", "'store:features'");
+  EXPECT_OK(Run("knn").status());
 }
 
 TEST_F(EvaluationEnginesTest, WeightsThatAreNotFinite_AreNamed) {

@@ -58,9 +58,7 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, EngineCon
 
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  const BuildContext build{context.config,     context.registries,    context.communicator,
-                           task.run.seed,      context.run_directory, 0,
-                           context.file_system};
+  const BuildContext build = MakeBuildContext(context, task.run.seed);
   EvaluationModel result;
   SSL_RETURN_IF_ERROR(GuardTorch("building the model", [&]() -> absl::Status {
     const GeneratorScope generator;

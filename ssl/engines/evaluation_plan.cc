@@ -199,14 +199,18 @@ EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaul
   return plan;
 }
 
-absl::StatusOr<EngineReport> WithEvaluationPlan(EngineContext& context,
+absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run) {
   const EvaluationPlan plan =
       PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system);
   for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
   EngineContext complete{plan.config,         context.registries,    context.communicator, context.stop,
                          context.file_system, context.run_directory, context.results};
-  return run(complete);
+  complete.held_directory = context.held_directory;
+  complete.progress = context.progress;
+  absl::StatusOr<EngineReport> report = run(complete);
+  if (absl::IsCancelled(report.status())) return StoppedReport(engine);
+  return report;
 }
 
 EngineReport StoppedReport(const std::string& engine) {

@@ -35,12 +35,13 @@ bool DescribesEvaluation(const ConfigNode& config);
 // config: the resolved tree; defaults: OptionCatalog::Defaults(). Looks for folders, reads no images.
 EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system);
 
-// Plans, logs the choices, and calls `run` with a context whose configuration is complete.
-absl::StatusOr<EngineReport> WithEvaluationPlan(EngineContext& context,
-                                                absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
-
 // Of an evaluation that was stopped: it has no results.
 EngineReport StoppedReport(const std::string& engine);
+
+// Plans, logs the choices, and calls `run` with a context whose configuration is complete. Cancelled becomes the
+// StoppedReport of `engine`.
+absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
+                                                absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
 
 // Puts `findings`, a map, under the key `engine` of `results`, one by one: figures of an earlier evaluation that this
 // one did not measure stay.

@@ -19,6 +19,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -33,7 +34,7 @@ class ExtractFeaturesEngine : public Engine {
       : options_(std::move(options)), requests_(std::move(requests)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    return WithEvaluationPlan(context, [this](EngineContext& complete) { return Extract(complete); });
+    return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return Extract(complete); });
   }
 
  private:
@@ -57,7 +58,7 @@ class ExtractFeaturesEngine : public Engine {
                     << ".LAYERS says otherwise";
     }
     const std::string directory =
-        options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/features") : options_.output_dir;
+        options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/", kFeaturesFolder) : options_.output_dir;
     if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
     SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
     SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));  // of an earlier extraction
@@ -66,7 +67,6 @@ class ExtractFeaturesEngine : public Engine {
       if (status.ok()) continue;
       // One split is of no use without the other, and would be taken for the whole.
       SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));
-      if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
       return status;
     }
     return Report(splits, layers, directory, context);

@@ -118,13 +118,15 @@ absl::Status CheckShape(const NpyArray& array, int64_t rows, absl::Span<const in
                                           "] as its other files have"));
 }
 
-absl::StatusOr<std::vector<Chunk>> ReadChunks(const std::string& directory, const std::vector<ChunkName>& names) {
+absl::StatusOr<std::vector<Chunk>> ReadChunks(const std::string& directory, const std::vector<ChunkName>& names,
+                                              FileSystem& file_system) {
   std::vector<Chunk> chunks;
   for (const ChunkName& name : names) {
     Chunk chunk;
-    SSL_ASSIGN_OR_RETURN(chunk.features, ReadNpy(absl::StrCat(directory, "/", name.File(kFeatures))));
-    SSL_ASSIGN_OR_RETURN(chunk.targets, ReadNpy(absl::StrCat(directory, "/", name.File(kTargets))));
-    SSL_ASSIGN_OR_RETURN(const NpyArray indices, ReadNpy(absl::StrCat(directory, "/", name.File(kIndices))));
+    SSL_ASSIGN_OR_RETURN(chunk.features, ReadNpy(file_system, absl::StrCat(directory, "/", name.File(kFeatures))));
+    SSL_ASSIGN_OR_RETURN(chunk.targets, ReadNpy(file_system, absl::StrCat(directory, "/", name.File(kTargets))));
+    SSL_ASSIGN_OR_RETURN(const NpyArray indices,
+                         ReadNpy(file_system, absl::StrCat(directory, "/", name.File(kIndices))));
     SSL_ASSIGN_OR_RETURN(chunk.indices, NpyInts(indices));
     chunks.push_back(std::move(chunk));
     const Chunk& first = chunks.front();
@@ -309,7 +311,7 @@ absl::StatusOr<FeatureSet> LoadFeatures(const std::string& directory, const std:
     return absl::NotFoundError(absl::StrCat(directory, " has no features of layer '", layer, "' of ", split,
                                             "; layers there: ", absl::StrJoin(known, ", ")));
   }
-  SSL_ASSIGN_OR_RETURN(const std::vector<Chunk> chunks, ReadChunks(directory, names));
+  SSL_ASSIGN_OR_RETURN(const std::vector<Chunk> chunks, ReadChunks(directory, names, file_system));
   std::vector<int64_t> indices;
   for (const Chunk& chunk : chunks) indices.insert(indices.end(), chunk.indices.begin(), chunk.indices.end());
   SSL_ASSIGN_OR_RETURN(const at::Tensor features,

@@ -24,6 +24,7 @@
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/run_files.h"
 
 namespace ssl {
 namespace {
@@ -117,9 +118,9 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineContext& context) {
-  const BuildContext build{context.config,     context.registries, context.communicator, 0, context.run_directory, 0,
-                           context.file_system};
-  return BuildDataset(context.config.Section(split), build);
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  return BuildDataset(context.config.Section(split), MakeBuildContext(context, /*seed=*/0));
 }
 
 void AllowChange(absl::string_view key, ConfigNode* config) {
@@ -136,6 +137,8 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   options.communicator = &context.communicator;
   options.stop = &context.stop;
   options.file_system = &context.file_system;
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, context.registries, std::move(options));
   const std::string checkpoints = CheckpointDirectory(directory);
   if (!absl::IsInvalidArgument(session.status()) || !context.file_system.IsDirectory(checkpoints)) return session;
@@ -161,7 +164,7 @@ class FullTuneEngine : public Engine {
   explicit FullTuneEngine(FullTuneOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    return WithEvaluationPlan(context, [this](EngineContext& complete) { return Tune(complete); });
+    return WithEvaluationPlan("full_tune", context, [this](EngineContext& complete) { return Tune(complete); });
   }
 
  private:
@@ -190,7 +193,7 @@ class FullTuneEngine : public Engine {
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
-    task.directory = absl::StrCat(context.run_directory, "/full_tune");
+    task.directory = absl::StrCat(context.run_directory, "/", kFullTuneFolder);
     task.params_file = network.checkpoint;
     SSL_ASSIGN_OR_RETURN(const uint32_t checksum, HashState(*network.model));
     task.initial_weights = absl::StrFormat("%s, crc32c:%08x", network.weights, checksum);

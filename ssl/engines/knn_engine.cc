@@ -16,6 +16,7 @@
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/progress.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/engines/weighted_knn.h"
 
 namespace ssl {
@@ -88,7 +89,7 @@ class KnnEngine : public Engine {
                     << "; the keys of config." << kSection << " say otherwise";
     }
     if (!subjects_.NeedsImages()) return EvaluateAll(context);
-    return WithEvaluationPlan(context, [this](EngineContext& complete) { return EvaluateAll(complete); });
+    return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
  private:
@@ -156,7 +157,7 @@ class KnnEngine : public Engine {
     const std::vector<std::pair<const char*, at::Tensor>> arrays = {
         {"predictions", predictions}, {"targets", subject.test.labels}, {"image_indices", subject.test.indices}};
     for (const auto& [kind, array] : arrays) {
-      const std::string file = absl::StrCat("kNN_", subject.layer, "_output_", kind, ".npy");
+      const std::string file = KnnFile(subject.layer, kind);
       SSL_RETURN_IF_ERROR(WriteArray(context.run_directory, file, array, context.file_system).status());
     }
     return absl::OkStatus();

@@ -28,6 +28,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/engines/run_files.h"
 
 namespace ssl {
 namespace {
@@ -90,7 +91,7 @@ class LabelPredictionsEngine : public Engine {
       : meter_(std::move(meter)), topk_(*std::max_element(meter_.topk_values.begin(), meter_.topk_values.end())) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    return WithEvaluationPlan(context, [this](EngineContext& complete) { return PredictAll(complete); });
+    return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return PredictAll(complete); });
   }
 
  private:
@@ -108,10 +109,8 @@ class LabelPredictionsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     std::vector<SplitPredictions> predictions(sources.size());
     for (size_t i = 0; i < sources.size(); ++i) {
-      const absl::Status status = Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,
-                                          context.stop, &predictions[i]);
-      if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
-      SSL_RETURN_IF_ERROR(status);
+      SSL_RETURN_IF_ERROR(Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,
+                                  context.stop, &predictions[i]));
     }
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
@@ -149,8 +148,7 @@ class LabelPredictionsEngine : public Engine {
           {"predictions", classes}, {"conf_scores", at::cat(predictions.heads[head].probabilities)}, {"inds", indices}};
       if (labels.defined()) files.emplace_back("targets", labels.dim() == 1 ? labels.unsqueeze(1) : labels);
       for (const auto& [kind, array] : files) {
-        const std::string file =
-            absl::StrCat("rank", context.communicator.rank(), "_", split, "_", names[head], "_", kind, ".npy");
+        const std::string file = PredictionFile(context.communicator.rank(), split, names[head], kind);
         SSL_ASSIGN_OR_RETURN(arrays->emplace_back(),
                              WriteArray(context.run_directory, file, array, context.file_system));
       }

@@ -56,7 +56,7 @@ class LinearEvalEngine : public Engine {
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     if (!subjects_.NeedsImages()) return EvaluateAll(context);
-    return WithEvaluationPlan(context, [this](EngineContext& complete) { return EvaluateAll(complete); });
+    return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
  private:

@@ -59,8 +59,7 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   progress = {};
   progress.rank = context.communicator.rank();
   if (!entry.engine->trains()) progress.phase = "evaluating";
-  const FailureSource source{entry.name, CheckpointDirectory(context.run_directory),
-                             context.communicator.size()};
+  const FailureSource source{entry.name, CheckpointDirectory(context.run_directory), context.communicator.size()};
   const ConfigNode earlier = context.results;
   EngineReport report;
   absl::Status status;
@@ -158,7 +157,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   FileSystem& file_system = PosixFileSystem();
   const std::string& path = options.checkpoint.directory;
-  const BuildContext build{config, registries, *communicator, options.run.seed, path, 0};
+  const BuildContext build{config, registries, *communicator, options.run.seed, path, 0, file_system};
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
 
   // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the

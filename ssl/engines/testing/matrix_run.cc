@@ -117,11 +117,12 @@ EngineContext MatrixRun::Context() {
   return {config_, registries_, *communicator_, *stop_, *file_system_, directory_, results_};
 }
 
-absl::StatusOr<EngineReport> MatrixRun::Run(const std::string& engine) {
-  const BuildContext build{config_, registries_, *communicator_, 3, directory_, 0};
+absl::StatusOr<EngineReport> MatrixRun::Run(const std::string& engine, RunProgress* progress) {
+  const BuildContext build{config_, registries_, *communicator_, 3, directory_, 0, *file_system_};
   absl::StatusOr<std::unique_ptr<Engine>> made = registries_.engines.Make(engine, config_, build);
   if (!made.ok()) return made.status();
   EngineContext context = Context();
+  context.progress = progress;
   return (*made)->Run(context);
 }
 

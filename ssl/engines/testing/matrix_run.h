@@ -60,7 +60,8 @@ class MatrixRun : public ::testing::Test {
   void Restart();
 
   EngineContext Context();
-  absl::StatusOr<EngineReport> Run(const std::string& engine);
+  // progress: as the command gives it; null for none.
+  absl::StatusOr<EngineReport> Run(const std::string& engine, RunProgress* progress = nullptr);
   // A number of the results; below 0 when there is none.
   double Result(const std::string& path) const;
 
