@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/world_shape.h"
 
 namespace ssl {
 namespace {
@@ -32,9 +33,8 @@ std::string PlaceOf(const ConfigNode& config, absl::string_view path) {
   return node == nullptr ? "(built in)" : node->location().ToString();
 }
 
-int64_t Ranks(const ConfigNode& config) {
-  return Int(config, "DISTRIBUTED.NUM_NODES", 1) * Int(config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1);
-}
+// A wrong number of ranks is the resolvers' to report.
+int64_t Ranks(const ConfigNode& config) { return ReadWorldShape(config).value_or(WorldShape()).ranks(); }
 
 // Views of an image that the model sees in one pass: the smallest group of crops of one size, or the copies of the
 // image; 1 without either.

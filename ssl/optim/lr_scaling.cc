@@ -14,17 +14,12 @@
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/optim/optimizer_options.h"
 #include "ssl/optim/schedule_options.h"
 
 namespace ssl {
 namespace {
-
-struct BatchShape {
-  int64_t per_rank = 0;
-  int64_t ranks_per_node = 1;
-  int64_t nodes = 1;
-};
 
 struct Scaling {
   double scaled = 0.0;         // the learning rate for the batch of all ranks
@@ -130,25 +125,16 @@ absl::Status ScaleSchedule(ConfigNode* schedule, const Scaling& scaling) {
   return found->second(schedule, options, scaling);
 }
 
-// A count that must stand in the configuration, or `fallback` when it may be absent.
-absl::StatusOr<int64_t> ReadCount(const ConfigNode& config, absl::string_view path, int64_t fallback) {
-  const ConfigNode* node = config.FindPath(path);
-  if (node == nullptr && fallback > 0) return fallback;
+absl::StatusOr<int64_t> ReadBatchSize(const ConfigNode& config) {
+  constexpr absl::string_view kPath = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
+  const ConfigNode* node = config.FindPath(kPath);
   if (node == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("config.", path, " is missing, auto_lr_scaling needs it"));
+    return absl::InvalidArgumentError(absl::StrCat("config.", kPath, " is missing, auto_lr_scaling needs it"));
   }
-  SSL_ASSIGN_OR_RETURN(const int64_t count, node->AsInt());
-  if (count >= 1) return count;
+  SSL_ASSIGN_OR_RETURN(const int64_t size, node->AsInt());
+  if (size >= 1) return size;
   return absl::InvalidArgumentError(
-      absl::StrCat(node->location().ToString(), ": config.", path, " is ", count, ", expected at least 1"));
-}
-
-absl::StatusOr<BatchShape> ReadBatchShape(const ConfigNode& config) {
-  BatchShape batch;
-  SSL_ASSIGN_OR_RETURN(batch.per_rank, ReadCount(config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 0));
-  SSL_ASSIGN_OR_RETURN(batch.ranks_per_node, ReadCount(config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
-  SSL_ASSIGN_OR_RETURN(batch.nodes, ReadCount(config, "DISTRIBUTED.NUM_NODES", 1));
-  return batch;
+      absl::StrCat(node->location().ToString(), ": config.", kPath, " is ", size, ", expected at least 1"));
 }
 
 absl::Status ResolveSchedule(ConfigNode* schedule, const ConfigNode& config) {
@@ -156,15 +142,16 @@ absl::Status ResolveSchedule(ConfigNode* schedule, const ConfigNode& config) {
   SSL_RETURN_IF_ERROR(ReadOptions(*schedule, "param_schedulers", UnknownKeys::kIgnore, &options));
   const AutoLrScalingOptions& automatic = options.auto_lr_scaling;
   if (!automatic.auto_scale) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const BatchShape batch, ReadBatchShape(config));
+  SSL_ASSIGN_OR_RETURN(const int64_t batch_size, ReadBatchSize(config));
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(config));
 
   const double node_factor =
-      static_cast<double>(batch.per_rank * batch.ranks_per_node) / static_cast<double>(automatic.base_lr_batch_size);
-  const double factor = node_factor * static_cast<double>(batch.nodes);
+      static_cast<double>(batch_size * world.ranks_per_node) / static_cast<double>(automatic.base_lr_batch_size);
+  const double factor = node_factor * static_cast<double>(world.nodes);
   Scaling scaling;
   scaling.scaled = automatic.base_value * (automatic.scaling_type == "sqrt" ? std::sqrt(factor) : factor);
   scaling.warm_up_start = automatic.base_value * node_factor;
-  scaling.single_node = batch.nodes == 1;
+  scaling.single_node = world.nodes == 1;
   return ScaleSchedule(schedule, scaling);
 }
 

@@ -7,7 +7,9 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/engines/results_file.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
 
 namespace ssl {
@@ -20,8 +22,8 @@ std::string File(const std::string& directory) { return absl::StrCat(directory, 
 
 // What a run leaves behind first.
 bool HoldsARun(const std::string& directory, FileSystem& file_system) {
-  return file_system.Exists(absl::StrCat(directory, "/train_config.yaml")) ||
-         file_system.Exists(absl::StrCat(directory, "/checkpoints"));
+  return file_system.Exists(absl::StrCat(directory, "/", CommandConfigFile(kTrainCommand))) ||
+         file_system.Exists(CheckpointDirectory(directory));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadChoices(const std::string& directory, FileSystem& file_system) {

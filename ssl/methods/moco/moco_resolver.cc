@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/methods/moco/moco_options.h"
 
 namespace ssl {
@@ -59,21 +60,14 @@ absl::Status CheckViews(const ConfigNode& config) {
                    "moco_collator"));
 }
 
-// The whole number at `path`; `fallback` when there is none.
-absl::StatusOr<int64_t> IntAt(const ConfigNode& config, absl::string_view path, int64_t fallback) {
-  const ConfigNode* node = config.FindPath(path);
-  return node == nullptr || node->is_null() ? fallback : node->AsInt();
-}
-
 absl::Status CheckQueue(const ConfigNode& config) {
   const ConfigNode* size = config.FindPath("LOSS.moco_loss.queue_size");
   const ConfigNode* batch = config.FindPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA");
   if (size == nullptr || batch == nullptr) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const int64_t queue_size, size->AsInt());
   SSL_ASSIGN_OR_RETURN(const int64_t batch_size, batch->AsInt());
-  SSL_ASSIGN_OR_RETURN(const int64_t nodes, IntAt(config, "DISTRIBUTED.NUM_NODES", 1));
-  SSL_ASSIGN_OR_RETURN(const int64_t ranks_per_node, IntAt(config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
-  return Annotate(CheckQueueSize(queue_size, batch_size, nodes * ranks_per_node), size->location().ToString());
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(config));
+  return Annotate(CheckQueueSize(queue_size, batch_size, world.ranks()), size->location().ToString());
 }
 
 }  // namespace

@@ -9,26 +9,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/methods/num_crops.h"
 
 namespace ssl {
 namespace {
 
-absl::StatusOr<int64_t> ReadCount(const ConfigNode& config, absl::string_view path) {
-  const ConfigNode* node = config.FindPath(path);
+absl::StatusOr<int64_t> ReadBatchSize(const ConfigNode& config) {
+  constexpr absl::string_view kPath = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
+  const ConfigNode* node = config.FindPath(kPath);
   if (node == nullptr) return 1;
   SSL_ASSIGN_OR_RETURN(const int64_t count, node->AsInt());
   if (count >= 1) return count;
   return absl::InvalidArgumentError(
-      absl::StrCat(node->location().ToString(), ": config.", path, " is ", count, ", expected at least 1"));
+      absl::StrCat(node->location().ToString(), ": config.", kPath, " is ", count, ", expected at least 1"));
 }
 
 // buffer_params of the loss `name`, which has `rows_per_image` rows of each image by VISSL's count.
 absl::Status TakeSizes(ConfigNode* config, const std::string& name, int64_t rows_per_image) {
-  SSL_ASSIGN_OR_RETURN(const int64_t batch_size, ReadCount(*config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA"));
-  SSL_ASSIGN_OR_RETURN(const int64_t nodes, ReadCount(*config, "DISTRIBUTED.NUM_NODES"));
-  SSL_ASSIGN_OR_RETURN(const int64_t ranks_per_node, ReadCount(*config, "DISTRIBUTED.NUM_PROC_PER_NODE"));
-  const int64_t world_size = nodes * ranks_per_node;
+  SSL_ASSIGN_OR_RETURN(const int64_t batch_size, ReadBatchSize(*config));
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*config));
+  const int64_t world_size = world.ranks();
   const std::string sizes = absl::StrCat("LOSS.", name, ".buffer_params");
   config->SetPath(JoinPath(sizes, "world_size"), ConfigNode::FromInt(world_size));
   config->SetPath(JoinPath(sizes, "effective_batch_size"),

@@ -80,8 +80,9 @@ TEST(SimclrResolver, AnotherLoss_IsLeftAlone) {
 TEST(SimclrResolver, CountsThatAreNone_AreRefusedWithTheLine) {
   constexpr auto invalid = absl::StatusCode::kInvalidArgument;
   ConfigNode none = Parse("LOSS: {name: simclr_info_nce_loss}\nDISTRIBUTED: {NUM_NODES: 0}\n");
-  EXPECT_THAT(ResolveSimclr(&none),
-              StatusIs(invalid, HasSubstr("simclr.yaml:2: config.DISTRIBUTED.NUM_NODES is 0, expected at least 1")));
+  EXPECT_THAT(
+      ResolveSimclr(&none),
+      StatusIs(invalid, HasSubstr("simclr.yaml:2: config.DISTRIBUTED.NUM_NODES is '0', expected an integer from 1")));
   ConfigNode text = Parse("LOSS: {name: simclr_info_nce_loss}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: many}}\n");
   EXPECT_THAT(ResolveSimclr(&text), StatusIs(invalid, HasSubstr("simclr.yaml:2: 'many'")));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/methods/num_crops.h"
 
 namespace ssl {
@@ -76,9 +77,8 @@ absl::Status RoundQueueLength(ConfigNode* config) {
   constexpr char kPath[] = "LOSS.swav_loss.queue.queue_length";
   SSL_ASSIGN_OR_RETURN(const int64_t length, IntAt(*config, kPath, 0));
   SSL_ASSIGN_OR_RETURN(const int64_t batch, IntAt(*config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 0));
-  SSL_ASSIGN_OR_RETURN(const int64_t nodes, IntAt(*config, "DISTRIBUTED.NUM_NODES", 1));
-  SSL_ASSIGN_OR_RETURN(const int64_t ranks_per_node, IntAt(*config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
-  const int64_t global_batch = batch * nodes * ranks_per_node;
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*config));
+  const int64_t global_batch = batch * world.ranks();
   if (length <= 0 || global_batch <= 0 || length % global_batch == 0) return absl::OkStatus();
   const SourceLocation location = config->FindPath(kPath)->location();
   const int64_t rounded = length - length % global_batch;
