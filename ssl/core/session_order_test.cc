@@ -75,21 +75,28 @@ TEST(SaveTest, AtTheEnd_IsOneSaveOfWhatIsNew) {
   ExpectResumesAt(config, 3);
 }
 
-// A run directory with a checkpoint that a session with an extra stateful hook cannot take.
+// A run directory with a checkpoint that a session whose hook has more state cannot take.
 class FailedStartTest : public ::testing::Test {
  protected:
   class CountingHook : public Hook {
    public:
+    explicit CountingHook(bool has_total) : has_total_(has_total) {}
     absl::string_view name() const override { return "counter"; }
     HookStage stage() const override { return HookStage::kObserve; }
-    void VisitState(StateVisitor& visitor) override { visitor.Int("count", count_); }
+    void VisitState(StateVisitor& visitor) override {
+      visitor.Int("count", count_);
+      if (has_total_) visitor.Int("total", total_);
+    }
 
    private:
+    const bool has_total_;
     int64_t count_ = 0;
+    int64_t total_ = 0;
   };
 
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> first, MakeSession(config_));
+    ASSERT_OK(first->AddHook(std::make_unique<CountingHook>(/*has_total=*/false)));
     for (int i = 0; i < 3; ++i) ASSERT_OK(first->Step());
     ASSERT_OK(first->Finish());
   }
@@ -100,10 +107,10 @@ class FailedStartTest : public ::testing::Test {
 TEST_F(FailedStartTest, NothingIsTrainedUnrestored) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config_));
-    ASSERT_OK(session->AddHook(std::make_unique<CountingHook>()));
+    ASSERT_OK(session->AddHook(std::make_unique<CountingHook>(/*has_total=*/true)));
     const uint32_t before = *HashState(session->model());
     const absl::Status first = session->Start();
-    EXPECT_THAT(first, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hooks/counter/count is missing")));
+    EXPECT_THAT(first, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hooks/counter/total is missing")));
     EXPECT_EQ(session->Step().status(), first);
     EXPECT_EQ(session->Train().status(), first);
     EXPECT_EQ(session->Finish(), first);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -214,24 +215,45 @@ TEST(SessionTest, SecondRunInPlaceOfARemovedOne_IsLeftAlone) {
   EXPECT_OK(second->Train());
 }
 
+// Has the state that it is told to have.
+class StatefulHook : public Hook {
+ public:
+  explicit StatefulHook(std::vector<std::string> names) : names_(std::move(names)), counts_(names_.size(), 0) {}
+  absl::string_view name() const override { return "counter"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  void VisitState(StateVisitor& visitor) override {
+    for (size_t i = 0; i < names_.size(); ++i) visitor.Int(names_[i], counts_[i]);
+  }
+
+ private:
+  const std::vector<std::string> names_;
+  std::vector<int64_t> counts_;
+};
+
+// A session with a hook of that state; without one for no names.
+std::unique_ptr<Session> SessionWith(std::vector<std::string> names, const std::string& directory) {
+  std::unique_ptr<Session> session = *MakeSession(FakeConfig(directory));
+  if (!names.empty()) EXPECT_OK(session->AddHook(std::make_unique<StatefulHook>(std::move(names))));
+  return session;
+}
+
 TEST(SessionTest, CheckpointOfAnotherModel_IsRefusedAndNamed) {
   const std::string directory = MakeTempDir("other");
-  ASSERT_OK((*MakeSession(FakeConfig(directory)))->Train());
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> other, MakeSession(FakeConfig(directory)));
-  class StatefulHook : public Hook {
-   public:
-    absl::string_view name() const override { return "counter"; }
-    HookStage stage() const override { return HookStage::kObserve; }
-    void VisitState(StateVisitor& visitor) override { visitor.Int("count", count_); }
-
-   private:
-    int64_t count_ = 0;
-  };
-  ASSERT_OK(other->AddHook(std::make_unique<StatefulHook>()));
-
-  EXPECT_THAT(other->Train(),
+  ASSERT_OK(SessionWith({"count"}, directory)->Train());
+  EXPECT_THAT(SessionWith({"count", "total"}, directory)->Train(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("step_20: saved by another model, optimizer or "
-                                                                     "configuration: hooks/counter/count is missing")));
+                                                                     "configuration: hooks/counter/total is missing")));
+}
+
+TEST(SessionTest, CheckpointFromBeforeAHook_IsTakenAndSoIsOneFromAfterIt) {
+  const std::string directory = MakeTempDir("new_hook");
+  int64_t iteration = 0;
+  for (const std::vector<std::string>& names : {std::vector<std::string>{}, {"count"}, {}}) {
+    const std::unique_ptr<Session> session = SessionWith(names, directory);
+    ASSERT_OK(session->Step());
+    EXPECT_EQ(session->state().iteration, ++iteration);
+    ASSERT_OK(session->Finish());
+  }
 }
 
 TEST(SessionTest, HookError_EndsTrainingAndReachesAllHooks) {
