@@ -49,7 +49,9 @@ class HookConformanceTest : public ::testing::Test {
   // With defaults, and what has none.
   std::unique_ptr<Hook> Make(const std::string& name) {
     std::vector<std::string> warnings;
-    const std::string params = name == "grad_clipper" ? "{mode: average}" : "{}";
+    const std::string params = name == "grad_clipper" ? "{mode: average}"
+                               : name == "early_stop" ? "{METRIC: Testing/loss_mean}"
+                                                      : "{}";
     absl::StatusOr<std::unique_ptr<Hook>> hook =
         registries_.hooks.Make(name, *ParseYaml(params, "params", &warnings), Context());
     EXPECT_OK(hook);

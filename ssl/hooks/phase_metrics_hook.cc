@@ -11,6 +11,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -90,16 +91,7 @@ void Log(const StepContext& context) {
 }
 
 void SetMetrics(StepContext& context) {
-  const char* phase = context.state.training ? "Training/" : "Testing/";
-  for (const MeterReport& report : context.meter_reports) {
-    for (const MetricValues& group : Group(report.values)) {
-      for (const OutputValues& output : group.outputs) {
-        if (output.values.size() > 1) continue;
-        const std::string suffix = output.output.empty() ? "" : absl::StrCat("_Output_", output.output);
-        context.metrics.Set(absl::StrCat(phase, report.meter, "_", group.metric, suffix), output.values[0]);
-      }
-    }
-  }
+  for (const auto& [name, value] : PhaseValues(context)) context.metrics.Set(name, value);
 }
 
 bool MeasuredAnOutput(const StepContext& context) {

@@ -7,6 +7,7 @@
 #include "ssl/hooks/check_nan_hook.h"
 #include "ssl/hooks/checkpoint_hook.h"
 #include "ssl/hooks/configured_hooks.h"
+#include "ssl/hooks/early_stop_hook.h"
 #include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
@@ -26,6 +27,7 @@ namespace {
 absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterCheckNanHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckpointHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterEarlyStopHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEmaHook(registries));
   SSL_RETURN_IF_ERROR(RegisterFreezeParametersHook(registries));
   SSL_RETURN_IF_ERROR(RegisterGradClipHook(registries));

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/early_stop_hook.h"
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
+#include "ssl/hooks/phase_values.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kMin[] = "min";
+constexpr char kTraining[] = "Training/";
+constexpr char kTesting[] = "Testing/";
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
+                                                    const BuildContext& context) {
+  if (!absl::StartsWith(options.metric, kTraining) && !absl::StartsWith(options.metric, kTesting)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(PlaceOf(params, "METRIC"), " is '", options.metric,
+                     "', expected a name that starts with Training/ or Testing/, such as ", "Testing/loss_mean"));
+  }
+  return std::make_unique<EarlyStopHook>(options);
+}
+
+}  // namespace
+
+void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("METRIC", &metric, Doc("what has to get better, such as Testing/loss_mean; empty: never stop (ours)"));
+  visitor.Field("MODE", &mode, Doc("whether better is less or more").OneOf({kMin, "max"}));
+  visitor.Field("PATIENCE", &patience, Doc("phases in a row without a better value that end the run").AtLeast(1));
+  visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0));
+}
+
+bool EarlyStopHook::IsBetter(double value) const {
+  if (!std::isfinite(value)) return false;
+  if (has_best_ == 0) return true;
+  return options_.mode == kMin ? value < best_ - options_.min_delta : value > best_ + options_.min_delta;
+}
+
+absl::Status EarlyStopHook::OnStart(StepContext& context) {
+  StopIfDue(context);
+  return absl::OkStatus();
+}
+
+absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
+  if (!absl::StartsWith(options_.metric, context.state.training ? kTraining : kTesting)) return absl::OkStatus();
+  const std::map<std::string, double> values = PhaseValues(context);
+  const auto found = values.find(options_.metric);
+  if (found == values.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : values) names.push_back(name);
+    return absl::NotFoundError(absl::StrCat("config.HOOKS.EARLY_STOP.METRIC is '", options_.metric,
+                                            "', which the phase has not measured", DidYouMean(options_.metric, names),
+                                            "; config.METERS.names says what is"));
+  }
+  if (IsBetter(found->second)) {
+    best_ = found->second;
+    has_best_ = 1;
+    phases_without_ = 0;
+  } else {
+    ++phases_without_;
+  }
+  StopIfDue(context);
+  return absl::OkStatus();
+}
+
+// The values are those of all ranks, so all of them ask at once.
+void EarlyStopHook::StopIfDue(StepContext& context) const {
+  if (phases_without_ < options_.patience) return;
+  context.stop.Request(kStopUser);
+  if (context.communicator.rank() != 0) return;
+  SSL_LOG(INFO) << instance_name() << ": stops the run: " << options_.metric
+                << (has_best_ != 0 ? absl::StrCat(" has not been better than ", best_) : " has been no finite number")
+                << " for " << phases_without_ << " phases (config.HOOKS.EARLY_STOP.PATIENCE)";
+}
+
+void EarlyStopHook::VisitState(StateVisitor& visitor) {
+  visitor.Double("best", best_);
+  visitor.Int("has_best", has_best_);
+  visitor.Int("phases_without", phases_without_);
+}
+
+absl::Status RegisterEarlyStopHook(Registries* registries) {
+  constexpr int kRank = 1;  // after ema, whose reports may have the metric
+  return RegisterHook(registries, {"early_stop", "ends the run when a metric no longer gets better", kRank},
+                      &MakeEarlyStop);
+}
+
+}  // namespace ssl

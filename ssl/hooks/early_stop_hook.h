@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ends the run when a metric of its phases no longer gets better. Stage kObserve, after what adds reports of its own.
+//
+// At the end of each phase that has the metric (a name that starts with "Testing/" belongs to test phases, "Training/"
+// to train phases), a value that is better than the best so far by more than min_delta starts the count anew;
+// `patience` others in a row ask the run to stop. It then ends as any run that is asked to: its state is saved, OnEnd
+// comes, and the outcome is "stopped". A run that resumes from there stops again, unless patience has grown. NaN and
+// infinity are never better. State: `best`, `has_best`, `phases_without`.
+#ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
+#define SSL_HOOKS_EARLY_STOP_HOOK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+
+namespace ssl {
+
+// The section HOOKS.EARLY_STOP (ours).
+struct EarlyStopOptions : public ComponentOptions {
+  std::string metric;  // "": the hook is off
+  std::string mode = "min";
+  int64_t patience = 10;
+  double min_delta = 0.0;
+
+  absl::string_view section() const override { return "HOOKS.EARLY_STOP"; }
+  bool enabled() const override { return !metric.empty(); }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class EarlyStopHook : public Hook {
+ public:
+  explicit EarlyStopHook(const EarlyStopOptions& options) : options_(options) {}
+
+  absl::string_view name() const override { return "early_stop"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  absl::Status OnStart(StepContext& context) override;
+  // NotFound, with the nearest name, when a phase of the metric's kind has no such value.
+  absl::Status OnPhaseEnd(StepContext& context) override;
+
+  void VisitState(StateVisitor& visitor) override;
+
+ private:
+  bool IsBetter(double value) const;
+  void StopIfDue(StepContext& context) const;
+
+  const EarlyStopOptions options_;
+  double best_ = 0.0;
+  int64_t has_best_ = 0;
+  int64_t phases_without_ = 0;
+};
+
+absl::Status RegisterEarlyStopHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_EARLY_STOP_HOOK_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/early_stop_hook.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/hooks/phase_values.h"
+#include "ssl/hooks/testing/captured_log.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+EarlyStopOptions Options(const std::string& mode, int64_t patience, double min_delta = 0.0) {
+  EarlyStopOptions options;
+  options.metric = "Testing/accuracy_top_1_Output_0";
+  options.mode = mode;
+  options.patience = patience;
+  options.min_delta = min_delta;
+  return options;
+}
+
+// After how many test phases with these values the hook asks to stop; 0 when it does not.
+int PhasesUntilStop(EarlyStopHook& hook, const std::vector<double>& values) {
+  FakeStep step;
+  step.state.training = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    step.context.meter_reports = {{"accuracy", {{"top_1", "0", values[i]}}}};
+    EXPECT_OK(hook.OnPhaseEnd(step.context));
+    if (step.stop.requested()) {
+      EXPECT_EQ(step.stop.reason(), kStopUser);
+      return static_cast<int>(i) + 1;
+    }
+  }
+  return 0;
+}
+
+int PhasesUntilStop(const EarlyStopOptions& options, const std::vector<double>& values) {
+  EarlyStopHook hook(options);
+  return PhasesUntilStop(hook, values);
+}
+
+TEST(EarlyStopHook, Patience_CountsPhasesWithoutABetterValue) {
+  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {10, 20, 20, 15, 30}), 4) << "an equal value is not better";
+  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {10, 9, 11, 10, 12, 13}), 0);
+  EXPECT_EQ(PhasesUntilStop(Options("min", 1), {3, 2, 2.5}), 3);
+  EXPECT_EQ(PhasesUntilStop(Options("min", 3), {3, 4, 5}), 0);
+}
+
+TEST(EarlyStopHook, MinDelta_IsWhatABetterValueHasToGain) {
+  EXPECT_EQ(PhasesUntilStop(Options("max", 2, 0.5), {10, 10.25, 10.5, 12}), 3) << "the best stays 10";
+  EXPECT_EQ(PhasesUntilStop(Options("max", 2, 0.5), {10, 10.25, 10.75, 11, 11.5}), 0);
+}
+
+TEST(EarlyStopHook, ValuesThatAreNotFinite_AreNeverBetter) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {infinity, std::nan(""), 5}), 2);
+  EXPECT_EQ(PhasesUntilStop(Options("min", 2), {1, -infinity, std::nan("")}), 3);
+}
+
+TEST(EarlyStopHook, OtherPhases_DoNotCountAndMissingValuesAreNamed) {
+  EarlyStopHook hook(Options("max", 1));
+  FakeStep step;
+  EXPECT_OK(hook.OnPhaseEnd(step.context)) << "a train phase";
+  step.state.training = false;
+  step.context.meter_reports = {{"accuracy", {{"top_5", "0", 1.0}}}};
+  EXPECT_THAT(hook.OnPhaseEnd(step.context),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("config.HOOKS.EARLY_STOP.METRIC is 'Testing/accuracy_top_1_Output_0'"),
+                             HasSubstr("did you mean 'Testing/accuracy_top_5_Output_0'"))));
+}
+
+TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndAStoppedOneStopsAgain) {
+  EarlyStopHook before(Options("max", 2));
+  EXPECT_EQ(PhasesUntilStop(before, {10, 9}), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(before));
+  EarlyStopHook after(Options("max", 2));
+  ASSERT_OK(RestoreState(after, state, "test"));
+  CapturedLog log;
+
+  EXPECT_EQ(PhasesUntilStop(after, {9.5}), 1);
+
+  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("has not been better than 10 for 2 phases")));
+  FakeStep step;
+  ASSERT_OK(after.OnStart(step.context));
+  EXPECT_TRUE(step.stop.requested());
+}
+
+TEST(PhaseValues, HaveTheNamesOfTheSinksAndNoLists) {
+  FakeStep step;
+  step.context.meter_reports = {{"loss", {{"mean", "", 0.5}}},
+                                {"mean_ap", {{"ap", "res5", 1.0}, {"ap", "res5", 2.0}, {"ap", "res5", 3.0}}},
+                                {"accuracy", {{"top_1", "res5", 70.0}}}};
+  EXPECT_THAT(PhaseValues(step.context),
+              ElementsAre(Pair("Training/accuracy_top_1_Output_res5", 70.0), Pair("Training/loss_mean", 0.5)));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/hooks_page.h"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "ssl/config/help.h"
+#include "ssl/core/component.h"
+#include "ssl/hooks/hook_aliases.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kHeader[] = R"(# Hooks
+
+Made by `./bazelw run //ssl/tools:print_hooks_page > docs/hooks.md`; do not edit. How to write one:
+[ssl/hooks/README.md](../ssl/hooks/README.md); a host's own: [examples/embed](../examples/embed/embed.cc).
+
+## Events
+The first column is the order within a step. Within an event, hooks run by stage (timing, guard, mutate, observe, report, persist),
+then by rank, then by name; `hooks:` in the log of a run tells. With gradient accumulation (`OPTIMIZER.grad_acc_steps`),
+`OnBatchStart`, `OnForward` and `OnLossAndMeter` come with every batch, `OnBackward`, `OnUpdate` and `OnStep` once per update.
+
+| here | when | VISSL | United Perception | LiBai |
+|---|---|---|---|---|
+| `OnStart` | once, before the first phase, after a resume too | `on_start` | `before_train` | `before_train` |
+| `OnPhaseStart` | before the first step of a train or test phase | `on_phase_start` | – | – |
+| `OnBatchStart` | a batch is there, before its forward pass | – | `before_forward`, `before_eval_forward` | `before_step` |
+| `OnForward` | after the forward pass | `on_forward` | `after_forward`, `after_eval_forward` | – |
+| `OnLossAndMeter` | after loss and meters | `on_loss_and_meter` | – | – |
+| `OnBackward` | gradients are complete, reduced over ranks and unscaled | `on_backward` | `after_backward`, `after_allreduce` | – |
+| `OnUpdate` | after the optimizer's update | `on_update` | `after_update` | – |
+| `OnStep` | counters are advanced | `on_step` | – | `after_step` |
+| `OnPhaseEnd` | meters are read; train and test phases | `on_phase_end` | `after_epoch`, `after_eval` | – |
+| `OnException` | an error or an exception ends the run | `on_exception` | – | – |
+| `OnEnd` | once, after an error too; all hooks, whatever the others return | `on_end` | `after_train` | `after_train` |
+
+Without a counterpart: United Perception's `before_data` and `before_allreduce`; reading and reducing belong to the loop, and
+`perf_stats` tells their times. LiBai's `before_step` comes before the batch is fetched, `OnBatchStart` after. Here test phases
+have all events but `OnBackward` and `OnUpdate`, where United Perception has events of their own.
+
+## In a configuration
+A hook has keys in a section that turn it on (below), and may stand in the list `config.hooks`, as in United Perception:
+
+```yaml
+config:
+  hooks:
+    - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 0.9, tolerance: 5}}
+    - {type: grad_clipper, name: second_clipper, kwargs: {mode: pre_defined, max_norm: 10}}
+    - {type: train_val_logger, kwargs: {freq: 50}}
+```
+
+- An entry turns its hook on. Without `name` it is the hook that the section configures: what `kwargs` do not set has the section's
+  value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default.
+- `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
+  state of new ones, is named in the log and does not keep a run from going on.
+- `type` may be another program's name (last table), with that program's keys where the table lists them. A key that we do not have
+  is an error with its place and the nearest name, also where the other program ignores it. The list stands under `config`.
+)";
+
+std::string Code(const std::string& text) { return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`"); }
+
+std::string Table(const std::vector<HelpRow>& rows) {
+  std::string table = "\n| key | type | default | range | meaning |\n|---|---|---|---|---|\n";
+  for (const HelpRow& row : rows) {
+    absl::StrAppend(&table, "| ", Code(row.key), " | ", row.type, " | ", Code(row.default_value), " | ", row.range,
+                    " | ", absl::StrReplaceAll(row.doc, {{"|", "\\|"}}), " |\n");
+  }
+  return table;
+}
+
+// Its keys with their places; those of the list by their names alone.
+std::vector<HelpRow> RowsOf(ComponentOptions& options) {
+  std::vector<HelpRow> rows = HelpRows(options.section() == kHookList ? "" : options.section(), options);
+  for (const SharedOptions& shared : options.shared()) {
+    for (HelpRow& row : HelpRows(shared.section, *shared.options)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string NamesElsewhere(const std::string& hook) {
+  std::vector<std::string> names;
+  for (const HookAlias& alias : HookAliases()) {
+    if (alias.hook == hook) names.push_back(absl::StrCat(alias.program, ": ", Code(alias.name)));
+  }
+  return names.empty() ? "" : absl::StrCat(" ", absl::StrJoin(names, ", "), ".");
+}
+
+std::string Entry(const Component& component) {
+  const std::unique_ptr<ComponentOptions> options = component.make_options();
+  const char* how = options->section() == kHookList ? " In the list `hooks` only."
+                    : options->enabled()            ? " On by default."
+                                                    : "";
+  const std::vector<HelpRow> rows = RowsOf(*options);
+  return absl::StrCat("\n### ", component.name, "\n", component.summary, ".", how, NamesElsewhere(component.name), "\n",
+                      rows.empty() ? "" : Table(rows));
+}
+
+std::string Entries(const char* title, const std::map<std::string, Component>& components) {
+  std::string text = absl::StrCat("\n## ", title, "\n");
+  for (const auto& [name, component] : components) absl::StrAppend(&text, Entry(component));
+  return text;
+}
+
+std::string AliasTable() {
+  std::string table = "\n## Names elsewhere\n| program | there | here | keys |\n|---|---|---|---|\n";
+  for (const HookAlias& alias : HookAliases()) {
+    std::vector<std::string> keys;
+    for (const auto& [theirs, ours] : alias.keys) keys.push_back(absl::StrCat(Code(theirs), " is ", Code(ours)));
+    absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(alias.hook), " | ",
+                    absl::StrJoin(keys, ", "), " |\n");
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string HooksPage(const Registries& registries) {
+  return absl::StrCat(kHeader, Entries("Hooks", registries.hook_components),
+                      Entries("Metric sinks, in runs that keep files", registries.sink_components), AliasTable());
+}
+
+}  // namespace ssl
