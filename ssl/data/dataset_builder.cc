@@ -60,7 +60,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
   if (positions.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ",
                                                    options.hold_out_fraction, ", but no class of ",
-                                                   dataset->description(), " has 2 samples to divide"));
+                                                   dataset->description(),
+                                                   " has 2 samples to divide; add images, or "
+                                                   "name a test set with config.DATA.TEST.DATA_PATHS"));
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }

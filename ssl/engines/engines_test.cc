@@ -25,6 +25,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class EnginesTest : public MatrixRun {};
@@ -52,7 +53,7 @@ TEST_F(EnginesTest, EvaluationModel_WithoutWeights) {
   const std::string problem = absl::StrCat("no trained weights: neither ", directory_,
                                            "/checkpoints nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
   EXPECT_THAT(MakeEvaluationModel(context, EvaluationWeights::kTrained).status(),
-              StatusIs(absl::StatusCode::kNotFound, problem));
+              StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr(problem), HasSubstr("; train first"))));
   ASSERT_OK_AND_ASSIGN(const EvaluationModel first, MakeEvaluationModel(context, EvaluationWeights::kInitial));
   ASSERT_OK_AND_ASSIGN(const EvaluationModel second,
                        MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial));

@@ -21,11 +21,17 @@ constexpr char kRandomWeights[] = "random weights";
 absl::Status RestoreCheckpoint(EngineContext& context, EvaluationModel* network) {
   const std::string directory = CheckpointDirectory(context.run_directory);
   if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
-  SSL_ASSIGN_OR_RETURN(const int64_t iteration,
-                       RestoreModel(directory, context.file_system, context.communicator, *network->model));
+  const absl::StatusOr<int64_t> iteration =
+      RestoreModel(directory, context.file_system, context.communicator, *network->model);
+  if (absl::IsInvalidArgument(iteration.status())) {
+    return absl::InvalidArgumentError(absl::StrCat(iteration.status().message(),
+                                                   "; evaluate with the settings of the training: --config=",
+                                                   context.run_directory, "/train_config.yaml"));
+  }
+  SSL_RETURN_IF_ERROR(iteration.status());
   const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
-  network->weights = absl::StrCat("checkpoint of iteration ", iteration);
-  network->checkpoint = store.StepDirectory(iteration);
+  network->weights = absl::StrCat("checkpoint of iteration ", *iteration);
+  network->checkpoint = store.StepDirectory(*iteration);
   return absl::OkStatus();
 }
 
@@ -49,7 +55,12 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, EngineCon
   }
   const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
                                            " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
-  if (weights == EvaluationWeights::kTrained) return absl::NotFoundError(problem);
+  if (weights == EvaluationWeights::kTrained) {
+    return absl::NotFoundError(absl::StrCat(
+        problem,
+        "; train first (engine_name=train, or [train, ...]), or name the run with config.CHECKPOINT.DIR, or a "
+        "file of weights with PARAMS_FILE"));
+  }
   SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/class_map.h"
@@ -88,6 +89,11 @@ class Splits {
     SSL_ASSIGN_OR_RETURN(const SplitClasses train, ClassesOf("TRAIN", *splits.train_, context.config));
     SSL_ASSIGN_OR_RETURN(const SplitClasses test, ClassesOf("TEST", *splits.test_, context.config));
     SSL_ASSIGN_OR_RETURN(splits.classes_, ClassMap::Create(train, test));
+    if (train.numbers.size() == 1) {
+      SSL_LOG(WARNING) << "evaluation: " << train.place
+                       << " has one class only, so that every answer is right; figures "
+                       << "mean something with a folder of images for each of several classes";
+    }
     const int64_t samples = splits.train_->dataset_size();
     if (samples >= options.min_train_samples) return splits;
     return absl::InvalidArgumentError(absl::StrCat(options.min_train_samples_place, " is ", options.min_train_samples,
@@ -185,6 +191,11 @@ absl::StatusOr<ClassMap> FileClasses(const std::string& path, FileSystem& file_s
 // Reads what extract_features wrote.
 absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::vector<FeatureRequest>& requests,
                            FileSystem& file_system, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+  if (!file_system.IsDirectory(path)) {
+    return absl::NotFoundError(absl::StrCat("FEATURES.PATH is ", path,
+                                            ", and there is no such folder; "
+                                            "engine_name=extract_features writes one: <run directory>/features"));
+  }
   std::vector<std::string> names = LayerNames(requests);
   if (names.empty()) {
     SSL_ASSIGN_OR_RETURN(names, FeatureFileLayers(path, "train", file_system));

@@ -81,13 +81,15 @@ ssl::CommandLine MakeCommandLine(const std::string& program, const std::vector<s
 
 // A run of nothing but defaults is never meant.
 absl::Status CheckNamesAConfiguration(const ssl::CommandLine& line) {
+  std::string example = "quickstart";
   for (const std::string& token : line.tokens) {
     const absl::string_view key = absl::StripPrefix(token, "+");
     if (absl::StartsWith(key, "config=") || absl::StartsWith(key, "config/")) return absl::OkStatus();
+    if (!absl::StrContains(token, '=')) example = token;  // a file or a name, most likely
   }
   return absl::InvalidArgumentError(
-      "command line: no configuration is named, expected --config=NAME, such as --config=quickstart; --print_config "
-      "alone prints the defaults");
+      absl::StrCat("command line: no configuration is named, expected --config=NAME, such as --config=", example,
+                   "; --print_config alone prints the defaults"));
 }
 
 absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {

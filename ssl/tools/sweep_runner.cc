@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 namespace ssl {
 namespace {
 
+constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
 // Numbers of a run in the table; results.json has all.
 constexpr size_t kMostResults = 12;
 
@@ -64,7 +66,9 @@ absl::StatusOr<std::vector<std::string>> FindDirectories(const CommandLine& line
 absl::StatusOr<bool> RunOne(const CommandLine& line, const SweepRun& run, const std::string& directory,
                             const Registries& registries, StopToken& stop, std::ostream& out) {
   SSL_ASSIGN_OR_RETURN(ConfigNode root, ComposeRoot(WithTokens(line, run), registries));
-  root.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(directory));
+  ConfigNode node = ConfigNode::FromString(directory);
+  node.Relocate(root.FindPath(kDirectory)->location());  // where the user chose the directory of the sweep, if so
+  root.SetPath(kDirectory, std::move(node));
   SSL_RETURN_IF_ERROR(WriteRunIdentity(directory, run.choices, PosixFileSystem()));
   return RunEngines(root, registries, stop, out);
 }

@@ -89,6 +89,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
       IsTest(split) ? std::vector<std::string>{"val", "test"} : std::vector<std::string>{"train"};
   SSL_ASSIGN_OR_RETURN(const std::string folder,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
+  if (context.file_system.Exists(folder) && !context.file_system.IsDirectory(folder)) {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", folder,
+                                                   " is a file, expected a folder that holds one for each class; "
+                                                   "DATA_SOURCES [disk_filelist] reads a list of paths"));
+  }
   absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder);
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   for (const std::string& what : scanned->passed_over) SSL_LOG(WARNING) << folder << ": passed over: " << what;
