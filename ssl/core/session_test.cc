@@ -25,6 +25,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -170,6 +171,21 @@ TEST(SessionTest, OverwriteExisting_StartsAnew) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> again, MakeSession(config));
   ASSERT_OK(again->Step());
   EXPECT_EQ(again->state().iteration, 1);
+}
+
+// Going on, the run would end at iteration 12 of 10, with schedules beyond their ends.
+TEST(SessionTest, ChangeOfGradientAccumulation_IsNeverAccepted) {
+  ConfigNode config = FakeConfig(MakeTempDir("updates"));
+  std::unique_ptr<Session> session = *MakeSession(config);
+  while (session->state().iteration < 5) ASSERT_TRUE(*session->Step());
+  ASSERT_OK(session->Finish());
+  session.reset();
+  config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(2));
+  config.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"OPTIMIZER", "DATA"}));
+  EXPECT_THAT(MakeSession(config).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("an epoch of the run has 10 updates, and would go on with 5"),
+                             HasSubstr("OPTIMIZER.grad_acc_steps: "), HasSubstr("/checkpoints/step_5"))));
 }
 
 TEST(SessionTest, SecondSessionInOneDirectory_IsRefused) {
