@@ -64,7 +64,7 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   EngineReport report;
   absl::Status status;
   {
-    const CrashReportScope crash(record.failure_path(), KnownFields(source, progress), source.checkpoints, progress);
+    const CrashReportScope crash(record.failure_file(), KnownFields(source, progress), source.checkpoints, progress);
     status = GuardTorch(absl::StrCat("engine ", entry.name), [&]() -> absl::Status {
       SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
       out << report.summary << "\n" << std::flush;

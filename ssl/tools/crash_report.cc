@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/crash_report.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace ssl {
@@ -27,8 +22,7 @@ constexpr int kExitOfSignals = 128;
 
 // All that the handler needs, filled in advance: it may neither allocate nor lock.
 struct Prepared {
-  char path[kBufferBytes];
-  char temporary[kBufferBytes];
+  const ReportFile* file;
   char fields[kBufferBytes];
   char checkpoints[kBufferBytes];
 };
@@ -93,37 +87,12 @@ bool Fill(absl::string_view text, char* buffer) {
   return true;
 }
 
-bool WriteAll(int fd, absl::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return true;
-}
-
-// Best effort: whoever calls is about to die, and has nobody to tell.
-void Replace(absl::string_view text) {
-  const int fd = open(prepared.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd < 0) return;
-  const bool written = WriteAll(fd, text) && fsync(fd) == 0;
-  close(fd);
-  if (written) {
-    rename(prepared.temporary, prepared.path);
-  } else {
-    unlink(prepared.temporary);
-  }
-}
-
 }  // namespace
 
-CrashReportScope::CrashReportScope(const std::string& path, const std::string& fields, const std::string& checkpoints,
+CrashReportScope::CrashReportScope(const ReportFile& file, const std::string& fields, const std::string& checkpoints,
                                    const RunProgress& progress) {
-  const bool fits = !path.empty() && Fill(path, prepared.path) &&
-                    Fill(absl::StrCat(path, ".tmp-", getpid()), prepared.temporary) && Fill(fields, prepared.fields) &&
-                    Fill(checkpoints, prepared.checkpoints);
-  if (fits) armed.store(&progress);
+  prepared.file = &file;
+  if (Fill(fields, prepared.fields) && Fill(checkpoints, prepared.checkpoints)) armed.store(&progress);
 }
 
 CrashReportScope::~CrashReportScope() { armed.store(nullptr); }
@@ -158,7 +127,7 @@ void WriteCrashReport(const char* message, int signal_number) noexcept {
   text.Add(",\n  ");
   text.Add(prepared.fields);
   text.Add("\n}\n");
-  Replace(text.text());
+  prepared.file->Replace(text.text());
 }
 
 }  // namespace ssl

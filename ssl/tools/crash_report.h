@@ -3,7 +3,7 @@
 // The failure report of a process that cannot write one any more: a fatal signal, an exception that nobody caught, a
 // second stop signal. One per process; armed while a command runs in its directory.
 //
-//   CrashReportScope scope("/runs/a/failure.json", fields, "/runs/a/checkpoints", progress);
+//   CrashReportScope scope(file, fields, "/runs/a/checkpoints", progress);
 //   ...                                    // WriteCrashReport may be called by any signal handler
 #ifndef SSL_TOOLS_CRASH_REPORT_H_
 #define SSL_TOOLS_CRASH_REPORT_H_
@@ -11,15 +11,16 @@
 #include <string>
 
 #include "ssl/core/run_progress.h"
+#include "ssl/tools/report_file.h"
 
 namespace ssl {
 
 class CrashReportScope {
  public:
-  // path: of the report; "" for none. fields: members that are known before, as the inside of a JSON object ("\"rank\":
+  // file: the report. fields: members that are known before, as the inside of a JSON object ("\"rank\":
   // 0, ..."). checkpoints: the directory of the step_<N>. With a text that does not fit its buffer (4 KiB) there is no
-  // report. `progress` outlives the scope.
-  CrashReportScope(const std::string& path, const std::string& fields, const std::string& checkpoints,
+  // report. References outlive the scope.
+  CrashReportScope(const ReportFile& file, const std::string& fields, const std::string& checkpoints,
                    const RunProgress& progress);
   // A report is written no more.
   ~CrashReportScope();

@@ -20,6 +20,7 @@
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 #include "ssl/tools/crash_report.h"
+#include "ssl/tools/report_file.h"
 
 namespace ssl {
 namespace {
@@ -93,11 +94,12 @@ class CrashReportTest : public ::testing::Test {
   ConfigNode Read() { return Parse(PosixFileSystem().Read(path_).value_or("null")); }
 
   const std::string path_ = absl::StrCat(MakeTempDir("crash"), "/failure.json");
+  const ReportFile file_{path_};
 };
 
 TEST_F(CrashReportTest, HasTheSameMembers) {
   const RunProgress progress = Progress();
-  const CrashReportScope scope(path_, KnownFields(kSource, progress), kSource.checkpoints, progress);
+  const CrashReportScope scope(file_, KnownFields(kSource, progress), kSource.checkpoints, progress);
   WriteCrashReport("bad \"quotes\"\nand lines", SIGSEGV);
   const ConfigNode report = Read();
   ExpectSource(report);
@@ -109,7 +111,7 @@ TEST_F(CrashReportTest, HasTheSameMembers) {
 
 TEST_F(CrashReportTest, TellsWhereTheRunStandsNow) {
   RunProgress progress = Progress();
-  const CrashReportScope scope(path_, KnownFields(kSource, progress), kSource.checkpoints, progress);
+  const CrashReportScope scope(file_, KnownFields(kSource, progress), kSource.checkpoints, progress);
   progress.iteration = -42;
   progress.last_checkpoint = -1;
   WriteCrashReport("ended", SIGABRT);
@@ -121,7 +123,7 @@ TEST_F(CrashReportTest, OutsideAScopeAndTheSecondTime_NothingIsWritten) {
   WriteCrashReport("before", SIGSEGV);
   const RunProgress progress = Progress();
   {
-    const CrashReportScope scope(path_, "\"a\": 1", "x", progress);
+    const CrashReportScope scope(file_, "\"a\": 1", "x", progress);
     WriteCrashReport("first", SIGSEGV);
     WriteCrashReport("second", SIGSEGV);
   }
@@ -131,7 +133,7 @@ TEST_F(CrashReportTest, OutsideAScopeAndTheSecondTime_NothingIsWritten) {
 
 TEST_F(CrashReportTest, WhatDoesNotFit_IsNoReport) {
   const RunProgress progress = Progress();
-  const CrashReportScope scope(path_, std::string(5000, 'x'), "x", progress);
+  const CrashReportScope scope(file_, std::string(5000, 'x'), "x", progress);
   WriteCrashReport("ended", SIGSEGV);
   EXPECT_FALSE(PosixFileSystem().Exists(path_));
 }

@@ -71,8 +71,10 @@ absl::Status RunRecord::Prepare(const ConfigNode& root) {
   LogOptions log;
   log.file = File("log.txt");
   InitLogging(log);
-  const std::string failure = failure_path();
-  return file_system_.Exists(failure) ? file_system_.RemoveFile(failure) : absl::OkStatus();
+  const std::string failure = File(CommandFailureFile(name_));
+  if (file_system_.Exists(failure)) SSL_RETURN_IF_ERROR(file_system_.RemoveFile(failure));
+  failure_ = ReportFile(failure);
+  return absl::OkStatus();
 }
 
 absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
@@ -94,14 +96,8 @@ absl::Status RunRecord::SaveResults() {
 }
 
 void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress) {
-  const std::string path = failure_path();
-  if (path.empty() || (held_ != nullptr && !held_->CheckInUse().ok())) return;
-  WriteFileAtomically(file_system_, path, FailureReport(error, source, progress)).IgnoreError();
-}
-
-std::string RunRecord::failure_path() const {
-  if (!is_writable_) return "";
-  return File(CommandFailureFile(name_));
+  if (held_ != nullptr && !held_->CheckInUse().ok()) return;
+  failure_.Replace(FailureReport(error, source, progress));
 }
 
 std::string RunRecord::File(const std::string& name) const { return absl::StrCat(path_, "/", name); }

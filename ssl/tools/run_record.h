@@ -23,6 +23,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/failure_report.h"
+#include "ssl/tools/report_file.h"
 
 namespace ssl {
 
@@ -50,8 +51,8 @@ class RunRecord {
 
   // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's.
   void WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress);
-  // "" where nothing may be written.
-  std::string failure_path() const;
+  // The report's file, for a CrashReportScope; of no place where nothing may be written.
+  const ReportFile& failure_file() const { return failure_; }
 
  private:
   RunRecord(std::string path, std::string name, FileSystem& file_system)
@@ -68,6 +69,7 @@ class RunRecord {
   ConfigNode results_ = ConfigNode::Map();
   ConfigNode saved_results_ = ConfigNode::Map();  // as they were read, or written last
   bool is_writable_ = true;
+  ReportFile failure_;
 };
 
 }  // namespace ssl

@@ -124,6 +124,15 @@ TEST_F(RunRecordTest, DirectoryThatIsGone_GetsNoReport) {
   EXPECT_FALSE(Has("failure.json"));
 }
 
+// An evaluation holds no lock that would tell.
+TEST_F(RunRecordTest, DirectoryThatWasReplacedUnderAnEvaluation_GetsNoReport) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"knn"}, false));
+  ASSERT_OK(files_.RemoveAll(directory_));
+  ASSERT_OK(files_.CreateDirectories(directory_));
+  record->WriteFailure(absl::InternalError("bad"), kSource, {});
+  EXPECT_FALSE(Has("knn_failure.json"));
+}
+
 TEST_F(RunRecordTest, FileInThePlaceOfTheDirectory_IsAMatterOfThePlace) {
   ASSERT_OK(WriteFileAtomically(files_, directory_, "no directory"));
   EXPECT_THAT(Open({"train"}, true), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));

@@ -13,6 +13,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/tools/crash_report.h"
+#include "ssl/tools/report_file.h"
 
 namespace ssl {
 namespace {
@@ -27,7 +28,8 @@ constexpr int kWentOn = 17;
   StopToken stop;
   RunProgress progress;
   progress.phase = phase;
-  const CrashReportScope scope("/dev/null/none", "\"a\": 1", "checkpoints", progress);
+  const ReportFile none;
+  const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
   PrepareProcess();
   StopOnSignals(&stop);
   for (const int number : signals) std::raise(number);
