@@ -79,7 +79,12 @@ absl::Status MocoMethod::CopyWeights(Model& model) {
 }
 
 absl::Status MocoMethod::UpdateEncoder(StepContext& context) {
-  if (context.state.iteration == 0) return CopyWeights(context.model);
+  if (context.state.iteration == 0) {
+    // Once: a step that goes through its first batch twice has moved the weights for the second time only.
+    if (copied_) return absl::OkStatus();
+    copied_ = true;
+    return CopyWeights(context.model);
+  }
   // The model moves once per update, and so does its follower, however many batches and passes an update takes.
   if (!context.state.training || followed_iteration_ == context.state.iteration) return absl::OkStatus();
   EmaUpdate(key_parameters_, query_parameters_, options_.momentum);

@@ -70,6 +70,8 @@ class MocoMethod : public Method {
   at::Tensor keys_;  // [W * B, D] of the current batch
   // The iteration in which the key encoder last followed. Not state: a checkpoint lies between two iterations.
   int64_t followed_iteration_ = -1;
+  // In this process. Before the first update the weights are what they were, so a later process may copy once more.
+  bool copied_ = false;
 
   KeyQueue queue_;
 };

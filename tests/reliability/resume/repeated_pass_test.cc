@@ -4,8 +4,11 @@
 // standard step to the bit: number format, accumulation, loss scale, reduction and hooks come with the verbs, and
 // queues and counters move once for each batch. Only running statistics of batch normalisation see both passes.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -72,6 +75,31 @@ class TwoPassStep : public TrainStep {
   }
 };
 
+// Between the passes the weights lie elsewhere; they come back before the update.
+class ClimbingStep : public TrainStep {
+ public:
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+    Climb(task, 0.5);
+    SSL_RETURN_IF_ERROR(RepeatForwardAndLoss(task, context));
+    SSL_RETURN_IF_ERROR(Backward(task, context));
+    Climb(task, -0.5);
+    return EndsUpdate(context) ? Update(task, hooks, context) : absl::OkStatus();
+  }
+
+  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    return ForwardAndLoss(task, hooks, context);
+  }
+
+ private:
+  static void Climb(SelfSupervisionTask& task, double by) {
+    const at::NoGradGuard no_grad;
+    for (ParameterGroup& group : task.optimizer().groups()) {
+      for (at::Tensor& parameter : group.parameters) parameter.add_(by);
+    }
+  }
+};
+
 constexpr char kBase[] = R"(
 SEED_VALUE: 3
 LOG_FREQUENCY: 1000
@@ -115,6 +143,9 @@ Registries MakeRegistries() {
   EXPECT_OK(RegisterHooks(&registries));
   EXPECT_OK(registries.train_steps.Register("two_pass_step", [](const ConfigNode&, const BuildContext&) {
     return absl::StatusOr<std::unique_ptr<TrainStep>>(std::make_unique<TwoPassStep>());
+  }));
+  EXPECT_OK(registries.train_steps.Register("climbing_step", [](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<TrainStep>>(std::make_unique<ClimbingStep>());
   }));
   return registries;
 }
@@ -191,6 +222,37 @@ INSTANTIATE_TEST_SUITE_P(Methods, RepeatedPassTest,
                            return absl::StrCat(std::get<0>(info.param) == kSwav ? "Swav" : "Moco",
                                                std::get<1>(info.param).name, "Ranks", std::get<2>(info.param));
                          });
+
+// MoCo's key encoder starts as the model, not as what a second pass looked at.
+TEST(ClimbingStepTest, KeyEncoder_StartsWithTheWeightsThatTheStepComesBackTo) {
+  const std::string directory = MakeTempDir("climbing_step");
+  ConfigNode config = Parse(kBase);
+  MergeInto(&config, Parse(kMoco));
+  config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));
+  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("climbing_step"));
+  SessionOptions options;
+  options.train_source = std::make_unique<RandomImages>(kViews, 0, 1);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       Session::Create(config, MakeRegistries(), std::move(options)));
+  std::map<std::string, at::Tensor> initial;
+  for (const NamedParameter& parameter : session->model().Parameters()) {
+    initial[parameter.name] = parameter.value.detach().clone();
+  }
+  ASSERT_OK(session->Step());
+  ASSERT_OK(session->Finish());
+
+  ASSERT_OK_AND_ASSIGN(const SafetensorsContent saved,
+                       ReadSafetensors(directory + "/checkpoints/step_1/state_rank0.safetensors"));
+  size_t compared = 0;
+  for (const NamedTensor& entry : saved.tensors) {
+    for (const auto& [name, weight] : initial) {
+      if (!absl::EndsWith(entry.name, "encoder/" + name)) continue;
+      EXPECT_TRUE(at::allclose(entry.tensor, weight, 0, 1e-6)) << entry.name;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, initial.size());
+}
 
 }  // namespace
 }  // namespace ssl
