@@ -62,6 +62,9 @@ struct StepContext {
   int64_t batches_per_update = 1;
   // From OnBackward on: float16 gradients overflowed, so this update changes nothing but the loss scale.
   bool skips_update = false;
+  // From OnBackward on: the gradients of every rank are known to be finite, because taking out the loss scale has shown
+  // it.
+  bool gradients_are_finite = false;
 
   // Of the current phase; for what it knows about the data, not for reading batches.
   const BatchSource* source = nullptr;

@@ -98,11 +98,13 @@ absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context) {
 
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
   context.skips_update = false;
+  context.gradients_are_finite = false;
   if (task.grad_scaler() == nullptr) return absl::OkStatus();
   return GuardTorch("unscaling gradients", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(const bool finite,
                          task.grad_scaler()->Unscale(task.optimizer().groups(), context.communicator));
     context.skips_update = !finite;
+    context.gradients_are_finite = finite;
     return absl::OkStatus();
   });
 }

@@ -45,7 +45,7 @@ bool EndsUpdate(const StepContext& context);
 absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context);
 
 // Takes the loss scale out of the gradients and sets context.skips_update: true when a gradient of any rank overflowed
-// in float16. Without a loss scale it does nothing.
+// in float16, and context.gradients_are_finite when none did. Without a loss scale it does nothing.
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context);
 
 // OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, unless the update is to be

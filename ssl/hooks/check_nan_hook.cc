@@ -41,14 +41,20 @@ struct Named {
   std::vector<at::Tensor> tensors;
 };
 
+// A host's optimizer need not name its parameters.
+std::string NameOf(const ParameterGroup& group, size_t index) {
+  if (index < group.names.size()) return group.names[index];
+  return absl::StrCat("parameter ", index, " of group '", group.name, "'");
+}
+
 // What the optimizer updates, or the gradients of it.
 Named Collect(Optimizer& optimizer, bool gradients) {
   Named named;
   for (const ParameterGroup& group : optimizer.groups()) {
     for (size_t i = 0; i < group.parameters.size(); ++i) {
       const at::Tensor& tensor = gradients ? group.parameters[i].grad() : group.parameters[i];
-      if (!tensor.defined()) continue;
-      named.names.push_back(group.names[i]);
+      if (!tensor.defined() || tensor.numel() == 0) continue;  // no values have no largest one
+      named.names.push_back(NameOf(group, i));
       named.tensors.push_back(tensor.detach());
     }
   }
@@ -84,7 +90,7 @@ absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
-  if (context.skips_update) return absl::OkStatus();
+  if (context.skips_update || context.gradients_are_finite) return absl::OkStatus();
   const at::NoGradGuard no_grad;
   const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true));
   SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!name.empty(), context.communicator));

@@ -2,8 +2,9 @@
 //
 // Stops a run whose numbers are no longer finite, before they reach weights, optimizer state and checkpoints. Checked
 // are the loss of each batch, before backward; the gradients of each update, before the optimizer's step (unless
-// overflowing float16 gradients skip it); and the weights, every LOG_FREQUENCY updates and after the last. What the
-// step had changed by then (batch statistics, say) is not saved: a run that failed saves nothing.
+// overflowing float16 gradients skip it, or taking out the loss scale has shown that they are finite); and the weights,
+// every LOG_FREQUENCY updates and after the last. What the step had changed by then (batch statistics, say) is not
+// saved: a run that failed saves nothing.
 //
 // All ranks decide together (one value is reduced by maximum), because a rank that stopped alone would leave the others
 // waiting. That needs values on the host in every step: free on the CPU; on a GPU the host waits for the forward pass

@@ -129,6 +129,29 @@ TEST(CheckNanHook, OverflowOfFloat16_IsLeftToTheLossScale) {
   EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
 }
 
+// The loss scale's own look at them has cost a pass over all gradients and a reduction already.
+TEST(CheckNanHook, GradientsThatAreKnownToBeFinite_AreNotReadAgain) {
+  StepWithParameters step;
+  step.gradient(0).fill_(kInfinity);  // would be found
+  step.context.gradients_are_finite = true;
+  EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
+}
+
+TEST(CheckNanHook, ParametersWithoutNamesOrValues_Pass) {
+  StepWithParameters step;
+  ParameterGroup& group = step.optimizer.groups()[0];
+  group.name = "regularized";
+  group.names.pop_back();
+  at::Tensor empty = at::full({0, 3}, 1.0, at::kFloat).set_requires_grad(true);
+  empty.mutable_grad() = at::full({0, 3}, 1.0, at::kFloat);
+  group.parameters.push_back(empty);
+  EXPECT_OK(CheckNanHook(1).OnBackward(step.context));
+  EXPECT_OK(CheckNanHook(1).OnUpdate(step.context));
+  step.gradient(1).fill_(kNan);
+  EXPECT_THAT(CheckNanHook(1).OnBackward(step.context),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gradient of parameter 1 of group 'regularized'")));
+}
+
 TEST(CheckNanHook, Weights_AreLookedAtEverySoManyUpdatesAndAfterTheLast) {
   StepWithParameters step;
   step.state.max_iterations = 13;
