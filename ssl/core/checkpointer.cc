@@ -4,13 +4,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
+#include <future>
 #include <utility>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
@@ -46,13 +47,6 @@ int64_t NumberIn(const std::vector<NamedTensor>& state, absl::string_view name) 
     }
   }
   return -1;
-}
-
-// The same error, details and all, with a longer message.
-absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
-  absl::Status longer(status.code(), status.ok() ? "" : absl::StrCat(status.message(), "; ", hint));
-  status.ForEachPayload([&longer](absl::string_view type, const absl::Cord& value) { longer.SetPayload(type, value); });
-  return longer;
 }
 
 }  // namespace
@@ -94,10 +88,6 @@ absl::Status Checkpointer::RemoveAll() {
   return OnRankZero("removing the checkpoints of an earlier run", [this] { return store_.RemoveAll(); });
 }
 
-bool Checkpointer::IsFinished() const {
-  return state_.phase_index + 1 >= options_.num_phases && state_.phase_ended == 1;
-}
-
 std::vector<CheckpointPart> Checkpointer::Split(const std::vector<NamedTensor>& state) const {
   const std::vector<FileRule> rules = FileRules(communicator_.rank());
   std::vector<CheckpointPart> parts;
@@ -129,7 +119,7 @@ void Checkpointer::Stage(std::vector<CheckpointPart>* parts) {
 
 absl::Status Checkpointer::Save() {
   const int64_t iteration = state_.iteration;
-  const bool finished = IsFinished();
+  const bool finished = state_.finished(options_.num_phases);
   if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Wait());
   std::vector<CheckpointPart> parts;
@@ -140,8 +130,8 @@ absl::Status Checkpointer::Save() {
     return absl::OkStatus();
   });
   const std::string newest = last_saved_ >= 0 ? store_.StepDirectory(last_saved_) : "none";
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(WithHint(collected, absl::StrCat("nothing is saved at iteration ", iteration,
-                                                                     "; the newest checkpoint: ", newest)),
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(collected, absl::StrCat("nothing is saved at iteration ", iteration,
+                                                                     " (the newest checkpoint: ", newest, ")")),
                                     "collecting the state", communicator_));
   SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(parts))
                                              : Write(iteration, finished, parts));
@@ -151,10 +141,16 @@ absl::Status Checkpointer::Save() {
 }
 
 absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::vector<CheckpointPart> parts) {
-  const absl::Status started = task_.Start([this, iteration, finished, parts = std::move(parts)] {
-    return GuardTorch("writing a checkpoint", [&] { return Write(iteration, finished, parts); });
-  });
-  return AgreeOnStatus(started, "starting to write a checkpoint", communicator_);
+  // The thread begins when every rank has one: else it would wait for the others in the first collective operation.
+  std::promise<bool> all_started;
+  const auto work = [this, iteration, finished, parts = std::move(parts), begin = all_started.get_future().share()] {
+    return GuardTorch("writing a checkpoint",
+                      [&] { return begin.get() ? Write(iteration, finished, parts) : absl::OkStatus(); });
+  };
+  const absl::Status status = AgreeOnStatus(task_.Start(work), "starting to write a checkpoint", communicator_);
+  all_started.set_value(status.ok());
+  if (!status.ok()) LetEnd();
+  return status;
 }
 
 absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts) {
@@ -216,7 +212,7 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
   });
   const absl::Status explained =
       absl::IsDataLoss(restored)
-          ? WithHint(restored, "config.CHECKPOINT.RESUME_FROM=STEP goes back to another checkpoint")
+          ? Annotate(restored, "no resuming (config.CHECKPOINT.RESUME_FROM=STEP goes back to another checkpoint)")
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;

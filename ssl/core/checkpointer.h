@@ -83,7 +83,6 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts);
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
-  bool IsFinished() const;
 
   const CheckpointerOptions options_;
   // The writing thread's: its operations do not meet those of training.

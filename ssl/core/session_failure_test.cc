@@ -21,6 +21,7 @@
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -90,6 +91,25 @@ absl::Status Fail(absl::string_view how) {
   if (how == "torch") TORCH_CHECK(false, "a tensor is wrong");
   if (how == "unknown") throw 5;
   return absl::DataLossError("the disk is gone");
+}
+
+// Hooks that are told of an error may fail at it; the run's error stays the one before.
+TEST(SessionFailureTest, HookThatFailsBecauseOfAnError_IsNotItsCause) {
+  const std::string directory = MakeTempDir("failing_save");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(directory)));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("told", HookStage::kObserve, &events);
+  hook->At("OnException", [](StepContext&) { return absl::InternalError("this one, too"); });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  ASSERT_OK(session->Step());
+  ASSERT_OK(PosixFileSystem().RemoveAll(directory));  // so that the save at the end fails
+
+  EXPECT_THAT(session->Finish(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was removed")));
+
+  EXPECT_THAT(events, Contains("told.OnException@1"));
+  EXPECT_EQ(session->progress().phase, "finishing");
+  EXPECT_EQ(session->progress().failing_hook, "");
+  EXPECT_EQ(session->progress().failing_event, "");
 }
 
 class FailingHookTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};

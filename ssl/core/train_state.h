@@ -21,6 +21,9 @@ struct TrainState : public Stateful {
   int64_t batches_per_update = 1;  // gradient accumulation; derived, not saved
   bool training = true;            // the current phase trains; derived, not saved
 
+  // Nothing is left to do in a run of `num_phases`.
+  bool finished(int64_t num_phases) const { return phase_index + 1 >= num_phases && phase_ended == 1; }
+
   // Finished fraction of training in [0, 1].
   double where() const { return Fraction(iteration); }
 

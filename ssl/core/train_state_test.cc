@@ -70,5 +70,17 @@ TEST(TrainStateTest, Restored_IsWhatWasSaved) {
   EXPECT_EQ(restored.max_iterations, 200) << "how long training is, the configuration says";
 }
 
+TEST(TrainStateTest, Finished_IsTheEndOfTheLastPhase) {
+  TrainState state;
+  EXPECT_FALSE(state.finished(1)) << "before the first phase";
+  EXPECT_TRUE(state.finished(0)) << "a run without phases";
+  state.phase_index = 1;
+  state.phase_ended = 0;
+  EXPECT_FALSE(state.finished(2)) << "within the last phase";
+  state.phase_ended = 1;
+  EXPECT_TRUE(state.finished(2));
+  EXPECT_FALSE(state.finished(3));
+}
+
 }  // namespace
 }  // namespace ssl

@@ -177,6 +177,7 @@ absl::Status Trainer::RunStep() {
   within_step_ = true;
   context_.batches_per_update = BatchesPerUpdate();
   context_.skips_update = false;
+  context_.gradients_are_finite = false;
   if (task_->state().training) task_->optimizer().ZeroGrad();
   int64_t& batch = context_.batch_in_update;
   for (batch = 0; batch < context_.batches_per_update; ++batch) {
@@ -210,6 +211,7 @@ absl::Status Trainer::Finish(const absl::Status& status) {
   absl::Status first = status;
   if (first.ok()) first = GuardTorch("saving", [this] { return SaveAtEnd(); });
   if (!first.ok()) {
+    hook_failure_ = hooks_.failure();
     failed_ = true;
     first.Update(hooks_.RunOnException(context_, first));
   }
@@ -224,7 +226,7 @@ absl::Status Trainer::Finish(const absl::Status& status) {
 // A process that made no update has nothing that the next one would not make again, but that the run is finished.
 absl::Status Trainer::SaveAtEnd() {
   const TrainState& state = task_->state();
-  const bool finished = state.phase_index + 1 == static_cast<int64_t>(task_->phases().size()) && state.phase_ended == 1;
+  const bool finished = state.finished(static_cast<int64_t>(task_->phases().size()));
   if (saver_ == nullptr || (state.iteration == context_.first_iteration && !finished)) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Save());
   return Wait();

@@ -29,7 +29,8 @@ class Trainer : public Stateful, private CheckpointSaver {
 
   SelfSupervisionTask& task() { return *task_; }
   MetricStore& metrics() { return metrics_; }
-  const HookFailure& hook_failure() const { return hooks_.failure(); }
+  // The hook whose error is the run's first; none when that came from elsewhere.
+  const HookFailure& hook_failure() const { return failed_ ? hook_failure_ : hooks_.failure(); }
   // What the ranks agreed to stop for; kStopNone while they go on.
   int stop_reason() const { return stop_reason_; }
 
@@ -86,7 +87,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   bool phase_is_running_ = false;
   bool within_step_ = false;  // stays true when the step fails
   bool failed_ = false;
-  at::Tensor phase_loss_;  // scalar: the sum over this rank's batches of the phase
+  HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
+  at::Tensor phase_loss_;     // scalar: the sum over this rank's batches of the phase
   int64_t phase_batches_ = 0;
 };
 
