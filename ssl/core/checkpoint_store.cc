@@ -17,6 +17,7 @@
 #include "ssl/core/manifest_rows.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/io/mapped_tensor.h"
 
 namespace ssl {
 namespace {
@@ -360,9 +361,7 @@ absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Stat
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {
-  SSL_ASSIGN_OR_RETURN(SafetensorsContent content,
-                       ReadSafetensors(file_system_, absl::StrCat(StepDirectory(iteration), "/", file)));
-  return std::move(content.tensors);
+  return MapSafetensors(file_system_, absl::StrCat(StepDirectory(iteration), "/", file));
 }
 
 absl::StatusOr<std::string> CheckpointStore::ReadConfig(int64_t iteration) const {

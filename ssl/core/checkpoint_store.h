@@ -97,7 +97,8 @@ class CheckpointStore {
   // Removes everything. Rank 0.
   absl::Status RemoveAll();
 
-  // step_<iteration>/<file> of a checkpoint that verified.
+  // step_<iteration>/<file> of a checkpoint that verified, in place: read-only tensors over the mapped file, which last
+  // when the checkpoint is removed (ssl/io/mapped_tensor.h).
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration, const std::string& file) const;
   // "" when the checkpoint has none: it is from before settings were recorded.
   absl::StatusOr<std::string> ReadConfig(int64_t iteration) const;

@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,28 @@ TEST_F(CheckpointStoreTest, FullDisk_IsNamed) {
   faulty.FailCall(3, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
   EXPECT_THAT(Store(faulty).Save(10, Parts(1.0)),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("step_10 not saved: ")));
+}
+
+TEST_F(CheckpointStoreTest, NameThatNoRowHolds_IsRefused) {
+  const std::string name(129, 'x');
+  EXPECT_THAT(Store(posix_).Save(10, {{name, {{"w", at::full({1}, 1.0)}}}}),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("file name is too long: xxx")));
+  EXPECT_TRUE(Names().empty());
+}
+
+// Another run may have that place by then.
+TEST_F(CheckpointStoreTest, DirectoryThatIsNoLongerHeld_IsNotChanged) {
+  const std::string run = MakeTempDir("run");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunDirectory> held, RunDirectory::Open(run, posix_, *communicator_));
+  CheckpointStore store({CheckpointDirectory(run), 1, "hash", held.get()}, posix_, *communicator_);
+  for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+  ASSERT_OK(posix_.RemoveFile(run + "/.lock"));
+  for (const absl::Status& status :
+       {store.Save(15, Parts(15.0)), store.MarkFinished(10), store.SetAsideAfter(5), store.RemoveAll()}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was removed or replaced")));
+  }
+  EXPECT_THAT(*posix_.List(CheckpointDirectory(run)), ElementsAre("LATEST", "step_10"));
+  EXPECT_EQ(Value(store, 10), 10.0) << "reading goes on";
 }
 
 TEST_F(CheckpointStoreTest, TwoRanks_WriteOneCheckpoint) {

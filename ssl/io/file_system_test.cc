@@ -53,6 +53,20 @@ TEST_F(FileSystemTest, WrittenBytes_ComeBack) {
   EXPECT_EQ(files_.Size(Path("f")).value(), static_cast<int64_t>(bytes.size()));
 }
 
+// Large enough that the disk begins before the sync.
+TEST_F(FileSystemTest, LargeFileInPieces_ComesBack) {
+  std::string bytes((size_t{20} << 20) + 7, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 >> 8);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WritableFile> file, files_.Create(Path("f")));
+  constexpr size_t kPiece = 3'000'001;
+  for (size_t begin = 0; begin < bytes.size(); begin += kPiece) {
+    ASSERT_OK(file->Append(absl::string_view(bytes).substr(begin, kPiece)));
+  }
+  ASSERT_OK(file->Sync());
+  ASSERT_OK(file->Close());
+  EXPECT_TRUE(*files_.Read(Path("f")) == bytes);
+}
+
 TEST_F(FileSystemTest, Create_EmptiesAndOpenAppend_Keeps) {
   WriteFile(Path("f"), "long old content");
   WriteFile(Path("f"), "new");
