@@ -135,8 +135,9 @@ absl::Status AddClassyModel(const TorchValue& classy, const std::string& origin,
   return absl::OkStatus();
 }
 
-absl::StatusOr<WeightsFile> ReadTorchWeights(const std::string& path, const std::vector<std::string>& key) {
-  SSL_ASSIGN_OR_RETURN(const TorchFile file, ReadTorchFile(path));
+absl::StatusOr<WeightsFile> ReadTorchWeights(FileSystem& file_system, const std::string& path,
+                                             const std::vector<std::string>& key) {
+  SSL_ASSIGN_OR_RETURN(const TorchFile file, ReadTorchFile(file_system, path));
   const std::string key_text = absl::StrJoin(key, ".");
   WeightsFile weights;
   weights.origin = key_text.empty() ? path : absl::StrCat(path, " at '", key_text, "'");
@@ -162,42 +163,41 @@ absl::StatusOr<WeightsFile> ReadTorchWeights(const std::string& path, const std:
   return weights;
 }
 
-absl::StatusOr<WeightsFile> MapWeights(const std::string& path) {
+absl::StatusOr<WeightsFile> MapWeights(FileSystem& file_system, const std::string& path) {
   WeightsFile weights;
   weights.origin = path;
-  SSL_ASSIGN_OR_RETURN(weights.tensors, MapSafetensors(path));
+  SSL_ASSIGN_OR_RETURN(weights.tensors, MapSafetensors(file_system, path));
   if (weights.tensors.empty()) return absl::InvalidArgumentError(absl::StrCat("file ", path, ": no tensors"));
   return weights;
 }
 
 // A checkpoint of ours: what its manifest lists is checked first.
-absl::StatusOr<WeightsFile> ReadStep(const std::string& directory) {
-  FileSystem& file_system = PosixFileSystem();
+absl::StatusOr<WeightsFile> ReadStep(FileSystem& file_system, const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
   SSL_ASSIGN_OR_RETURN(const std::string json, file_system.Read(path));
   SSL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json, path));
   SSL_RETURN_IF_ERROR(VerifyManifest(file_system, directory, manifest));
-  return MapWeights(absl::StrCat(directory, "/", kModelFile));
+  return MapWeights(file_system, absl::StrCat(directory, "/", kModelFile));
 }
 
-absl::StatusOr<WeightsFile> ReadDirectory(const std::string& directory) {
-  FileSystem& file_system = PosixFileSystem();
-  if (file_system.Exists(absl::StrCat(directory, "/", kManifestName))) return ReadStep(directory);
+absl::StatusOr<WeightsFile> ReadDirectory(FileSystem& file_system, const std::string& directory) {
+  if (file_system.Exists(absl::StrCat(directory, "/", kManifestName))) return ReadStep(file_system, directory);
   const std::string inner = absl::StrCat(directory, "/", kCheckpoints);
   const std::string& checkpoints = file_system.IsDirectory(inner) ? inner : directory;
   const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
   CheckpointStore store({checkpoints, /*keep_last=*/0, /*config_hash=*/""}, file_system, *alone);
   WeightsFile weights;
   const auto map = [&](int64_t iteration) -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(weights, MapWeights(absl::StrCat(store.StepDirectory(iteration), "/", kModelFile)));
+    SSL_ASSIGN_OR_RETURN(weights,
+                         MapWeights(file_system, absl::StrCat(store.StepDirectory(iteration), "/", kModelFile)));
     return absl::OkStatus();
   };
   SSL_RETURN_IF_ERROR(store.ReadNewest(map).status());
   return weights;
 }
 
-absl::StatusOr<bool> IsSafetensors(const std::string& path) {
-  SSL_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+absl::StatusOr<bool> IsSafetensors(FileSystem& file_system, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const MappedFile file, file_system.Map(path));
   return file.bytes().size() > kSafetensorsBrace && file.bytes()[kSafetensorsBrace] == '{';
 }
 
@@ -209,30 +209,36 @@ void StripDataParallel(std::vector<NamedTensor>* tensors) {
   for (NamedTensor& entry : *tensors) entry.name.erase(0, kDataParallelPrefix.size());
 }
 
-absl::StatusOr<WeightsFile> ReadWeights(const std::string& path, const std::vector<std::string>& key) {
-  const bool directory = PosixFileSystem().IsDirectory(path);
+absl::StatusOr<WeightsFile> ReadWeights(FileSystem& file_system, const std::string& path,
+                                        const std::vector<std::string>& key) {
+  const bool directory = file_system.IsDirectory(path);
   bool safetensors = false;
   if (!directory) {
-    SSL_ASSIGN_OR_RETURN(safetensors, IsSafetensors(path));
+    SSL_ASSIGN_OR_RETURN(safetensors, IsSafetensors(file_system, path));
   }
-  if (!directory && !safetensors) return ReadTorchWeights(path, key);
+  if (!directory && !safetensors) return ReadTorchWeights(file_system, path, key);
   if (!IsDefault(key) && !absl::StrJoin(key, "").empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": STATE_DICT_KEY_NAME is '", absl::StrJoin(key, "."),
                      "', but a safetensors file or a checkpoint has no keys; expected ''"));
   }
-  return directory ? ReadDirectory(path) : MapWeights(path);
+  return directory ? ReadDirectory(file_system, path) : MapWeights(file_system, path);
 }
 
 }  // namespace
 
 absl::StatusOr<WeightsFile> ReadWeightsFile(const std::string& path, const std::vector<std::string>& key) {
+  return ReadWeightsFile(PosixFileSystem(), path, key);
+}
+
+absl::StatusOr<WeightsFile> ReadWeightsFile(FileSystem& file_system, const std::string& path,
+                                            const std::vector<std::string>& key) {
   if (absl::StrContains(path, "://")) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a URL, expected a file: download it first"));
   }
   WeightsFile weights;
   SSL_RETURN_IF_ERROR(GuardTorch(path, [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(weights, ReadWeights(path, key));
+    SSL_ASSIGN_OR_RETURN(weights, ReadWeights(file_system, path, key));
     return absl::OkStatus();
   }));
   StripDataParallel(&weights.tensors);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
 
 namespace ssl {
@@ -40,6 +41,9 @@ struct WeightsFile {
 // "module." (DataParallel) is removed when all names begin with it.
 // NotFound for a key that the file does not have, with the keys under which it has tensors; kDataLoss and
 // kUnimplemented as the readers say; InvalidArgument for a URL, and for a place without tensors.
+absl::StatusOr<WeightsFile> ReadWeightsFile(FileSystem& file_system, const std::string& path,
+                                            const std::vector<std::string>& key);
+// Of the machine's file system.
 absl::StatusOr<WeightsFile> ReadWeightsFile(const std::string& path, const std::vector<std::string>& key);
 
 }  // namespace ssl

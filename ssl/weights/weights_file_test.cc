@@ -5,6 +5,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 
+#include <errno.h>
+
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -18,6 +20,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/io/torch_writer.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -137,6 +140,26 @@ TEST(WeightsFile, SaysWhatAPathIsNot) {
   const std::string dir = MakeTempDir("weights");
   EXPECT_THAT(ReadWeightsFile(dir, {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no checkpoint")));
   EXPECT_THAT(ReadWeightsFile(dir + "/gone.pth", {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("gone.pth")));
+}
+
+TEST(WeightsFile, IsReadThroughTheGivenFileSystem) {
+  const std::string run = MakeTempDir("weights_elsewhere");
+  const auto alone = MakeLocalCommunicator();
+  CheckpointStore store({run + "/checkpoints", 0, ""}, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Open());
+  ASSERT_OK(store.Save(9, {{"model.safetensors", {{"trunk.9", at::arange(9)}}}}));
+  for (const std::string& path : {PythonFile("vissl_swav.torch"), run, run + "/checkpoints/step_9/model.safetensors"}) {
+    int call = 1;
+    for (;; ++call) {
+      FaultFileSystem faults(PosixFileSystem(), run);
+      faults.set_fault_reads(true);
+      faults.FailCall(call, EIO, FaultFileSystem::Repeat::kFromThenOn);
+      const absl::Status status = ReadWeightsFile(faults, path, {kClassyStateDictKey}).status();
+      if (faults.failed_calls() == 0) break;
+      EXPECT_FALSE(status.ok()) << path << ", call " << call;
+    }
+    EXPECT_GT(call, 1) << path << " was read past the file system";
+  }
 }
 
 }  // namespace

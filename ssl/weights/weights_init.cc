@@ -174,7 +174,7 @@ absl::StatusOr<HeadWeightRules> ReadHeadRules(const ConfigNode& config) {
 absl::Status LoadConfigured(const WeightsInitOptions& options, const BuildContext& context, Model* model) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> key, ReadKey(options.state_dict_key_name));
   SSL_ASSIGN_OR_RETURN(const HeadWeightRules heads, ReadHeadRules(context.config));
-  SSL_ASSIGN_OR_RETURN(const WeightsFile weights, ReadWeightsFile(options.params_file, key));
+  SSL_ASSIGN_OR_RETURN(const WeightsFile weights, ReadWeightsFile(context.file_system, options.params_file, key));
   SSL_ASSIGN_OR_RETURN(const WeightsReport report, LoadWeights(weights, options, heads, model));
   if (context.communicator.rank() != 0) return absl::OkStatus();
   const bool complete = report.missing.empty() && report.shape_mismatches.empty();
