@@ -96,8 +96,9 @@ void SetOptimizer(const ConfigNode& defaults, const FullTuneOptions& options, Co
 void SetMeters(const ConfigNode& defaults, int64_t num_classes, ConfigNode* config) {
   Reset("METERS", defaults, config);
   config->SetPath("METERS.names", ConfigNode::FromStrings({kMeter}));
-  config->SetPath(absl::StrCat("METERS.", kMeter, ".topk_values"),
-                  ConfigNode::FromInts({1, std::min<int64_t>(5, num_classes)}));
+  std::vector<int64_t> topk = {1};
+  if (num_classes > 1) topk.push_back(std::min<int64_t>(5, num_classes));
+  config->SetPath(absl::StrCat("METERS.", kMeter, ".topk_values"), ConfigNode::FromInts(topk));
 }
 
 // The size of the trunk's last feature, by a forward pass over one batch.
@@ -196,7 +197,9 @@ class FullTuneEngine : public Engine {
     task.directory = absl::StrCat(context.run_directory, "/", kFullTuneFolder);
     task.params_file = network.checkpoint;
     SSL_ASSIGN_OR_RETURN(const uint32_t checksum, HashState(*network.model));
-    task.initial_weights = absl::StrFormat("%s, crc32c:%08x", network.weights, checksum);
+    // Of a file, the content: its path says nothing about the weights.
+    const std::string iteration = network.checkpoint.empty() ? "" : absl::StrCat(network.weights, ", ");
+    task.initial_weights = absl::StrFormat("%scrc32c:%08x", iteration, checksum);
     SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
     task.num_classes = options_.num_classes;
     if (task.num_classes == 0) {

@@ -105,6 +105,8 @@ TEST_F(FullTuneConfigTest, SupervisedTrainingWithTests) {
 TEST_F(FullTuneConfigTest, FewClasses_LimitTheMeter) {
   task_.num_classes = 3;
   ExpectAt(Tuned(), "METERS.accuracy_list_meter.topk_values", "[1, 3]");
+  task_.num_classes = 1;
+  ExpectAt(Tuned(), "METERS.accuracy_list_meter.topk_values", "[1]");
 }
 
 TEST_F(FullTuneConfigTest, SingleViewsWithLabels) {

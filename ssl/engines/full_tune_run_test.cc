@@ -172,6 +172,19 @@ TEST_F(FullTuneRunTest, MovedRun_GoesOn) {
   EXPECT_THAT(second.summary, HasSubstr("\n2 "));
 }
 
+TEST_F(FullTuneRunTest, MovedFileOfWeights_IsTheSame) {
+  SaveCheckpoint(7);
+  const std::string first = directory_ + "/first.safetensors";
+  const std::string second = directory_ + "/second.safetensors";
+  ASSERT_OK(PosixFileSystem().Rename(directory_ + "/checkpoints/step_7/model.safetensors", first));
+  ASSERT_OK(PosixFileSystem().RemoveAll(directory_ + "/checkpoints"));
+  config_.SetPath("MODEL.WEIGHTS_INIT.PARAMS_FILE", ConfigNode::FromString(first));
+  ASSERT_OK(Run().status());
+  ASSERT_OK(PosixFileSystem().Rename(first, second));
+  config_.SetPath("MODEL.WEIGHTS_INIT.PARAMS_FILE", ConfigNode::FromString(second));
+  EXPECT_OK(Run().status());
+}
+
 TEST_F(FullTuneRunTest, AutoResume_IsThatOfTheFineTuning) {
   SaveCheckpoint();
   config_.SetPath("CHECKPOINT.AUTO_RESUME", ConfigNode::FromBool(false));
