@@ -167,6 +167,8 @@ class Checker {
 
   // A mistyped name is replaced by the nearest one.
   void CheckNames(ConfigNode* root) {
+    const std::string missing_engine = MissingEngine(*root);
+    if (!missing_engine.empty()) AddMistake(missing_engine);
     for (const NamedComponent& component : NamedComponents(*root)) {
       const std::string mistake = WrongName(component, registries_);
       const std::vector<std::string> known = RegisteredNames(component.kind, registries_);

@@ -15,6 +15,7 @@ namespace ssl {
 namespace {
 
 constexpr char kEngine[] = "engine";
+constexpr char kEngineKey[] = "engine_name";
 constexpr char kTrainEngine[] = "train";
 
 // A key that holds one name, or a list of names.
@@ -24,7 +25,7 @@ struct NamingKey {
 };
 
 constexpr NamingKey kNamingKeys[] = {
-    {kEngine, "engine_name"},
+    {kEngine, kEngineKey},
     {"data set type", "config.DATA.TRAIN.BASE_DATASET"},
     {"data set type", "config.DATA.TEST.BASE_DATASET"},
     {"data source", "config.DATA.TRAIN.DATA_SOURCES"},
@@ -114,6 +115,13 @@ std::vector<std::string> EngineNames(const ConfigNode& root) {
     if (component.kind == kEngine) names.push_back(component.name);
   }
   return names;
+}
+
+std::string MissingEngine(const ConfigNode& root) {
+  const ConfigNode* name = root.Find(kEngineKey);
+  if (name == nullptr || !EngineNames(root).empty()) return "";
+  return absl::StrCat(name->location().ToString(), ": ", kEngineKey,
+                      " names no engine, expected one, such as train, or a list; ssl_main --list=engines prints them");
 }
 
 bool Trains(const ConfigNode& root) {

@@ -28,6 +28,9 @@ std::vector<NamedComponent> NamedComponents(const ConfigNode& root);
 // What engine_name names: one engine, or a list.
 std::vector<std::string> EngineNames(const ConfigNode& root);
 
+// A line for an engine_name that names none; "" for any other.
+std::string MissingEngine(const ConfigNode& root);
+
 // Whether the train engine is among them.
 bool Trains(const ConfigNode& root);
 

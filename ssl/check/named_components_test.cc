@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::vector<std::string> Described(const std::string& yaml) {
   const absl::StatusOr<ConfigNode> root = ParseYaml(yaml, "f.yaml", nullptr);
@@ -33,6 +34,15 @@ TEST(NamedComponentsTest, EnginesAreOneNameOrAList) {
   EXPECT_THAT(Described("engine_name: train\n"), ElementsAre("f.yaml:1 engine train engine_name"));
   EXPECT_THAT(Described("engine_name: [train, knn]\n"),
               ElementsAre("f.yaml:1 engine train engine_name.0", "f.yaml:1 engine knn engine_name.1"));
+}
+
+TEST(NamedComponentsTest, AnEngineNameThatNamesNone_IsAMistake) {
+  for (const char* yaml : {"engine_name: []\n", "engine_name: ''\n", "engine_name: null\n"}) {
+    EXPECT_THAT(MissingEngine(*ParseYaml(yaml, "f.yaml", nullptr)),
+                StartsWith("f.yaml:1: engine_name names no engine, expected one"))
+        << yaml;
+  }
+  EXPECT_EQ(MissingEngine(*ParseYaml("engine_name: [knn]\n", "f.yaml", nullptr)), "");
 }
 
 TEST(NamedComponentsTest, HeadsWithinHeads) {

@@ -87,11 +87,8 @@ absl::Status CheckValues(const ConfigNode& root, const Registries& registries) {
   SSL_RETURN_IF_ERROR(CheckVisslVersion(root));
   SSL_RETURN_IF_ERROR(registries.options.Check(*root.Find("config")));
   std::vector<std::string> mistakes;
-  if (EngineNames(root).empty()) {
-    mistakes.push_back(absl::StrCat(root.Find("engine_name")->location().ToString(),
-                                    ": engine_name names no engine, expected one, such as train, or a list; "
-                                    "ssl_main --list=engines prints them"));
-  }
+  const std::string missing_engine = MissingEngine(root);
+  if (!missing_engine.empty()) mistakes.push_back(missing_engine);
   for (const NamedComponent& component : NamedComponents(root)) {
     std::string mistake = WrongName(component, registries);
     if (!mistake.empty()) mistakes.push_back(std::move(mistake));

@@ -26,9 +26,9 @@ namespace ssl {
 void PrepareProcess();
 
 // From now on the first of the stop signals requests a stop: the run saves after the step in progress. While a run is
-// still being built, which may take long (a scan of a huge folder), it ends the process as before. The next one
-// leaves a crash report and ends the process at once, whatever else requested a stop in the meantime. `stop` outlives
-// the process's last signal.
+// still being built, or an evaluation opens its data, which may take long (a scan of a huge folder), it ends the
+// process as before. The next one leaves a crash report and ends the process at once, whatever else requested a stop in
+// the meantime. `stop` outlives the process's last signal.
 void StopOnSignals(StopToken* stop);
 
 }  // namespace ssl

@@ -239,6 +239,40 @@ class NewcomerTest(unittest.TestCase):
             for part in ("config.DATA.TEST.DATA_PATHS [others]", "eel (1)", "DATA_PATHS [data/train]"):
                 self.assertIn(part, error)
 
+    # Messages that name the next step.
+
+    def test_wrong_starts_say_what_to_do(self):
+        self.make_folder("photos", per_class=4)
+        data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
+        for code, arguments, part in (
+                (2, [data, "engine_name=[]"], "engine_name names no engine, expected one"),
+                (2, [data, "engine_name=knn"], "train first (engine_name=train"),
+                (2, ["config.DATA.TRAIN.DATA_PATHS=[mine.yaml]"], "mine.yaml is a file, expected a folder"),
+                (2, [data, "engine_name=knn", "config.NEAREST_NEIGHBOR.FEATURES.PATH=nowhere"],
+                 "engine_name=extract_features writes one")):
+            self.assertIn(part, self.fail_with(code, *arguments))
+        bare = subprocess.run([BINARY, "mine.yaml"], cwd=self.folder, capture_output=True, text=True, env=environment())
+        self.assertEqual(bare.returncode, 2)
+        self.assertIn("such as --config=mine.yaml", bare.stderr)
+
+    def test_evaluation_of_another_network_names_the_runs_configuration(self):
+        self.make_folder("photos", per_class=4)
+        self.train()
+        error = self.fail_with(2, "config.DATA.TRAIN.DATA_PATHS=[photos]", "engine_name=knn",
+                               "config.MODEL.TRUNK.RESNETS.DEPTH=34")
+        self.assertIn("--config=run/train_config.yaml", error)
+
+    def test_images_of_one_class_give_a_warning(self):
+        self.make_folder("photos", classes=("ant",), per_class=12)
+        self.train()
+        result = self.finish("config.DATA.TRAIN.DATA_PATHS=[photos]", "engine_name=knn")
+        self.assertIn("config.DATA.TRAIN.DATA_PATHS [photos] has one class only", result.stderr)
+
+    def test_sweep_takes_its_directory_for_chosen(self):
+        self.make_folder("photos", per_class=4)
+        result = self.finish("config.DATA.TRAIN.DATA_PATHS=[photos]", "config.SEED_VALUE=1,2")
+        self.assertIn("run directory: run/sweep_1\n", result.stderr)
+
     # What must not pass for a result.
 
     def test_new_run_keeps_nothing_of_the_earlier_ones_evaluations(self):
