@@ -249,7 +249,8 @@ class StatefulHook : public Hook {
 // A session with a hook of that state; without one for no names.
 std::unique_ptr<Session> SessionWith(std::vector<std::string> names, const std::string& directory) {
   std::unique_ptr<Session> session = *MakeSession(FakeConfig(directory));
-  if (!names.empty()) EXPECT_OK(session->AddHook(std::make_unique<StatefulHook>(std::move(names))));
+  if (names.empty()) return session;
+  EXPECT_OK(session->AddHook(std::make_unique<StatefulHook>(std::move(names))));
   return session;
 }
 
