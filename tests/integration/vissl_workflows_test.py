@@ -207,6 +207,28 @@ class WorkflowTest(unittest.TestCase):
         for run in ("sweep_0", "sweep_2"):
             self.assertTrue((self.folder / "swept" / run / "checkpoints/LATEST").is_file(), run)
 
+    # The form in which United Perception configures hooks.
+
+    def test_hooks_of_the_list_run_keep_their_state_and_resume(self):
+        tokens = ["--config=test/swav_tiny", "+config/hooks=united_perception", "engine_name=train",
+                  "config.CHECKPOINT.DIR=listed", "config.OPTIMIZER.num_epochs=2"]
+        self.finish(*tokens)
+        lines = [json.loads(line) for line in (self.folder / "listed/metrics.jsonl").read_text().splitlines()]
+        limits = [line["Training/grad_norm_limit"] for line in lines if "Training/grad_norm_limit" in line]
+        self.assertGreater(len(limits), 2)
+        self.assertGreater(min(limits), 0)
+        newest = max(self.folder.glob("listed/checkpoints/step_*"), key=lambda path: int(path.name.split("_")[1]))
+        self.assertIn(b"hooks/grad_clipper/limit", (newest / "state_rank0.safetensors").read_bytes())
+        self.finish(*tokens)
+
+    def test_unknown_hooks_and_options_of_the_list_are_named(self):
+        for hooks, part in (("[{type: grad_cliper}]", "did you mean 'grad_clip"),
+                            ("[{type: grad_clipper, kwargs: {mode: average, tolerence: 2}}]",
+                             "did you mean 'tolerance'?")):
+            code, text = self.check("--config=test/swav_tiny", "config.hooks=" + hooks)
+            self.assertEqual(code, 2, text)
+            self.assertIn(part, text)
+
     # --check_config: 0 would run here, 2 mistakes, 3 a fragment or components that are not here.
 
     def check(self, *arguments):
