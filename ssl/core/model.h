@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ssl/core/recompute_policy.h"
 #include "ssl/core/stateful.h"
 
 namespace ssl {
@@ -68,6 +69,13 @@ class Model : public Stateful {
 
   // Training mode (batch statistics) or evaluation mode (running statistics).
   virtual void SetTraining(bool training) = 0;
+
+  // The blocks that every image goes through one after the other, by names that begin with the stage's
+  // (feature_names): "conv1", "res2.0". Empty: the model is no such chain, and asks no policy.
+  virtual std::vector<std::string> block_names() const { return {}; }
+
+  // From now on, `policy` plans each forward pass that trains; null: as the configuration says. It outlives its use.
+  virtual void SetRecomputePolicy(RecomputePolicy* policy) {}
 };
 
 }  // namespace ssl

@@ -169,13 +169,17 @@ class TensorAllocator : public c10::Allocator {
   }
 };
 
+// LibTorch keeps the pointer for the life of the process.
+TensorAllocator* ProcessAllocator() {
+  static auto* const allocator = new TensorAllocator();
+  return allocator;
+}
+
 }  // namespace
 
-void InstallTensorMemory() {
-  // LibTorch keeps the pointer for the life of the process.
-  static auto* const allocator = new TensorAllocator();
-  c10::SetCPUAllocator(allocator, kPriority);
-}
+void InstallTensorMemory() { c10::SetCPUAllocator(ProcessAllocator(), kPriority); }
+
+bool TensorMemoryIsInstalled() { return c10::GetCPUAllocator() == ProcessAllocator(); }
 
 TensorMemory GetTensorMemory() { return ProcessBlocks().memory(); }
 

@@ -29,6 +29,7 @@ void InstallTensorMemory();
 
 // Zero before the installation.
 TensorMemory GetTensorMemory();
+bool TensorMemoryIsInstalled();
 
 // From now on, the peak is that of what is in use from here.
 void ResetTensorMemoryPeak();

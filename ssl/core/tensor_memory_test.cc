@@ -56,6 +56,8 @@ TEST_F(TensorMemoryTest, InUse_CountsLiveLargeBlocks) {
   EXPECT_LT(GetTensorMemory().in_use - before, kBytes + 8192);
 }
 
+TEST_F(TensorMemoryTest, Installation_IsSeen) { EXPECT_TRUE(TensorMemoryIsInstalled()); }
+
 TEST_F(TensorMemoryTest, Peak_IsTheMostInUseSinceItsReset) {
   const at::Tensor kept = at::empty({kFloats}, at::kFloat);
   const int64_t before = GetTensorMemory().in_use;

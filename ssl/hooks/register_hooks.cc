@@ -12,6 +12,7 @@
 #include "ssl/hooks/freeze_parameters_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
 #include "ssl/hooks/hook_entries.h"
+#include "ssl/hooks/memory_checkpoint_hook.h"
 #include "ssl/hooks/memory_summary_hook.h"
 #include "ssl/hooks/model_complexity_hook.h"
 #include "ssl/hooks/model_output_mask_hook.h"
@@ -31,6 +32,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterEmaHook(registries));
   SSL_RETURN_IF_ERROR(RegisterFreezeParametersHook(registries));
   SSL_RETURN_IF_ERROR(RegisterGradClipHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterMemoryCheckpointHook(registries));
   SSL_RETURN_IF_ERROR(RegisterMemorySummaryHook(registries));
   SSL_RETURN_IF_ERROR(RegisterModelComplexityHook(registries));
   SSL_RETURN_IF_ERROR(RegisterModelOutputMaskHook(registries));

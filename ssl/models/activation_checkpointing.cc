@@ -34,9 +34,11 @@ std::vector<BlockRange> SplitBlocks(size_t num_blocks, int64_t splits) {
   return recomputed;
 }
 
-absl::Status ApplyActivationCheckpointing(const ActivationCheckpointingSection& section, Trunk* trunk) {
-  if (!section.enabled) return absl::OkStatus();
-  const size_t num_blocks = trunk->num_blocks();
+absl::StatusOr<RecomputePlan> PlanActivationCheckpointing(const ActivationCheckpointingSection& section,
+                                                          const Trunk& trunk) {
+  RecomputePlan plan;
+  if (!section.enabled) return plan;
+  const size_t num_blocks = trunk.num_blocks();
   if (num_blocks == 0) {
     return absl::UnimplementedError(
         "config.MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING is true, expected false: this trunk is no "
@@ -47,8 +49,8 @@ absl::Status ApplyActivationCheckpointing(const ActivationCheckpointingSection& 
       << BestSplits(num_blocks)
       << " (the root of the blocks) need the least memory when the blocks are alike, more when the first ones "
          "are the largest";
-  trunk->SetRecomputed(SplitBlocks(num_blocks, section.splits));
-  return absl::OkStatus();
+  plan.recomputed = SplitBlocks(num_blocks, section.splits);
+  return plan;
 }
 
 }  // namespace ssl

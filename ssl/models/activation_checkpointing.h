@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
 #include "ssl/models/trunk.h"
 
@@ -28,8 +28,9 @@ struct ActivationCheckpointingSection : public Options {
 // as blocks.
 std::vector<BlockRange> SplitBlocks(size_t num_blocks, int64_t splits);
 
-// Unimplemented when the section is on and the trunk is no chain of blocks.
-absl::Status ApplyActivationCheckpointing(const ActivationCheckpointingSection& section, Trunk* trunk);
+// An empty plan when the section is off. Unimplemented when it is on and the trunk is no chain of blocks.
+absl::StatusOr<RecomputePlan> PlanActivationCheckpointing(const ActivationCheckpointingSection& section,
+                                                          const Trunk& trunk);
 
 }  // namespace ssl
 

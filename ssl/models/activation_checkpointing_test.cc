@@ -43,12 +43,12 @@ class PlainTrunk : public Trunk {
   void SetTraining(bool) override {}
 };
 
-TEST(ApplyActivationCheckpointingTest, TrunkWithoutBlocksIsRefused) {
-  PlainTrunk trunk;
+TEST(PlanActivationCheckpointingTest, TrunkWithoutBlocksIsRefused) {
+  const PlainTrunk trunk;
   ActivationCheckpointingSection section;
-  EXPECT_OK(ApplyActivationCheckpointing(section, &trunk));
+  EXPECT_OK(PlanActivationCheckpointing(section, trunk).status());
   section.enabled = true;
-  EXPECT_THAT(ApplyActivationCheckpointing(section, &trunk),
+  EXPECT_THAT(PlanActivationCheckpointing(section, trunk).status(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("no chain of blocks")));
 }
 

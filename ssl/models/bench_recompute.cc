@@ -71,7 +71,7 @@ int Run(int rounds, int64_t images, const std::vector<int64_t>& splits) {
   std::vector<double> peak_mib(splits.size());
   for (int round = -1; round < rounds; ++round) {  // the first one warms up
     for (size_t i = 0; i < splits.size(); ++i) {
-      (*trunk)->SetRecomputed(SplitBlocks((*trunk)->num_blocks(), splits[i]));
+      (*trunk)->SetRecomputed({SplitBlocks((*trunk)->num_blocks(), splits[i])});
       const Cost cost = Measure(**trunk, passes);
       peak_mib[i] = cost.peak_mib;
       if (round >= 0) cpu_ms[i].push_back(cost.cpu_ms);

@@ -181,7 +181,7 @@ TEST_F(ConformanceTest, EveryTrunkOfBlocks) {
     for (const std::vector<BlockRange>& parts :
          {each, {{0, blocks}}, {{1, blocks - 1}}, std::vector<BlockRange>{{0, 2}, {2, blocks - 1}}}) {
       const std::unique_ptr<Trunk> recomputing = make();
-      recomputing->SetRecomputed(parts);
+      recomputing->SetRecomputed({parts});
       const std::vector<at::Tensor> recomputed = Step(*recomputing);
       for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << "tensor " << i;
     }

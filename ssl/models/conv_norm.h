@@ -30,8 +30,8 @@ struct ConvNorm {
   // norm(conv(input)).
   at::Tensor Forward(const at::Tensor& input, NormMode mode) const;
 
-  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. Batch norm by the batch's statistics runs as one operation with
-  // what follows it.
+  // relu(norm(conv(input)) + shortcut); shortcut may be undefined. Batch norm by the batch's statistics runs as one
+  // operation with what follows it.
   at::Tensor ForwardRelu(const at::Tensor& input, const at::Tensor& shortcut, NormMode mode) const;
 };
 

@@ -59,9 +59,10 @@ struct RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
     const at::Tensor input = given.detach().requires_grad_(input_needs_gradient);
     inputs.back() = input;
     if (!input_needs_gradient) inputs.pop_back();
-    const at::Tensor output = RunAgain(*replay, input);
-    variable_list found = torch::autograd::grad({output}, inputs, {gradients[0]}, /*retain_graph=*/std::nullopt,
-                                                /*create_graph=*/false, /*allow_unused=*/true);
+    variable_list found = torch::autograd::grad({RunAgain(*replay, input)}, inputs, {gradients[0]},
+                                                /*retain_graph=*/std::nullopt, /*create_graph=*/false,
+                                                /*allow_unused=*/true);
+    if (replay->part.after_gradients) replay->part.after_gradients();
     // In the order of forward's arguments.
     variable_list result = {input_needs_gradient ? found.back() : at::Tensor()};
     if (input_needs_gradient) found.pop_back();

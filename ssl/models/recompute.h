@@ -30,6 +30,8 @@ struct Recomputable {
   std::function<at::Tensor(const at::Tensor& input, NormMode mode)> run;
   // All that `run` reads and that may need a gradient.
   std::vector<at::Tensor> parameters;
+  // Called in backward when the gradients are there and the second pass is dropped; may be empty.
+  std::function<void()> after_gradients = nullptr;
 };
 
 // part.run(input, kTraining). Without gradients (c10::GradMode) just that. Gradients of gradients are not supported.

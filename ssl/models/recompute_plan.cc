@@ -23,6 +23,8 @@ RecomputeSet AllOf(const std::vector<BlockCost>& blocks) {
   return all;
 }
 
+int64_t Working(const BlockCost& block) { return std::max(block.bytes, block.working_bytes); }
+
 int64_t RoundedUp(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit; }
 
 // The number that the name ends with; -1 without one.
@@ -60,7 +62,7 @@ int64_t PredictPeak(const std::vector<BlockCost>& blocks, const RecomputeSet& re
   int64_t held = 0;
   int64_t peak = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    peak = std::max(peak, held + blocks[i].bytes);
+    peak = std::max(peak, held + Working(blocks[i]));
     const bool again = std::binary_search(recomputed.begin(), recomputed.end(), i);
     held += again ? blocks[i].kept_bytes : blocks[i].bytes;
   }
@@ -125,9 +127,10 @@ RecomputeSet PlanOptimally(const std::vector<BlockCost>& blocks, int64_t budget)
   for (size_t i = blocks.size(); i-- > 0;) {
     const int64_t plain = RoundedUp(blocks[i].bytes, unit);
     const int64_t again = RoundedUp(blocks[i].kept_bytes, unit);
+    const int64_t working = RoundedUp(Working(blocks[i]), unit);
     // Upwards: what is read is still that of the blocks after i, or, of a block that adds nothing, its own state.
     for (int64_t h = 0; h <= units; ++h) {
-      if (h + plain > units) {
+      if (h + working > units) {
         least[h] = kNever;
         continue;
       }

@@ -5,8 +5,8 @@
 //
 // The model of a step: forward runs the blocks in order; each adds bytes to what is held until its backward. Backward
 // runs in reverse; a recomputed block needs all of its bytes there once more, while everything before it is held. So
-// the most that is held is, over the blocks i, what is held before i plus all bytes of i. A pass per resolution is the
-// chain continued: blocks of the second pass follow those of the first.
+// the most that is held is, over the blocks i, what is held before i plus what the backward of i works with. A pass per
+// resolution is the chain continued: blocks of the second pass follow those of the first.
 #ifndef SSL_MODELS_RECOMPUTE_PLAN_H_
 #define SSL_MODELS_RECOMPUTE_PLAN_H_
 
@@ -24,6 +24,9 @@ struct BlockCost {
   int64_t bytes = 0;       // that a plain run adds to what is held, its output included
   int64_t kept_bytes = 0;  // that a recomputed run adds: its output; at most `bytes`
   double seconds = 0.0;    // of one forward run: what recomputing costs
+  // The most that its backward holds at once above what is held before the block: its `bytes` and gradients. Taken as
+  // `bytes` when it is less.
+  int64_t working_bytes = 0;
 };
 
 // Indices of blocks to recompute, ascending.

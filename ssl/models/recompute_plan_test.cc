@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 // Blocks "<letter>.0", "<letter>.1" ... that save these bytes.
 std::vector<BlockCost> Saving(const std::string& letter, const std::vector<int64_t>& saved) {
   std::vector<BlockCost> blocks;
-  for (size_t i = 0; i < saved.size(); ++i) blocks.push_back({letter + "." + std::to_string(i), saved[i], 0, 1.0});
+  for (size_t i = 0; i < saved.size(); ++i) blocks.push_back({letter + "." + std::to_string(i), saved[i], 0, 1.0, 0});
   return blocks;
 }
 
@@ -36,16 +36,17 @@ TEST(RecomputePlanTest, Greedy_TakesTheSmallestThatSuffices) {
 }
 
 TEST(RecomputePlanTest, Peak_IsBeforeOrWithinBackward) {
-  const std::vector<BlockCost> blocks = {{"a", 10, 2, 1.0}, {"b", 20, 3, 1.0}, {"c", 4, 4, 1.0}};
+  const std::vector<BlockCost> blocks = {{"a", 10, 2, 1.0, 0}, {"b", 20, 3, 1.0, 0}, {"c", 4, 4, 1.0, 0}};
   EXPECT_EQ(PredictPeak(blocks, {}), 34);
   EXPECT_EQ(PredictPeak(blocks, {0}), 2 + 20 + 4);
   EXPECT_EQ(PredictPeak(blocks, {1}), 10 + 20) << "when b runs again";
   EXPECT_EQ(PredictPeak(blocks, {0, 1}), 2 + 20);
+  EXPECT_EQ(PredictPeak({{"a", 10, 2, 1.0, 50}, {"b", 20, 3, 1.0, 25}}, {}), 50) << "the gradients of a";
   EXPECT_DOUBLE_EQ(PredictSeconds(blocks, {0, 2}), 2.0);
 }
 
 TEST(RecomputePlanTest, Optimal_WithoutRoomIsAllBlocks) {
-  const std::vector<BlockCost> blocks = {{"a", 10, 2, 1.0}, {"b", 20, 3, 1.0}};
+  const std::vector<BlockCost> blocks = {{"a", 10, 2, 1.0, 0}, {"b", 20, 3, 1.0, 0}};
   EXPECT_THAT(PlanOptimally(blocks, 5), ElementsAre(0, 1));
   EXPECT_THAT(PlanOptimally(blocks, 0), ElementsAre(0, 1));
   EXPECT_THAT(PlanOptimally(blocks, -7), ElementsAre(0, 1));
@@ -62,7 +63,8 @@ class DrawnInstances : public ::testing::Test {
     std::vector<BlockCost> blocks(Between(1, 10));
     for (size_t i = 0; i < blocks.size(); ++i) {
       const int64_t bytes = Between(0, most);
-      blocks[i] = {"block." + std::to_string(i), bytes, Between(0, bytes), static_cast<double>(Between(0, 100)) / 10};
+      blocks[i] = {"block." + std::to_string(i), bytes, Between(0, bytes), static_cast<double>(Between(0, 100)) / 10,
+                   Between(0, 2 * bytes)};
     }
     return blocks;
   }

@@ -55,6 +55,7 @@ SslModel::SslModel(std::unique_ptr<Trunk> trunk, std::vector<std::unique_ptr<Hea
       options_(std::move(options)),
       tensors_(AllTensors(*trunk_, heads_)) {
   SetTraining(true);
+  SetRecomputePolicy(nullptr);
   if (options_.freeze_trunk) StopTraining(trunk_->Tensors());
   if (!options_.freeze_heads) return;
   for (const std::unique_ptr<Head>& head : heads_) StopTraining(head->Tensors());
@@ -102,6 +103,29 @@ std::vector<at::Tensor> SslModel::RunTrunk(const at::Tensor& input, const std::v
   return features;
 }
 
+std::vector<ViewRange> SslModel::Passes(const std::vector<at::Tensor>& views) const {
+  std::vector<ViewRange> passes;
+  for (size_t begin = 0; begin < views.size();) {
+    size_t end = begin + 1;
+    while (!options_.single_pass_every_crop && end < views.size() && SameResolution(views[begin], views[end])) ++end;
+    passes.push_back({begin, end});
+    begin = end;
+  }
+  return passes;
+}
+
+std::vector<RecomputePlan> SslModel::PlanPasses(const std::vector<at::Tensor>& views,
+                                                const std::vector<ViewRange>& passes) {
+  if (policy_ == nullptr || !training_ || !c10::GradMode::is_enabled()) return {};
+  std::vector<PassShape> shapes;
+  for (const ViewRange& pass : passes) {
+    PassShape shape = {0, views[pass.begin].size(-2), views[pass.begin].size(-1)};
+    for (size_t view = pass.begin; view < pass.end; ++view) shape.images += views[view].size(0);
+    shapes.push_back(shape);
+  }
+  return policy_->Plan(shapes);
+}
+
 // Neighbouring views of one resolution go through the trunk as one batch, as in VISSL's multi-crop models: two large
 // crops and six small ones are two passes, not eight. That is not only faster: batch norm takes its statistics over all
 // crops of a resolution together, so the grouping is part of what is trained, and SINGLE_PASS_EVERY_CROP (a pass for
@@ -111,14 +135,15 @@ std::vector<at::Tensor> SslModel::TrunkOutputs(const std::vector<at::Tensor>& vi
   const std::vector<FeatureRequest> requests =
       options_.freeze_trunk ? options_.features : std::vector<FeatureRequest>();
   std::vector<std::vector<at::Tensor>> parts(std::max<size_t>(1, requests.size()));  // of each feature
-  for (size_t begin = 0; begin < views.size();) {
-    size_t end = begin + 1;
-    while (!options_.single_pass_every_crop && end < views.size() && SameResolution(views[begin], views[end])) ++end;
+  const std::vector<ViewRange> passes = Passes(views);
+  const std::vector<RecomputePlan> plans = PlanPasses(views, passes);
+  for (size_t pass = 0; pass < passes.size(); ++pass) {
+    const auto [begin, end] = passes[pass];
     at::Tensor images = views[begin];
     if (end - begin > 1) images = at::cat(at::TensorList(views).slice(begin, end - begin), 0);
+    if (!plans.empty()) trunk_->SetRecomputed(plans[pass]);
     const std::vector<at::Tensor> features = RunTrunk(TrunkInput(images), requests);
     for (size_t i = 0; i < features.size(); ++i) parts[i].push_back(features[i]);
-    begin = end;
   }
   std::vector<at::Tensor> outputs;
   for (const std::vector<at::Tensor>& part : parts) outputs.push_back(part.size() == 1 ? part[0] : at::cat(part, 0));
@@ -156,7 +181,13 @@ std::vector<NamedParameter> SslModel::Parameters() {
   return parameters;
 }
 
+void SslModel::SetRecomputePolicy(RecomputePolicy* policy) {
+  policy_ = policy;
+  trunk_->SetRecomputed(options_.recompute);
+}
+
 void SslModel::SetTraining(bool training) {
+  training_ = training;
   trunk_->SetTraining(training && !options_.freeze_trunk);
   for (const std::unique_ptr<Head>& head : heads_) head->SetTraining(training && !options_.freeze_heads);
 }

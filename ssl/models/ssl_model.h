@@ -34,6 +34,12 @@ namespace ssl {
 // What the trunk gets of the images' channels: all, all in reverse, or the first.
 enum class InputChannelOrder { kRgb, kBgr, kLab };
 
+// Neighbouring views [begin, end).
+struct ViewRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
 struct SslModelOptions {
   // Runs the trunk once per view: batch statistics per view, less memory.
   bool single_pass_every_crop = false;
@@ -44,6 +50,8 @@ struct SslModelOptions {
   std::vector<FeatureRequest> features = {};
   // Not empty: the model takes named inputs instead of views.
   std::vector<MappedInput> inputs = {};
+  // Of every pass that trains, unless a policy plans it.
+  RecomputePlan recompute = {};
 };
 
 class SslModel : public Model {
@@ -58,6 +66,8 @@ class SslModel : public Model {
   std::vector<FeatureRequest> configured_features() const override { return options_.features; }
   std::vector<NamedParameter> Parameters() override;
   void SetTraining(bool training) override;
+  std::vector<std::string> block_names() const override { return trunk_->block_names(); }
+  void SetRecomputePolicy(RecomputePolicy* policy) override;
   void VisitState(StateVisitor& visitor) override;
 
   // Excludes parameters from training by their full names. NotFound names the unknown one and the nearest.
@@ -68,12 +78,18 @@ class SslModel : public Model {
   // The requested features of images that went through TrunkInput; without requests the trunk's output.
   std::vector<at::Tensor> RunTrunk(const at::Tensor& input, const std::vector<FeatureRequest>& requests);
   std::vector<at::Tensor> TrunkOutputs(const std::vector<at::Tensor>& views);
+  // Neighbouring views that go through the trunk together.
+  std::vector<ViewRange> Passes(const std::vector<at::Tensor>& views) const;
+  // What the policy says of them; empty when the configuration's plan holds.
+  std::vector<RecomputePlan> PlanPasses(const std::vector<at::Tensor>& views, const std::vector<ViewRange>& passes);
   std::vector<at::Tensor> RunHeads(const std::vector<at::Tensor>& features);
 
   std::unique_ptr<Trunk> trunk_;
   std::vector<std::unique_ptr<Head>> heads_;
   const SslModelOptions options_;
   const ModelTensors tensors_;  // with full names
+  RecomputePolicy* policy_ = nullptr;
+  bool training_ = true;
 };
 
 }  // namespace ssl

@@ -109,8 +109,8 @@ absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params,
                        ReadSection<FeatureEvalSection>(params, "FEATURE_EVAL_SETTINGS"));
   SSL_ASSIGN_OR_RETURN(const ActivationCheckpointingSection checkpointing,
                        ReadSection<ActivationCheckpointingSection>(params, "ACTIVATION_CHECKPOINTING"));
-  SSL_RETURN_IF_ERROR(ApplyActivationCheckpointing(checkpointing, trunk.get()));
   SslModelOptions options;
+  SSL_ASSIGN_OR_RETURN(options.recompute, PlanActivationCheckpointing(checkpointing, *trunk));
   options.single_pass_every_crop = section.single_pass_every_crop;
   options.channels = ChannelOrderOf(section.input_type);
   SSL_RETURN_IF_ERROR(ReadEvaluation(params, evaluation, *trunk, &options));

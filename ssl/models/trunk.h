@@ -14,16 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "ssl/core/recompute_policy.h"
 #include "ssl/models/model_tensor.h"
 #include "ssl/models/norm_mode.h"
 
 namespace ssl {
-
-// Neighbouring blocks [begin, end) of a trunk.
-struct BlockRange {
-  size_t begin = 0;
-  size_t end = 0;
-};
 
 class Trunk {
  public:
@@ -59,9 +54,12 @@ class Trunk {
   // What Tensors() lists of block `index`.
   virtual ModelTensors BlockTensors(size_t index) const { return {}; }
 
-  // From now on, forward passes that train keep of each of these parts its input alone, and backward runs it again
-  // (ssl/models/recompute.h). Ordered, disjoint and within num_blocks().
-  virtual void SetRecomputed(std::vector<BlockRange> parts) {}
+  // The names of the blocks: of the stage, with a number where the stage has several: "conv1", "res2.0".
+  virtual std::vector<std::string> block_names() const { return {}; }
+
+  // From now on, forward passes that train keep of each part of the plan its input alone, and backward runs it again
+  // (ssl/models/recompute.h). Ranges are within num_blocks().
+  virtual void SetRecomputed(RecomputePlan plan) {}
 };
 
 }  // namespace ssl

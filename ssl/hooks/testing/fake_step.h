@@ -29,18 +29,22 @@
 
 namespace ssl {
 
-// Has parameters and nothing else.
+// Has parameters, one block, and nothing else.
 class FakeModel : public Model {
  public:
   std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override { return views; }
   std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
   std::vector<NamedParameter> Parameters() override { return parameters; }
   void SetTraining(bool) override {}
+  std::vector<std::string> block_names() const override { return blocks; }
+  void SetRecomputePolicy(RecomputePolicy* new_policy) override { policy = new_policy; }
   void VisitState(StateVisitor& visitor) override {
     for (NamedParameter& parameter : parameters) visitor.Tensor(parameter.name, parameter.value);
   }
 
   std::vector<NamedParameter> parameters;
+  std::vector<std::string> blocks = {"block"};
+  RecomputePolicy* policy = nullptr;
 };
 
 // Has one group and never updates.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/trunks/staged_trunk.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/models/recompute.h"
@@ -31,16 +33,15 @@ StagedTrunk::StagedTrunk(const std::vector<Stage>& stages, const std::string& po
 }
 
 at::Tensor StagedTrunk::Forward(const at::Tensor& images) {
-  const NormMode mode = NormModeFor(training_);
+  if (!training_ || !at::GradMode::is_enabled())
+    return Average(RunRange({0, num_blocks()}, images, NormModeFor(training_)));
   at::Tensor map = images;
   size_t next = 0;
-  if (training_) {
-    for (const BlockRange& part : recomputed_) {
-      map = RunAndRecomputeRange(part, RunRange({next, part.begin}, map, mode));
-      next = part.end;
-    }
+  for (const BlockRange& part : plan_.recomputed) {
+    map = RunAndRecomputeRange(part, RunObserved({next, part.begin}, map));
+    next = part.end;
   }
-  return Average(RunRange({next, num_blocks()}, map, mode));
+  return Average(RunObserved({next, num_blocks()}, map));
 }
 
 std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const std::vector<std::string>& names) {
@@ -64,6 +65,18 @@ std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const st
   return features;
 }
 
+// Of a stage of one block the stage's own, else with the number of the block in its stage.
+std::vector<std::string> StagedTrunk::block_names() const {
+  std::vector<std::string> names;
+  for (size_t stage = 0; stage < ends_.size(); ++stage) {
+    const size_t begin = stage == 0 ? 0 : ends_[stage - 1];
+    for (size_t block = begin; block < ends_[stage]; ++block) {
+      names.push_back(ends_[stage] - begin == 1 ? names_[stage] : absl::StrCat(names_[stage], ".", block - begin));
+    }
+  }
+  return names;
+}
+
 ModelTensors StagedTrunk::Tensors() const {
   ModelTensors tensors;
   for (size_t block = 0; block < num_blocks(); ++block) {
@@ -77,9 +90,26 @@ at::Tensor StagedTrunk::RunRange(BlockRange range, at::Tensor map, NormMode mode
   return map;
 }
 
+at::Tensor StagedTrunk::RunObserved(BlockRange range, const at::Tensor& map) const {
+  if (plan_.observer == nullptr || range.begin == range.end) return RunRange(range, map, NormMode::kTraining);
+  plan_.observer->BeforeRun(range, /*again=*/false);
+  const at::Tensor output = RunRange(range, map, NormMode::kTraining);
+  plan_.observer->AfterRun(range, /*again=*/false);
+  return output;
+}
+
 at::Tensor StagedTrunk::RunAndRecomputeRange(BlockRange range, const at::Tensor& map) const {
   Recomputable part;
   part.run = [this, range](const at::Tensor& input, NormMode mode) { return RunRange(range, input, mode); };
+  if (plan_.observer != nullptr) {
+    part.run = [run = std::move(part.run), range, observer = plan_.observer](const at::Tensor& input, NormMode mode) {
+      observer->BeforeRun(range, mode == NormMode::kRecompute);
+      const at::Tensor output = run(input, mode);
+      observer->AfterRun(range, mode == NormMode::kRecompute);
+      return output;
+    };
+    part.after_gradients = [range, observer = plan_.observer] { observer->AfterGradients(range); };
+  }
   for (size_t block = range.begin; block < range.end; ++block) {
     for (const ModelTensor& tensor : BlockTensors(block)) part.parameters.push_back(tensor.value);
   }

@@ -28,9 +28,10 @@ class StagedTrunk : public Trunk {
   std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<std::string>& names) override;
   std::vector<std::string> feature_names() const override { return names_; }
   ModelTensors Tensors() const override;
+  std::vector<std::string> block_names() const override;
   void SetTraining(bool training) override { training_ = training; }
   size_t num_blocks() const override { return ends_.back(); }
-  void SetRecomputed(std::vector<BlockRange> parts) override { recomputed_ = std::move(parts); }
+  void SetRecomputed(RecomputePlan plan) override { plan_ = std::move(plan); }
 
  protected:
   // stages: at least one, in the order of the network. pooled: the name of the average; "flatten" is another.
@@ -39,13 +40,15 @@ class StagedTrunk : public Trunk {
  private:
   // What the blocks `range` make of `map`, as they are.
   at::Tensor RunRange(BlockRange range, at::Tensor map, NormMode mode) const;
+  // The same in a pass that trains; the observer of the plan sees it.
+  at::Tensor RunObserved(BlockRange range, const at::Tensor& map) const;
   at::Tensor RunAndRecomputeRange(BlockRange range, const at::Tensor& map) const;
   // The index among the names; the pooled ones come last.
   size_t IndexOf(const std::string& name) const;
 
   std::vector<std::string> names_;
   std::vector<size_t> ends_;  // of each stage: the block behind its last
-  std::vector<BlockRange> recomputed_;
+  RecomputePlan plan_;
   bool training_ = true;
 };
 

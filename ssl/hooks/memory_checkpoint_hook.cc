@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/memory_checkpoint_hook.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/tensor_memory.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr double kGigabyte = 1024.0 * 1024.0 * 1024.0;
+constexpr char kLevel[] = "level";
+constexpr char kName[] = "name";
+
+const std::map<std::string, RecomputeStrategy>& Strategies() {
+  static const auto* const strategies =
+      new std::map<std::string, RecomputeStrategy>{{"greedy", RecomputeStrategy::kGreedy},
+                                                   {"memory_time", RecomputeStrategy::kMemoryTime},
+                                                   {"optimal", RecomputeStrategy::kOptimal}};
+  return *strategies;
+}
+
+// level: {num: default} of a pattern.
+struct LevelOptions : public Options {
+  std::string num = "default";
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("num", &num, Doc("1: stages; 2 or more, and default: blocks"));
+  }
+};
+
+struct PatternOptions : public Options {
+  std::string patterns_mode = kLevel;
+  LevelOptions level;
+  std::vector<std::string> name_list;
+  int64_t share_weight_num = 0;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("patterns_mode", &patterns_mode, Doc("how candidates are found").OneOf({kLevel, kName}));
+    visitor.Section("level", &level, Doc("mode level"));
+    visitor.Field("name_list", &name_list, Doc("mode name: blocks or stages"));
+    visitor.Field("share_weight_num", &share_weight_num,
+                  Doc("without effect: the passes through one block are told apart").AtLeast(0));
+  }
+};
+
+absl::StatusOr<int64_t> ReadLevel(const std::string& num, absl::string_view place) {
+  if (num == "default") return 0;
+  int64_t level = 0;
+  if (absl::SimpleAtoi(num, &level) && level > 0) return level == 1 ? 1 : 0;
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, ".level.num is '", num, "', expected default or an integer above 0"));
+}
+
+// The first `level` parts of a block's name; the whole name at level 0.
+std::string Prefix(const std::string& block, int64_t level) {
+  const std::vector<std::string> parts = absl::StrSplit(block, '.');
+  if (level == 0 || static_cast<int64_t>(parts.size()) <= level) return block;
+  return absl::StrJoin(parts.begin(), parts.begin() + level, ".");
+}
+
+std::string Gigabytes(int64_t bytes) { return absl::StrFormat("%.3f GB", static_cast<double>(bytes) / kGigabyte); }
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpointOptions& options,
+                                                           const ConfigNode& params, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(CandidateRule rule,
+                       ReadCandidateRule(options.checkpoint_patterns, PlaceOf(params, "checkpoint_patterns")));
+  if (options.dc_cfg.is_null() || options.dc_cfg.entries().empty()) {
+    return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), nullptr);
+  }
+  DynamicCheckpointOptions dynamic;
+  SSL_RETURN_IF_ERROR(ReadOptions(options.dc_cfg, "dc_cfg", UnknownKeys::kError, &dynamic));
+  return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), &dynamic);
+}
+
+}  // namespace
+
+absl::string_view MemoryCheckpointOptions::section() const { return kHookList; }
+
+void MemoryCheckpointOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("enable", &enable, Doc("false: the hook does nothing").MayChange());
+  visitor.Field(
+      "checkpoint_patterns", &checkpoint_patterns,
+      Doc("{backbone: {patterns_mode: level, level: {num: default}}}: which parts may be recomputed; {}: every "
+          "block of the trunk")
+          .MayChange());
+  visitor.Field(
+      "dc_cfg", &dc_cfg,
+      Doc("{warmup_iters: 30, max_memory: 8, debug_freq: -1, strategy: memory_time}: recompute as few of them "
+          "as fit; {}: all of them")
+          .MayChange());
+}
+
+void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("warmup_iters", &warmup_iters, Doc("forward passes in which parts are measured").AtLeast(0));
+  visitor.Field("max_memory", &max_memory, Doc("of large tensors at once").Above(0).Unit("GB"));
+  visitor.Field("debug_freq", &debug_freq, Doc("iterations between lines with the plan, -1 for none").AtLeast(-1));
+  visitor.Field("strategy", &strategy,
+                Doc("how parts are chosen; optimal is ours").OneOf({"memory_time", "greedy", "optimal"}));
+}
+
+absl::StatusOr<std::vector<BlockRange>> Candidates(const CandidateRule& rule, const std::vector<std::string>& blocks) {
+  for (const std::string& name : rule.names) {
+    const auto fits = [&](const std::string& block) { return block == name || Prefix(block, 1) == name; };
+    if (std::any_of(blocks.begin(), blocks.end(), fits)) continue;
+    return absl::NotFoundError(
+        absl::StrCat("memory_checkpoint: '", name, "' is no block or stage of the trunk", DidYouMean(name, blocks)));
+  }
+  std::vector<BlockRange> ranges;
+  std::string last;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    std::string group = Prefix(blocks[i], rule.level);
+    if (!rule.names.empty()) {
+      const auto named = [&](const std::string& name) {
+        return std::find(rule.names.begin(), rule.names.end(), name) != rule.names.end();
+      };
+      if (!named(blocks[i]) && !named(Prefix(blocks[i], 1))) continue;
+      group = named(blocks[i]) ? blocks[i] : Prefix(blocks[i], 1);
+    }
+    const bool joins = !ranges.empty() && ranges.back().end == i && group == last;
+    if (joins) {
+      ++ranges.back().end;
+    } else {
+      ranges.push_back({i, i + 1});
+    }
+    last = std::move(group);
+  }
+  return ranges;
+}
+
+absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl::string_view place) {
+  CandidateRule rule;
+  if (patterns.is_null()) return rule;
+  if (!patterns.is_map()) return absl::InvalidArgumentError(absl::StrCat(place, " is no map of patterns"));
+  for (const auto& [key, value] : patterns.entries()) {
+    const std::string path = absl::StrCat("checkpoint_patterns.", key);
+    if (key != "backbone" && key != "trunk") {
+      return absl::InvalidArgumentError(absl::StrCat(place, ": ", path,
+                                                     " is no part of a model, expected backbone (or "
+                                                     "trunk, the same): heads are small"));
+    }
+    PatternOptions pattern;
+    SSL_RETURN_IF_ERROR(ReadOptions(value, path, UnknownKeys::kError, &pattern));
+    if (pattern.patterns_mode == kName) {
+      rule.names = pattern.name_list;
+      if (rule.names.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(place, ": ", path, ".name_list is missing, expected names of blocks"));
+      }
+    } else {
+      SSL_ASSIGN_OR_RETURN(rule.level, ReadLevel(pattern.level.num, absl::StrCat(place, ": ", path)));
+    }
+  }
+  return rule;
+}
+
+MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule, const DynamicCheckpointOptions* dynamic)
+    : enable_(enable),
+      rule_(std::move(rule)),
+      is_dynamic_(dynamic != nullptr),
+      dynamic_(dynamic != nullptr ? *dynamic : DynamicCheckpointOptions()) {}
+
+absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
+  if (!enable_) return absl::OkStatus();
+  const std::vector<std::string> blocks = context.model.block_names();
+  if (blocks.empty()) {
+    return absl::FailedPreconditionError(
+        "memory_checkpoint: the model is no chain of blocks (Model::block_names), expected a trunk that is");
+  }
+  SSL_ASSIGN_OR_RETURN(candidates_, Candidates(rule_, blocks));
+  if (is_dynamic_) {
+    if (!TensorMemoryIsInstalled()) {
+      return absl::FailedPreconditionError(
+          "memory_checkpoint: dc_cfg measures tensor memory, which this program has not installed; call "
+          "InstallTensorMemory() (ssl/core/tensor_memory.h) at its start, or leave dc_cfg out");
+    }
+    planner_ = std::make_unique<MemoryPlanner>(
+        blocks, candidates_,
+        MemoryPlannerOptions{dynamic_.warmup_iters, static_cast<int64_t>(dynamic_.max_memory * kGigabyte),
+                             Strategies().at(dynamic_.strategy)});
+  }
+  context.model.SetRecomputePolicy(this);
+  return absl::OkStatus();
+}
+
+std::vector<RecomputePlan> MemoryCheckpointHook::Plan(const std::vector<PassShape>& passes) {
+  if (planner_ != nullptr) return planner_->Plan(passes);
+  return std::vector<RecomputePlan>(passes.size(), RecomputePlan{candidates_});
+}
+
+absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {
+  if (planner_ == nullptr || planner_->warming_up() || !context.state.training) return absl::OkStatus();
+  const bool due = dynamic_.debug_freq > 0 && context.state.iteration % dynamic_.debug_freq == 0;
+  if (told_ && !due) return absl::OkStatus();
+  const MemoryForecast& forecast = planner_->forecast();
+  if (forecast.peak_bytes == 0) return absl::OkStatus();  // no plan yet
+  told_ = true;
+  SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Gigabytes(forecast.peak_bytes) << " of "
+                << absl::StrFormat("%.3f GB", dynamic_.max_memory) << " (" << Gigabytes(forecast.peak_without_bytes)
+                << " without recomputing), " << absl::StrFormat("%.1f ms", 1e3 * forecast.recompute_seconds)
+                << " a step for it; recomputed: "
+                << (forecast.recomputed.empty() ? "nothing" : absl::StrJoin(forecast.recomputed, ", "))
+                << "; planned in " << absl::StrFormat("%.1f ms", 1e3 * forecast.planning_seconds);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryCheckpointHook::OnEnd(StepContext& context) {
+  if (!enable_) return absl::OkStatus();
+  context.model.SetRecomputePolicy(nullptr);
+  return absl::OkStatus();
+}
+
+absl::Status RegisterMemoryCheckpointHook(Registries* registries) {
+  return RegisterHook(registries, {"memory_checkpoint", "recomputes activations in backward, as few as fit a limit"},
+                      &MakeMemoryCheckpoint);
+}
+
+}  // namespace ssl

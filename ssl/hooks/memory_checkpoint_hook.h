@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hook memory_checkpoint, United Perception's: activation checkpointing of chosen parts of the trunk, all of them
+// (without dc_cfg) or as few as a limit of memory allows (with it).
+//
+//   hooks:
+//     - type: memory_checkpoint
+//       kwargs:
+//         checkpoint_patterns: {backbone: {patterns_mode: level, level: {num: default}}}
+//         dc_cfg: {warmup_iters: 30, max_memory: 8, strategy: optimal}
+#ifndef SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
+#define SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/node.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/recompute_policy.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/memory_planner.h"
+
+namespace ssl {
+
+// The kwargs of memory_checkpoint.
+struct MemoryCheckpointOptions : public ComponentOptions {
+  bool enable = true;
+  ConfigNode checkpoint_patterns = ConfigNode::Map();  // {} : every block
+  ConfigNode dc_cfg = ConfigNode::Map();               // {} : all candidates, always
+
+  absl::string_view section() const override;
+  bool enabled() const override { return false; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// kwargs.dc_cfg: dynamic checkpointing.
+struct DynamicCheckpointOptions : public Options {
+  int64_t warmup_iters = 30;
+  double max_memory = 8.0;
+  int64_t debug_freq = -1;
+  std::string strategy = "memory_time";
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// How candidates are cut out of a chain of blocks: by the first `level` parts of the blocks' names ("res2" of "res2.0"
+// at level 1; 0: each block for itself), or those of the given names.
+struct CandidateRule {
+  int64_t level = 0;
+  std::vector<std::string> names = {};  // of blocks or stages; not empty: these only
+};
+
+// NotFound names a name that fits no block, and the nearest one.
+absl::StatusOr<std::vector<BlockRange>> Candidates(const CandidateRule& rule, const std::vector<std::string>& blocks);
+
+// kwargs.checkpoint_patterns in United Perception's form. `place` begins the messages.
+absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl::string_view place);
+
+class MemoryCheckpointHook : public Hook, private RecomputePolicy {
+ public:
+  // enable: false does nothing. dynamic: null recomputes all candidates always.
+  MemoryCheckpointHook(bool enable, CandidateRule rule, const DynamicCheckpointOptions* dynamic);
+
+  absl::string_view name() const override { return "memory_checkpoint"; }
+  HookStage stage() const override { return HookStage::kMutate; }
+
+  // FailedPrecondition for a model that is no chain of blocks, and where tensor memory is not installed.
+  absl::Status OnStart(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
+  absl::Status OnEnd(StepContext& context) override;
+
+  // Of the last forward pass; null before the first one, and without dc_cfg.
+  const MemoryPlanner* planner() const { return planner_.get(); }
+
+ private:
+  std::vector<RecomputePlan> Plan(const std::vector<PassShape>& passes) override;
+
+  const bool enable_;
+  const CandidateRule rule_;
+  const bool is_dynamic_;
+  const DynamicCheckpointOptions dynamic_;
+  std::vector<BlockRange> candidates_;
+  std::unique_ptr<MemoryPlanner> planner_;
+  bool told_ = false;  // what the first plan after the warm-up is
+};
+
+absl::Status RegisterMemoryCheckpointHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_

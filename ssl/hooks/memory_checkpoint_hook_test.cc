@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/memory_checkpoint_hook.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/tensor_memory.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const std::vector<std::string>& Blocks() {
+  static const auto* const blocks =
+      new std::vector<std::string>{"conv1", "res1", "res2.0", "res2.1", "res3.0", "res3.1", "res3.2"};
+  return *blocks;
+}
+
+std::vector<std::pair<size_t, size_t>> Pairs(const absl::StatusOr<std::vector<BlockRange>>& ranges) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  EXPECT_OK(ranges);
+  for (const BlockRange& range : *ranges) pairs.emplace_back(range.begin, range.end);
+  return pairs;
+}
+
+absl::StatusOr<CandidateRule> Read(const std::string& text) {
+  std::vector<std::string> warnings;
+  return ReadCandidateRule(*ParseYaml(text, "test.yaml", &warnings), "test.yaml:1: checkpoint_patterns");
+}
+
+TEST(CandidatesTest, BlocksStagesOrNames) {
+  EXPECT_EQ(Pairs(Candidates({}, Blocks())).size(), 7u);
+  EXPECT_THAT(Pairs(Candidates({1, {}}, Blocks())), ElementsAre(Pair(0, 1), Pair(1, 2), Pair(2, 4), Pair(4, 7)));
+  EXPECT_THAT(Pairs(Candidates({0, {"res3", "res2.1"}}, Blocks())), ElementsAre(Pair(3, 4), Pair(4, 7)));
+  EXPECT_THAT(Candidates({0, {"res2.7"}}, Blocks()).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'res2.7'")));
+}
+
+TEST(CandidateRuleTest, UnitedPerceptionsForm) {
+  ASSERT_OK_AND_ASSIGN(CandidateRule rule, Read("{backbone: {patterns_mode: level, level: {num: default}}}"));
+  EXPECT_EQ(rule.level, 0);
+  ASSERT_OK_AND_ASSIGN(rule, Read("{backbone: {patterns_mode: level, level: {num: 1}, share_weight_num: 5}}"));
+  EXPECT_EQ(rule.level, 1);
+  ASSERT_OK_AND_ASSIGN(rule, Read("{backbone: {patterns_mode: name, name_list: [res2, res3.1]}}"));
+  EXPECT_THAT(rule.names, ElementsAre("res2", "res3.1"));
+  ASSERT_OK_AND_ASSIGN(rule, Read("{}"));
+  EXPECT_THAT(rule.names, IsEmpty());
+}
+
+TEST(CandidateRuleTest, WrongForms_AreNamed) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{neck: {patterns_mode: level}}", "checkpoint_patterns.neck is no part of a model"},
+      {"{backbone: {patterns_mode: depth}}", "patterns_mode"},
+      {"{backbone: {patterns_mode: name}}", "name_list is missing"},
+      {"{backbone: {level: {num: none}}}", "level.num is 'none'"},
+      {"{backbone: {level: {num: 0}}}", "level.num is '0'"},
+      {"{backbone: {levels: 1}}", "levels"},
+      {"[1]", "is no map"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(Read(text).status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message))) << text;
+  }
+}
+
+TEST(MemoryCheckpointHookTest, Static_RecomputesAllCandidates) {
+  FakeStep step;
+  step.model.blocks = Blocks();
+  MemoryCheckpointHook hook(/*enable=*/true, {1, {}}, nullptr);
+  ASSERT_OK(hook.OnStart(step.context));
+  ASSERT_NE(step.model.policy, nullptr);
+  const std::vector<RecomputePlan> plans = step.model.policy->Plan({{4, 32, 32}, {8, 16, 16}});
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans[1].recomputed.size(), 4u);
+  ASSERT_OK(hook.OnEnd(step.context));
+  EXPECT_EQ(step.model.policy, nullptr);
+}
+
+TEST(MemoryCheckpointHookTest, Disabled_DoesNothing) {
+  FakeStep step;
+  step.model.blocks = {};
+  MemoryCheckpointHook hook(/*enable=*/false, {}, nullptr);
+  ASSERT_OK(hook.OnStart(step.context));
+  EXPECT_EQ(step.model.policy, nullptr);
+}
+
+TEST(MemoryCheckpointHookTest, ModelWithoutBlocks_IsRefused) {
+  FakeStep step;
+  step.model.blocks = {};
+  MemoryCheckpointHook hook(/*enable=*/true, {}, nullptr);
+  EXPECT_THAT(hook.OnStart(step.context),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no chain of blocks")));
+}
+
+// Last: installs tensor memory for good.
+TEST(MemoryCheckpointHookTest, Zz_Dynamic_NeedsTensorMemory) {
+  FakeStep step;
+  step.model.blocks = Blocks();
+  const DynamicCheckpointOptions dynamic;
+  MemoryCheckpointHook hook(/*enable=*/true, {}, &dynamic);
+  EXPECT_THAT(hook.OnStart(step.context), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                   AllOf(HasSubstr("dc_cfg"), HasSubstr("InstallTensorMemory"))));
+  InstallTensorMemory();
+  ASSERT_OK(hook.OnStart(step.context));
+  EXPECT_TRUE(hook.planner()->warming_up());
+  ASSERT_OK(hook.OnEnd(step.context));
+}
+
+}  // namespace
+}  // namespace ssl
