@@ -55,16 +55,7 @@ class ConfiguredHooksTest : public ::testing::Test {
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
 
-TEST_F(ConfiguredHooksTest, Registered_AreTheseAndNoOthers) {
-  EXPECT_THAT(registries_.hooks.Names(),
-              ElementsAre("check_nan", "checkpoint", "early_stop", "ema", "freeze_parameters", "grad_clip",
-                          "grad_clipper", "memory_summary", "model_complexity", "model_output_mask", "perf_stats",
-                          "phase_metrics", "train_logger"));
-  EXPECT_THAT(registries_.metric_sinks.Names(), ElementsAre("jsonl", "tensorboard"));
-  EXPECT_THAT(
-      registries_.options.Paths(),
-      ElementsAre("", "HOOKS", "HOOKS.EARLY_STOP", "HOOKS.EMA_MODEL", "MODEL", "MODEL.GRAD_CLIP",
-                  "HOOKS.MEMORY_SUMMARY", "HOOKS.MODEL_COMPLEXITY", "HOOKS.PERF_STATS", "HOOKS.TENSORBOARD_SETUP"));
+TEST_F(ConfiguredHooksTest, Registration_SaysWhoMakesThem) {
   EXPECT_TRUE(registries_.configured_hooks != nullptr);
   EXPECT_TRUE(registries_.configured_sinks != nullptr);
 }

@@ -11,6 +11,7 @@ const std::vector<HookAlias>& HookAliases() {
       {"LiBai", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
       {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
       {"United Perception", "grad_clipper", "grad_clipper", {}},
+      {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
       {"United Perception", "train_val_logger", "train_logger", {{"freq", "LOG_FREQUENCY"}}},
       {"VISSL", "CheckNanLossHook", "check_nan", {}},
       {"VISSL", "EmaHook", "ema", {}},
