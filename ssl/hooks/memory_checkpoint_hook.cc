@@ -199,11 +199,10 @@ std::vector<RecomputePlan> MemoryCheckpointHook::Plan(const std::vector<PassShap
 }
 
 absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {
-  if (planner_ == nullptr || planner_->warming_up() || !context.state.training) return absl::OkStatus();
+  if (planner_ == nullptr || !planner_->has_forecast() || !context.state.training) return absl::OkStatus();
   const bool due = dynamic_.debug_freq > 0 && context.state.iteration % dynamic_.debug_freq == 0;
   if (told_ && !due) return absl::OkStatus();
   const MemoryForecast& forecast = planner_->forecast();
-  if (forecast.peak_bytes == 0) return absl::OkStatus();  // no plan yet
   told_ = true;
   SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Gigabytes(forecast.peak_bytes) << " of "
                 << absl::StrFormat("%.3f GB", dynamic_.max_memory) << " (" << Gigabytes(forecast.peak_without_bytes)

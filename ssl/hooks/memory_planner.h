@@ -49,7 +49,9 @@ class MemoryPlanner : public RecomputePolicy {
 
   // Parts are still measured: the warm-up is not over, or no forward pass has had its backward yet.
   bool warming_up() const { return planned_ <= options_.warmup_passes || rest_.empty(); }
-  // Of the last plan after the warm-up.
+  // Something was planned after the warm-up.
+  bool has_forecast() const { return !plans_.empty(); }
+  // Of the last such plan.
   const MemoryForecast& forecast() const { return forecast_; }
 
  private:

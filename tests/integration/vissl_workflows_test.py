@@ -221,6 +221,21 @@ class WorkflowTest(unittest.TestCase):
         self.assertIn(b"hooks/grad_clipper/limit", (newest / "state_rank0.safetensors").read_bytes())
         self.finish(*tokens)
 
+    def test_recomputed_activations_change_nothing(self):
+        checkpointing = "config.MODEL.ACTIVATION_CHECKPOINTING."
+        hook = "config.hooks=[{type: memory_checkpoint, kwargs: {%s}}]"
+        runs = {"plain": [], "static": [checkpointing + "USE_ACTIVATION_CHECKPOINTING=True",
+                                        checkpointing + "NUM_ACTIVATION_CHECKPOINTING_SPLITS=3"],
+                "hook": [hook % ""], "limit": [hook % "dc_cfg: {warmup_iters: 2, max_memory: 1, strategy: optimal}"]}
+        weights = {}
+        for name, tokens in runs.items():
+            self.finish("--config=test/swav_tiny", "engine_name=train", "config.CHECKPOINT.DIR=" + name, *tokens)
+            log = (self.folder / name / "log.txt").read_text()
+            newest = max(self.folder.glob(name + "/checkpoints/step_*"), key=lambda path: int(path.name.split("_")[1]))
+            weights[name] = (newest / "model.safetensors").read_bytes()
+            self.assertEqual("memory_checkpoint: tensors take" in log, name == "limit", log)
+        self.assertEqual(len(set(weights.values())), 1)
+
     def test_unknown_hooks_and_options_of_the_list_are_named(self):
         for hooks, part in (("[{type: grad_cliper}]", "did you mean 'grad_clip"),
                             ("[{type: grad_clipper, kwargs: {mode: average, tolerence: 2}}]",
