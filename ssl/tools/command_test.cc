@@ -30,9 +30,6 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
   EXPECT_EQ(Listed("engines"),
             "export\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\ntrain\n");
   EXPECT_EQ(Listed("heads"), "eval_mlp\nidentity\nmlp\nmlp_res\nsiamese_concat_view\nswav_head\n");
-  EXPECT_EQ(Listed("hooks"),
-            "check_nan\ncheckpoint\nearly_stop\nema\nfreeze_parameters\ngrad_clip\ngrad_clipper\nmemory_summary\nmodel_complexity\n"
-            "model_output_mask\nperf_stats\nphase_metrics\ntrain_logger\n");
   EXPECT_EQ(Listed("meters"),
             "accuracy_list_meter\nmean_ap_list_meter\nprecision_at_k_list_meter\n"
             "recall_at_k_list_meter\n");
