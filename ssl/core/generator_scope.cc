@@ -16,10 +16,10 @@ constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
 // Instead of the number of a batch.
 constexpr int64_t kStartOfPhase = -1;
 
-at::Tensor ReadState() {
+void SetState(const at::Tensor& state) {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
+  generator.set_state(state);
 }
 
 void Seed(uint64_t seed) {
@@ -30,13 +30,17 @@ void Seed(uint64_t seed) {
 
 }  // namespace
 
-GeneratorScope::GeneratorScope() : found_(ReadState()) {}
-
-GeneratorScope::~GeneratorScope() {
+at::Tensor GeneratorState() {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(found_);
+  return generator.get_state();
 }
+
+GeneratorScope::GeneratorScope() : found_(GeneratorState()) {}
+
+GeneratorScope::GeneratorScope(const at::Tensor& state) : GeneratorScope() { SetState(state); }
+
+GeneratorScope::~GeneratorScope() { SetState(found_); }
 
 void SeedForBuilding(int64_t seed, int64_t rank) { Seed(static_cast<uint64_t>(seed + rank)); }
 

@@ -3,10 +3,10 @@
 // LibTorch's CPU generator as a run uses it. There is one for the whole process, which dropout, host programs and
 // other sessions draw from; a run borrows it.
 //
-// What a run draws is addressed: before each phase and batch the generator is seeded by where the run stands. So its numbers
-// depend neither on what else draws in the process nor on where the run was resumed, and no checkpoint holds them.
-// Sessions that step at the same time on several threads of one process share the generator: what they draw is then
-// not repeatable, nor is what the host draws meanwhile.
+// What a run draws is addressed: before each phase and batch the generator is seeded by where the run stands. So its
+// numbers depend neither on what else draws in the process nor on where the run was resumed, and no checkpoint holds
+// them. Sessions that step at the same time on several threads of one process share the generator: what they draw is
+// then not repeatable, nor is what the host draws meanwhile.
 #ifndef SSL_CORE_GENERATOR_SCOPE_H_
 #define SSL_CORE_GENERATOR_SCOPE_H_
 
@@ -16,10 +16,15 @@
 
 namespace ssl {
 
+// [bytes] uint8: what the generator draws from here on.
+at::Tensor GeneratorState();
+
 // Gives the generator back, at its end, as it found it.
 class GeneratorScope {
  public:
   GeneratorScope();
+  // Draws what followed the moment of `state`, a GeneratorState.
+  explicit GeneratorScope(const at::Tensor& state);
   ~GeneratorScope();
   GeneratorScope(const GeneratorScope&) = delete;
   GeneratorScope& operator=(const GeneratorScope&) = delete;

@@ -8,6 +8,9 @@
 //       kwargs:
 //         checkpoint_patterns: {backbone: {patterns_mode: level, level: {num: default}}}
 //         dc_cfg: {warmup_iters: 30, max_memory: 8, strategy: optimal}
+//
+// With dc_cfg, what is recomputed depends on measured time and memory: in float32 training is bitwise the same all the
+// same; under autocast it may differ in rounding from run to run, and after a resume (ssl/models/recompute.h).
 #ifndef SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
 

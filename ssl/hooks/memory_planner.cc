@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/core/tensor_memory.h"
@@ -72,7 +73,6 @@ class MemoryPlanner::Observer : public RecomputeObserver {
     if (plan_ != planner_.planned_) return;
     Cost& cost = planner_.CostOf(pass_, range);
     cost.working_bytes = GetTensorMemory().peak - planner_.HeldBefore(pass_, range);
-    ++planner_.record_.measured;
   }
 
  private:
@@ -125,21 +125,20 @@ std::vector<RecomputePlan> MemoryPlanner::PlanToFit(const std::vector<PassShape>
   const int64_t unit = std::max<int64_t>(1, options_.max_bytes / kLeadingValues);
   const int64_t budget = std::max<int64_t>(0, options_.max_bytes - start) / unit * unit;
   std::vector<int64_t> pixels;
-  std::vector<PassShape> rounded = passes;
-  for (PassShape& pass : rounded) {
+  for (const PassShape& pass : passes) {
     const bool measured = parts_.front().costs.count(pass.pixels()) > 0;
     pixels.push_back(measured ? pass.pixels() : RoundUp(pass.pixels()));
   }
   const auto [planned, is_new] = plans_.try_emplace({pixels, budget});
-  if (is_new) planned->second = MakePlan(passes, start, budget);
+  if (is_new) planned->second = MakePlan(passes, pixels, start, budget);
   forecast_ = planned->second.forecast;
   return planned->second.plans;
 }
 
-MemoryPlanner::Planned MemoryPlanner::MakePlan(const std::vector<PassShape>& passes, int64_t start,
-                                               int64_t budget) const {
+MemoryPlanner::Planned MemoryPlanner::MakePlan(const std::vector<PassShape>& passes, const std::vector<int64_t>& pixels,
+                                               int64_t start, int64_t budget) const {
   const double begin = Now();
-  const std::vector<BlockCost> chain = PredictChain(passes);
+  const std::vector<BlockCost> chain = PredictChain(pixels);
   RecomputeSet set = Choose(chain, budget);
   const auto is_fixed = [&](size_t i) { return i + 1 == chain.size() || !parts_[i % parts_.size()].candidate; };
   set.erase(std::remove_if(set.begin(), set.end(), is_fixed), set.end());
@@ -159,34 +158,40 @@ MemoryPlanner::Planned MemoryPlanner::MakePlan(const std::vector<PassShape>& pas
   return planned;
 }
 
-std::vector<BlockCost> MemoryPlanner::PredictChain(const std::vector<PassShape>& passes) const {
+std::vector<BlockCost> MemoryPlanner::PredictChain(const std::vector<int64_t>& pixels) const {
   std::vector<BlockCost> chain;
-  for (const PassShape& pass : passes) {
+  for (const int64_t of_pass : pixels) {
     for (const Part& part : parts_) {
-      const Cost cost = Predict(part.costs, pass.pixels());
+      const Cost cost = Predict(part.costs, of_pass);
       chain.push_back({part.name, cost.bytes, cost.kept_bytes, cost.seconds, cost.working_bytes});
     }
   }
-  const Cost rest = Predict(rest_, TotalPixels(passes));
+  const Cost rest = Predict(rest_, std::accumulate(pixels.begin(), pixels.end(), int64_t{0}));
   chain.push_back({"rest", rest.bytes, rest.bytes, 0.0, rest.bytes});
   return chain;
 }
 
+// United Perception's strategies only count what is saved: they are asked for more until backward fits, too.
 RecomputeSet MemoryPlanner::Choose(const std::vector<BlockCost>& chain, int64_t budget) const {
   if (options_.strategy == RecomputeStrategy::kOptimal) return PlanOptimally(chain, budget);
-  const int64_t need = PredictPeak(chain, {}) - budget;
-  return options_.strategy == RecomputeStrategy::kGreedy ? PlanGreedily(chain, need) : PlanByMemoryAndTime(chain, need);
+  const auto plan = options_.strategy == RecomputeStrategy::kGreedy ? &PlanGreedily : &PlanByMemoryAndTime;
+  for (int64_t need = PredictPeak(chain, {}) - budget;;) {
+    RecomputeSet set = plan(chain, need);
+    const int64_t excess = PredictPeak(chain, set) - budget;
+    if (excess <= 0 || set.size() == chain.size()) return set;
+    need += std::max(excess, need / kLeadingValues);
+  }
 }
 
-// The first pass is left out when others follow: memory is new to the process then, and slower.
+// Without a backward there is nothing to take. A part that is not run again in it has no gradients to compute, and
+// keeps nothing but its output. The first pass is left out when others follow: memory is new to the process then, and
+// slower.
 void MemoryPlanner::Commit() {
-  const auto candidates = std::count_if(parts_.begin(), parts_.end(), [](const Part& part) { return part.candidate; });
-  const bool complete =
-      record_.rest >= 0 && record_.measured == record_.passes.size() * static_cast<size_t>(candidates);
-  if (!complete || (planned_ == 1 && options_.warmup_passes > 1)) return;
+  if (record_.rest < 0 || (planned_ == 1 && options_.warmup_passes > 1)) return;
+  // Other threads may take and free tensors meanwhile: what is impossible is cut.
   const auto add = [](const Cost& sample, Cost* cost) {
-    cost->bytes = std::max(cost->bytes, sample.bytes);
     cost->kept_bytes = std::max(cost->kept_bytes, sample.kept_bytes);
+    cost->bytes = std::max({cost->bytes, sample.bytes, cost->kept_bytes});
     cost->working_bytes = std::max(cost->working_bytes, sample.working_bytes);
     cost->seconds += (sample.seconds - cost->seconds) / static_cast<double>(++cost->samples);
   };

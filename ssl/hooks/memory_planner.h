@@ -85,7 +85,6 @@ class MemoryPlanner : public RecomputePolicy {
     int64_t rest = -1;                     // the most above that before the first part was run again
     int64_t before = 0;                    // of the run in progress
     double start_seconds = 0.0;
-    size_t measured = 0;  // parts whose gradients are there
   };
 
   // What is decided for passes of these shapes.
@@ -96,10 +95,12 @@ class MemoryPlanner : public RecomputePolicy {
 
   std::vector<RecomputePlan> PlanToMeasure(const std::vector<PassShape>& passes);
   std::vector<RecomputePlan> PlanToFit(const std::vector<PassShape>& passes);
-  // The chain of all parts of all passes, and of what follows them.
-  std::vector<BlockCost> PredictChain(const std::vector<PassShape>& passes) const;
+  // The chain of all parts of all passes, by their pixels, and of what follows them.
+  std::vector<BlockCost> PredictChain(const std::vector<int64_t>& pixels) const;
   RecomputeSet Choose(const std::vector<BlockCost>& chain, int64_t budget) const;
-  Planned MakePlan(const std::vector<PassShape>& passes, int64_t start, int64_t budget) const;
+  // passes: for their names; pixels: what is planned for.
+  Planned MakePlan(const std::vector<PassShape>& passes, const std::vector<int64_t>& pixels, int64_t start,
+                   int64_t budget) const;
   // Takes what was measured since the last Plan.
   void Commit();
   Cost& CostOf(size_t pass, BlockRange range);

@@ -35,6 +35,7 @@ class MemoryPlannerTest : public ::testing::Test {
 
   MemoryPlannerTest() {
     ResNetOptions options;
+    options.depth = 18;
     options.width_multiplier = 0.25;
     absl::StatusOr<std::unique_ptr<Trunk>> trunk = MakeResNet(options, /*seed=*/0);
     EXPECT_OK(trunk);
@@ -54,7 +55,7 @@ class MemoryPlannerTest : public ::testing::Test {
   }
 
   // Forward and backward over two resolutions; returns the most that tensors took meanwhile.
-  int64_t Step(int64_t images = 4) {
+  int64_t Step(int64_t images = 8) {
     const std::vector<at::Tensor> views = {Images(images, 128), Images(2 * images, 64)};
     for (NamedParameter& parameter : model_->Parameters()) parameter.value.mutable_grad() = at::Tensor();
     int64_t most = GetTensorMemory().in_use;
@@ -121,10 +122,10 @@ TEST_F(MemoryPlannerTest, OtherSizes_ArePlannedAnew) {
   PlannedStep(&planner);
   const size_t at_measured_size = planner.forecast().recomputed.size();
   model_->SetRecomputePolicy(&planner);
-  const int64_t larger = Step(/*images=*/5);
+  const int64_t larger = Step(/*images=*/9);
   EXPECT_LE(larger, limit);
   EXPECT_GT(planner.forecast().recomputed.size(), at_measured_size);
-  Step(/*images=*/2);
+  Step(/*images=*/4);
   EXPECT_THAT(planner.forecast().recomputed, IsEmpty());
 }
 
@@ -133,7 +134,16 @@ TEST_F(MemoryPlannerTest, PartsThatAreNoCandidates_AreKept) {
   MemoryPlanner planner(names, {{3, 5}}, {kWarmup, 1, RecomputeStrategy::kOptimal});
   PlannedStep(&planner);
   EXPECT_THAT(planner.forecast().recomputed,
-              ::testing::ElementsAre("res2.1 - res2.2 (4x128x128)", "res2.1 - res2.2 (8x64x64)"));
+              ::testing::ElementsAre("res2.1 - res3.0 (8x128x128)", "res2.1 - res3.0 (16x64x64)"));
+}
+
+// Blocks without a gradient are never run again: measuring ends all the same.
+TEST_F(MemoryPlannerTest, FrozenBlocks_DoNotHoldUpTheWarmUp) {
+  ASSERT_OK(model_->Freeze({"trunk.conv1.weight", "trunk.bn1.weight", "trunk.bn1.bias"}));
+  const auto limit = static_cast<int64_t>(0.75 * static_cast<double>(Step()));
+  MemoryPlanner planner = Planner(limit, RecomputeStrategy::kOptimal);
+  EXPECT_LE(PlannedStep(&planner), limit);
+  EXPECT_THAT(planner.forecast().recomputed, Not(IsEmpty()));
 }
 
 // A forward pass without a backward, as in a step that fails, is no measurement.

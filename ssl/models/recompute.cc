@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/recompute.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -31,9 +30,7 @@ struct Replay : public torch::CustomClassHolder {
 // The second pass: a graph of its own from `input` and the parameters on.
 at::Tensor RunAgain(const Replay& replay, const at::Tensor& input) {
   const at::AutoGradMode with_gradients(true);
-  const GeneratorScope generator;
-  at::Generator cpu = at::detail::getDefaultCPUGenerator();
-  cpu.set_state(replay.generator_state);
+  const GeneratorScope generator(replay.generator_state);
   const AutocastScope autocast(replay.autocast);
   return replay.part.run(input, NormMode::kRecompute);
 }
@@ -80,7 +77,7 @@ at::Tensor RunAndRecompute(const Recomputable& part, const at::Tensor& input) {
   for (const at::Tensor& parameter : part.parameters) {
     if (parameter.requires_grad()) trained.push_back(parameter);
   }
-  auto replay = c10::make_intrusive<Replay>(part, CurrentAutocast(), at::detail::getDefaultCPUGenerator().get_state());
+  auto replay = c10::make_intrusive<Replay>(part, CurrentAutocast(), GeneratorState());
   return RecomputeFunction::apply(input, at::TensorList(trained), replay);
 }
 
