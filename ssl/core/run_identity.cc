@@ -167,6 +167,24 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
   return differences;
 }
 
+absl::StatusOr<std::vector<std::string>> RunIdentity::ChangesBelow(absl::string_view section, absl::string_view json,
+                                                                   absl::string_view origin) const {
+  SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
+  std::vector<std::string> changes;
+  for (const Difference& difference : Differences(saved)) {
+    const bool is_below = absl::StartsWith(difference.key, absl::StrCat(section, "."));
+    if (is_below && !catalog_.MayChange(difference.key)) changes.push_back(difference.ToString());
+  }
+  return changes;
+}
+
+absl::StatusOr<std::string> RunIdentity::SavedSetting(const std::string& key, absl::string_view json,
+                                                      absl::string_view origin) const {
+  SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
+  const auto value = saved.find(key);
+  return value != saved.end() ? value->second : DefaultOf(key);
+}
+
 absl::Status RunIdentity::CheckUpdatesPerEpoch(const std::vector<Difference>& differences,
                                                absl::string_view origin) const {
   std::vector<std::string> others;

@@ -52,6 +52,16 @@ class RunIdentity {
   // start does once (CHECKPOINT.RESUME_FROM): with another value for it, the run that saved `json` has not done it.
   bool IsSameRun(absl::string_view json, absl::string_view acted) const;
 
+  // What differs from the settings of the run that saved `json`, below `section` ("MODEL.TRUNK") and without what may
+  // change: "KEY: VALUE in the checkpoint, VALUE now (file:line)". DataLoss as for CheckResume.
+  absl::StatusOr<std::vector<std::string>> ChangesBelow(absl::string_view section, absl::string_view json,
+                                                        absl::string_view origin) const;
+
+  // One setting of the run that saved `json`, as YAML on one line; its default when that run did not know it. DataLoss
+  // as for CheckResume.
+  absl::StatusOr<std::string> SavedSetting(const std::string& key, absl::string_view json,
+                                           absl::string_view origin) const;
+
   // "file:line: config.CHECKPOINT.AUTO_RESUME is false", to open a message about one setting.
   std::string Describe(absl::string_view key) const;
 

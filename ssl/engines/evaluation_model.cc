@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/evaluation_model.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -11,25 +15,69 @@
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/engines/checkpoint_settings.h"
+#include "ssl/io/safetensors.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kRandomWeights[] = "random weights";
 
-// NotFound when there is none.
-absl::Status RestoreCheckpoint(EngineContext& context, EvaluationModel* network) {
+absl::Status CheckStep(const CheckpointStore& store, int64_t wanted) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store.Iterations());
+  if (std::binary_search(iterations.begin(), iterations.end(), wanted)) return store.Verify(wanted).status();
+  return absl::InvalidArgumentError(
+      absl::StrCat("config.CHECKPOINT.RESUME_FROM is ", wanted, ", and there is no ", store.StepDirectory(wanted),
+                   "; checkpoints: ", iterations.empty() ? "none" : absl::StrJoin(iterations, ", ")));
+}
+
+absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, EngineContext& context,
+                                    Model& model) {
+  const absl::Status status = context.communicator.rank() == 0 ? CheckStep(store, wanted) : absl::OkStatus();
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "looking for a checkpoint", context.communicator));
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, store.Load(wanted, kModelFile));
+  SSL_RETURN_IF_ERROR(RestoreState(model, tensors, absl::StrCat(store.StepDirectory(wanted), "/", kModelFile)));
+  return wanted;
+}
+
+void WarnOfChanges(const CheckpointStore& store, int64_t iteration, const EngineContext& context) {
+  if (context.communicator.rank() != 0) return;
+  const std::string origin = absl::StrCat(store.StepDirectory(iteration), "/", kConfigFile);
+  // A training beside this process may have removed the checkpoint by now. Its weights are read; this is advice.
+  const absl::StatusOr<std::string> json = store.ReadConfig(iteration);
+  if (!json.ok()) return;
+  const absl::StatusOr<std::vector<std::string>> changes =
+      ChangesSinceTraining(context.config, context.registries.options, *json, origin);
+  if (!changes.ok()) {
+    SSL_LOG(WARNING) << "evaluation: settings are not compared with those of the training: "
+                     << changes.status().message();
+    return;
+  }
+  if (changes->empty()) return;
+  SSL_LOG(WARNING) << "evaluation: not with the settings of the training in " << origin << ":\n  "
+                   << absl::StrJoin(*changes, "\n  ") << "\nits own are in " << context.run_directory
+                   << "/train_config.yaml";
+}
+
+// RESUME_FROM, or else the newest checkpoint; NotFound when there is none. Of a command that trains as well, what it
+// has just saved is meant.
+absl::Status RestoreCheckpoint(EngineContext& context, int64_t resume_from, EvaluationModel* network) {
   const std::string directory = CheckpointDirectory(context.run_directory);
   if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
+  const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
+  const bool has_step = resume_from >= 0 && context.held_directory == nullptr;
   const absl::StatusOr<int64_t> iteration =
-      RestoreModel(directory, context.file_system, context.communicator, *network->model);
-  if (absl::IsInvalidArgument(iteration.status())) {
-    return absl::InvalidArgumentError(absl::StrCat(iteration.status().message(),
-                                                   "; evaluate with the settings of the training: --config=",
-                                                   context.run_directory, "/train_config.yaml"));
+      has_step ? RestoreStep(store, resume_from, context, *network->model)
+               : RestoreModel(directory, context.file_system, context.communicator, *network->model);
+  if (absl::IsInvalidArgument(iteration.status()) && absl::StrContains(iteration.status().message(), kModelFile)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        iteration.status().message(), "; evaluate with the settings of the training: --config=", context.run_directory,
+        "/train_config.yaml"));
   }
   SSL_RETURN_IF_ERROR(iteration.status());
-  const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
+  WarnOfChanges(store, *iteration, context);
   network->weights = absl::StrCat("checkpoint of iteration ", *iteration);
   network->checkpoint = store.StepDirectory(*iteration);
   return absl::OkStatus();
@@ -42,11 +90,11 @@ std::string ParamsFile(const BuildContext& build) {
 }
 
 // Also says what the weights are.
-absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, EngineContext& context,
+absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, int64_t resume_from, EngineContext& context,
                   const BuildContext& build) {
   network->weights = kRandomWeights;
   if (weights == EvaluationWeights::kInitial) return absl::OkStatus();
-  const absl::Status restored = RestoreCheckpoint(context, network);
+  const absl::Status restored = RestoreCheckpoint(context, resume_from, network);
   if (!absl::IsNotFound(restored)) return restored;
   const std::string file = ParamsFile(build);
   if (!file.empty()) {
@@ -76,7 +124,7 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
     SeedForBuilding(task.run.seed, /*rank=*/0);
     SSL_ASSIGN_OR_RETURN(result.model,
                          context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
-    SSL_RETURN_IF_ERROR(Fill(&result, weights, context, build));
+    SSL_RETURN_IF_ERROR(Fill(&result, weights, task.checkpoint.resume_from, context, build));
     result.model->SetTraining(false);
     return absl::OkStatus();
   }));

@@ -13,6 +13,7 @@
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/register_core.h"
+#include "ssl/core/run_identity.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/data/register_data.h"
@@ -88,12 +89,15 @@ void MatrixRun::SetUp() {
   ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
 }
 
-void MatrixRun::SaveCheckpoint(const at::Tensor& weight) {
+void MatrixRun::SaveCheckpoint(const at::Tensor& weight, int64_t iteration) {
   MatrixModel model;
   model.weight = weight;
-  CheckpointStore store({directory_ + "/checkpoints", 2, ""}, PosixFileSystem(), *communicator_);
+  CheckpointStoreOptions options;
+  options.directory = directory_ + "/checkpoints";
+  options.config_json = RunIdentity(config_, registries_.options, {}).ToJson();
+  CheckpointStore store(std::move(options), PosixFileSystem(), *communicator_);
   ASSERT_OK(store.Open());
-  ASSERT_OK(store.Save(7, {{kModelFile, CollectState(model).value()}}));
+  ASSERT_OK(store.Save(iteration, {{kModelFile, CollectState(model).value()}}));
 }
 
 void MatrixRun::SaveCheckpoint(double value) { SaveCheckpoint(at::full({64, 4}, value, at::kFloat)); }

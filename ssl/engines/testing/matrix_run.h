@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,8 +49,8 @@ class MatrixRun : public ::testing::Test {
  protected:
   void SetUp() override;
 
-  // A checkpoint of iteration 7.
-  void SaveCheckpoint(const at::Tensor& weight);
+  // A checkpoint that records the configuration as it is now.
+  void SaveCheckpoint(const at::Tensor& weight, int64_t iteration = 7);
   // All weights are `value`.
   void SaveCheckpoint(double value);
   void SaveRandomCheckpoint();

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/checkpoint_settings.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/help.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/run_identity.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kTrainTransforms[] = "DATA.TRAIN.TRANSFORMS";
+constexpr char kTestTransforms[] = "DATA.TEST.TRANSFORMS";
+constexpr char kParamsFile[] = "MODEL.WEIGHTS_INIT.PARAMS_FILE";
+
+// The transform of that name as text; "none" without one.
+std::string Conversion(const ConfigNode& transforms, absl::string_view wanted) {
+  for (const ConfigNode& transform : transforms.items()) {
+    const ConfigNode* name = transform.Find("name");
+    if (name != nullptr && name->text() == wanted) return FormatValue(transform);
+  }
+  return "none";
+}
+
+// Both sides pass through the same text, in which equal numbers are spelled alike.
+absl::Status AddConversions(const ConfigNode& config, const RunIdentity& identity, absl::string_view json,
+                            absl::string_view origin, std::vector<std::string>* changes) {
+  SSL_ASSIGN_OR_RETURN(const std::string text, identity.SavedSetting(kTrainTransforms, json, origin));
+  SSL_ASSIGN_OR_RETURN(const std::string now_text, identity.SavedSetting(kTestTransforms, identity.ToJson(), origin));
+  // What cannot be read as YAML again, such as a text with a comma, is not compared.
+  const absl::StatusOr<ConfigNode> saved = ParseYaml(text, std::string(origin), nullptr);
+  const absl::StatusOr<ConfigNode> now = ParseYaml(now_text, std::string(origin), nullptr);
+  if (!saved.ok() || !now.ok() || saved->items().empty() || now->items().empty()) return absl::OkStatus();
+  const ConfigNode* node = config.FindPath(kTestTransforms);
+  for (const char* name : {"Normalize", "Grayscale"}) {
+    const std::string before = Conversion(*saved, name);
+    const std::string after = Conversion(*now, name);
+    if (before == after) continue;
+    changes->push_back(absl::StrCat(name, " of the images: ", before, " in the checkpoint (", kTrainTransforms, "), ",
+                                    after, " now (", kTestTransforms, ", ", node->location().ToString(), ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddParamsFile(const ConfigNode& config, const RunIdentity& identity, absl::string_view json,
+                           absl::string_view origin, std::vector<std::string>* changes) {
+  const ConfigNode* file = config.FindPath(kParamsFile);
+  if (file == nullptr || file->text().empty()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const std::string before, identity.SavedSetting(kParamsFile, json, origin));
+  if (before == FormatValue(*file)) return absl::OkStatus();  // training began with it
+  changes->push_back(absl::StrCat(identity.Describe(kParamsFile),
+                                  ", and is not read: the checkpoint of the run directory comes first; to evaluate the "
+                                  "file, choose another config.CHECKPOINT.DIR"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& config, const OptionCatalog& catalog,
+                                                              absl::string_view json, absl::string_view origin) {
+  std::vector<std::string> changes;
+  if (json.empty()) return changes;
+  const RunIdentity identity(config, catalog, {});
+  for (const char* section : {"MODEL.TRUNK", "MODEL.HEAD"}) {
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> below, identity.ChangesBelow(section, json, origin));
+    for (const std::string& change : below) changes.push_back(absl::StrCat("config.", change));
+  }
+  SSL_RETURN_IF_ERROR(AddConversions(config, identity, json, origin, &changes));
+  SSL_RETURN_IF_ERROR(AddParamsFile(config, identity, json, origin, &changes));
+  return changes;
+}
+
+}  // namespace ssl

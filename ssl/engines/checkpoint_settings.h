@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the settings of an evaluation differ from those that its checkpoint was trained with. Weights that fit say
+// nothing about it: a pooling layer, a stride or the normalisation of images has none.
+#ifndef SSL_ENGINES_CHECKPOINT_SETTINGS_H_
+#define SSL_ENGINES_CHECKPOINT_SETTINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
+#include "ssl/config/option_catalog.h"
+
+namespace ssl {
+
+// One sentence for each difference that changes figures, naming key and both values: of the trunk and the heads, of the
+// conversions (Normalize, Grayscale) among the transforms, and a PARAMS_FILE that training did not begin with.
+//   config: the evaluation's, complete (PlanEvaluation); json: the checkpoint's config.json, "" for one that has none,
+//   about which nothing is known; origin: its path. DataLoss for a text that is none.
+absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& config, const OptionCatalog& catalog,
+                                                              absl::string_view json, absl::string_view origin);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_CHECKPOINT_SETTINGS_H_
