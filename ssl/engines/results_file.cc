@@ -47,7 +47,7 @@ absl::StatusOr<ConfigNode> ReadResults(const std::string& path, FileSystem& file
   // JSON is a subset of YAML.
   SSL_ASSIGN_OR_RETURN(ConfigNode results, ParseYaml(text, path, nullptr));
   if (results.is_map()) return results;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": no JSON object; move the file away"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": no JSON object"));
 }
 
 absl::Status WriteResults(const std::string& path, const ConfigNode& results, FileSystem& file_system) {

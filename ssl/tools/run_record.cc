@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
     status = absl::OkStatus();
   }
   if (!status.ok()) return record->CannotBeUsed(status);
-  SSL_ASSIGN_OR_RETURN(record->results_, ReadResults(record->File(kResults), file_system));
+  SSL_ASSIGN_OR_RETURN(record->results_, record->ReadOrSetAsideResults());
   record->saved_results_ = record->results_;
   return record;
 }
@@ -86,9 +86,21 @@ absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
   return error_number.empty() ? result : WithDetail(std::move(result), kDetailErrno, error_number);
 }
 
+// A file that a crash of the machine or a full disk has left is no reason to refuse hours of work.
+absl::StatusOr<ConfigNode> RunRecord::ReadOrSetAsideResults() const {
+  const std::string path = File(kResults);
+  absl::StatusOr<ConfigNode> results = ReadResults(path, file_system_);
+  if (!absl::IsInvalidArgument(results.status())) return results;
+  const std::string aside = absl::StrCat(path, ".damaged");
+  if (is_writable_) SSL_RETURN_IF_ERROR(file_system_.Rename(path, aside));
+  SSL_LOG(WARNING) << results.status().message() << (is_writable_ ? absl::StrCat("; it is ", aside, " now") : "")
+                   << ", and the results begin anew";
+  return ConfigNode::Map();
+}
+
 absl::Status RunRecord::SaveResults() {
   if (!is_writable_) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadResults(File(kResults), file_system_));
+  SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadOrSetAsideResults());
   MergeInto(&merged, ChangedSince(saved_results_, results_));
   SSL_RETURN_IF_ERROR(WriteResults(File(kResults), merged, file_system_));
   saved_results_ = results_;

@@ -44,7 +44,7 @@ class RunRecord {
   // Null when nothing trains.
   const RunDirectory* held() const { return held_.get(); }
 
-  // What results.json holds and will hold; engines set their keys.
+  // What results.json holds and will hold; engines set their keys. A damaged file is set aside, results.json.damaged.
   ConfigNode& results() { return results_; }
   // Writes what was set since the file was read, and keeps what another command has written meanwhile.
   absl::Status SaveResults();
@@ -60,6 +60,7 @@ class RunRecord {
 
   absl::Status Prepare(const ConfigNode& root);
   std::string File(const std::string& name) const;
+  absl::StatusOr<ConfigNode> ReadOrSetAsideResults() const;
   absl::Status CannotBeUsed(const absl::Status& status) const;
 
   const std::string path_;

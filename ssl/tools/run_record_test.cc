@@ -139,5 +139,30 @@ TEST_F(RunRecordTest, FileInThePlaceOfTheDirectory_IsAMatterOfThePlace) {
   EXPECT_THAT(Open({"knn"}, false), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));
 }
 
+TEST_F(RunRecordTest, DamagedResults_AreSetAside) {
+  for (const std::string& text :
+       {std::string(), std::string(64, '\0'), std::string("{\n  \"knn\": {\n    \"trai"), std::string("[1, 2]\n")}) {
+    for (const bool trains : {true, false}) {
+      ASSERT_OK(files_.CreateDirectories(directory_));
+      ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/results.json"), text));
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({trains ? "train" : "knn"}, trains));
+      EXPECT_EQ(Read("results.json.damaged"), text);
+      EXPECT_FALSE(Has("results.json"));
+      record->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+      ASSERT_OK(record->SaveResults());
+      EXPECT_EQ(Read("results.json"), "{\n  \"knn\": {\n    \"trained\": 0.5\n  }\n}\n");
+    }
+  }
+}
+
+TEST_F(RunRecordTest, ResultsDamagedMeanwhile_AreSetAside) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
+  ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/results.json"), "{"));
+  record->results().Set("seconds", ConfigNode::FromInt(1));
+  ASSERT_OK(record->SaveResults());
+  EXPECT_EQ(Read("results.json.damaged"), "{");
+  EXPECT_EQ(Read("results.json"), "{\n  \"seconds\": 1\n}\n");
+}
+
 }  // namespace
 }  // namespace ssl
