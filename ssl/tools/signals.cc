@@ -38,7 +38,8 @@ extern "C" void RequestStop(int signal_number) {
     static_cast<void>(written);  // nobody to tell
     _exit(kExitStopped);
   }
-  if (was_signalled.exchange(true)) {
+  // The kernel repeats SIGXCPU every second from the limit on: that is no second wish.
+  if (signal_number != SIGXCPU && was_signalled.exchange(true)) {
     WriteCrashReport("stopped by a second signal before the state was saved", signal_number);
     EndBy(signal_number);
     return;
@@ -89,7 +90,7 @@ void OpenStandardDescriptors() {
 }  // namespace
 
 void PrepareProcess() {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) Handle(number, RequestStop, SA_RESTART);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) Handle(number, RequestStop, SA_RESTART);
   if (IsDefault(SIGHUP)) Handle(SIGHUP, RequestStop, SA_RESTART);
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   OpenStandardDescriptors();
@@ -97,7 +98,7 @@ void PrepareProcess() {
   stack.ss_sp = handler_stack;
   stack.ss_size = sizeof(handler_stack);
   sigaltstack(&stack, nullptr);
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGALRM}) {
     if (IsDefault(number)) Handle(number, ReportCrash, SA_ONSTACK);
   }
   std::set_terminate(ReportTerminate);

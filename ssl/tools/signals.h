@@ -13,14 +13,13 @@
 
 namespace ssl {
 
-// - SIGINT, SIGTERM, SIGUSR1 and SIGHUP (unless it was ignored at the start, as under nohup) end the process with
-//   kExitStopped at once: before StopOnSignals there is nothing to save.
+// - SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
+//   process with kExitStopped at once: before StopOnSignals there is nothing to save.
 // - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write
-// and
-//   does not end a training.
-// - SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT leave a crash report (crash_report.h) and then do what they do.
-// Handlers
-//   that stand already, such as a sanitizer's, are left alone.
+//   and does not end a training.
+// - SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT and SIGALRM leave a crash report (crash_report.h) and then do
+// what
+//   they do. Handlers that stand already, such as a sanitizer's, are left alone.
 // - Descriptors 0 to 2 that are closed lead to /dev/null: else the next file to be opened would get the number, and
 //   with it what is printed.
 void PrepareProcess();
@@ -28,7 +27,8 @@ void PrepareProcess();
 // From now on the first of the stop signals requests a stop: the run saves after the step in progress. While a run is
 // still being built, or an evaluation opens its data, which may take long (a scan of a huge folder), it ends the
 // process as before. The next one leaves a crash report and ends the process at once, whatever else requested a stop in
-// the meantime. `stop` outlives the process's last signal.
+// the meantime; SIGXCPU, which the kernel repeats every second, counts as neither. `stop` outlives the process's last
+// signal.
 void StopOnSignals(StopToken* stop);
 
 }  // namespace ssl

@@ -8,10 +8,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/run_progress.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/temp_dir.h"
 #include "ssl/tools/crash_report.h"
 #include "ssl/tools/report_file.h"
 
@@ -19,6 +24,7 @@ namespace ssl {
 namespace {
 
 using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
 using ::testing::KilledBySignal;
 
 constexpr int kWentOn = 17;
@@ -37,7 +43,7 @@ constexpr int kWentOn = 17;
 }
 
 TEST(SignalsDeathTest, BeforeTheRun_StopSignalsEndTheProcessAsStopped) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) {
     EXPECT_EXIT(
         {
           PrepareProcess();
@@ -52,9 +58,33 @@ TEST(SignalsDeathTest, WhileTheRunIsBuilt_StopSignalsEndItToo) {
 }
 
 TEST(SignalsDeathTest, InARun_TheFirstRequestsAStop_TheSecondKills) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) {
     EXPECT_EXIT(RaiseIn("training", {number}), ExitedWithCode(kWentOn), "");
     EXPECT_EXIT(RaiseIn("training", {number, SIGTERM}), KilledBySignal(SIGTERM), "");
+  }
+}
+
+// The kernel sends it every second once the limit is reached.
+TEST(SignalsDeathTest, LimitOfProcessorTime_RequestsAStopHoweverOften) {
+  EXPECT_EXIT(RaiseIn("building", {SIGXCPU}), ExitedWithCode(75), "stopped before the first step");
+  EXPECT_EXIT(RaiseIn("training", {SIGXCPU, SIGXCPU, SIGTERM, SIGXCPU}), ExitedWithCode(kWentOn), "");
+  EXPECT_EXIT(RaiseIn("training", {SIGXCPU, SIGTERM, SIGTERM}), KilledBySignal(SIGTERM), "");
+}
+
+TEST(SignalsDeathTest, SignalsThatEndTheRun_LeaveAReport) {
+  const std::string path = absl::StrCat(MakeTempDir("signals"), "/failure.json");
+  for (const int number : {SIGQUIT, SIGALRM}) {
+    EXPECT_EXIT(
+        {
+          PrepareProcess();
+          const ReportFile report(path);
+          const RunProgress progress;
+          const CrashReportScope scope(report, "\"a\": 1", "checkpoints", progress);
+          std::raise(number);
+        },
+        KilledBySignal(number), "");
+    const absl::StatusOr<std::string> report = PosixFileSystem().Read(path);
+    EXPECT_THAT(report.value_or("(none)"), HasSubstr(absl::StrCat("\"signal\": ", number)));
   }
 }
 
