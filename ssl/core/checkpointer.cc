@@ -208,7 +208,9 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
   const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, Load(iteration));
     SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
-    return RestoreState(root_, state, store_.StepDirectory(iteration));
+    SSL_RETURN_IF_ERROR(RestoreState(root_, state, store_.StepDirectory(iteration)));
+    if (options_.after_restore == nullptr) return absl::OkStatus();
+    return Annotate(options_.after_restore(), store_.StepDirectory(iteration));
   });
   const absl::Status explained =
       absl::IsDataLoss(restored)

@@ -37,6 +37,8 @@ struct CheckpointerOptions {
   CheckpointStoreOptions store;
   int64_t num_phases = 0;  // of the whole run
   bool in_background = false;
+  // Null, or what else a restore does to the state, before other checkpoints are touched. Its error ends the restore.
+  std::function<absl::Status()> after_restore = nullptr;
 };
 
 // Used by the training thread. All calls are collective, unless they say otherwise.

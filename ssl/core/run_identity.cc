@@ -57,6 +57,11 @@ void Flatten(const ConfigNode& node, const std::string& path, Settings* settings
   (*settings)[path] = Json::parse(text.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
+// Whether the number of updates in an epoch may follow from this setting.
+bool DecidesUpdates(absl::string_view key) {
+  return absl::StartsWith(key, "DATA.TRAIN.") || key == "OPTIMIZER.grad_acc_steps";
+}
+
 // The part of a long value that begins a little before the place where it differs from `other`.
 std::string Quote(const std::string& value, const std::string& other) {
   if (value.size() <= kMaxQuoted) return value;
@@ -185,33 +190,36 @@ absl::StatusOr<std::string> RunIdentity::SavedSetting(const std::string& key, ab
   return value != saved.end() ? value->second : DefaultOf(key);
 }
 
-absl::Status RunIdentity::CheckUpdatesPerEpoch(const std::vector<Difference>& differences,
+absl::Status RunIdentity::CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
                                                absl::string_view origin) const {
+  const auto now = counts_.find(std::string(kUpdatesPerEpoch));
+  if (now == counts_.end()) return absl::OkStatus();
   std::vector<std::string> others;
-  const Difference* updates = nullptr;
+  bool may_differ = false;
   for (const Difference& difference : differences) {
-    if (difference.key == kUpdatesPerEpoch) {
-      updates = &difference;
-    } else if (!catalog_.MayChange(difference.key)) {
-      others.push_back(difference.ToString());
-    }
+    if (difference.key == kUpdatesPerEpoch || catalog_.MayChange(difference.key)) continue;
+    others.push_back(difference.ToString());
+    may_differ = may_differ || DecidesUpdates(difference.key);
   }
-  if (updates == nullptr) return absl::OkStatus();
-  const std::string directory = ParentDirectory(origin);
+  const auto before = saved.find(now->first);
+  const bool recorded = before != saved.end();
+  if (recorded ? before->second == absl::StrCat(now->second) : !may_differ) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(origin, ": an epoch of the run has ", updates->saved, " updates, and would go on with ",
-                   updates->now, others.empty() ? "" : absl::StrCat(":\n  ", absl::StrJoin(others, "\n  ")),
+      absl::StrCat(origin, ": an epoch of the run has ",
+                   recorded ? before->second : "a number of updates that an older version did not record",
+                   recorded ? " updates" : "", ", and would go on with ", now->second,
+                   others.empty() ? "" : absl::StrCat(":\n  ", absl::StrJoin(others, "\n  ")),
                    "\nposition and schedules of a run count updates, so that config.CHECKPOINT.ALLOW_CHANGES cannot "
                    "accept this; put "
                    "back batch size, gradient accumulation and data, or begin a new run with these weights: another "
                    "config.CHECKPOINT.DIR and config.MODEL.WEIGHTS_INIT.PARAMS_FILE=",
-                   directory));
+                   ParentDirectory(origin)));
 }
 
 absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin) const {
   SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
   const std::vector<Difference> differences = Differences(saved);
-  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(differences, origin));
+  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
   std::vector<std::string> refused;
   std::vector<std::string> refused_keys;
   for (const Difference& difference : differences) {

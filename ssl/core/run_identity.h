@@ -34,8 +34,8 @@ class RunIdentity {
   void AddCount(std::string name, int64_t count) { counts_[std::move(name)] = count; }
 
   // The updates of an epoch, as the count "DATA.TRAIN.updates_per_epoch": nothing lets them change within a run,
-  // because its position and its schedules count updates. A checkpoint from before they were recorded is taken as it
-  // is.
+  // because its position and its schedules count updates. With a checkpoint from before they were recorded, what they
+  // follow from (DATA.TRAIN, OPTIMIZER.grad_acc_steps) may not change either.
   void SetUpdatesPerEpoch(int64_t updates) { counts_[std::string(kUpdatesPerEpoch)] = updates; }
 
   // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}}: one text for one
@@ -74,7 +74,8 @@ class RunIdentity {
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
   std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
-  absl::Status CheckUpdatesPerEpoch(const std::vector<Difference>& differences, absl::string_view origin) const;
+  absl::Status CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
+                                    absl::string_view origin) const;
   std::string DefaultOf(const std::string& key) const;
 
   const ConfigNode& config_;

@@ -153,7 +153,6 @@ TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
   const ConfigNode config = Parse(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.AddCount("DATA.TRAIN.num_samples", 60000);
-  const std::string older = saved.ToJson();
   saved.SetUpdatesPerEpoch(100);
   RunIdentity now(config, catalog_, {"DATA", "DATA.TRAIN.updates_per_epoch"});
   now.AddCount("DATA.TRAIN.num_samples", 30000);
@@ -163,7 +162,29 @@ TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
                        AllOf(HasSubstr("has 100 updates, and would go on with 50"),
                              HasSubstr("DATA.TRAIN.num_samples: 60000 in the checkpoint, 30000 now"),
                              HasSubstr("PARAMS_FILE=run/step_7"))));
-  EXPECT_OK(now.CheckResume(older, "run/step_7/config.json")) << "from before updates were recorded";
+}
+
+TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
+  const ConfigNode config = Parse(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  saved.AddCount("DATA.TRAIN.num_samples", 60000);
+  const auto resume = [&](const std::string& text, int64_t samples) {
+    const ConfigNode changed = Parse(text);
+    RunIdentity now(changed, catalog_, {"DATA", "OPTIMIZER"});
+    now.AddCount("DATA.TRAIN.num_samples", samples);
+    now.SetUpdatesPerEpoch(100);
+    return now.CheckResume(saved.ToJson(), "run/step_7/config.json");
+  };
+  EXPECT_OK(resume(kConfig, 60000));
+  EXPECT_OK(resume(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}}), 60000));
+  for (const absl::Status& status :
+       {resume(kConfig, 30000),
+        resume(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.1, grad_acc_steps: 2"}}), 60000),
+        resume(absl::StrCat(kConfig, "    BATCHSIZE_PER_REPLICA: 2\n"), 60000)}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 AllOf(HasSubstr("did not record, and would go on with 100:\n"),
+                                       HasSubstr("cannot accept this"), HasSubstr("PARAMS_FILE=run/step_7"))));
+  }
 }
 
 TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {

@@ -22,6 +22,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/register_core.h"
+#include "ssl/core/resume_position.h"
 #include "ssl/core/run_identity.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
@@ -131,6 +132,9 @@ absl::Status Session::BuildCheckpointer() {
   checkpointer.store.run_directory = run_directory_;
   checkpointer.num_phases = static_cast<int64_t>(trainer_->task().phases().size());
   checkpointer.in_background = options.save_in_background;
+  checkpointer.after_restore = [task = &trainer_->task()] {
+    return FitPosition(task->phases(), task->updates_per_epoch(), &task->state());
+  };
   SSL_ASSIGN_OR_RETURN(checkpointer_, Checkpointer::Make(std::move(checkpointer), *file_system_, *communicator_,
                                                          *trainer_, trainer_->task().state()));
   SSL_ASSIGN_OR_RETURN(plan_, checkpointer_->Plan(options, identity));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/resume_position.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace ssl {
+namespace {
+
+// Train phases among the first `count` phases.
+int64_t CountTrainPhases(const std::vector<Phase>& phases, int64_t count) {
+  const auto end = phases.begin() + std::min<int64_t>(count, phases.size());
+  return std::count_if(phases.begin(), end, [](const Phase& phase) { return phase.train; });
+}
+
+// The index of the train phase with this number, from 1; -1, before all phases, for 0.
+int64_t IndexOfTrainPhase(const std::vector<Phase>& phases, int64_t number) {
+  int64_t index = -1;
+  while (CountTrainPhases(phases, index + 1) < number) ++index;
+  return index;
+}
+
+}  // namespace
+
+absl::Status FitPosition(const std::vector<Phase>& phases, int64_t updates_per_epoch, TrainState* state) {
+  const int64_t begun = state->train_phase_index + 1;  // epochs
+  const int64_t whole = begun > 0 ? updates_per_epoch : 0;
+  const int64_t updates = state->iteration - std::max<int64_t>(begun - 1, 0) * updates_per_epoch;  // of the last epoch
+  const bool epoch_is_done = updates == whole;
+  const bool known = CountTrainPhases(phases, phases.size()) >= begun;
+  if (!known || updates < 0 || updates > whole || (state->phase_ended == 1 && !epoch_is_done)) {
+    return absl::InvalidArgumentError(absl::StrCat("iteration ", state->iteration, " in epoch ", begun,
+                                                   " is no place in a run with ", updates_per_epoch,
+                                                   " updates in an epoch; put back batch size, gradient accumulation, "
+                                                   "data and epochs, or choose another config.CHECKPOINT.DIR"));
+  }
+  const int64_t index = state->phase_index;
+  const bool is_there = CountTrainPhases(phases, index + 1) == begun && (epoch_is_done || phases[index].train);
+  if (!is_there) {
+    state->phase_index = IndexOfTrainPhase(phases, begun);
+    // Whether its end was told of, or a test phase was in progress, is not known: at worst a test phase comes twice.
+    if (epoch_is_done) state->phase_ended = 1;
+  }
+  if (state->phase_ended == 1) return absl::OkStatus();
+  state->batch_in_phase = phases[state->phase_index].train ? updates * state->batches_per_update : 0;
+  return absl::OkStatus();
+}
+
+}  // namespace ssl
