@@ -14,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/log.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
@@ -25,6 +26,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -84,6 +86,18 @@ TEST(HookListTest, TwoOfOneClass_HaveEachItsOwnStateUnderItsInstanceName) {
   EXPECT_EQ(last->count, 5);
 }
 
+// The warnings that are logged while it lives.
+class Warnings : public LogSink {
+ public:
+  Warnings() { AddLogSink(this); }
+  ~Warnings() override { RemoveLogSink(this); }
+  void Write(LogSeverity severity, absl::string_view, int, absl::string_view message) override {
+    if (severity == LogSeverity::kWarning) lines.emplace_back(message);
+  }
+
+  std::vector<std::string> lines;
+};
+
 TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
   HookList saved;
   auto removed = std::make_unique<CountingHook>();
@@ -96,9 +110,12 @@ TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
   CountingHook* const hook = added.get();
   ASSERT_OK(now.Add(std::move(added)));
 
+  Warnings warnings;
+
   ASSERT_OK(RestoreState(now, state, "step_7"));
 
   EXPECT_EQ(hook->count, 7);
+  EXPECT_THAT(warnings.lines, ElementsAre(AllOf(HasSubstr("step_7: "), HasSubstr("removed"), HasSubstr("counting"))));
 }
 
 class NoModel : public Model {

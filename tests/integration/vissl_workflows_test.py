@@ -5,6 +5,8 @@ import ast
 import json
 import os
 import pathlib
+import re
+import signal
 import struct
 import subprocess
 import sys
@@ -213,13 +215,44 @@ class WorkflowTest(unittest.TestCase):
         tokens = ["--config=test/swav_tiny", "+config/hooks=united_perception", "engine_name=train",
                   "config.CHECKPOINT.DIR=listed", "config.OPTIMIZER.num_epochs=2"]
         self.finish(*tokens)
-        lines = [json.loads(line) for line in (self.folder / "listed/metrics.jsonl").read_text().splitlines()]
-        limits = [line["Training/grad_norm_limit"] for line in lines if "Training/grad_norm_limit" in line]
-        self.assertGreater(len(limits), 2)
-        self.assertGreater(min(limits), 0)
-        newest = max(self.folder.glob("listed/checkpoints/step_*"), key=lambda path: int(path.name.split("_")[1]))
-        self.assertIn(b"hooks/grad_clipper/limit", (newest / "state_rank0.safetensors").read_bytes())
-        self.finish(*tokens)
+        limits = self.limits("listed")
+        self.assertEqual(sorted(limits), [1, *range(2, 21, 2)])
+        self.assertGreater(min(limits.values()), 0)
+        self.assertEqual(len(set(limits.values())), len(limits))
+        tokens = ["config.CHECKPOINT.DIR=resumed" if "DIR=" in token else token for token in tokens]
+        stopped_at = self.stop_in_mid_run(*tokens)
+        self.assertIn(f"resuming at iteration {stopped_at} of 20", self.run_to_the_end(*tokens))
+        resumed = self.limits("resumed")
+        for iteration in range(stopped_at + 3, 21):  # the reports before cover other steps: a start has one of its own
+            self.assertEqual(resumed.get(iteration), limits.get(iteration), iteration)
+        for name in ("model.safetensors", "state_rank0.safetensors"):
+            state = (self.folder / "resumed/checkpoints/step_20" / name).read_bytes()
+            self.assertEqual(state, (self.folder / "listed/checkpoints/step_20" / name).read_bytes(), name)
+        self.assertIn(b"hooks/grad_clipper/limit", state)
+
+    def limits(self, run):
+        """The clipper's limit by iteration."""
+        lines = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+        return {line["iteration"]: line["Training/grad_norm_limit"] for line in lines
+                if "Training/grad_norm_limit" in line}
+
+    def stop_in_mid_run(self, *arguments):
+        """Sends SIGTERM when step 6 is logged; returns the iteration at which the run has stopped."""
+        process = subprocess.Popen([BINARY, *arguments], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=environment())
+        for line in process.stderr:
+            if "step 6/" in line:
+                process.send_signal(signal.SIGTERM)
+                break
+        summary, log = process.communicate()
+        self.assertEqual(process.returncode, 75, log)
+        return int(re.search(r"stopped at iteration (\d+) of 20", summary).group(1))
+
+    def run_to_the_end(self, *arguments):
+        """The log of a run that finishes."""
+        result = self.run_main(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
 
     def test_recomputed_activations_change_nothing(self):
         checkpointing = "config.MODEL.ACTIVATION_CHECKPOINTING."
