@@ -162,6 +162,10 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::ve
                        *own_communicator_);
 }
 
+absl::Status Checkpointer::MarkFinished() {
+  return OnRankZero("noting that the run is finished", [this] { return store_.MarkFinished(last_saved_); });
+}
+
 absl::Status Checkpointer::Poll() {
   if (!task_.started()) return absl::OkStatus();
   // All ranks learn of it at the same step.

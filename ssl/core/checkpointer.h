@@ -67,6 +67,10 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Poll() override;
   absl::Status Wait() override;
 
+  // Notes that nothing is left to do after the newest checkpoint, which is on disk: for a run that ends before its last
+  // phase. The save of a run that has done all its phases notes it itself.
+  absl::Status MarkFinished();
+
   // Returns when a save that has begun has ended, one way or the other. Not collective: for a run that has failed.
   void LetEnd();
 

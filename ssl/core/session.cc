@@ -236,11 +236,16 @@ absl::Status Session::Finish() {
   if (ended_) return failure_;
   ended_ = true;
   if (!started_ && failure_.ok()) return absl::OkStatus();  // nothing has begun
-  const absl::Status status = Guarded("finishing", [this] { return trainer_->Finish(failure_); });
+  const absl::Status status = Guarded("finishing", [this] { return FinishRun(); });
   // What was being written when the run failed is part of what it leaves.
   if (!status.ok() && checkpointer_ != nullptr) checkpointer_->LetEnd();
   const bool stopped = trainer_->stop_reason() != kStopNone;
   return Note(!status.ok() ? "finishing" : stopped ? "stopped" : "finished", status);
+}
+
+absl::Status Session::FinishRun() {
+  SSL_RETURN_IF_ERROR(trainer_->Finish(failure_));
+  return checkpointer_ != nullptr && trainer_->ended_early() ? checkpointer_->MarkFinished() : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<at::Tensor>> Session::Features(const at::Tensor& images,

@@ -39,7 +39,7 @@
 namespace ssl {
 
 enum class TrainOutcome {
-  kFinished,  // all phases are done
+  kFinished,  // all phases are done, or a hook has ended the run early (context.stop, kStopUser): nothing is left to do
   kStopped,   // a stop was requested; the state was saved, and the same call in a new session resumes
 };
 
@@ -50,7 +50,7 @@ struct SessionOptions {
   std::unique_ptr<BatchSource> test_source;
   // Null: a world of one rank.
   Communicator* communicator = nullptr;
-  // Null: the session has one of its own.
+  // Interrupts the run; sessions may share one, and hooks never set it. Null: the session has one of its own.
   StopToken* stop = nullptr;
   // Null: the disk.
   FileSystem* file_system = nullptr;
@@ -119,6 +119,7 @@ class Session {
   // Whether a checkpoint is there to go on from: then weights come from it and not from MODEL.WEIGHTS_INIT.
   bool Resumes() const { return plan_.iteration >= 0; }
   absl::Status Restore();
+  absl::Status FinishRun();
   absl::Status StartRun();
   absl::Status AddConfiguredSinks();
   // The run's error, or that it has ended.

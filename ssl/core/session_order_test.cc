@@ -8,16 +8,21 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -119,6 +124,91 @@ TEST_F(FailedStartTest, NothingIsTrainedUnrestored) {
     EXPECT_EQ(session->progress().phase, "starting");
   }
   ExpectResumesAt(config_, 3);
+}
+
+// Asks the run to end at the end of its first phase, and at each start after that.
+std::unique_ptr<Hook> MakeEndingHook(std::vector<std::string>* events, int reason = kStopUser) {
+  auto hook = std::make_unique<RecordingHook>("ending", HookStage::kObserve, events);
+  hook->At("OnPhaseEnd", [reason](StepContext& context) {
+    context.stop.Request(reason);
+    return absl::OkStatus();
+  });
+  return hook;
+}
+
+TEST(EarlyEndTest, IsAFinishedRun_AtTheEndOfThePhase) {
+  const std::string directory = MakeTempDir("early");
+  std::vector<std::string> events;
+  StopToken stop;
+  for (int start = 0; start < 2; ++start) {
+    SessionOptions options;
+    options.stop = &stop;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                         MakeSession(FakeConfig(directory), std::move(options)));
+    std::unique_ptr<Hook> hook = MakeEndingHook(&events);
+    if (start > 0) {
+      static_cast<RecordingHook&>(*hook).At("OnStart", [](StepContext& context) {
+        context.stop.Request(kStopUser);
+        return absl::OkStatus();
+      });
+    }
+    ASSERT_OK(session->AddHook(std::move(hook)));
+    ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+    EXPECT_EQ(outcome, TrainOutcome::kFinished);
+    EXPECT_EQ(session->state().iteration, kTotalSteps / 2);
+    EXPECT_EQ(session->progress().phase, "finished");
+    EXPECT_EQ(session->progress().last_checkpoint, kTotalSteps / 2);
+    EXPECT_FALSE(stop.requested()) << "the host's token is not the run's";
+    EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), "step_10\n");
+  }
+  EXPECT_THAT(events, Contains("ending.OnEnd@10").Times(2));
+}
+
+TEST(EarlyEndTest, BeforeTheFirstStep_IsSavedAndMarked) {
+  const std::string directory = MakeTempDir("early_start");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(directory)));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("ending", HookStage::kObserve, &events);
+  hook->At("OnStart", [](StepContext& context) {
+    context.stop.Request(kStopUser);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+  EXPECT_EQ(outcome, TrainOutcome::kFinished);
+  EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), "step_0\n");
+}
+
+TEST(EarlyEndTest, OtherReasonsOfAHook_AndTheHostsOwn_Interrupt) {
+  for (const bool by_hook : {true, false}) {
+    const ConfigNode config = FakeConfig(MakeTempDir("interrupted"));
+    {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+      std::vector<std::string> events;
+      ASSERT_OK(session->AddHook(MakeEndingHook(&events, by_hook ? kStopTerminate : kStopUser)));
+      ASSERT_OK(session->Step());
+      if (!by_hook) session->RequestStop(kStopUser);
+      ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+      EXPECT_EQ(outcome, TrainOutcome::kStopped);
+    }
+    ExpectResumesAt(config, by_hook ? kTotalSteps / 2 : 1);
+  }
+}
+
+TEST(EarlyEndTest, RankThatDecides_EndsAll) {
+  std::vector<int64_t> ended_at(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    SessionOptions options;
+    options.communicator = &communicator;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(""), std::move(options)));
+    std::vector<std::string> events;
+    if (communicator.rank() == 1) SSL_RETURN_IF_ERROR(session->AddHook(MakeEndingHook(&events)));
+    SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
+    EXPECT_EQ(outcome, TrainOutcome::kFinished);
+    ended_at[communicator.rank()] = session->state().iteration;
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(ended_at, ElementsAre(5, 5)) << "the end of an epoch of 40 samples, 4 a batch, over two ranks";
 }
 
 TEST(OrderOfCallsTest, FinishBeforeStart_DoesNothing) {

@@ -23,7 +23,8 @@ namespace ssl {
 
 Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
     : task_(std::move(task)),
-      context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, stop, nullptr},
+      stop_(stop),
+      context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, hook_stop_, nullptr},
       phase_loss_(at::zeros({})) {
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
@@ -66,8 +67,8 @@ absl::Status Trainer::Start() {
 }
 
 absl::StatusOr<bool> Trainer::Step() {
-  SSL_ASSIGN_OR_RETURN(const bool stops, StopIsRequested());
-  if (stops) return false;
+  SSL_ASSIGN_OR_RETURN(const bool ends, EndIsRequested());
+  if (ends) return false;
   const absl::Time begin = Clock::Real().Now();
   SSL_ASSIGN_OR_RETURN(const bool has_batch, NextBatch());
   if (!has_batch) return false;
@@ -79,13 +80,18 @@ absl::StatusOr<bool> Trainer::Step() {
 }
 
 // Signals reach ranks at different times: they stop together, before the step at which the first of them was asked. The
-// token of a rank that was not asked stays as it is, so that its own first signal is not taken for a second one.
-absl::StatusOr<bool> Trainer::StopIsRequested() {
-  if (stop_reason_ != kStopNone) return true;
-  at::Tensor reason = at::full({1}, context_.stop.reason(), at::kLong);
-  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(reason, ReduceOp::kMax));
-  stop_reason_ = static_cast<int>(reason.item<int64_t>());
-  return stop_reason_ != kStopNone;
+// token of a rank that was not asked stays as it is, so that its own first signal is not taken for a second one. A stop
+// comes before an end: the hook that wants the end says so again when the run goes on.
+absl::StatusOr<bool> Trainer::EndIsRequested() {
+  if (stop_reason_ != kStopNone || ended_early_) return true;
+  at::Tensor asked = at::full({2}, stop_.reason(), at::kLong);
+  asked[1].fill_(hook_stop_.reason());
+  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(asked, ReduceOp::kMax));
+  const int from_outside = static_cast<int>(asked[0].item<int64_t>());
+  const int from_hooks = static_cast<int>(asked[1].item<int64_t>());
+  stop_reason_ = from_hooks > kStopUser ? std::max(from_outside, from_hooks) : from_outside;
+  ended_early_ = stop_reason_ == kStopNone && from_hooks == kStopUser;
+  return stop_reason_ != kStopNone || ended_early_;
 }
 
 absl::StatusOr<bool> Trainer::NextBatch() {
@@ -123,6 +129,9 @@ int64_t Trainer::BatchesPerUpdate() const { return task_->state().training ? tas
 absl::StatusOr<bool> Trainer::BeginNextPhase() {
   TrainState& state = task_->state();
   if (state.phase_index + 1 >= static_cast<int64_t>(task_->phases().size())) return false;
+  // What a hook decides at the end of a phase holds before the next one takes a step.
+  SSL_ASSIGN_OR_RETURN(const bool ends, EndIsRequested());
+  if (ends) return false;
   ++state.phase_index;
   state.training = task_->phases()[state.phase_index].train;
   if (state.training) ++state.train_phase_index;
@@ -226,7 +235,7 @@ absl::Status Trainer::Finish(const absl::Status& status) {
 // A process that made no update has nothing that the next one would not make again, but that the run is finished.
 absl::Status Trainer::SaveAtEnd() {
   const TrainState& state = task_->state();
-  const bool finished = state.finished(static_cast<int64_t>(task_->phases().size()));
+  const bool finished = ended_early_ || state.finished(static_cast<int64_t>(task_->phases().size()));
   if (saver_ == nullptr || (state.iteration == context_.first_iteration && !finished)) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Save());
   return Wait();

@@ -21,6 +21,10 @@
 
 namespace ssl {
 
+// Two may ask a run to stop: who runs it (`stop`, which may be shared by a process), and its own hooks (context.stop, a
+// token of this run alone). A hook's kStopUser is a decision about the training: it ends early, and is finished. Any
+// other reason of either interrupts it. Ranks agree on both.
+//
 // One thread uses a trainer. References outlive it. Its calls may throw LibTorch exceptions, except Finish; after an
 // error or an exception only Finish may follow.
 class Trainer : public Stateful, private CheckpointSaver {
@@ -31,8 +35,10 @@ class Trainer : public Stateful, private CheckpointSaver {
   MetricStore& metrics() { return metrics_; }
   // The hook whose error is the run's first; none when that came from elsewhere.
   const HookFailure& hook_failure() const { return failed_ ? hook_failure_ : hooks_.failure(); }
-  // What the ranks agreed to stop for; kStopNone while they go on.
+  // What the ranks agreed to stop for; kStopNone while they go on, and when the run has ended early.
   int stop_reason() const { return stop_reason_; }
+  // A hook has decided that nothing is left to do: the run is finished, whatever epochs it had before it.
+  bool ended_early() const { return ended_early_; }
 
   // Prepares the method and adds its hooks. First of all, so that a restore finds all state in place.
   absl::Status Prepare();
@@ -44,7 +50,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   // Tells the hooks that training starts; goes on where a restored state stands.
   absl::Status Start();
 
-  // Runs one step, with the phase changes around it; false when there is none left or a stop was requested.
+  // Runs one step, with the phase changes around it; false when there is none left, a stop was requested or a hook has
+  // ended the run.
   absl::StatusOr<bool> Step();
 
   // Ends the run: saves what is new unless it failed, tells the hooks, flushes the metrics; each of these whatever
@@ -62,7 +69,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status Wait() override;
   absl::Status SaveAtEnd();
 
-  absl::StatusOr<bool> StopIsRequested();
+  // Agrees with the other ranks; true once the run has to stop or end.
+  absl::StatusOr<bool> EndIsRequested();
   // Makes sure that a phase is running and fetches its next batch; false when no phase is left.
   absl::StatusOr<bool> NextBatch();
   absl::StatusOr<bool> BeginNextPhase();
@@ -79,11 +87,14 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status ReadMeters();
 
   std::unique_ptr<SelfSupervisionTask> task_;
+  StopToken& stop_;
+  StopToken hook_stop_;
   MetricStore metrics_;
   HookList hooks_;
   StepContext context_;
   CheckpointSaver* saver_ = nullptr;
   int stop_reason_ = kStopNone;
+  bool ended_early_ = false;
   bool phase_is_running_ = false;
   bool within_step_ = false;  // stays true when the step fails
   bool failed_ = false;

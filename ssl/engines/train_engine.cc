@@ -60,9 +60,12 @@ class TrainEngine : public Engine {
     const TrainState& state = session->state();
     EngineReport report;
     report.stopped = outcome == TrainOutcome::kStopped;
-    report.summary =
-        absl::StrFormat("%s at iteration %d of %d after %.1f s of training", report.stopped ? "stopped" : "finished",
-                        state.iteration, state.max_iterations, seconds);
+    const bool is_early = state.iteration < state.max_iterations;  // a hook ended it, and has logged why
+    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training",
+                                     report.stopped ? "stopped"
+                                     : is_early     ? "finished early"
+                                                    : "finished",
+                                     state.iteration, state.max_iterations, seconds);
     return report;
   }
 };

@@ -35,8 +35,9 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& opti
 void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("METRIC", &metric, Doc("what has to get better, such as Testing/loss_mean; empty: never stop (ours)"));
   visitor.Field("MODE", &mode, Doc("whether better is less or more").OneOf({kMin, "max"}));
-  visitor.Field("PATIENCE", &patience, Doc("phases in a row without a better value that end the run").AtLeast(1));
-  visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0));
+  visitor.Field("PATIENCE", &patience,
+                Doc("phases in a row without a better value that end the run").AtLeast(1).MayChange());
+  visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0).MayChange());
 }
 
 bool EarlyStopHook::IsBetter(double value) const {
@@ -46,7 +47,7 @@ bool EarlyStopHook::IsBetter(double value) const {
 }
 
 absl::Status EarlyStopHook::OnStart(StepContext& context) {
-  StopIfDue(context);
+  EndIfDue(context);
   return absl::OkStatus();
 }
 
@@ -68,18 +69,20 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   } else {
     ++phases_without_;
   }
-  StopIfDue(context);
+  EndIfDue(context);
   return absl::OkStatus();
 }
 
-// The values are those of all ranks, so all of them ask at once.
-void EarlyStopHook::StopIfDue(StepContext& context) const {
+// A hook's kStopUser is an end, not an interruption. The values are those of all ranks, so all of them ask at once.
+void EarlyStopHook::EndIfDue(StepContext& context) const {
   if (phases_without_ < options_.patience) return;
   context.stop.Request(kStopUser);
   if (context.communicator.rank() != 0) return;
-  SSL_LOG(INFO) << instance_name() << ": stops the run: " << options_.metric
+  SSL_LOG(INFO) << instance_name() << ": ends the run at iteration " << context.state.iteration << ": "
+                << options_.metric
                 << (has_best_ != 0 ? absl::StrCat(" has not been better than ", best_) : " has been no finite number")
-                << " for " << phases_without_ << " phases (config.HOOKS.EARLY_STOP.PATIENCE)";
+                << " for " << phases_without_
+                << " phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE the same command goes on";
 }
 
 void EarlyStopHook::VisitState(StateVisitor& visitor) {

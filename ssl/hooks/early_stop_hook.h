@@ -4,9 +4,9 @@
 //
 // At the end of each phase that has the metric (a name that starts with "Testing/" belongs to test phases, "Training/"
 // to train phases), a value that is better than the best so far by more than min_delta starts the count anew;
-// `patience` others in a row ask the run to stop. It then ends as any run that is asked to: its state is saved, OnEnd
-// comes, and the outcome is "stopped". A run that resumes from there stops again, unless patience has grown. NaN and
-// infinity are never better. State: `best`, `has_best`, `phases_without`.
+// `patience` others in a row end the run: its state is saved, OnEnd comes, and it is finished (ssl/core/trainer.h). The
+// log says why, also when a finished run starts again. Such a start trains nothing, however many epochs it has; with a
+// larger patience it goes on. NaN and infinity are never better. State: `best`, `has_best`, `phases_without`.
 #ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_
 
@@ -50,7 +50,7 @@ class EarlyStopHook : public Hook {
 
  private:
   bool IsBetter(double value) const;
-  void StopIfDue(StepContext& context) const;
+  void EndIfDue(StepContext& context) const;
 
   const EarlyStopOptions options_;
   double best_ = 0.0;

@@ -32,8 +32,8 @@ EarlyStopOptions Options(const std::string& mode, int64_t patience, double min_d
   return options;
 }
 
-// After how many test phases with these values the hook asks to stop; 0 when it does not.
-int PhasesUntilStop(EarlyStopHook& hook, const std::vector<double>& values) {
+// After how many test phases with these values the hook ends the run; 0 when it does not.
+int PhasesUntilEnd(EarlyStopHook& hook, const std::vector<double>& values) {
   FakeStep step;
   step.state.training = false;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -47,27 +47,27 @@ int PhasesUntilStop(EarlyStopHook& hook, const std::vector<double>& values) {
   return 0;
 }
 
-int PhasesUntilStop(const EarlyStopOptions& options, const std::vector<double>& values) {
+int PhasesUntilEnd(const EarlyStopOptions& options, const std::vector<double>& values) {
   EarlyStopHook hook(options);
-  return PhasesUntilStop(hook, values);
+  return PhasesUntilEnd(hook, values);
 }
 
 TEST(EarlyStopHook, Patience_CountsPhasesWithoutABetterValue) {
-  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {10, 20, 20, 15, 30}), 4) << "an equal value is not better";
-  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {10, 9, 11, 10, 12, 13}), 0);
-  EXPECT_EQ(PhasesUntilStop(Options("min", 1), {3, 2, 2.5}), 3);
-  EXPECT_EQ(PhasesUntilStop(Options("min", 3), {3, 4, 5}), 0);
+  EXPECT_EQ(PhasesUntilEnd(Options("max", 2), {10, 20, 20, 15, 30}), 4) << "an equal value is not better";
+  EXPECT_EQ(PhasesUntilEnd(Options("max", 2), {10, 9, 11, 10, 12, 13}), 0);
+  EXPECT_EQ(PhasesUntilEnd(Options("min", 1), {3, 2, 2.5}), 3);
+  EXPECT_EQ(PhasesUntilEnd(Options("min", 3), {3, 4, 5}), 0);
 }
 
 TEST(EarlyStopHook, MinDelta_IsWhatABetterValueHasToGain) {
-  EXPECT_EQ(PhasesUntilStop(Options("max", 2, 0.5), {10, 10.25, 10.5, 12}), 3) << "the best stays 10";
-  EXPECT_EQ(PhasesUntilStop(Options("max", 2, 0.5), {10, 10.25, 10.75, 11, 11.5}), 0);
+  EXPECT_EQ(PhasesUntilEnd(Options("max", 2, 0.5), {10, 10.25, 10.5, 12}), 3) << "the best stays 10";
+  EXPECT_EQ(PhasesUntilEnd(Options("max", 2, 0.5), {10, 10.25, 10.75, 11, 11.5}), 0);
 }
 
 TEST(EarlyStopHook, ValuesThatAreNotFinite_AreNeverBetter) {
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(PhasesUntilStop(Options("max", 2), {infinity, std::nan(""), 5}), 2);
-  EXPECT_EQ(PhasesUntilStop(Options("min", 2), {1, -infinity, std::nan("")}), 3);
+  EXPECT_EQ(PhasesUntilEnd(Options("max", 2), {infinity, std::nan(""), 5}), 2);
+  EXPECT_EQ(PhasesUntilEnd(Options("min", 2), {1, -infinity, std::nan("")}), 3);
 }
 
 TEST(EarlyStopHook, OtherPhases_DoNotCountAndMissingValuesAreNamed) {
@@ -82,17 +82,19 @@ TEST(EarlyStopHook, OtherPhases_DoNotCountAndMissingValuesAreNamed) {
                              HasSubstr("did you mean 'Testing/accuracy_top_5_Output_0'"))));
 }
 
-TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndAStoppedOneStopsAgain) {
+TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndOneThatHasEndedEndsAgain) {
   EarlyStopHook before(Options("max", 2));
-  EXPECT_EQ(PhasesUntilStop(before, {10, 9}), 0);
+  EXPECT_EQ(PhasesUntilEnd(before, {10, 9}), 0);
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(before));
   EarlyStopHook after(Options("max", 2));
   ASSERT_OK(RestoreState(after, state, "test"));
   CapturedLog log;
 
-  EXPECT_EQ(PhasesUntilStop(after, {9.5}), 1);
+  EXPECT_EQ(PhasesUntilEnd(after, {9.5}), 1);
 
-  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("has not been better than 10 for 2 phases")));
+  EXPECT_THAT(log.lines,
+              ElementsAre(HasSubstr(
+                  "has not been better than 10 for 2 phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE")));
   FakeStep step;
   ASSERT_OK(after.OnStart(step.context));
   EXPECT_TRUE(step.stop.requested());
