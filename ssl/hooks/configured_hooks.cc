@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/component.h"
 #include "ssl/hooks/hook_entries.h"
+#include "ssl/hooks/once_per_run.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -64,6 +65,11 @@ absl::StatusOr<std::vector<Choice>> ChooseBySections(const std::map<std::string,
   return choices;
 }
 
+absl::Status WrongName(const HookEntry& entry, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path, ".name is '", entry.name, "', ", what));
+}
+
 // kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
 absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std::string, Component>& components,
                                      const ConfigNode& config) {
@@ -72,6 +78,10 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   if (component == components.end()) return choice;  // of the host's, or unknown: its factory tells
   choice.rank = component->second.rank;
   const std::unique_ptr<ComponentOptions> options = component->second.make_options();
+  if (choice.instance != entry.type && IsOncePerRun(*options)) {
+    return WrongName(entry, absl::StrCat("which would be a second ", entry.type,
+                                         ", of which a run has one, expected no name: kwargs then configure that one"));
+  }
   ComponentParameters parameters(options.get());
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
   if (choice.instance != entry.type) return choice;
@@ -86,6 +96,9 @@ absl::Status AddEntries(const BuildContext& context, std::vector<Choice>* choice
   SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(context.config));
   std::map<std::string, std::string> paths;  // of the instances that the list names
   for (const HookEntry& entry : entries) {
+    if (entry.name != entry.type && context.registries.hooks.Has(entry.name)) {
+      return WrongName(entry, "the name of another hook, whose place it would take; expected a name that no hook has");
+    }
     SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, context.registries.hook_components, context.config));
     const auto [path, is_new] = paths.emplace(choice.instance, entry.path);
     if (!is_new) {

@@ -4,12 +4,15 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/session.h"
+#include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/hooks/testing/fake_step.h"
@@ -187,6 +190,78 @@ TEST_F(ConfiguredHooksTest, NamedEntries_AreFurtherHooksOfOneType) {
     if (hook->name() == "grad_clipper") instances.emplace_back(hook->instance_name());
   }
   EXPECT_THAT(instances, ElementsAre("b", "a")) << "the order of the list";
+}
+
+// Two clippers with limits of their own, of which one follows the run: reports by iteration.
+std::vector<MetricReport> TrainWithNamedClippers(const std::string& directory, const Registries& registries,
+                                                 int64_t steps) {
+  std::vector<std::string> warnings;
+  ConfigNode config = FakeConfig(directory);
+  MergeInto(&config, *ParseYaml("LOG_FREQUENCY: 1\nhooks: [{type: grad_clipper, name: b, kwargs: {mode: average}},\n"
+                                "        {type: grad_clipper, name: a, kwargs: {mode: pre_defined, max_norm: 0.01}}]",
+                                "test.yaml", &warnings));
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, registries, {});
+  EXPECT_OK(session.status());
+  std::vector<MetricReport> reports;
+  if (!session.ok()) return reports;
+  (*session)->metrics().AddSink(std::make_unique<MemorySink>(&reports));
+  for (int64_t step = 0; step < steps; ++step) EXPECT_OK((*session)->Step());
+  EXPECT_OK((*session)->Finish());
+  return reports;
+}
+
+TEST_F(ConfiguredHooksTest, NamedEntries_RunInASessionAndGoOnWithTheirState) {
+  ASSERT_OK(RegisterFakes(&registries_));
+  const std::vector<MetricReport> whole = TrainWithNamedClippers(MakeTempDir("whole"), registries_, 12);
+  const std::string directory = MakeTempDir("parts");
+  std::vector<MetricReport> parts = TrainWithNamedClippers(directory, registries_, 7);
+  for (MetricReport& report : TrainWithNamedClippers(directory, registries_, 5)) parts.push_back(std::move(report));
+  ASSERT_EQ(whole.size(), 12u);
+  ASSERT_EQ(parts.size(), whole.size());
+  std::vector<double> limits;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    for (const char* name : {"Training/b/grad_norm", "Training/b/grad_norm_limit", "Training/a/grad_norm"}) {
+      EXPECT_EQ(parts[i].values.at(name), whole[i].values.at(name)) << name << " of iteration " << i + 1;
+    }
+    limits.push_back(whole[i].values.at("Training/b/grad_norm_limit"));
+    EXPECT_LE(whole[i].values.at("Training/a/grad_norm"), limits.back() * 1.0001) << "b has clipped before a";
+  }
+  EXPECT_GT(limits[7], limits[0]) << "the limit of a run that began anew is half of its first norm";
+}
+
+TEST_F(ConfiguredHooksTest, HooksOfWhichARunHasOne_TakeNoName) {
+  for (const std::string type : {"train_logger", "train_val_logger", "phase_metrics", "perf_stats"}) {
+    EXPECT_THAT(MakeConfiguredHooks(Context("hooks:\n  - {type: " + type + ", name: second}")),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("test.yaml:2: config.hooks.0.name is 'second'"),
+                               HasSubstr("of which a run has one"), HasSubstr("expected no name"))))
+        << type;
+  }
+  EXPECT_THAT(NamesFor("hooks: [{type: train_val_logger, name: train_logger, kwargs: {freq: 3}}]"), SizeIs(5));
+}
+
+TEST_F(ConfiguredHooksTest, NameOfAnotherHook_IsRefused) {
+  EXPECT_THAT(
+      MakeConfiguredHooks(Context("hooks:\n  - {type: grad_clipper, name: check_nan, kwargs: {mode: average}}")),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:2: config.hooks.0.name is 'check_nan'"),
+                                                         HasSubstr("the name of another hook"))));
+  EXPECT_THAT(MakeConfiguredHooks(Context("hooks: [{type: grad_clipper, name: ema, kwargs: {mode: average}}]")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the name of another hook")))
+      << "one that is off is another hook as well";
+}
+
+TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {
+  for (const std::string where : {"HOOKS: {EARLY_STOP: {METRIC: Testing/loss_mean}}",
+                                  "hooks: [{type: early_stop, kwargs: {METRIC: Testing/loss_mean}}]"}) {
+    EXPECT_OK(MakeConfiguredHooks(Context("TEST_MODEL: True\n" + where)));
+    EXPECT_THAT(
+        MakeConfiguredHooks(Context("TEST_MODEL: False\n" + where)),
+        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:2: METRIC is 'Testing/loss_mean'"),
+                                                           HasSubstr("config.TEST_MODEL is false (test.yaml:1)"))));
+  }
+  EXPECT_THAT(MakeConfiguredHooks(Context("TEST_ONLY: True\nHOOKS: {EARLY_STOP: {METRIC: Training/loss_mean}}")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("METRIC is 'Training/loss_mean'"), HasSubstr("config.TEST_ONLY is true"))));
 }
 
 TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {

@@ -20,6 +20,20 @@ constexpr char kMin[] = "min";
 constexpr char kTraining[] = "Training/";
 constexpr char kTesting[] = "Testing/";
 
+// "config.TEST_MODEL is false (run.yaml:3)" when such settings keep the metric's phases out of the run; "" when not.
+std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config) {
+  const auto is = [&config](absl::string_view key, bool value) {
+    const ConfigNode* node = config.FindPath(key);
+    return node != nullptr && node->AsBool().value_or(!value) == value;
+  };
+  const auto setting = [&config](absl::string_view key, absl::string_view value) {
+    return absl::StrCat("config.", key, " is ", value, " (", config.FindPath(key)->location().ToString(), ")");
+  };
+  const bool only_tests = is("TEST_ONLY", true);
+  if (absl::StartsWith(metric, kTraining)) return only_tests ? setting("TEST_ONLY", "true") : "";
+  return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
   if (!absl::StartsWith(options.metric, kTraining) && !absl::StartsWith(options.metric, kTesting)) {
@@ -27,7 +41,11 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& opti
         absl::StrCat(PlaceOf(params, "METRIC"), " is '", options.metric,
                      "', expected a name that starts with Training/ or Testing/, such as ", "Testing/loss_mean"));
   }
-  return std::make_unique<EarlyStopHook>(options);
+  const std::string why_not = WhyNeverMeasured(options.metric, context.config);
+  if (why_not.empty()) return std::make_unique<EarlyStopHook>(options);
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "METRIC"), " is '", options.metric,
+                                                 "', which this run never measures: ", why_not,
+                                                 ", so that nothing would end it early"));
 }
 
 }  // namespace

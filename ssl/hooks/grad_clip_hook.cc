@@ -144,6 +144,11 @@ at::Tensor GradClipHook::NextLimit(const at::Tensor& norm) {
                    at::full_like(limit_, std::numeric_limits<double>::infinity()));
 }
 
+std::string GradClipHook::MetricName(absl::string_view what) const {
+  const bool is_named = instance_name() != name();
+  return is_named ? absl::StrCat("Training/", instance_name(), "/", what) : absl::StrCat("Training/", what);
+}
+
 absl::Status GradClipHook::OnBackward(StepContext& context) {
   gradients_.clear();
   for (const at::Tensor& parameter : parameters_) {
@@ -151,11 +156,11 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
   }
   if (gradients_.empty()) return absl::OkStatus();
   const at::Tensor norm = GradNorm(gradients_, rule_.norm_type);
-  context.metrics.Add("Training/grad_norm", norm);
+  context.metrics.Add(MetricName("grad_norm"), norm);
   if (rule_.mode == GradClipMode::kPreDefined || !context.skips_update) {
     const at::Tensor limit = NextLimit(norm);
     ClipToNorm(gradients_, norm, limit);
-    if (rule_.mode != GradClipMode::kPreDefined) context.metrics.Add("Training/grad_norm_limit", limit);
+    if (rule_.mode != GradClipMode::kPreDefined) context.metrics.Add(MetricName("grad_norm_limit"), limit);
     SSL_RETURN_IF_ERROR(Show(context, limit));
   }
   gradients_.clear();

@@ -89,6 +89,26 @@ TEST(GradClipHook, ParametersWithoutGradient_AreLeftAlone) {
   EXPECT_DOUBLE_EQ(MetricOf(step), 5.0);
 }
 
+TEST(GradClipHook, SeveralOfARun_ReportUnderTheirOwnNames) {
+  FakeStep step;
+  step.model.parameters = {Parameter("a", {3.0, 4.0})};
+  GradClipHook first = PreDefined(1.0);
+  GradClipRule rule;
+  rule.mode = GradClipMode::kAverage;
+  rule.max_norm = 0.0;
+  GradClipHook second("grad_clipper", rule);
+  second.set_instance_name("second");
+  for (GradClipHook* hook : {&first, &second}) {
+    ASSERT_OK(hook->OnStart(step.context));
+    ASSERT_OK(hook->OnBackward(step.context));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto report, step.metrics.Report(1, 0, step.context.communicator));
+  EXPECT_NEAR(report.values.at("Training/grad_norm"), 5.0, 1e-6);
+  EXPECT_NEAR(report.values.at("Training/second/grad_norm"), 1.0, 1e-4) << "what the first has left";
+  EXPECT_NEAR(report.values.at("Training/second/grad_norm_limit"), 0.5, 1e-4);
+  EXPECT_EQ(report.values.count("Training/grad_norm_limit"), 0u);
+}
+
 TEST(GradClipHook, NoGradients_AreNoMetric) {
   FakeStep step;
   GradClipHook hook = PreDefined(1.0);

@@ -11,6 +11,7 @@
 #include "ssl/config/help.h"
 #include "ssl/core/component.h"
 #include "ssl/hooks/hook_aliases.h"
+#include "ssl/hooks/once_per_run.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -56,7 +57,8 @@ config:
 ```
 
 - An entry turns its hook on. Without `name` it is the hook that the section configures: what `kwargs` do not set has the section's
-  value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default.
+  value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default; hooks of which a run has one
+  (below) take no name, and the name of another hook is refused. Named clippers report as `Training/<name>/grad_norm`.
 - `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
   state of new ones, is named in the log and does not keep a run from going on.
 - `type` may be another program's name (last table), with that program's keys where the table lists them. A key that we do not have
@@ -97,8 +99,9 @@ std::string Entry(const Component& component) {
                     : options->enabled()            ? " On by default."
                                                     : "";
   const std::vector<HelpRow> rows = RowsOf(*options);
-  return absl::StrCat("\n### ", component.name, "\n", component.summary, ".", how, NamesElsewhere(component.name), "\n",
-                      rows.empty() ? "" : Table(rows));
+  const char* once = IsOncePerRun(*options) ? " One per run." : "";
+  return absl::StrCat("\n### ", component.name, "\n", component.summary, ".", how, once, NamesElsewhere(component.name),
+                      "\n", rows.empty() ? "" : Table(rows));
 }
 
 std::string Entries(const char* title, const std::map<std::string, Component>& components) {

@@ -24,17 +24,17 @@
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
-#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/recompute_policy.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/memory_planner.h"
+#include "ssl/hooks/once_per_run.h"
 
 namespace ssl {
 
 // The kwargs of memory_checkpoint.
-struct MemoryCheckpointOptions : public ComponentOptions {
+struct MemoryCheckpointOptions : public OncePerRunOptions {
   bool enable = true;
   ConfigNode checkpoint_patterns = ConfigNode::Map();  // {} : every block
   ConfigNode dc_cfg = ConfigNode::Map();               // {} : all candidates, always

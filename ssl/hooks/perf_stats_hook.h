@@ -14,16 +14,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
-#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/perf_stats.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/hooks/once_per_run.h"
 
 namespace ssl {
 
 // The section HOOKS.PERF_STATS.
-struct PerfStatsOptions : public ComponentOptions {
+struct PerfStatsOptions : public OncePerRunOptions {
   bool monitor_perf_stats = false;
   int64_t perf_stat_frequency = -1;  // below 1: at phase ends only
   int64_t rolling_btime_freq = -1;   // below 1: no metric

@@ -18,16 +18,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/hooks/once_per_run.h"
 #include "ssl/hooks/sinks/json_lines_file.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
 
-struct PhaseMetricsOptions : public ComponentOptions {
+struct PhaseMetricsOptions : public OncePerRunOptions {
   absl::string_view section() const override { return ""; }
   bool enabled() const override { return true; }
 };

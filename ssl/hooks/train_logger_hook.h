@@ -15,17 +15,17 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/perf_stats.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
+#include "ssl/hooks/once_per_run.h"
 
 namespace ssl {
 
 // LOG_FREQUENCY.
-struct TrainLoggerOptions : public ComponentOptions {
+struct TrainLoggerOptions : public OncePerRunOptions {
   ReportOptions report;
 
   absl::string_view section() const override { return ""; }
