@@ -24,6 +24,7 @@
 #include "ssl/core/register_core.h"
 #include "ssl/core/resume_position.h"
 #include "ssl/core/run_identity.h"
+#include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
@@ -96,13 +97,25 @@ absl::Status Session::Build(SessionOptions options) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
-  if (!Resumes() && registries_.initialize_weights != nullptr) {
-    SSL_RETURN_IF_ERROR(registries_.initialize_weights(model(), context));
-  }
+  if (!Resumes() && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
     SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(context));
     for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
+  }
+  return absl::OkStatus();
+}
+
+// Each rank reads the weights itself, and a run that saves meanwhile may give each another checkpoint: all begin with
+// what rank 0 has read.
+absl::Status Session::InitializeWeights(const BuildContext& context) {
+  const absl::Status loaded =
+      GuardTorch("loading weights", [&] { return registries_.initialize_weights(model(), context); });
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(loaded, "loading weights", *communicator_));
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, CollectState(model()));
+  for (NamedTensor& entry : state) {
+    at::Tensor value = entry.tensor.detach();
+    SSL_RETURN_IF_ERROR(communicator_->Broadcast(value, 0));
   }
   return absl::OkStatus();
 }

@@ -112,6 +112,7 @@ class Session {
   Session() = default;
 
   absl::Status Build(SessionOptions options);
+  absl::Status InitializeWeights(const BuildContext& context);
   absl::Status OpenRunDirectory(const RunDirectory* held);
   absl::Status BuildCheckpointer();
   absl::Status RemoveEarlierRun();

@@ -371,22 +371,5 @@ TEST(SkippedUpdatesTest, FewerThanTheLimit_AreARunThatGoesOn) {
   EXPECT_EQ(run.iteration, 20);
 }
 
-TEST(InitialWeightsTest, AreAskedFor_UnlessACheckpointIsThere) {
-  const std::string directory = MakeTempDir("weights");
-  Registries registries = FakeRegistries();
-  int calls = 0;
-  registries.initialize_weights = [&calls](Model& model, const BuildContext&) {
-    ++calls;
-    return absl::OkStatus();
-  };
-  for (int run = 0; run < 2; ++run) {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
-                         Session::Create(FakeConfig(directory), registries, {}));
-    ASSERT_OK(session->Step());
-    ASSERT_OK(session->Finish());
-  }
-  EXPECT_EQ(calls, 1);
-}
-
 }  // namespace
 }  // namespace ssl
