@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -123,6 +124,14 @@ TEST_F(CheckpointSearchTest, AllRemoved_IsNoMissingCheckpoint) {
   });
   EXPECT_EQ(missing, 1) << "before the first look";
   EXPECT_GE(removed, 4) << "before manifest, model, manifest of the older one, the second search";
+}
+
+// As a removal from another host of a network file system might: who holds no lock reads a copy.
+TEST_F(CheckpointSearchTest, WhatAReaderHas_DoesNotChangeWithTheFile) {
+  ASSERT_OK(Store(posix_).Save(5, Parts(2.5)));
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> model, Store(posix_).Load(5, kModel));
+  std::filesystem::resize_file(absl::StrCat(directory_, "/step_5/", kModel), 0);
+  EXPECT_EQ(model[0].tensor.sum().item<double>(), 10.0);
 }
 
 // A file that the manifest does not list is missing in a whole checkpoint: to search again would not help.

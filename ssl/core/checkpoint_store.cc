@@ -29,6 +29,8 @@ constexpr char kLatestName[] = "LATEST";
 constexpr char kFinishedName[] = "FINISHED";
 constexpr char kDamagedSuffix[] = ".damaged";
 constexpr char kSetAsideSuffix[] = ".set_aside";
+// Of what an atomic write of LATEST or FINISHED leaves when the process is killed (ssl/io/atomic_file.cc).
+constexpr absl::string_view kUnfinishedNotes[] = {"LATEST.tmp-", "FINISHED.tmp-"};
 
 std::string StepName(int64_t iteration) { return absl::StrCat(kStepPrefix, iteration); }
 
@@ -38,6 +40,12 @@ int64_t IterationOf(absl::string_view name) {
   absl::string_view number = name;
   if (!absl::ConsumePrefix(&number, kStepPrefix) || !absl::SimpleAtoi(number, &iteration)) return -1;
   return name == StepName(iteration) ? iteration : -1;
+}
+
+// Whether an interrupted save or process left this, and nothing needs it.
+bool IsLeftOver(absl::string_view name) {
+  return (absl::StartsWith(name, kStepPrefix) && absl::EndsWith(name, kTemporarySuffix)) ||
+         absl::StartsWith(name, kUnfinishedNotes[0]) || absl::StartsWith(name, kUnfinishedNotes[1]);
 }
 
 // Whether a checkpoint with this outcome of Verify is damaged. Anything else, such as a missing permission, tells
@@ -63,7 +71,7 @@ absl::Status CheckpointStore::Open() {
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(options_.directory));
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_.List(options_.directory));
     for (const std::string& name : names) {
-      if (!absl::StartsWith(name, kStepPrefix) || !absl::EndsWith(name, kTemporarySuffix)) continue;
+      if (!IsLeftOver(name)) continue;
       SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", name)));
     }
     return absl::OkStatus();
@@ -79,6 +87,8 @@ absl::Status CheckpointStore::CheckInUse() const {
 
 absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<CheckpointPart>& parts) {
   SSL_ASSIGN_OR_RETURN(const bool saved, IsSaved(iteration));
+  // An error, or the end of another process, may have come between its new name and LATEST.
+  if (saved && communicator_.rank() == 0 && tidied_ != iteration) TidyUp(iteration);
   if (saved) return absl::OkStatus();
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
   absl::Status status;
@@ -172,9 +182,15 @@ void CheckpointStore::TidyUp(int64_t newest) {
   absl::Status status = WriteLatest(newest);
   status.Update(RemoveOld(newest));
   status.Update(RemoveRenamed(newest));
+  tidied_ = status.ok() ? newest : -1;
+  untidy_ = status.ok() ? -1 : newest;
   if (status.ok()) return;
   SSL_LOG(WARNING) << StepDirectory(newest)
                    << " is saved; tidying up after it failed, and the next save tries again: " << status.message();
+}
+
+void CheckpointStore::TidyUpAgain() {
+  if (untidy_ >= 0 && CheckInUse().ok()) TidyUp(untidy_);
 }
 
 absl::Status CheckpointStore::WriteLatest(int64_t iteration) {
@@ -274,8 +290,12 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Iterations() const {
 
 absl::StatusOr<Manifest> CheckpointStore::ReadManifest(int64_t iteration) const {
   const std::string path = absl::StrCat(StepDirectory(iteration), "/", kManifestName);
-  SSL_ASSIGN_OR_RETURN(const std::string json, file_system_.Read(path));
-  SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(json, path));
+  const absl::StatusOr<std::string> json = file_system_.Read(path);
+  if (absl::IsFailedPrecondition(json.status())) {  // a file has the directory's name, or a directory the manifest's
+    return absl::DataLossError(absl::StrCat(StepDirectory(iteration), ": is no checkpoint: ", json.status().message()));
+  }
+  SSL_RETURN_IF_ERROR(json.status());
+  SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(*json, path));
   if (manifest.iteration != iteration) {
     return absl::DataLossError(absl::StrCat("manifest ", path, ": iteration is ", manifest.iteration, ", expected ",
                                             iteration, ": the directory was renamed"));
@@ -289,7 +309,7 @@ absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
   return manifest;
 }
 
-absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
+absl::StatusOr<int64_t> CheckpointStore::FindNewestValid(std::string* passed_over) const {
   SSL_ASSIGN_OR_RETURN(std::vector<int64_t> listed, Iterations());
   if (listed.empty()) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
   while (true) {
@@ -299,8 +319,8 @@ absl::StatusOr<int64_t> CheckpointStore::FindNewestValid() const {
     // What is missing may have been removed by a run that has saved meanwhile. Each round needs another save of it.
     SSL_ASSIGN_OR_RETURN(std::vector<int64_t> now, Iterations());
     if (now.empty()) return RemovedWhileRead();
-    if (now == listed && newest.ok()) {
-      SSL_LOG(WARNING) << "damaged checkpoint passed over: " << problems << "; using " << StepDirectory(*newest);
+    if (now == listed && newest.ok() && passed_over != nullptr) {
+      *passed_over = absl::StrCat("damaged checkpoint passed over: ", problems, "; using ", StepDirectory(*newest));
     }
     if (now == listed) return newest;
     listed = std::move(now);
@@ -331,7 +351,10 @@ absl::Status CheckpointStore::RemovedWhileRead() const {
 }
 
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
-  absl::StatusOr<int64_t> newest = communicator_.rank() == 0 ? FindNewestValid() : absl::StatusOr<int64_t>(0);
+  std::string passed_over;
+  absl::StatusOr<int64_t> newest =
+      communicator_.rank() == 0 ? FindNewestValid(&passed_over) : absl::StatusOr<int64_t>(0);
+  if (!passed_over.empty()) SSL_LOG(WARNING) << passed_over;
   const bool none = newest.status().code() == absl::StatusCode::kNotFound;
   SSL_RETURN_IF_ERROR(
       AgreeOnStatus(none ? absl::OkStatus() : newest.status(), "looking for a checkpoint", communicator_));
@@ -361,7 +384,10 @@ absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Stat
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {
-  return MapSafetensors(file_system_, absl::StrCat(StepDirectory(iteration), "/", file));
+  const std::string path = absl::StrCat(StepDirectory(iteration), "/", file);
+  if (options_.run_directory != nullptr) return MapSafetensors(file_system_, path);
+  SSL_ASSIGN_OR_RETURN(SafetensorsContent content, ReadSafetensors(file_system_, path));
+  return std::move(content.tensors);
 }
 
 absl::StatusOr<std::string> CheckpointStore::ReadConfig(int64_t iteration) const {

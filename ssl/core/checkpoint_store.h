@@ -61,10 +61,13 @@ class CheckpointStore {
   absl::Status Open();
 
   // Saves this rank's `parts`; every rank passes the same number of parts, with file names that differ between
-  // ranks. OK without writing when step_<iteration> exists and is intact; a damaged one is replaced. After a failure
+  // ranks. OK without writing it when step_<iteration> exists and is intact; a damaged one is replaced. After a failure
   // the previous checkpoints are untouched, and of the new one either nothing is left or all of it. What fails once the
-  // checkpoint is saved (LATEST, removing old ones) is logged, and done by the next save. Collective.
+  // checkpoint is saved (LATEST, removing old ones) is logged, and done by the next save or TidyUpAgain. Collective.
   absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts);
+
+  // Tries once more what failed after the last save: no other save may follow it. Does nothing on other ranks than 0.
+  void TidyUpAgain();
 
   // Notes that nothing is left to do after this checkpoint. Rank 0.
   absl::Status MarkFinished(int64_t iteration);
@@ -75,9 +78,10 @@ class CheckpointStore {
   // The iteration of the newest checkpoint that verifies; NotFound when there is none at all; DataLoss, listing what
   // is wrong with each, when there are checkpoints but none verifies. Any other error, such as a missing permission,
   // ends the search: it says nothing about the checkpoint. The search begins anew when a run beside this process has
-  // saved and removed checkpoints meanwhile; FailedPrecondition when all are gone then.
-  absl::StatusOr<int64_t> FindNewestValid() const;
-  // The same, searched by rank 0 for all. Collective.
+  // saved and removed checkpoints meanwhile; FailedPrecondition when all are gone then. `passed_over`, where it is not
+  // null, tells what is wrong with newer ones; "" for nothing.
+  absl::StatusOr<int64_t> FindNewestValid(std::string* passed_over = nullptr) const;
+  // The same, searched by rank 0 for all; what was passed over is logged. Collective.
   absl::StatusOr<int64_t> NewestValid();
 
   // NewestValid, then `read` on all ranks, which says NotFound for files that are not there: then both are done again,
@@ -97,8 +101,9 @@ class CheckpointStore {
   // Removes everything. Rank 0.
   absl::Status RemoveAll();
 
-  // step_<iteration>/<file> of a checkpoint that verified, in place: read-only tensors over the mapped file, which last
-  // when the checkpoint is removed (ssl/io/mapped_tensor.h).
+  // step_<iteration>/<file> of a checkpoint that verified, to be read only. With a run directory, whose lock keeps
+  // others off, in place: tensors over the mapped file (ssl/io/mapped_tensor.h). Else as a copy: on a network file
+  // system, pages of a file that another host removes end the process that touches them.
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration, const std::string& file) const;
   // "" when the checkpoint has none: it is from before settings were recorded.
   absl::StatusOr<std::string> ReadConfig(int64_t iteration) const;
@@ -128,6 +133,9 @@ class CheckpointStore {
   Communicator& communicator_;
   // Which this object has verified since it, or another process, wrote them: under the run's lock they stay so. Rank 0.
   std::set<int64_t> intact_;
+  // The last saved iteration, by whether tidying up after it worked or failed; the other is -1. Rank 0.
+  int64_t tidied_ = -1;
+  int64_t untidy_ = -1;
 };
 
 }  // namespace ssl

@@ -235,6 +235,22 @@ TEST_F(CheckpointStoreTest, FailureOfTidyingUp_LeavesTheCheckpointSaved) {
   EXPECT_GE(tidied_later, 5) << "LATEST is written, renamed and synced, and step_5 renamed and removed";
 }
 
+// No other save may follow: the end of a run saves what it saved before.
+TEST_F(CheckpointStoreTest, TheSameSaveAgain_TidiesUp) {
+  for (int call = 1; call <= 20; ++call) {
+    ASSERT_OK(posix_.RemoveAll(directory_));
+    FaultFileSystem faulty(posix_, directory_);
+    CheckpointStore store = Store(faulty, 2);
+    for (const int64_t iteration : {5, 10}) ASSERT_OK(store.Save(iteration, Parts(iteration)));
+    faulty.FailCall(faulty.calls() + call, EACCES, FaultFileSystem::Repeat::kOnce);
+    const bool saved = store.Save(15, Parts(15.0)).ok();
+    faulty.StopFailing();
+    ASSERT_OK(store.Save(15, Parts(15.0)));
+    EXPECT_EQ(*posix_.Read(directory_ + "/LATEST"), "step_15\n") << "call " << call << ", " << saved;
+    EXPECT_THAT(Names(), ElementsAre("LATEST", "step_10", "step_15")) << "call " << call << ", " << saved;
+  }
+}
+
 // What this process has written or verified is not read again at each later save.
 TEST_F(CheckpointStoreTest, Save_ReadsItsOwnFilesOnce) {
   FaultFileSystem counting(posix_, directory_);

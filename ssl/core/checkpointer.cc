@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
@@ -76,12 +77,16 @@ absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, 
   ResumePlan plan;
   SSL_RETURN_IF_ERROR(OnRankZero("looking at the checkpoints", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(plan, MakeResumePlan(options, identity, store_, communicator_.size()));
+    if (!plan.warning.empty()) SSL_LOG(WARNING) << plan.warning;
+    for (const std::string& note : plan.notes) SSL_LOG(INFO) << note;
     return absl::OkStatus();
   }));
   at::Tensor decided = at::full({2}, plan.iteration, at::kLong);
   decided[1].fill_(plan.removes_earlier ? 1 : 0);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(decided, 0));
-  return ResumePlan{decided[0].item<int64_t>(), decided[1].item<int64_t>() == 1};
+  plan.iteration = decided[0].item<int64_t>();
+  plan.removes_earlier = decided[1].item<int64_t>() == 1;
+  return plan;
 }
 
 absl::Status Checkpointer::RemoveAll() {
@@ -175,9 +180,11 @@ absl::Status Checkpointer::Poll() {
 }
 
 absl::Status Checkpointer::Wait() {
-  if (!task_.started()) return absl::OkStatus();
-  const absl::Status status = AgreeOnStatus(task_.Finish(), "writing a checkpoint", communicator_);
+  absl::Status status;
+  if (task_.started()) status = AgreeOnStatus(task_.Finish(), "writing a checkpoint", communicator_);
   if (!status.ok()) asked_iteration_ = -1;
+  // After the last save of a run, nothing else would.
+  store_.TidyUpAgain();
   return status;
 }
 

@@ -49,7 +49,7 @@ class Checkpointer : public CheckpointSaver {
                                                             Communicator& communicator, Stateful& root,
                                                             const TrainState& state);
 
-  // What to do with the checkpoints that are there; MakeResumePlan on rank 0.
+  // What to do with the checkpoints that are there; MakeResumePlan on rank 0, which logs what it noticed.
   absl::StatusOr<ResumePlan> Plan(const CheckpointOptions& options, const RunIdentity& identity);
 
   // Removes all checkpoints.

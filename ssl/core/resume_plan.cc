@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -22,15 +22,20 @@ class Planner {
   absl::StatusOr<ResumePlan> Make() {
     SSL_RETURN_IF_ERROR(CheckOptions());
     SSL_ASSIGN_OR_RETURN(iterations_, store_.Iterations());
-    if (options_.resume_from >= 0) return GoBack();
-    if (iterations_.empty()) return ResumePlan{};
-    if (options_.overwrite_existing) return Overwrite();
-    if (!options_.auto_resume) return Refuse();
-    SSL_ASSIGN_OR_RETURN(const int64_t newest, store_.FindNewestValid());
-    return ResumeAt(newest);
+    SSL_RETURN_IF_ERROR(Decide());
+    return std::move(plan_);
   }
 
  private:
+  absl::Status Decide() {
+    if (options_.resume_from >= 0) return GoBack();
+    if (iterations_.empty()) return absl::OkStatus();
+    if (options_.overwrite_existing) return Overwrite();
+    if (!options_.auto_resume) return Refuse();
+    SSL_ASSIGN_OR_RETURN(const int64_t newest, store_.FindNewestValid(&plan_.warning));
+    return ResumeAt(newest);
+  }
+
   absl::Status CheckOptions() const {
     if (options_.resume_from < 0 || (options_.auto_resume && !options_.overwrite_existing)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
@@ -46,7 +51,7 @@ class Planner {
   }
 
   // The checkpoint has verified: reading all of it once more would cost a start the time of a restore.
-  absl::StatusOr<ResumePlan> ResumeAt(int64_t iteration) const {
+  absl::Status ResumeAt(int64_t iteration) {
     SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.ReadManifest(iteration));
     const std::string step = store_.StepDirectory(iteration);
     if (manifest.world_size != world_size_) {
@@ -62,18 +67,19 @@ class Planner {
                        "config.CHECKPOINT.DIR, with config.MODEL.WEIGHTS_INIT.PARAMS_FILE=",
                        step, "/model.safetensors to begin with its weights"));
     }
-    SSL_RETURN_IF_ERROR(identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile)));
-    return ResumePlan{iteration, false};
+    plan_.iteration = iteration;
+    return identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile), &plan_.notes);
   }
 
   // RESUME_FROM. The same command again, after a stop, goes on: doing the same once more would give the same.
-  absl::StatusOr<ResumePlan> GoBack() const {
+  absl::Status GoBack() {
     const int64_t wanted = options_.resume_from;
-    const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
+    const absl::StatusOr<int64_t> newest = store_.FindNewestValid(&plan_.warning);
     const bool is_later = newest.ok() && *newest > wanted;
     SSL_ASSIGN_OR_RETURN(const bool went_back, is_later ? IsOurs(*newest, "CHECKPOINT.RESUME_FROM") : false);
     if (went_back) {
-      SSL_LOG(INFO) << "this run has gone back to iteration " << wanted << " already: it goes on from " << *newest;
+      plan_.notes.push_back(
+          absl::StrCat("this run has gone back to iteration ", wanted, " already: it goes on from ", *newest));
       return ResumeAt(*newest);
     }
     if (!std::binary_search(iterations_.begin(), iterations_.end(), wanted)) {
@@ -82,21 +88,24 @@ class Planner {
                        "; checkpoints: ", iterations_.empty() ? "none" : absl::StrJoin(iterations_, ", ")));
     }
     SSL_RETURN_IF_ERROR(store_.Verify(wanted).status());
+    plan_.warning.clear();  // it is about the newest
     return ResumeAt(wanted);
   }
 
   // OVERWRITE_EXISTING. The same command after a stop goes on, as it would without; also when the training itself is
   // finished, because an evaluation, or a later run of a sweep, may be what was stopped.
-  absl::StatusOr<ResumePlan> Overwrite() const {
-    if (!options_.auto_resume) return ResumePlan{-1, true};
-    const absl::StatusOr<int64_t> newest = store_.FindNewestValid();
-    if (absl::IsDataLoss(newest.status())) return ResumePlan{-1, true};
+  absl::Status Overwrite() {
+    plan_.removes_earlier = true;
+    if (!options_.auto_resume) return absl::OkStatus();
+    const absl::StatusOr<int64_t> newest = store_.FindNewestValid(&plan_.warning);
+    if (absl::IsDataLoss(newest.status())) return absl::OkStatus();
     SSL_RETURN_IF_ERROR(newest.status());
     SSL_ASSIGN_OR_RETURN(const bool ours, IsOurs(*newest, "CHECKPOINT.OVERWRITE_EXISTING"));
-    if (!ours) return ResumePlan{-1, true};
-    SSL_LOG(INFO) << store_.StepDirectory(*newest)
-                  << " is of this very configuration: the run goes on, and nothing is overwritten; with "
-                     "config.CHECKPOINT.AUTO_RESUME=False it would start anew";
+    if (!ours) return absl::OkStatus();
+    plan_.removes_earlier = false;
+    plan_.notes.push_back(absl::StrCat(store_.StepDirectory(*newest),
+                                       " is of this very configuration: the run goes on, and nothing is overwritten; "
+                                       "with config.CHECKPOINT.AUTO_RESUME=False it would start anew"));
     return ResumeAt(*newest);
   }
 
@@ -113,6 +122,7 @@ class Planner {
   const CheckpointStore& store_;
   const int64_t world_size_;
   std::vector<int64_t> iterations_;
+  ResumePlan plan_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,11 +24,15 @@ namespace ssl {
 struct ResumePlan {
   int64_t iteration = -1;        // of the checkpoint to go on from; -1: the run starts from the beginning
   bool removes_earlier = false;  // what an earlier run left goes first
+  // What a user should know of it, to be logged where the plan is carried out; "" and none on other ranks than 0.
+  std::string warning = "";  // about damaged checkpoints
+  std::vector<std::string> notes = {};
 };
 
-// Reads only; rank 0 calls it for all. InvalidArgument, naming keys and ways out, when the checkpoints are another
-// run's (other settings, another world size) or the settings forbid to use them (AUTO_RESUME=False); NotFound when
-// RESUME_FROM names none; DataLoss when there are checkpoints and none that could be used is intact.
+// Reads only, and logs nothing; rank 0 calls it for all. InvalidArgument, naming keys and ways out, when the
+// checkpoints are another run's (other settings, another world size) or the settings forbid to use them
+// (AUTO_RESUME=False); NotFound when RESUME_FROM names none; DataLoss when there are checkpoints and none that could be
+// used is intact.
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
                                           const CheckpointStore& store, int64_t world_size);
 

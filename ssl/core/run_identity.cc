@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
 #include "ssl/io/file_system.h"
@@ -216,7 +215,8 @@ absl::Status RunIdentity::CheckUpdatesPerEpoch(const Settings& saved, const std:
                    ParentDirectory(origin)));
 }
 
-absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin) const {
+absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin,
+                                      std::vector<std::string>* changes) const {
   SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
   const std::vector<Difference> differences = Differences(saved);
   SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
@@ -224,7 +224,7 @@ absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view 
   std::vector<std::string> refused_keys;
   for (const Difference& difference : differences) {
     if (catalog_.MayChange(difference.key) || IsAllowed(difference.key)) {
-      SSL_LOG(INFO) << "changed since the checkpoint: " << difference.ToString();
+      changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
     } else {
       refused.push_back(difference.ToString());
       refused_keys.push_back(difference.key);

@@ -6,7 +6,7 @@
 //
 //   RunIdentity identity(config, registries.options, /*allow_changes=*/{});
 //   identity.AddCount("DATA.TRAIN.num_samples", 60000);
-//   SSL_RETURN_IF_ERROR(identity.CheckResume(saved, "step_20/config.json"));
+//   SSL_RETURN_IF_ERROR(identity.CheckResume(saved, "step_20/config.json", &changes));
 #ifndef SSL_CORE_RUN_IDENTITY_H_
 #define SSL_CORE_RUN_IDENTITY_H_
 
@@ -42,11 +42,12 @@ class RunIdentity {
   // identity.
   std::string ToJson() const;
 
-  // OK when the run that saved `json` may go on as this one; settings that may change and did are logged with both
-  // values. InvalidArgument names every other difference with both values, the place of the new one, and what a user
-  // can do. `origin` (the path of the checkpoint's file) opens the message. DataLoss for a text that ToJson did not
-  // write. Counts are compared when this object has any: before the data is opened, there are none.
-  absl::Status CheckResume(absl::string_view json, absl::string_view origin) const;
+  // OK when the run that saved `json` may go on as this one; settings that may change and did are appended to
+  // `changes`, a line with both values for each. InvalidArgument names every other difference with both values, the
+  // place of the new one, and what a user can do. `origin` (the path of the checkpoint's file) opens the message.
+  // DataLoss for a text that ToJson did not write. Counts are compared when this object has any: before the data is
+  // opened, there are none.
+  absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes) const;
 
   // Whether this run saved `json`, in the same sense: what may change does not count. `acted` is the key of what a
   // start does once (CHECKPOINT.RESUME_FROM): with another value for it, the run that saved `json` has not done it.

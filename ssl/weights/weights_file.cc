@@ -171,13 +171,23 @@ absl::StatusOr<WeightsFile> MapWeights(FileSystem& file_system, const std::strin
   return weights;
 }
 
+// Of a checkpoint, which the run that made it may remove: not mapped (CheckpointStore::Load).
+absl::StatusOr<WeightsFile> ReadModel(FileSystem& file_system, const std::string& step_directory) {
+  WeightsFile weights;
+  weights.origin = absl::StrCat(step_directory, "/", kModelFile);
+  SSL_ASSIGN_OR_RETURN(SafetensorsContent content, ReadSafetensors(file_system, weights.origin));
+  weights.tensors = std::move(content.tensors);
+  if (weights.tensors.empty()) return absl::InvalidArgumentError(absl::StrCat("file ", weights.origin, ": no tensors"));
+  return weights;
+}
+
 // A checkpoint of ours: what its manifest lists is checked first.
 absl::StatusOr<WeightsFile> ReadStep(FileSystem& file_system, const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
   SSL_ASSIGN_OR_RETURN(const std::string json, file_system.Read(path));
   SSL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json, path));
   SSL_RETURN_IF_ERROR(VerifyManifest(file_system, directory, manifest));
-  return MapWeights(file_system, absl::StrCat(directory, "/", kModelFile));
+  return ReadModel(file_system, directory);
 }
 
 absl::StatusOr<WeightsFile> ReadDirectory(FileSystem& file_system, const std::string& directory) {
@@ -187,12 +197,11 @@ absl::StatusOr<WeightsFile> ReadDirectory(FileSystem& file_system, const std::st
   const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
   CheckpointStore store({checkpoints, /*keep_last=*/0, /*config_hash=*/""}, file_system, *alone);
   WeightsFile weights;
-  const auto map = [&](int64_t iteration) -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(weights,
-                         MapWeights(file_system, absl::StrCat(store.StepDirectory(iteration), "/", kModelFile)));
+  const auto read = [&](int64_t iteration) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(weights, ReadModel(file_system, store.StepDirectory(iteration)));
     return absl::OkStatus();
   };
-  SSL_RETURN_IF_ERROR(store.ReadNewest(map).status());
+  SSL_RETURN_IF_ERROR(store.ReadNewest(read).status());
   return weights;
 }
 

@@ -4,10 +4,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 
 #include <errno.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,6 +134,19 @@ TEST(WeightsFile, ReadsTheNewestCheckpointOfARun) {
   ASSERT_OK(file->Close());
   EXPECT_THAT(Names(ReadWeightsFile(run, {})), ElementsAre("trunk.9"));
   EXPECT_THAT(ReadWeightsFile(run + "/checkpoints/step_10", {}), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// As a run's removal of the checkpoint might, from another host of a network file system.
+TEST(WeightsFile, WeightsOfARun_DoNotChangeWithItsFiles) {
+  const std::string run = MakeTempDir("weights");
+  const auto alone = MakeLocalCommunicator();
+  CheckpointStore store({run + "/checkpoints", 0, ""}, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Save(9, {{"model.safetensors", {{"trunk", at::full({1000}, 2.5)}}}}));
+  ASSERT_OK_AND_ASSIGN(const WeightsFile of_run, ReadWeightsFile(run, {}));
+  ASSERT_OK_AND_ASSIGN(const WeightsFile of_step, ReadWeightsFile(store.StepDirectory(9), {}));
+  std::filesystem::resize_file(store.StepDirectory(9) + "/model.safetensors", 0);
+  EXPECT_EQ(of_run.tensors[0].tensor.sum().item<double>(), 2500.0);
+  EXPECT_EQ(of_step.tensors[0].tensor.sum().item<double>(), 2500.0);
 }
 
 TEST(WeightsFile, SaysWhatAPathIsNot) {
