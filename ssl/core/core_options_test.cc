@@ -118,6 +118,15 @@ TRAINER: {TASK_NAME: another_task}
   }
 }
 
+// A run lists its phases before it starts.
+TEST(TaskOptionsTest, MoreEpochsThanAnyoneTrains_AreRefusedWithTheMost) {
+  EXPECT_OK(Read("OPTIMIZER: {num_epochs: 100000}"));
+  EXPECT_THAT(Read("OPTIMIZER: {num_epochs: 99999999999999}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:1: config.OPTIMIZER.num_epochs is '99999999999999'"),
+                             HasSubstr("between 1 and 100000 (epochs)"))));
+}
+
 TEST(TaskOptionsTest, DeviceThatThisProgramLacks_IsUnimplementedWithTheWayOut) {
   EXPECT_THAT(Read("\n\nMACHINE: {DEVICE: gpu}"),
               StatusIs(absl::StatusCode::kUnimplemented,

@@ -14,10 +14,10 @@ int64_t CountTrainPhases(const std::vector<Phase>& phases, int64_t count) {
   return std::count_if(phases.begin(), end, [](const Phase& phase) { return phase.train; });
 }
 
-// The index of the train phase with this number, from 1; -1, before all phases, for 0.
+// The index of the train phase with this number, from 1, which is there; -1, before all phases, for 0.
 int64_t IndexOfTrainPhase(const std::vector<Phase>& phases, int64_t number) {
   int64_t index = -1;
-  while (CountTrainPhases(phases, index + 1) < number) ++index;
+  for (int64_t begun = 0; begun < number; begun += phases[index].train ? 1 : 0) ++index;
   return index;
 }
 

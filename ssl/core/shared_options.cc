@@ -18,7 +18,7 @@ void UpdateOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("name", &name, Doc("optimizer: sgd, adam, adamw, lars, rmsprop"));
   visitor.Field("param_group_constructor", &param_group_constructor,
                 Doc("rule that forms parameter groups: default, dino, lr_decay, linear_eval_heads"));
-  visitor.Field("num_epochs", &num_epochs, Doc("length of training").AtLeast(1).Unit("epochs"));
+  visitor.Field("num_epochs", &num_epochs, Doc("length of training").Between(1, 100'000).Unit("epochs"));
   visitor.Field("grad_acc_steps", &batches_per_update, Doc("batches whose gradients make one update").AtLeast(1));
 }
 

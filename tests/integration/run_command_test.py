@@ -90,7 +90,7 @@ class RunCommandTest(unittest.TestCase):
     def test_broken_keys_and_values_are_named(self):
         self.assert_refused(self.tiny("config..SEED_VALUE=1"), 2, "'config..SEED_VALUE' has an empty part",
                             "expected 'config.SEED_VALUE'")
-        self.assert_refused(self.tiny("config.OPTIMIZER.num_epochs=0"), 2, "is '0', expected an integer of at least 1 (epochs)")
+        self.assert_refused(self.tiny("config.OPTIMIZER.num_epochs=0"), 2, "is '0', expected an integer between 1 and 100000 (epochs)")
 
     # The run directory.
 
