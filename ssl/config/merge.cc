@@ -13,7 +13,7 @@ void Replace(ConfigNode* base, const ConfigNode& overlay) {
   base->set_free_form(free_form);
 }
 
-// Looks keys up by hash: maps of a generated file may hold tens of thousands of them.
+// Looks keys up in a tree, not one after the other: maps of a generated file may hold tens of thousands of them.
 void MergeMaps(ConfigNode* base, const ConfigNode& overlay) {
   std::map<std::string, size_t> known;
   for (const ConfigNode::Entry& entry : base->entries()) known.emplace(entry.first, known.size());
