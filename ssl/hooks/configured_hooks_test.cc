@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/session.h"
@@ -227,6 +228,28 @@ TEST_F(ConfiguredHooksTest, NamedEntries_RunInASessionAndGoOnWithTheirState) {
     EXPECT_LE(whole[i].values.at("Training/a/grad_norm"), limits.back() * 1.0001) << "b has clipped before a";
   }
   EXPECT_GT(limits[7], limits[0]) << "the limit of a run that began anew is half of its first norm";
+}
+
+TEST_F(ConfiguredHooksTest, ListAtAResume_IsComparedWholeAndSectionsByTheirKeys) {
+  ASSERT_OK(RegisterFakes(&registries_));
+  const std::string directory = MakeTempDir("compared");
+  const auto train = [&](const std::string& yaml) -> absl::Status {
+    std::vector<std::string> warnings;
+    ConfigNode config = FakeConfig(directory);
+    MergeInto(&config, *ParseYaml(yaml, "test.yaml", &warnings));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries_, {}));
+    SSL_RETURN_IF_ERROR(session->Step().status());
+    return session->Finish();
+  };
+  const std::string clipper = "{type: grad_clipper, kwargs: {mode: average}}";
+  ASSERT_OK(train("hooks: [" + clipper + ", {type: train_logger}]\nLOG_FREQUENCY: 2"));
+  EXPECT_OK(train("hooks: [" + clipper + ", {type: train_logger}]\nLOG_FREQUENCY: 3"));
+  const std::string changed = "hooks: [" + clipper + ", {type: train_logger, kwargs: {LOG_FREQUENCY: 4}}]";
+  EXPECT_THAT(train(changed),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("hooks: "), HasSubstr("config.CHECKPOINT.ALLOW_CHANGES=[hooks]"))));
+  EXPECT_OK(train(changed + "\nCHECKPOINT: {ALLOW_CHANGES: [hooks]}"));
+  EXPECT_OK(train("hooks: [{type: train_logger}]\nCHECKPOINT: {ALLOW_CHANGES: [hooks]}")) << "the clipper is gone";
 }
 
 TEST_F(ConfiguredHooksTest, HooksOfWhichARunHasOne_TakeNoName) {

@@ -60,7 +60,8 @@ config:
   value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default; hooks of which a run has one
   (below) take no name, and the name of another hook is refused. Named clippers report as `Training/<name>/grad_norm`.
 - `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
-  state of new ones, is named in the log and does not keep a run from going on.
+  state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
+  with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
 - `type` may be another program's name (last table), with that program's keys where the table lists them. A key that we do not have
   is an error with its place and the nearest name, also where the other program ignores it. The list stands under `config`.
 )";

@@ -88,17 +88,15 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpoin
 absl::string_view MemoryCheckpointOptions::section() const { return kHookList; }
 
 void MemoryCheckpointOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("enable", &enable, Doc("false: the hook does nothing").MayChange());
+  visitor.Field("enable", &enable, Doc("false: the hook does nothing"));
   visitor.Field(
       "checkpoint_patterns", &checkpoint_patterns,
       Doc("{backbone: {patterns_mode: level, level: {num: default}}}: which parts may be recomputed; {}: every "
-          "block of the trunk")
-          .MayChange());
+          "block of the trunk"));
   visitor.Field(
       "dc_cfg", &dc_cfg,
       Doc("{warmup_iters: 30, max_memory: 8, debug_freq: -1, strategy: memory_time}: recompute as few of them "
-          "as fit; {}: all of them")
-          .MayChange());
+          "as fit; {}: all of them"));
 }
 
 void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
