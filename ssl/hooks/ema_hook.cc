@@ -155,7 +155,7 @@ absl::Status EmaHook::OnPhaseEnd(StepContext& context) {
   if (!Measures(context)) return absl::OkStatus();
   for (const std::unique_ptr<Meter>& meter : meters_) {
     SSL_ASSIGN_OR_RETURN(std::vector<MeterValue> values, meter->Values(context.communicator));
-    context.meter_reports.push_back({absl::StrCat(meter->name(), "_ema"), std::move(values)});
+    context.meter_reports.push_back({absl::StrCat(meter->name(), "_", instance_name()), std::move(values)});
   }
   return absl::OkStatus();
 }

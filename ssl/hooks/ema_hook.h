@@ -8,7 +8,8 @@
 // types (counters) have no average; the model's own are used.
 //
 // With ENABLE_EMA_METERS, each batch goes through the model once more, in evaluation mode with the averages in place of
-// its tensors, and meters of the hook's own measure the outputs. Their reports are named "<meter>_ema".
+// its tensors, and meters of the hook's own measure the outputs. Their reports are named "<meter>_ema",
+// or after the instance when it has a name of its own.
 //
 // State: `averages`, all averages in one row, float32; `names`, the tensors they are of, in that order, each ended by a
 // line feed; the meters. Rank r keeps its own, as batch statistics differ.

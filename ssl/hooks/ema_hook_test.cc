@@ -271,6 +271,19 @@ TEST_F(EmaHookTest, FailingForward_LeavesTheModelAsItWas) {
   EXPECT_EQ(model_.weight[0][0].item<double>(), 5.0);
 }
 
+TEST_F(EmaHookTest, Reports_OfAnInstanceWithItsOwnName_HaveThatName) {
+  const auto hook = MakeHook();
+  hook->set_instance_name("slow");
+  ASSERT_OK(hook->OnStart(context_));
+  ASSERT_OK(hook->OnPhaseStart(context_));
+  ASSERT_OK(hook->OnLossAndMeter(context_));
+
+  ASSERT_OK(hook->OnPhaseEnd(context_));
+
+  ASSERT_THAT(context_.meter_reports, SizeIs(1));
+  EXPECT_EQ(context_.meter_reports[0].meter, "recording_slow");
+}
+
 TEST_F(EmaHookTest, Reports_AreNamedAfterTheMeters) {
   const auto hook = MakeHook();
   ASSERT_OK(hook->OnStart(context_));
