@@ -25,8 +25,8 @@ class EarlyStopTest(unittest.TestCase):
     def tearDown(self):
         self._folder.cleanup()
 
-    def run_main(self, *arguments, epochs=4):
-        return subprocess.run([BINARY, "--config=test/swav_tiny", "config.CHECKPOINT.DIR=run",
+    def run_main(self, *arguments, epochs=4, config="test/swav_tiny"):
+        return subprocess.run([BINARY, f"--config={config}", "config.CHECKPOINT.DIR=run",
                                f"config.OPTIMIZER.num_epochs={epochs}", *arguments], cwd=self.folder,
                               capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
@@ -35,9 +35,9 @@ class EarlyStopTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
-    def assert_ended_early(self, result, steps=40):
+    def assert_ended_early(self, result, steps=40, metric="Training/loss_mean"):
         self.assertIn(f"finished early at iteration {END} of {steps}", result.stdout)
-        self.assertIn(f"early_stop: ends the run at iteration {END}: Training/loss_mean has not been better than",
+        self.assertIn(f"early_stop: ends the run at iteration {END}: {metric} has not been better than",
                       result.stderr)
 
     def test_engines_after_the_training_run(self):
@@ -54,6 +54,21 @@ class EarlyStopTest(unittest.TestCase):
         self.assertNotIn(f"step {END + 1}/", again.stderr)
         self.assertEqual((self.folder / f"run/checkpoints/step_{END}/model.safetensors").read_bytes(), model)
         self.assertIn("knn", json.loads((self.folder / "run/results.json").read_text()))
+
+    def test_metric_of_test_phases_ends_the_run_after_one(self):
+        arguments = ("engine_name=train", *EARLY, "config.HOOKS.EARLY_STOP.METRIC=Testing/loss_mean")
+        for _ in range(2):  # the checkpoint is from before the test phase, which a start measures again
+            result = self.finish(*arguments, config="test/supervised_tiny")
+            self.assert_ended_early(result, metric="Testing/loss_mean")
+            phases = [json.loads(line) for line in (self.folder / "run/metrics.json").read_text().splitlines()]
+            self.assertEqual([phase["phase_idx"] for phase in phases], [0, 1, 2, 3])
+            self.assertEqual((self.folder / "run/checkpoints/FINISHED").read_text(), f"step_{END}\n")
+
+    def test_metric_that_no_phase_has_is_refused(self):
+        result = self.run_main(*EARLY, "config.HOOKS.EARLY_STOP.METRIC=Testing/loss_mean", "--check_config")
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn("METRIC is 'Testing/loss_mean', which this run never measures: config.TEST_MODEL is false",
+                      result.stdout)
 
     def test_each_run_of_a_sweep_ends_early_and_the_next_one_starts(self):
         for _ in range(2):
