@@ -4,9 +4,11 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_unique.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/eye.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/randperm.h>
 #include <ATen/ops/softmax.h>
@@ -66,7 +68,6 @@ class Classifiers {
         weight_decay_(options.weight_decay),
         learning_rates_(
             at::tensor(options.learning_rates, at::kFloat).repeat_interleave(classes).unsqueeze(0).contiguous()),
-        one_hot_(at::eye(classes, at::kFloat)),
         weight_(at::zeros({dimensions, rates_ * classes}, at::kFloat)),
         bias_(at::zeros({1, rates_ * classes}, at::kFloat)),
         weight_momentum_(at::zeros_like(weight_)),
@@ -80,7 +81,10 @@ class Classifiers {
   // One update on a batch with `scale` times the learning rates.
   void Step(const at::Tensor& rows, const at::Tensor& labels, double scale) {
     const at::Tensor errors = at::softmax(Logits(rows), 2);
-    errors.sub_(one_hot_.index_select(0, labels).unsqueeze(1)).div_(static_cast<double>(rows.size(0)));
+    // Minus one where the right class is, without a matrix of all classes.
+    errors
+        .scatter_add_(2, labels.view({-1, 1, 1}).expand({-1, rates_, 1}), minus_one_.expand({rows.size(0), rates_, 1}))
+        .div_(static_cast<double>(rows.size(0)));
     const at::Tensor flat = errors.view({rows.size(0), rates_ * classes_});
     at::Tensor weight_gradient = rows.t().mm(flat);
     if (weight_decay_ != 0.0) weight_gradient.add_(weight_, weight_decay_);
@@ -110,9 +114,9 @@ class Classifiers {
   const double momentum_;
   const double weight_decay_;
   const at::Tensor learning_rates_;  // [1, rates * classes]
-  const at::Tensor one_hot_;         // [classes, classes]
-  at::Tensor weight_;                // [D, rates * classes]
-  at::Tensor bias_;                  // [1, rates * classes]
+  const at::Tensor minus_one_ = at::full({1, 1, 1}, -1.0, at::kFloat);
+  at::Tensor weight_;  // [D, rates * classes]
+  at::Tensor bias_;    // [1, rates * classes]
   at::Tensor weight_momentum_;
   at::Tensor bias_momentum_;
 };
@@ -206,17 +210,22 @@ absl::StatusOr<LinearProbeResult> TrainLinearProbe(const at::Tensor& train, cons
                                                    const LinearProbeOptions& options, const StopToken& stop) {
   SSL_RETURN_IF_ERROR(CheckShapes(train, train_labels, test, test_labels));
   const at::NoGradGuard no_grad;
-  const int64_t classes = std::max(train_labels.max().item<int64_t>(), test_labels.max().item<int64_t>()) + 1;
   const int64_t samples = train.size(0);
+  // One classifier for each class that occurs: numbers with gaps, such as those of a file, cost nothing.
+  const auto [numbers, classes] =
+      at::_unique(at::cat({train_labels, test_labels}), /*sorted=*/true, /*return_inverse=*/true);
+  const at::Tensor train_classes = classes.slice(0, 0, samples);
+  const at::Tensor test_classes = classes.slice(0, samples);
   const int64_t held_out_samples =
       std::clamp<int64_t>(std::llround(static_cast<double>(samples) * options.held_out_fraction), 1, samples - 1);
   const at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(options.seed));
   const at::Tensor order = at::randperm(samples, generator, at::kLong);
   const at::Tensor held_out = order.slice(0, 0, held_out_samples);
-  TrainingSet set{train, train_labels, order.slice(0, held_out_samples), classes};
+  TrainingSet set{train, train_classes, order.slice(0, held_out_samples), numbers.size(0)};
 
   SSL_ASSIGN_OR_RETURN(const Probe trial, Train(set, options, 0, stop, generator));
-  const at::Tensor held_out_accuracy = Accuracies(trial.classifiers, trial.standardizer, train, train_labels, held_out);
+  const at::Tensor held_out_accuracy =
+      Accuracies(trial.classifiers, trial.standardizer, train, train_classes, held_out);
   SSL_ASSIGN_OR_RETURN(LinearProbeResult result, ChooseRate(options, trial.classifiers.Finite(), held_out_accuracy[0]));
 
   // The held out samples have done their work: the classifier that counts learns from them as well.
@@ -230,7 +239,7 @@ absl::StatusOr<LinearProbeResult> TrainLinearProbe(const at::Tensor& train, cons
                                             "ones"));
   }
   const at::Tensor all = at::arange(test.size(0), at::kLong);
-  const at::Tensor accuracy = Accuracies(tested.classifiers, tested.standardizer, test, test_labels, all);
+  const at::Tensor accuracy = Accuracies(tested.classifiers, tested.standardizer, test, test_classes, all);
   result.top1 = accuracy[0][0].item<double>();
   result.top5 = accuracy[1][0].item<double>();
   return result;

@@ -7,6 +7,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -273,6 +274,19 @@ TEST(LinearProbeTest, StopRequestInTheLastTraining_IsCancelled) {
   EXPECT_THAT(
       TrainLinearProbe(problem.train, problem.train_labels, problem.test, problem.test_labels, options, stop).status(),
       StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST(LinearProbeTest, NumbersOfClassesWithGaps_CostAndChangeNothing) {
+  Problem problem = RandomProblem(60, 3, 2.0, 5);
+  LinearProbeOptions options;
+  options.num_epochs = 3;
+  ASSERT_OK_AND_ASSIGN(const LinearProbeResult dense, Train(problem, options));
+  const at::Tensor numbers = at::tensor({int64_t{0}, int64_t{5}, int64_t{40'000'000'000}});
+  problem.train_labels = numbers.index_select(0, problem.train_labels);
+  problem.test_labels = numbers.index_select(0, problem.test_labels);
+  ASSERT_OK_AND_ASSIGN(const LinearProbeResult sparse, Train(problem, options));
+  EXPECT_EQ(sparse.top1, dense.top1);
+  EXPECT_EQ(sparse.best, dense.best);
 }
 
 }  // namespace
