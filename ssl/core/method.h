@@ -39,6 +39,9 @@ class Method : public Stateful {
   // Whether each label is the number of a class, one for each column of the last output.
   virtual bool labels_are_classes() const { return false; }
 
+  // Whether the columns of an output are scores of classes, rather than an embedding.
+  virtual bool scores_classes() const { return labels_are_classes(); }
+
   // Hooks that the method needs, already bound to it. The method outlives them.
   virtual std::vector<std::unique_ptr<Hook>> MakeHooks() { return {}; }
 };

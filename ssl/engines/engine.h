@@ -67,6 +67,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual absl::StatusOr<EngineReport> Run(EngineContext& context) = 0;
+  // What can be known to be wrong before anything runs, such as classes of the test set that the training set lacks: an
+  // engine that comes after a training is asked before that begins. Needs no trained weights and writes nothing.
+  virtual absl::Status Check(EngineContext& context) const { return absl::OkStatus(); }
   // Whether it trains in the run directory itself, which it then has to have for itself.
   virtual bool trains() const { return false; }
 };

@@ -5,6 +5,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/core/method.h"
 #include "ssl/core/model.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/feature_files.h"
+#include "ssl/engines/feature_staging.h"
 #include "ssl/engines/testing/matrix_run.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/io/safetensors.h"
@@ -26,9 +30,17 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 class EnginesTest : public MatrixRun {};
+
+// Self-supervised: its labels are none.
+struct EmbeddingMethod : public Method {
+  absl::Status ComputeLoss(StepContext&) override { return absl::OkStatus(); }
+  void VisitState(StateVisitor&) override {}
+};
 
 TEST_F(EnginesTest, EvaluationModel_TakesTheCheckpointBeforeTheParamsFile) {
   registries_.initialize_weights = [](Model& model, const BuildContext&) {
@@ -96,7 +108,9 @@ TEST_F(EnginesTest, ExtractFeatures_WithoutWeightsAndLayers_WritesTheLastStage) 
   ASSERT_OK_AND_ASSIGN(const FeatureSet test,
                        LoadFeatures(directory_ + "/elsewhere/deep", "test", "all", PosixFileSystem()));
   EXPECT_EQ(test.features[0].sizes(), at::IntArrayRef({20, 4}));
-  EXPECT_EQ(PosixFileSystem().List(directory_ + "/elsewhere/deep")->size(), 3u);
+  EXPECT_THAT(*PosixFileSystem().List(directory_ + "/elsewhere/deep"),
+              ElementsAre(".features.lock", "rank0_chunk0_test_all_features.npy", "rank0_chunk0_test_all_inds.npy",
+                          "rank0_chunk0_test_all_targets.npy"));
 }
 
 TEST_F(EnginesTest, ExtractFeatures_WhereAnEvaluationIsConfigured_WritesTheHeadsOutput) {
@@ -107,18 +121,47 @@ TEST_F(EnginesTest, ExtractFeatures_WhereAnEvaluationIsConfigured_WritesTheHeads
 }
 
 // 60 training samples make 4 batches, 20 test samples 2.
-TEST_F(EnginesTest, ExtractFeatures_StoppedInEitherSplit_LeavesNoFilesAndNoResults) {
+TEST_F(EnginesTest, ExtractFeatures_StoppedInEitherSplit_LeavesWhatWasThere) {
   SaveCheckpoint(0.5);
+  ASSERT_OK(Run("extract_features").status());
+  const std::vector<std::string> files = *PosixFileSystem().List(directory_ + "/features");
+  ASSERT_OK_AND_ASSIGN(const std::string train, PosixFileSystem().Read(directory_ + "/features/" + files.back()));
+  SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 8);
   for (const int call : {2, 5}) {
-    ASSERT_OK(Run("extract_features").status());
     Restart();
     stop_at_call_ = call;
     ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("extract_features"));
     EXPECT_TRUE(report.stopped);
     EXPECT_TRUE(results_.entries().empty());
-    EXPECT_TRUE(PosixFileSystem().List(directory_ + "/features")->empty()) << "stopped at call " << call;
-    Restart();
+    EXPECT_THAT(*PosixFileSystem().List(directory_ + "/features"), ElementsAreArray(files)) << "stopped at " << call;
+    EXPECT_EQ(*PosixFileSystem().Read(directory_ + "/features/" + files.back()), train);
   }
+}
+
+TEST_F(EnginesTest, ExtractFeatures_WhileAnotherOneWrites_IsRefused) {
+  SaveCheckpoint(0.5);
+  ASSERT_OK(Run("extract_features").status());
+  const std::string features = directory_ + "/features";
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FeatureStaging> other,
+                       FeatureStaging::Open(features, PosixFileSystem(), *communicator_));
+  const std::vector<std::string> files = *PosixFileSystem().List(features);
+  EXPECT_THAT(Run("extract_features").status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("another extraction writes to " + features), HasSubstr("is held by process"))));
+  EXPECT_THAT(*PosixFileSystem().List(features), ElementsAreArray(files));
+  other.reset();
+  EXPECT_OK(Run("extract_features").status());
+}
+
+TEST_F(EnginesTest, ExtractFeatures_AfterAKill_RemovesWhatIsLeft) {
+  SaveCheckpoint(0.5);
+  ASSERT_OK(Run("extract_features").status());
+  const std::vector<std::string> files = *PosixFileSystem().List(directory_ + "/features");
+  const std::string left = directory_ + "/features/.features";
+  ASSERT_OK(PosixFileSystem().CreateDirectories(left));
+  ASSERT_OK(WriteFileDurably(PosixFileSystem(), left + "/rank0_chunk7_train_all_features.npy", "half"));
+  ASSERT_OK(Run("extract_features").status());
+  EXPECT_THAT(*PosixFileSystem().List(directory_ + "/features"), ElementsAreArray(files));
 }
 
 TEST_F(EnginesTest, ExtractFeatures_FilesByPicture_AreRefused) {
@@ -148,6 +191,18 @@ TEST_F(EnginesTest, LabelPredictions_WritesTheMostProbableClasses) {
   }
   EXPECT_DOUBLE_EQ(Result("extract_label_predictions.test.heads"), hits / 20.0);
   EXPECT_THAT(report.summary, HasSubstr("train  heads                60 "));
+}
+
+TEST_F(EnginesTest, LabelPredictions_OfAMethodWithoutLabels_AreRefused) {
+  ASSERT_OK(registries_.methods.Register("embedding_loss", [](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Method>>(std::make_unique<EmbeddingMethod>());
+  }));
+  SaveRandomCheckpoint();
+  Set("LOSS.name", "embedding_loss");
+  EXPECT_THAT(Run("extract_label_predictions").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("override.yaml:1: config.LOSS.name is embedding_loss, whose heads give embed"),
+                             HasSubstr("engine_name=extract_features"))));
 }
 
 TEST_F(EnginesTest, LabelPredictions_Stopped_WritesNothing) {

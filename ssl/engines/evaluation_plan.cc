@@ -188,6 +188,15 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
   plan->config.SetPath(kTest, std::move(split));
 }
 
+EngineContext WithConfig(const ConfigNode& config, const EngineContext& context) {
+  EngineContext complete{config,         context.registries,  context.communicator,
+                         context.stop,   context.file_system, context.run_directory,
+                         context.results};
+  complete.held_directory = context.held_directory;
+  complete.progress = context.progress;
+  return complete;
+}
+
 }  // namespace
 
 bool DescribesEvaluation(const ConfigNode& config) { return HasItems(config.Section(kTest), "TRANSFORMS"); }
@@ -204,19 +213,23 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
   const EvaluationPlan plan =
       PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system);
   for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
-  EngineContext complete{plan.config,         context.registries,    context.communicator, context.stop,
-                         context.file_system, context.run_directory, context.results};
-  complete.held_directory = context.held_directory;
-  complete.progress = context.progress;
+  EngineContext complete = WithConfig(plan.config, context);
   absl::StatusOr<EngineReport> report = run(complete);
   if (absl::IsCancelled(report.status())) return StoppedReport(engine);
   return report;
 }
 
+absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
+  const EvaluationPlan plan =
+      PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system);
+  EngineContext complete = WithConfig(plan.config, context);
+  return check(complete);
+}
+
 EngineReport StoppedReport(const std::string& engine) {
   EngineReport report;
   report.stopped = true;
-  report.summary = absl::StrCat(engine, ": stopped before the end, nothing is written");
+  report.summary = absl::StrCat(engine, ": stopped before the end, nothing is written, and what was there stays");
   return report;
 }
 

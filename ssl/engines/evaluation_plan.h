@@ -43,6 +43,9 @@ EngineReport StoppedReport(const std::string& engine);
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
 
+// Plans without a word, and calls `check` with a context whose configuration is complete.
+absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check);
+
 // Puts `findings`, a map, under the key `engine` of `results`, one by one: figures of an earlier evaluation that this
 // one did not measure stay.
 void SetResults(const std::string& engine, const ConfigNode& findings, ConfigNode* results);

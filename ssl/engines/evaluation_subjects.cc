@@ -40,6 +40,11 @@ constexpr Subject kSubjects[] = {
     {"trained", "trained network", true, true},
 };
 
+const Subject& Trained() {
+  return *std::find_if(std::begin(kSubjects), std::end(kSubjects),
+                       [](const Subject& subject) { return subject.is_trained; });
+}
+
 // The baselines by name; "auto" is resolved.
 absl::StatusOr<std::vector<std::string>> ReadBaselines(const SubjectOptions& options, const std::string& section,
                                                        const ConfigNode& config) {
@@ -139,8 +144,8 @@ struct PreparedSubject {
   FeatureLayers layers;
 };
 
-absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, const std::vector<FeatureRequest>& requests,
-                                        EngineContext& context) {
+absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeights weights,
+                                        const std::vector<FeatureRequest>& requests, EngineContext& context) {
   PreparedSubject prepared;
   if (!subject.has_model) {
     const ConfigNode* transforms = EvaluationTransforms(context.config, "TRAIN").Find("TRANSFORMS");
@@ -148,9 +153,7 @@ absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, const std::vecto
     return prepared;
   }
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  SSL_ASSIGN_OR_RETURN(
-      prepared.network,
-      MakeEvaluationModel(context, subject.is_trained ? EvaluationWeights::kTrained : EvaluationWeights::kInitial));
+  SSL_ASSIGN_OR_RETURN(prepared.network, MakeEvaluationModel(context, weights));
   Model& model = *prepared.network.model;
   const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
   prepared.layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);
@@ -231,8 +234,7 @@ absl::StatusOr<EvaluationSubjects> EvaluationSubjects::Create(SubjectOptions opt
 absl::Status EvaluationSubjects::ForEach(EngineContext& context,
                                          absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const {
   const bool from_files = !options_.features_path.empty();
-  const Subject& trained = *std::find_if(std::begin(kSubjects), std::end(kSubjects),
-                                         [](const Subject& subject) { return subject.is_trained; });
+  const Subject& trained = Trained();
   // The order matters: whatever may be wrong with the data, the weights or the layers comes out before the hours that
   // the features of a large data set take.
   std::optional<Splits> splits;
@@ -241,12 +243,13 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
     SSL_ASSIGN_OR_RETURN(splits, Splits::Open(context, options_));
   }
   if (!from_files) {
-    SSL_ASSIGN_OR_RETURN(network, Prepare(trained, requests_, context));
+    SSL_ASSIGN_OR_RETURN(network, Prepare(trained, EvaluationWeights::kTrained, requests_, context));
     SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained));
   }
   for (const Subject& subject : kSubjects) {
     if (subject.is_trained || !IsBaseline(subject.name)) continue;
-    SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline, Prepare(subject, requests_, context));
+    SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline,
+                         Prepare(subject, EvaluationWeights::kInitial, requests_, context));
     SSL_RETURN_IF_ERROR(
         GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
   }
@@ -254,6 +257,15 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
     return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context.file_system, evaluate)
                       : EvaluateData(trained, network, *splits, context, evaluate);
   });
+}
+
+absl::Status EvaluationSubjects::Check(EngineContext& context) const {
+  if (!NeedsImages()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const Splits splits, Splits::Open(context, options_));
+  if (!options_.features_path.empty()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const PreparedSubject network,
+                       Prepare(Trained(), EvaluationWeights::kInitial, requests_, context));
+  return splits.TryTest(network.layers, Trained());
 }
 
 bool EvaluationSubjects::IsBaseline(const std::string& name) const {

@@ -68,6 +68,10 @@ class EvaluationSubjects {
   // the trained weights, the layers. context: with a complete configuration (evaluation_plan.h).
   absl::Status ForEach(EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const;
 
+  // What ForEach would find wrong with data, classes and layers, by one image through a network with random weights.
+  // context: likewise.
+  absl::Status Check(EngineContext& context) const;
+
   // "trained", or with LAYERS empty, where there may be several, "trained.res5".
   std::string ResultKey(const SubjectFeatures& subject) const;
 

@@ -19,6 +19,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/engines/feature_staging.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 
@@ -35,6 +36,10 @@ class ExtractFeaturesEngine : public Engine {
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return Extract(complete); });
+  }
+
+  absl::Status Check(EngineContext& context) const override {
+    return CheckWithEvaluationPlan(context, [](EngineContext& complete) { return OpenSplits(complete).status(); });
   }
 
  private:
@@ -60,15 +65,15 @@ class ExtractFeaturesEngine : public Engine {
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/", kFeaturesFolder) : options_.output_dir;
     if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
-    SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
-    SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));  // of an earlier extraction
+    // One split is of no use without the other, and would be taken for the whole.
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureStaging> staging,
+                         FeatureStaging::Open(directory, context.file_system, context.communicator));
+    std::vector<std::string> names;
     for (Split& split : splits) {
-      const absl::Status status = ExtractSplit(layers, directory, context, &split);
-      if (status.ok()) continue;
-      // One split is of no use without the other, and would be taken for the whole.
-      SSL_RETURN_IF_ERROR(RemoveFiles(directory, splits, context));
-      return status;
+      SSL_RETURN_IF_ERROR(ExtractSplit(layers, staging->path(), context, &split));
+      names.push_back(split.name);
     }
+    SSL_RETURN_IF_ERROR(staging->Publish(names));
     return Report(splits, layers, directory, context);
   }
 
@@ -114,16 +119,6 @@ class ExtractFeaturesEngine : public Engine {
     EngineReport report;
     report.summary = FormatArrayTable(directory, arrays);
     return report;
-  }
-
-  static absl::Status RemoveFiles(const std::string& directory, const std::vector<Split>& splits,
-                                  EngineContext& context) {
-    absl::Status status;
-    for (const Split& split : splits) {
-      if (context.communicator.rank() != 0) break;
-      status.Update(RemoveFeatureFiles(directory, split.name, context.file_system));
-    }
-    return AgreeOnStatus(status, "removing features", context.communicator);
   }
 
   const ExtractFeaturesOptions options_;

@@ -92,6 +92,10 @@ class KnnEngine : public Engine {
     return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
+  absl::Status Check(EngineContext& context) const override {
+    return CheckWithEvaluationPlan(context, [this](EngineContext& complete) { return subjects_.Check(complete); });
+  }
+
  private:
   // What an evaluation has found so far. It becomes the run's results when all of it is there.
   struct Findings {
@@ -156,6 +160,7 @@ class KnnEngine : public Engine {
                                       EngineContext& context) {
     const std::vector<std::pair<const char*, at::Tensor>> arrays = {
         {"predictions", predictions}, {"targets", subject.test.labels}, {"image_indices", subject.test.indices}};
+    SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
     for (const auto& [kind, array] : arrays) {
       const std::string file = KnnFile(subject.layer, kind);
       SSL_RETURN_IF_ERROR(WriteArray(context.run_directory, file, array, context.file_system).status());

@@ -21,6 +21,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/method.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
@@ -85,6 +86,21 @@ std::vector<std::string> HeadNames(const AccuracyMeterView& meter, const Model& 
   return LayerNames(std::vector<FeatureRequest>(heads, FeatureRequest{"heads", {}, true}));
 }
 
+// What a self-supervised head gives would pass for scores, and for predictions of classes that nobody trained. A
+// configuration may name no loss that could be made here; then nothing is known.
+absl::Status CheckScoresClasses(const EngineContext& context) {
+  const ConfigNode* name = context.config.FindPath("LOSS.name");
+  if (name == nullptr) return absl::OkStatus();
+  const absl::StatusOr<std::unique_ptr<Method>> method = context.registries.methods.Make(
+      name->text(), context.config.Section(absl::StrCat("LOSS.", name->text())), MakeBuildContext(context, /*seed=*/0));
+  if (!method.ok() || (*method)->scores_classes()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name->location().ToString(), ": config.LOSS.name is ", name->text(),
+      ", whose heads give embeddings and predict no ",
+      "labels, expected a loss with labels, such as cross_entropy_multiple_output_single_target; "
+      "engine_name=extract_features with config.EXTRACT_FEATURES.LAYERS=[heads] writes what the heads give"));
+}
+
 class LabelPredictionsEngine : public Engine {
  public:
   explicit LabelPredictionsEngine(AccuracyMeterView meter)
@@ -94,10 +110,17 @@ class LabelPredictionsEngine : public Engine {
     return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return PredictAll(complete); });
   }
 
+  absl::Status Check(EngineContext& context) const override {
+    return CheckWithEvaluationPlan(context, [](EngineContext& complete) { return OpenSources(complete).status(); });
+  }
+
  private:
-  absl::StatusOr<EngineReport> PredictAll(EngineContext& context) const {
-    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-    std::vector<std::pair<std::string, std::unique_ptr<BatchSource>>> sources;
+  using Sources = std::vector<std::pair<std::string, std::unique_ptr<BatchSource>>>;
+
+  // What is wrong with data, classes and method is found here.
+  static absl::StatusOr<Sources> OpenSources(EngineContext& context) {
+    SSL_RETURN_IF_ERROR(CheckScoresClasses(context));
+    Sources sources;
     for (const std::string& split : ConfiguredSplits(context.config)) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
       sources.emplace_back(absl::AsciiStrToLower(split), std::move(source));
@@ -106,11 +129,20 @@ class LabelPredictionsEngine : public Engine {
       SSL_ASSIGN_OR_RETURN(sources[1].second,
                            NumberedAsInTraining(std::move(sources[1].second), *sources[0].second, context.config));
     }
+    return sources;
+  }
+
+  absl::StatusOr<EngineReport> PredictAll(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    SSL_ASSIGN_OR_RETURN(const Sources sources, OpenSources(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     std::vector<SplitPredictions> predictions(sources.size());
     for (size_t i = 0; i < sources.size(); ++i) {
       SSL_RETURN_IF_ERROR(Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,
                                   context.stop, &predictions[i]));
+    }
+    if (context.communicator.rank() == 0) {
+      SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
     }
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));

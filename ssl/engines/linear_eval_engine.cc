@@ -59,6 +59,10 @@ class LinearEvalEngine : public Engine {
     return WithEvaluationPlan(kPrefix, context, [this](EngineContext& complete) { return EvaluateAll(complete); });
   }
 
+  absl::Status Check(EngineContext& context) const override {
+    return CheckWithEvaluationPlan(context, [this](EngineContext& complete) { return subjects_.Check(complete); });
+  }
+
  private:
   // What an evaluation has found so far. It becomes the run's results when all of it is there.
   struct Findings {

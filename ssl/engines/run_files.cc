@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/run_files.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
@@ -53,6 +57,17 @@ bool IsPredictionFile(absl::string_view name) {
          std::any_of(kPredictionKinds.begin(), kPredictionKinds.end(), ends);
 }
 
+// The temporary file of an array (ssl/io/npy.cc) whose writer does not live any more.
+bool IsUnfinished(absl::string_view name) {
+  constexpr absl::string_view kTemporary = ".tmp-";
+  const size_t end = name.rfind(kTemporary);
+  int process = 0;
+  if (end == absl::string_view::npos || !absl::SimpleAtoi(name.substr(end + kTemporary.size()), &process)) return false;
+  const absl::string_view array = name.substr(0, end);
+  if (process <= 0 || !(IsKnnFile(array) || IsPredictionFile(array))) return false;
+  return kill(process, 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
 
 std::string CommandConfigFile(absl::string_view command) { return absl::StrCat(command, kConfigEnd); }
@@ -73,6 +88,15 @@ bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& en
   if (IsKnnFile(name) || IsPredictionFile(name)) return true;
   return (absl::ConsumeSuffix(&name, kConfigEnd) || absl::ConsumeSuffix(&name, kFailureEnd)) &&
          IsCommand(name, engines);
+}
+
+absl::Status RemoveUnfinishedFiles(const std::string& run_directory, FileSystem& file_system) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(run_directory));
+  for (const std::string& name : names) {
+    if (!IsUnfinished(name)) continue;
+    SSL_RETURN_IF_ERROR(file_system.RemoveFile(absl::StrCat(run_directory, "/", name)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RemoveEvaluationFiles(const std::string& run_directory, const std::vector<std::string>& engines,

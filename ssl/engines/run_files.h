@@ -34,6 +34,9 @@ std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_v
 // Whether `name` is one of the above, but for those of a training. engines: all that there are.
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines);
 
+// Removes what an evaluation that was killed has left of its arrays: "<name>.tmp-<process>", of a process that is gone.
+absl::Status RemoveUnfinishedFiles(const std::string& run_directory, FileSystem& file_system);
+
 // Removes all of these from `run_directory`, extracted features (feature_files.h) and fine-tuning as well; nothing
 // else.
 absl::Status RemoveEvaluationFiles(const std::string& run_directory, const std::vector<std::string>& engines,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/run_files.h"
 
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -65,6 +67,18 @@ TEST(RunFiles, RemovalLeavesAllElse) {
   EXPECT_THAT(file_system.List(run).value(),
               ElementsAreArray({"checkpoints", "export", "knn.txt", "log.txt", "train_config.yaml"}));
   EXPECT_TRUE(file_system.Exists(run + "/export/model.pth"));
+}
+
+TEST(RunFiles, WhatAKilledProcessLeft_IsRemoved) {
+  const std::string directory = MakeTempDir("unfinished");
+  const std::string array = PredictionFile(0, "test", "heads", "predictions");
+  const std::string gone = ".tmp-999999999";  // above the largest number of a process
+  const std::string ours = absl::StrCat(array, ".tmp-", getpid());
+  for (const std::string& name : {array, array + gone, KnnFile("res5", "targets") + gone, ours, "mine.npy" + gone}) {
+    ASSERT_OK(WriteFileDurably(PosixFileSystem(), absl::StrCat(directory, "/", name), "x"));
+  }
+  ASSERT_OK(RemoveUnfinishedFiles(directory, PosixFileSystem()));
+  EXPECT_THAT(*PosixFileSystem().List(directory), ::testing::UnorderedElementsAre(array, ours, "mine.npy" + gone));
 }
 
 }  // namespace

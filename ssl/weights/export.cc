@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/weights/export.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -68,7 +70,7 @@ struct Suffix {
 
 absl::Status WriteSafetensorsFile(FileSystem& file_system, const std::string& path,
                                   const std::vector<NamedTensor>& tensors) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
+  const std::string temporary = absl::StrCat(path, ".tmp-", getpid());
   absl::Status written = WriteSafetensors(file_system, temporary, tensors, {{"format", "pt"}}).status();
   if (written.ok()) written = file_system.Rename(temporary, path);
   if (written.ok()) return file_system.SyncDirectory(ParentDirectory(path));

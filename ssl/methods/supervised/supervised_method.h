@@ -28,6 +28,8 @@ class SupervisedMethod : public Method {
   absl::Status ComputeLoss(StepContext& context) override;
 
   bool labels_are_classes() const override { return loss_->labels_are_classes(); }
+  // Also where the labels are a value for each class.
+  bool scores_classes() const override { return true; }
 
  private:
   const std::string name_;
