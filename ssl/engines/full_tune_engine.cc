@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
@@ -31,6 +32,8 @@ namespace {
 
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
+constexpr char kEarlyStop[] = "HOOKS.EARLY_STOP";
+constexpr char kHooks[] = "hooks";
 constexpr char kMeter[] = "accuracy_list_meter";
 // Of the fine-tuning run only. No file may set it.
 constexpr char kInitialWeights[] = "FULL_TUNE.initial_weights";
@@ -63,13 +66,29 @@ void SetModel(const ConfigNode& defaults, const FullTuneTask& task, ConfigNode* 
   config->SetPath("MODEL.WEIGHTS_INIT.SKIP_LAYERS", ConfigNode::FromStrings({"num_batches_tracked", "heads."}));
 }
 
-void SetData(const FullTuneOptions& options, ConfigNode* config) {
+// What ends a pre-training early knows nothing of a fine-tuning's figures.
+void RemoveEarlyStop(const ConfigNode& defaults, ConfigNode* config) {
+  if (config->FindPath(kEarlyStop) != nullptr) Reset(kEarlyStop, defaults, config);
+  const ConfigNode* hooks = config->Find(kHooks);
+  if (hooks == nullptr || !hooks->is_list()) return;
+  ConfigNode kept = ConfigNode::List(hooks->location());
+  for (const ConfigNode& hook : hooks->items()) {
+    const ConfigNode* type = hook.Find("type");
+    if (type == nullptr || type->text() != "early_stop") kept.Append(hook);
+  }
+  config->Set(kHooks, std::move(kept));
+}
+
+void SetData(const FullTuneOptions& options, const FullTuneTask& task, ConfigNode* config) {
   const ConfigNode* evaluation = config->FindPath("DATA.TEST.TRANSFORMS");
   const bool own = !options.transforms.items().empty();
   ConfigNode transforms = own || evaluation == nullptr ? options.transforms : *evaluation;
   config->SetPath("DATA.TRAIN.TRANSFORMS", std::move(transforms));
-  const int64_t samples = options.data_limit > 0 ? options.data_limit : options.batch_size;
-  config->SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(std::min(options.batch_size, samples)));
+  int64_t batch_size = options.batch_size;
+  for (const int64_t samples : {options.data_limit, task.samples_per_rank}) {
+    if (samples > 0) batch_size = std::min(batch_size, samples);
+  }
+  config->SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(batch_size));
   config->SetPath("DATA.TRAIN.DROP_LAST", ConfigNode::FromBool(false));
   for (const char* split : {"DATA.TRAIN", "DATA.TEST"}) {
     config->SetPath(absl::StrCat(split, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
@@ -149,13 +168,12 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
                    "that folder and nothing else"));
 }
 
-// The largest label of DATA.TRAIN and one.
-absl::StatusOr<int64_t> CountClasses(EngineContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
+// The largest label and one.
+absl::StatusOr<int64_t> CountClasses(const Dataset& dataset) {
   int64_t largest = -1;
-  for (int64_t i = 0; i < dataset->size(); ++i) largest = std::max(largest, dataset->Label(i));
+  for (int64_t i = 0; i < dataset.size(); ++i) largest = std::max(largest, dataset.Label(i));
   if (largest >= 0) return largest + 1;
-  return absl::FailedPreconditionError(absl::StrCat("full_tune: ", dataset->description(),
+  return absl::FailedPreconditionError(absl::StrCat("full_tune: ", dataset.description(),
                                                     " tells no class numbers; check config.DATA.TRAIN.LABEL_SOURCES, "
                                                     "or set config.FULL_TUNE.NUM_CLASSES"));
 }
@@ -170,9 +188,8 @@ class FullTuneEngine : public Engine {
 
  private:
   absl::StatusOr<EngineReport> Tune(EngineContext& context) const {
-    SSL_ASSIGN_OR_RETURN(const FullTuneTask task, Prepare(context));
-    const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, task);
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(config, task.directory, context));
+    FullTuneTask task;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(context, &task));
     auto recorder = std::make_unique<AccuracyRecorder>();
     const AccuracyRecorder& accuracies = *recorder;
     SSL_RETURN_IF_ERROR(session->AddHook(std::move(recorder)));
@@ -191,6 +208,21 @@ class FullTuneEngine : public Engine {
     return report;
   }
 
+  // A training that goes on beside this process may remove the checkpoint before its weights are read; there is a newer
+  // one then.
+  absl::StatusOr<std::unique_ptr<Session>> Open(EngineContext& context, FullTuneTask* task) const {
+    constexpr int kMostTries = 3;
+    const ConfigNode& defaults = context.registries.options.Defaults();
+    for (int tries = 1;; ++tries) {
+      SSL_ASSIGN_OR_RETURN(*task, Prepare(context));
+      const ConfigNode config = FullTuneConfig(context.config, defaults, options_, *task);
+      absl::StatusOr<std::unique_ptr<Session>> session = OpenSession(config, task->directory, context);
+      const bool is_gone = !task->params_file.empty() && !context.file_system.IsDirectory(task->params_file);
+      if (session.ok() || !absl::IsNotFound(session.status()) || !is_gone || tries == kMostTries) return session;
+      SSL_LOG(INFO) << "full_tune: " << task->params_file << " was removed meanwhile: once more from the newest one";
+    }
+  }
+
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
@@ -202,8 +234,10 @@ class FullTuneEngine : public Engine {
     task.initial_weights = absl::StrFormat("%scrc32c:%08x", iteration, checksum);
     SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
     task.num_classes = options_.num_classes;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
+    task.samples_per_rank = std::max<int64_t>(1, dataset->size() / context.communicator.size());
     if (task.num_classes == 0) {
-      SSL_ASSIGN_OR_RETURN(task.num_classes, CountClasses(context));
+      SSL_ASSIGN_OR_RETURN(task.num_classes, CountClasses(*dataset));
     }
     return task;
   }
@@ -237,7 +271,8 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));
   tuned.SetPath("LOSS.name", ConfigNode::FromString(kLoss));
   SetModel(defaults, task, &tuned);
-  SetData(options, &tuned);
+  SetData(options, task, &tuned);
+  RemoveEarlyStop(defaults, &tuned);
   SetOptimizer(defaults, options, &tuned);
   SetMeters(defaults, task.num_classes, &tuned);
   return tuned;

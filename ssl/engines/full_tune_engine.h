@@ -23,7 +23,7 @@ namespace ssl {
 // The section FULL_TUNE; all keys are ours.
 struct FullTuneOptions : Options {
   int64_t num_epochs = 10;
-  int64_t batch_size = 128;  // per rank; at most data_limit
+  int64_t batch_size = 128;  // per rank; at most all of its samples
   double learning_rate = 0.01;
   double weight_decay = 0.0;
   int64_t data_limit = -1;
@@ -39,11 +39,12 @@ struct FullTuneTask {
   std::string initial_weights;  // what tells them from others: "checkpoint of iteration 120, crc32c:0a1b2c3d"
   int64_t feature_size = 0;     // of the trunk's output
   int64_t num_classes = 0;
+  int64_t samples_per_rank = 0;  // of DATA.TRAIN; 0: not known
 };
 
 // The tree under "config" of the fine-tuning run: `config`, the run's own, resolved, with one linear head, cross
-// entropy, accuracies, SGD with Nesterov momentum and a cosine schedule, and single views. `defaults`: of everything
-// registered.
+// entropy, accuracies, SGD with Nesterov momentum and a cosine schedule, and single views; nothing ends it early, and a
+// batch is no larger than the data. `defaults`: of everything registered.
 ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, const FullTuneOptions& options,
                           const FullTuneTask& task);
 

@@ -128,5 +128,23 @@ TEST_F(FullTuneConfigTest, OwnTransforms_AndFewLabels) {
   ExpectAt(tuned, "DATA.TEST.TRANSFORMS", "[{name: CenterCrop, size: 224}]");
 }
 
+TEST_F(FullTuneConfigTest, Batch_IsNoLargerThanTheData) {
+  task_.samples_per_rank = 30;
+  ExpectAt(Tuned(), "DATA.TRAIN.BATCHSIZE_PER_REPLICA", "30");
+  options_.batch_size = 16;
+  ExpectAt(Tuned(), "DATA.TRAIN.BATCHSIZE_PER_REPLICA", "16");
+}
+
+TEST_F(FullTuneConfigTest, WhatEndsThePretrainingEarly_IsNotInherited) {
+  defaults_.SetPath("HOOKS.EARLY_STOP.METRIC", ConfigNode::FromString(""));
+  run_.SetPath("HOOKS.EARLY_STOP.METRIC", ConfigNode::FromString("Loss/train"));
+  run_.Set(
+      "hooks",
+      ParseYaml("[{type: early_stop, kwargs: {METRIC: x}}, {type: memory_checkpoint}]", "run.yaml", nullptr).value());
+  const ConfigNode tuned = Tuned();
+  ExpectAt(tuned, "HOOKS.EARLY_STOP.METRIC", "''");
+  ExpectAt(tuned, "hooks", "[{type: memory_checkpoint}]");
+}
+
 }  // namespace
 }  // namespace ssl

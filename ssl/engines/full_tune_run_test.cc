@@ -205,6 +205,29 @@ TEST_F(FullTuneRunTest, AllowChanges_IsThatOfTheFineTuning) {
   EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_9"));
 }
 
+TEST_F(FullTuneRunTest, BatchThatIsLargerThanTheData_IsAllOfIt) {
+  SaveCheckpoint();
+  config_.SetPath("FULL_TUNE.BATCH_SIZE", ConfigNode::FromInt(128));
+  ASSERT_OK(Run().status());
+  EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_2"));  // 48 samples, twice
+}
+
+// The training beside it saves another one, and removes the one that has been prepared.
+TEST_F(FullTuneRunTest, CheckpointRemovedMeanwhile_IsTheNextOne) {
+  SaveCheckpoint(7);
+  const auto read_weights = registries_.initialize_weights;
+  int calls = 0;
+  registries_.initialize_weights = [&](Model& model, const BuildContext& context) {
+    if (++calls == 1) {
+      SaveCheckpoint(9, 1);
+      EXPECT_OK(PosixFileSystem().RemoveAll(directory_ + "/checkpoints/step_7"));
+    }
+    return read_weights(model, context);
+  };
+  ASSERT_OK(Run().status());
+  EXPECT_EQ(calls, 2);
+}
+
 TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
   EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no trained weights")));
 }
