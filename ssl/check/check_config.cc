@@ -130,7 +130,7 @@ class Checker {
     EndStage();
     Resolve(config);
     EndStage();
-    for (const std::string& problem : ContradictingSettings(*config)) AddMistake(problem);
+    for (const std::string& problem : ContradictingSettings(*config, Trains(root))) AddMistake(problem);
     CheckDataSets(*config);
     if (!report_.missing_components.empty() || !names_are_known_) return;
     EndStage();

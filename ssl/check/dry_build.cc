@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
@@ -106,6 +107,22 @@ class Builder {
     for (const std::string& split : phases.AvailableSplits()) MakeDataset(split);
   }
 
+  // What an evaluation after the training would find wrong then.
+  void CheckEngines() {
+    StopToken stop;
+    ConfigNode results = ConfigNode::Map();
+    EngineContext context{config_, context_.registries, *communicator_, stop, context_.file_system, kNoDirectory,
+                          results};
+    for (const std::string& name : EngineNames(root_)) {
+      const auto check = [&]() -> absl::Status {
+        const absl::StatusOr<std::unique_ptr<Engine>> engine =
+            context_.registries.engines.Make(name, config_, context_);
+        return engine.ok() ? (*engine)->Check(context) : absl::OkStatus();  // MakeParts has said so
+      };
+      Add(GuardTorch(name, check), *root_.Find("engine_name"), absl::StrCat("engine ", name));
+    }
+  }
+
   void OpenSession() {
     absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, context_.registries, {});
     absl::Status status = session.status();
@@ -174,10 +191,12 @@ std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& reg
   without_files.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(kNoDirectory));
   Builder builder(without_files, registries);
   builder.MakeParts();
-  if (!Trains(root)) return builder.Take();
-  builder.MakeModelAndData();
-  if (builder.ok()) builder.OpenSession();
-  builder.CheckLabels();
+  if (Trains(root)) {
+    builder.MakeModelAndData();
+    if (builder.ok()) builder.OpenSession();
+    builder.CheckLabels();
+  }
+  if (builder.ok()) builder.CheckEngines();
   return builder.Take();
 }
 

@@ -155,10 +155,11 @@ std::vector<std::string> RegisteredNames(absl::string_view kind, const Registrie
 std::string WrongName(const NamedComponent& component, const Registries& registries) {
   if (IsVisslName(component.kind, component.name)) return "";
   std::vector<std::string> known = RegisteredNames(component.kind, registries);
-  const std::vector<std::string>& vissl = VisslNames(component.kind);
-  known.insert(known.end(), vissl.begin(), vissl.end());
   const std::set<std::string> names(known.begin(), known.end());
   if (names.count(component.name) > 0) return "";
+  // What only VISSL has may have been meant, but is not offered.
+  const std::vector<std::string>& vissl = VisslNames(component.kind);
+  known.insert(known.end(), vissl.begin(), vissl.end());
   return absl::StrCat(component.location.ToString(), ": ", component.path, " is '", component.name, "', which is no ",
                       component.kind, DidYouMean(component.name, known), "; known: ", absl::StrJoin(names, ", "));
 }

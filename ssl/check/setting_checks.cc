@@ -7,11 +7,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/did_you_mean.h"
 #include "ssl/config/world_shape.h"
 
 namespace ssl {
 namespace {
 
+constexpr char kAllowChanges[] = "CHECKPOINT.ALLOW_CHANGES";
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 
 int64_t Int(const ConfigNode& config, absl::string_view path, int64_t fallback) {
@@ -90,13 +93,65 @@ void CheckTransformTypes(const ConfigNode& config, std::vector<std::string>* pro
   }
 }
 
+// Of an image: all crops, or all copies, that the transforms of a split make.
+int64_t Views(const ConfigNode& config, const std::string& split) {
+  int64_t views = 1;
+  const ConfigNode* transforms = config.FindPath(absl::StrCat(split, ".TRANSFORMS"));
+  if (transforms == nullptr) return views;
+  for (const ConfigNode& transform : transforms->items()) {
+    if (const ConfigNode* copies = transform.Find("num_times")) views *= copies->AsInt().value_or(1);
+    const ConfigNode* crops = transform.Find("num_crops");
+    if (crops == nullptr || crops->items().empty()) continue;
+    int64_t all = 0;
+    for (const ConfigNode& item : crops->items()) all += item.AsInt().value_or(1);
+    views *= all;
+  }
+  return views;
+}
+
+// A method that is trained on several views of an image computes its loss of as many, in a test phase, too.
+void CheckTestViews(const ConfigNode& config, std::vector<std::string>* problems) {
+  const int64_t views = Views(config, "DATA.TRAIN");
+  const int64_t test_views = Views(config, "DATA.TEST");
+  if (views == 1 || views == test_views || !IsTrue(config, "TEST_MODEL") || IsTrue(config, "TEST_ONLY")) return;
+  problems->push_back(absl::StrCat(
+      PlaceOf(config, "TEST_MODEL"), ": config.TEST_MODEL is true, and the test phase would have ", test_views,
+      test_views == 1 ? " view" : " views", " of an image (config.DATA.TEST.TRANSFORMS) where training has ", views,
+      " (config.DATA.TRAIN.TRANSFORMS, ", PlaceOf(config, "DATA.TRAIN.TRANSFORMS"),
+      "); set config.TEST_MODEL=False (engine_name=knn evaluates), or give both the same views"));
+}
+
+void CollectKeys(const ConfigNode& node, const std::string& path, std::vector<std::string>* keys) {
+  if (!path.empty()) keys->push_back(path);
+  for (const auto& [key, value] : node.entries()) CollectKeys(value, JoinPath(path, key), keys);
+}
+
+// A mistyped key would be found only when the run that it was meant to let go on is refused, if ever.
+void CheckAllowedChanges(const ConfigNode& config, std::vector<std::string>* problems) {
+  const ConfigNode* allowed = config.FindPath(kAllowChanges);
+  if (allowed == nullptr || !allowed->is_list() || allowed->items().empty()) return;
+  // What a checkpoint records beside the keys (ssl/core/run_identity.h).
+  std::vector<std::string> keys = {"DATA.TRAIN.num_samples", "DATA.TRAIN.updates_per_epoch",
+                                   "FULL_TUNE.initial_weights"};
+  CollectKeys(config, "", &keys);
+  for (const ConfigNode& item : allowed->items()) {
+    absl::string_view key = item.text();
+    absl::ConsumePrefix(&key, "config.");
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    problems->push_back(absl::StrCat(item.location().ToString(), ": config.", kAllowChanges, " has '", key,
+                                     "', which is no key", DidYouMean(key, keys)));
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> ContradictingSettings(const ConfigNode& config) {
+std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool trains) {
   std::vector<std::string> problems;
   CheckBatchNorm(config, &problems);
   CheckTopK(config, &problems);
   CheckTransformTypes(config, &problems);
+  CheckAllowedChanges(config, &problems);
+  if (trains) CheckTestViews(config, &problems);
   return problems;
 }
 

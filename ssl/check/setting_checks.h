@@ -16,9 +16,11 @@ namespace ssl {
 // config: the resolved tree under "config". "file:line: what is wrong" for
 // - a batch that leaves batch norm a single sample,
 // - an accuracy of more classes than the last head has outputs,
-// - a transform_type other than none and augly.
+// - a transform_type other than none and augly,
+// - a key that is allowed to change at resume and that nothing has,
+// - where something is trained, a test phase on fewer or more views of an image than training has.
 // What one method asks for is its resolver's to check. Values of a wrong type are left to OptionCatalog::Check.
-std::vector<std::string> ContradictingSettings(const ConfigNode& config);
+std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool trains);
 
 // The outputs of the last head by its `dims`; 0 when these do not tell.
 int64_t LastHeadOutputs(const ConfigNode& config);

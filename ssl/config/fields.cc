@@ -5,9 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace ssl {
+
+namespace {
+
+// All digits of a whole number: 1048576, not 1.04858e+06.
+std::string Text(double bound) { return absl::StrFormat("%.15g", bound); }
+
+}  // namespace
 
 Doc& Doc::Between(double low, double high) {
   low_ = low;
@@ -54,8 +62,8 @@ std::string Doc::Range() const {
   if (!names_.empty()) return absl::StrCat("one of '", absl::StrJoin(names_, "', '"), "'");
   if (!low_.has_value()) return unit_.empty() ? "" : absl::StrCat("(", unit_, ")");
   const std::string unit = unit_.empty() ? "" : absl::StrCat(" (", unit_, ")");
-  if (high_.has_value()) return absl::StrCat("between ", *low_, " and ", *high_, unit);
-  return absl::StrCat(low_is_exclusive_ ? "above " : "at least ", *low_, unit);
+  if (high_.has_value()) return absl::StrCat("between ", Text(*low_), " and ", Text(*high_), unit);
+  return absl::StrCat(low_is_exclusive_ ? "above " : "at least ", Text(*low_), unit);
 }
 
 std::string Doc::Expected(absl::string_view noun) const {

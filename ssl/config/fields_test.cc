@@ -53,5 +53,10 @@ TEST(DocTest, UnitAlone_IsShown) {
   EXPECT_EQ(doc.Expected("an integer"), "an integer (epochs)");
 }
 
+TEST(DocTest, LargeBounds_HaveAllTheirDigits) {
+  EXPECT_EQ(Doc("Text.").Between(1, 1048576).Range(), "between 1 and 1048576");
+  EXPECT_EQ(Doc("Text.").AtLeast(0.1).Range(), "at least 0.1");
+}
+
 }  // namespace
 }  // namespace ssl

@@ -229,6 +229,20 @@ absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
   return absl::OkStatus();
 }
 
+constexpr char kTabHint[] = "; the line begins with a tab, expected spaces";
+
+// line: from 0.
+bool BeginsWithTab(absl::string_view text, int line) {
+  size_t begin = 0;
+  for (int i = 0; i < line && begin != absl::string_view::npos; ++i) {
+    begin = text.find('\n', begin);
+    if (begin != absl::string_view::npos) ++begin;
+  }
+  if (begin == absl::string_view::npos) return false;
+  const size_t first = text.find_first_not_of(' ', begin);
+  return first != absl::string_view::npos && text[first] == '\t';
+}
+
 }  // namespace
 
 absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view file_name,
@@ -247,8 +261,8 @@ absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view f
   } catch (const ParseFailure& failure) {
     return absl::InvalidArgumentError(absl::StrCat(file_name, ":", failure.line, ": ", failure.message));
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_name, ":", error.mark.line + 1, ": no valid YAML: ", error.msg));
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ":", error.mark.line + 1, ": no valid YAML: ", error.msg,
+                                                   BeginsWithTab(text, error.mark.line) ? kTabHint : ""));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(file_name, ": no valid YAML: ", error.what()));
   }

@@ -365,5 +365,12 @@ TEST(WriteYamlTest, WhateverParses_ReadsBackEqual_AndTheRestIsAnError) {
   EXPECT_GT(parsed, 2000);
 }
 
+TEST(ParseYamlTest, TabAtTheBeginningOfALine_IsNamed) {
+  EXPECT_THAT(
+      ParseYaml("a:\n\tb: 1\n", "tab.yaml", nullptr).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, ::testing::AllOf(::testing::HasSubstr("tab.yaml:2: no valid YAML: "),
+                                                                    ::testing::HasSubstr("begins with a tab"))));
+}
+
 }  // namespace
 }  // namespace ssl

@@ -105,6 +105,11 @@ std::string RunIdentity::DefaultOf(const std::string& key) const {
   return value == nullptr ? kNotSet : FormatValue(Canonical(*value));
 }
 
+bool RunIdentity::TestsOnly() const {
+  const auto value = settings_.find("TEST_ONLY");
+  return value != settings_.end() && value->second == "true";
+}
+
 bool RunIdentity::IsAllowed(absl::string_view key) const {
   return std::any_of(allow_changes_.begin(), allow_changes_.end(), [key](absl::string_view allowed) {
     absl::ConsumePrefix(&allowed, "config.");
@@ -231,8 +236,16 @@ absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view 
     }
   }
   if (refused.empty()) return absl::OkStatus();
+  const std::string found =
+      absl::StrCat(origin, ": the run was started with other settings than it would go on with:\n  ",
+                   absl::StrJoin(refused, "\n  "));
+  if (TestsOnly()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(found, "\na test of its weights is a run of its own: choose a new config.CHECKPOINT.DIR, with ",
+                     "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=", ParentDirectory(origin)));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      origin, ": the run was started with other settings than it would go on with:\n  ", absl::StrJoin(refused, "\n  "),
+      found,
       "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
       "config.CHECKPOINT.OVERWRITE_EXISTING=True, or accept the change with config.CHECKPOINT.ALLOW_CHANGES=[",
       absl::StrJoin(refused_keys, ","), "]"));

@@ -75,6 +75,7 @@ class RunIdentity {
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
   std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
+  bool TestsOnly() const;
   absl::Status CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
                                     absl::string_view origin) const;
   std::string DefaultOf(const std::string& key) const;

@@ -206,5 +206,27 @@ TEST_F(RunIdentityTest, Describe_TellsPlaceAndValue) {
   EXPECT_EQ(identity.Describe("X"), "config.X is (not set)");
 }
 
+TEST_F(RunIdentityTest, TestOnly_IsToldToTakeAPlaceOfItsOwn) {
+  const absl::Status status = ResumeWith("LOG_FREQUENCY: 10", "TEST_ONLY: True");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("TEST_ONLY: (not set) in the checkpoint, true now"),
+                                     HasSubstr("a new config.CHECKPOINT.DIR, with "
+                                               "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=step_7"))));
+  EXPECT_EQ(status.message().find("OVERWRITE_EXISTING"), std::string::npos);
+}
+
+TEST_F(RunIdentityTest, SavedSettings_AreComparedBelowASection) {
+  const ConfigNode saved = Parse(kConfig);
+  const ConfigNode now = Parse(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"size: 32", "size: 16"}}));
+  const std::string json = RunIdentity(saved, catalog_, {}).ToJson();
+  const RunIdentity identity(now, catalog_, {});
+  EXPECT_THAT(identity.ChangesBelow("OPTIMIZER", json, "step_7/config.json").value(),
+              ElementsAre("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (run.yaml:2)"));
+  EXPECT_EQ(identity.SavedSetting("OPTIMIZER.lr", json, "").value(), "0.1");
+  EXPECT_EQ(identity.SavedSetting("NEW_OPTION", json, "").value(), "3");
+  EXPECT_THAT(identity.ChangesBelow("OPTIMIZER", "{}", "step_7/config.json").status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("step_7/config.json")));
+}
+
 }  // namespace
 }  // namespace ssl

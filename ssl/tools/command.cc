@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
@@ -53,26 +54,20 @@ bool TrainsAny(const std::vector<NamedEngine>& engines) {
   return std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->trains(); });
 }
 
-// Runs one engine, and reports how it failed. True when its work is done, false when it was stopped.
-absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
+// Does `work` for one engine, and reports how it failed. False when it was stopped where there was nothing to save.
+absl::StatusOr<bool> Reported(const NamedEngine& entry, const char* phase, EngineContext& context, RunRecord& record,
+                              absl::FunctionRef<absl::Status()> work) {
   RunProgress& progress = *context.progress;
   progress = {};
   progress.rank = context.communicator.rank();
-  if (!entry.engine->trains()) progress.phase = "evaluating";
+  if (phase != nullptr) progress.phase = phase;
   const FailureSource source{entry.name, CheckpointDirectory(context.run_directory), context.communicator.size()};
-  const ConfigNode earlier = context.results;
-  EngineReport report;
   absl::Status status;
   {
     const CrashReportScope crash(record.failure_file(), KnownFields(source, progress), source.checkpoints, progress);
-    status = GuardTorch(absl::StrCat("engine ", entry.name), [&]() -> absl::Status {
-      SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
-      out << report.summary << "\n" << std::flush;
-      // An evaluation that was stopped has no results: the file stays as it is.
-      return context.results != earlier ? record.SaveResults() : absl::OkStatus();
-    });
+    status = GuardTorch(absl::StrCat("engine ", entry.name), work);
   }
-  if (status.ok()) return !report.stopped;
+  if (status.ok()) return true;
   // A stop that was seen where there is nothing to save, such as in a scan of the data.
   if (absl::IsCancelled(status) && context.stop.requested()) {
     SSL_LOG(INFO) << "stopped: " << status.message();
@@ -80,6 +75,31 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   }
   record.WriteFailure(status, source, progress);
   return status;
+}
+
+// True when its work is done, false when it was stopped.
+absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
+  const ConfigNode earlier = context.results;
+  EngineReport report;
+  const char* phase = entry.engine->trains() ? nullptr : "evaluating";
+  SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(entry, phase, context, record, [&]() -> absl::Status {
+                         SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
+                         out << report.summary << "\n" << std::flush;
+                         // An evaluation that was stopped has no results: the file stays as it is.
+                         return context.results != earlier ? record.SaveResults() : absl::OkStatus();
+                       }));
+  return went_on && !report.stopped;
+}
+
+// What an evaluation will find wrong with its data or layers is not worth a training before it. The first engine finds
+// it by itself.
+absl::StatusOr<bool> CheckOthers(const std::vector<NamedEngine>& engines, EngineContext& context, RunRecord& record) {
+  for (size_t i = 1; i < engines.size(); ++i) {
+    const auto check = [&] { return engines[i].engine->Check(context); };
+    SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(engines[i], "building", context, record, check));
+    if (!went_on) return false;
+  }
+  return true;
 }
 
 // What is wrong with the composed tree: values of a wrong type or out of range, names that nothing has.
@@ -105,9 +125,9 @@ void ChooseDirectory(const std::vector<std::string>& files, ConfigNode* root) {
 }
 
 // What contradicts each other in the resolved tree. What has no effect here is warned about.
-absl::Status CheckSettings(const ConfigNode& config, const Registries& registries) {
+absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registries& registries) {
   SSL_RETURN_IF_ERROR(registries.options.Check(config));
-  const std::vector<std::string> contradictions = ContradictingSettings(config);
+  const std::vector<std::string> contradictions = ContradictingSettings(config, trains);
   if (!contradictions.empty()) return absl::InvalidArgumentError(absl::StrJoin(contradictions, "\n"));
   for (const UnsupportedKey& key : registries.options.Unsupported(config)) {
     SSL_LOG(WARNING) << key.location.ToString() << ": config." << key.path << " is " << key.value
@@ -141,15 +161,9 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
   SSL_RETURN_IF_ERROR(CheckValues(composed.root, registries));
   ChooseDirectory(composed.files, &composed.root);
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
-  SSL_RETURN_IF_ERROR(CheckSettings(config, registries));
+  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composed.root), registries));
   composed.root.Set("config", std::move(config));
   return std::move(composed.root);
-}
-
-absl::StatusOr<std::string> RunDirectoryOf(const CommandLine& line, const Registries& registries) {
-  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
-  ChooseDirectory(composed.files, &composed.root);
-  return composed.root.FindPath(kDirectory)->text();
 }
 
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
@@ -177,6 +191,8 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   EngineContext context{config, registries, *communicator, stop, file_system, path, record->results()};
   context.held_directory = record->held();
   context.progress = &progress;
+  SSL_ASSIGN_OR_RETURN(const bool may_begin, CheckOthers(engines, context, *record));
+  if (!may_begin) return false;
   for (const NamedEngine& entry : engines) {
     SSL_ASSIGN_OR_RETURN(const bool finished, RunOne(entry, context, *record, out));
     if (!finished) return false;

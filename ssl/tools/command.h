@@ -34,10 +34,6 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
 // Warnings go to the log.
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries);
 
-// The run directory of ComposeRoot, without its checks: config.CHECKPOINT.DIR, or runs/<name of the configuration>
-// where that is not set.
-absl::StatusOr<std::string> RunDirectoryOf(const CommandLine& line, const Registries& registries);
-
 // Runs the engines of `root` in the run directory (run_record.h); true when all work is done, false when it was
 // stopped. An error leaves a failure report there (failure_report.h).
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,

@@ -64,13 +64,13 @@ class InferenceGolden : public ::testing::Test {
       ASSERT_NE(resolved, nullptr) << key;
       EXPECT_TRUE(*resolved == *wanted) << key;
     }
-    EXPECT_THAT(ContradictingSettings(config), IsEmpty());
+    EXPECT_THAT(ContradictingSettings(config, /*trains=*/false), IsEmpty());
   }
 
   void CheckRefused(const golden::Case& test_case) {
     const absl::StatusOr<ConfigNode> config = ResolveConfig(ConfigOf(test_case), registries_);
     if (config.ok()) {
-      EXPECT_THAT(ContradictingSettings(*config), Not(IsEmpty()));
+      EXPECT_THAT(ContradictingSettings(*config, /*trains=*/false), Not(IsEmpty()));
     } else {
       EXPECT_THAT(config, StatusIs(absl::StatusCode::kInvalidArgument));
     }

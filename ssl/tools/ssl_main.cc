@@ -6,6 +6,7 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
@@ -106,7 +107,12 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
   ssl::Registries registries;
   SSL_RETURN_IF_ERROR(ssl::FillRegistries(line, &registries));
   if (!FLAGS_help_config.empty()) {
-    std::cout << registries.options.Help(FLAGS_help_config == "all" ? "" : FLAGS_help_config);
+    const std::string help = registries.options.Help(FLAGS_help_config == "all" ? "" : FLAGS_help_config);
+    // A table has a heading; one line alone says that there are no such keys.
+    if (std::count(help.begin(), help.end(), '\n') == 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--help_config: ", absl::StripSuffix(help, "\n")));
+    }
+    std::cout << help;
     return ssl::kExitFinished;
   }
   if (!FLAGS_list.empty()) {
@@ -144,7 +150,8 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
 int main(int argc, char** argv) {
   ssl::PrepareProcess();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+  const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
+  if (arguments.empty() || std::any_of(arguments.begin(), arguments.end(), asks_for_help)) {
     std::cout << kUsage;
     return ssl::kExitFinished;
   }

@@ -44,33 +44,45 @@ CommandLine WithTokens(CommandLine line, const SweepRun& run) {
   return line;
 }
 
-// The directory of each run; "" for one that cannot be composed, which fails when its turn comes. InvalidArgument when
-// another sweep or run has made one of them.
-absl::StatusOr<std::vector<std::string>> FindDirectories(const CommandLine& line, const std::vector<SweepRun>& runs,
-                                                         const Registries& registries) {
+// What one run of the sweep is.
+struct Member {
+  std::string directory;
+  ConfigNode root;
+};
+
+// All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
+// every one that is wrong, or whose directory another sweep or run has made.
+absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
+                                               const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
-  std::vector<std::string> directories;
+  std::vector<Member> members;
   std::vector<std::string> problems;
   for (const SweepRun& run : runs) {
-    const absl::StatusOr<std::string> base = RunDirectoryOf(WithTokens(line, run), registries);
-    const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", directories.size());
-    directories.push_back(base.ok() ? absl::StrCat(*base, below) : "");
-    if (!base.ok()) continue;
-    const absl::Status status = CheckRunIdentity(directories.back(), run.choices, PosixFileSystem());
+    absl::StatusOr<ConfigNode> root = ComposeRoot(WithTokens(line, run), registries);
+    const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", members.size());
+    Member& member = members.emplace_back();
+    if (!root.ok()) {
+      problems.push_back(absl::StrCat("sweep ", members.size(), " of ", runs.size(), " (",
+                                      absl::StrJoin(run.choices, " "), "): ", root.status().message()));
+      continue;
+    }
+    member.root = *std::move(root);
+    const ConfigNode& base = *member.root.FindPath(kDirectory);
+    member.directory = absl::StrCat(base.text(), below);
+    const absl::Status status = CheckRunIdentity(member.directory, run.choices, PosixFileSystem());
     if (!status.ok()) problems.emplace_back(status.message());
+    ConfigNode node = ConfigNode::FromString(member.directory);
+    node.Relocate(base.location());  // where the user chose the directory of the sweep, if so
+    member.root.SetPath(kDirectory, std::move(node));
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
-  return directories;
+  return members;
 }
 
-absl::StatusOr<bool> RunOne(const CommandLine& line, const SweepRun& run, const std::string& directory,
-                            const Registries& registries, StopToken& stop, std::ostream& out) {
-  SSL_ASSIGN_OR_RETURN(ConfigNode root, ComposeRoot(WithTokens(line, run), registries));
-  ConfigNode node = ConfigNode::FromString(directory);
-  node.Relocate(root.FindPath(kDirectory)->location());  // where the user chose the directory of the sweep, if so
-  root.SetPath(kDirectory, std::move(node));
-  SSL_RETURN_IF_ERROR(WriteRunIdentity(directory, run.choices, PosixFileSystem()));
-  return RunEngines(root, registries, stop, out);
+absl::StatusOr<bool> RunOne(const Member& member, const SweepRun& run, const Registries& registries, StopToken& stop,
+                            std::ostream& out) {
+  SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
+  return RunEngines(member.root, registries, stop, out);
 }
 
 // "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
@@ -114,15 +126,15 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
 
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> directories, FindDirectories(line, runs, registries));
+  SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
   for (size_t i = 0; i < runs.size() && !stop.requested(); ++i) {
     out << "sweep " << i + 1 << " of " << runs.size() << ": " << absl::StrJoin(runs[i].choices, " ") << "\n"
         << std::flush;
     Outcome& outcome = outcomes.emplace_back();
-    outcome.directory = directories[i];
-    const absl::StatusOr<bool> finished = RunOne(line, runs[i], directories[i], registries, stop, out);
+    outcome.directory = members[i].directory;
+    const absl::StatusOr<bool> finished = RunOne(members[i], runs[i], registries, stop, out);
     if (!finished.ok()) {
       outcome.exit_code = ExitCodeOf(finished.status());
       outcome.error = std::string(finished.status().message());

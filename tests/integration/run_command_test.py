@@ -78,6 +78,43 @@ class RunCommandTest(unittest.TestCase):
         self.assert_refused(self.call("--check_config=perhaps"), 2, "--check_config is 'perhaps', expected")
         self.assert_refused(self.call("--config"), 2, "--config lacks its value")
 
+    def test_help_is_printed_wherever_it_is_asked_for(self):
+        for flag in ("-h", "--help"):
+            result = self.call("--config=test/swav_tiny", flag)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("--help_config[=PREFIX]", result.stdout)
+
+    def test_help_of_no_key_is_a_mistake(self):
+        self.assert_refused(self.call("--help_config=foo"), 2, "no option begins with 'config.foo'")
+
+    def test_engines_that_are_not_here_are_not_offered(self):
+        result = self.tiny("engine_name=cluster")
+        self.assert_refused(result, 2, "which is no engine", "known: export, extract_features, ")
+        self.assertNotIn("extract_cluster", result.stderr)
+
+    # An evaluation after a training.
+
+    def test_mistake_of_an_evaluation_is_found_before_the_training(self):
+        for token, part in (("config.NEAREST_NEIGHBOR.LAYERS=[res9]", "res9"),
+                            ("config.NEAREST_NEIGHBOR.TOPK=100000", "TOPK is 100000, expected at most"),
+                            ("config.DATA.TEST.RANDOM_SYNTHETIC_LABELS=9", "config.DATA.TEST")):
+            self.assert_refused(self.tiny("engine_name=[train,knn]", token), 2, part)
+            self.assertFalse((self.folder / "run/checkpoints").exists(), token)
+            self.assertEqual(self.failure()["engine"], "knn")
+
+    def test_test_phase_of_fewer_views_is_found_before_the_training(self):
+        self.assert_refused(self.tiny("engine_name=train", "config.TEST_MODEL=True"), 2, "config.TEST_MODEL is true")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_evaluation_with_another_network_or_step_says_so(self):
+        self.finish("engine_name=train")
+        result = self.finish("engine_name=knn", "config.MODEL.TRUNK.RESNETS.MAXPOOL=False")
+        self.assertIn("config.MODEL.TRUNK.RESNETS.MAXPOOL: ", result.stderr)
+        result = self.finish("engine_name=knn", f"--resume_from={STEPS}")
+        self.assertIn(f"evaluating the network with: checkpoint of iteration {STEPS}", result.stderr)
+        self.assertNotIn("not with the settings", result.stderr)
+        self.assert_refused(self.tiny("engine_name=knn", "--resume_from=3"), 2, "RESUME_FROM is 3", f"checkpoints: ")
+
     def test_no_configuration_is_refused(self):
         self.assert_refused(self.call("--config="), 2, "--config is ''")
         self.assert_refused(self.call("config="), 2, "the name of the config file is empty")
@@ -299,6 +336,12 @@ class RunCommandTest(unittest.TestCase):
         self.finish("engine_name=train", "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1", run="a,b")
         folders = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("sweep_*") if path.is_dir())
         self.assertEqual(folders, ["a/sweep_0", "a/sweep_1", "b/sweep_2", "b/sweep_3"])
+
+    def test_wrong_value_of_a_sweep_is_found_before_its_first_run(self):
+        result = self.tiny("engine_name=train", "config.OPTIMIZER.name=sgd,no_such_optimizer", run="swept")
+        self.assert_refused(result, 2, "sweep 2 of 2 (config.OPTIMIZER.name=no_such_optimizer): command line:",
+                            "which is no optimizer")
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_table_of_a_sweep_has_the_result_that_matters(self):
         result = self.finish("engine_name=[train, knn]", "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1")
