@@ -6,6 +6,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/hooks/check_nan_hook.h"
 #include "ssl/hooks/checkpoint_hook.h"
+#include "ssl/hooks/collapse_monitor_hook.h"
 #include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/early_stop_hook.h"
 #include "ssl/hooks/ema_hook.h"
@@ -28,6 +29,7 @@ namespace {
 absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterCheckNanHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckpointHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterCollapseMonitorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEarlyStopHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEmaHook(registries));
   SSL_RETURN_IF_ERROR(RegisterFreezeParametersHook(registries));
