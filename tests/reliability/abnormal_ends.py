@@ -14,7 +14,7 @@ import subprocess
 from tests.reliability import harness
 
 TRAIN = ["--config=test/swav_tiny", "engine_name=train"]
-ENDLESS = [*TRAIN, "config.OPTIMIZER.num_epochs=10000000", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=1000000"]
+ENDLESS = [*TRAIN, "config.OPTIMIZER.num_epochs=100000", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=1000000"]
 # Steps of a run whose eighth progress line was seen: the line comes before the end of its step. The checkpoint of step 3 is
 # complete by then, because the save of step 6 waits for it.
 MIDDLE = range(7, 10000)

@@ -13,7 +13,7 @@ from tests.reliability import harness
 BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
 ARGUMENTS = ["--config=test/swav_tiny", "engine_name=train"]
 # So long that it is always ended by the test.
-ENDLESS = [*ARGUMENTS, "config.OPTIMIZER.num_epochs=10000000", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=1000000"]
+ENDLESS = [*ARGUMENTS, "config.OPTIMIZER.num_epochs=100000", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=1000000"]
 EXIT_STORAGE = 5
 
 

@@ -13,7 +13,7 @@ from tests.reliability import harness
 
 SAMPLE_SECONDS = 1.0
 WARM_UP_SHARE = 0.2  # of each life
-ENDLESS = ["--config=test/swav_tiny", "engine_name=train", "config.OPTIMIZER.num_epochs=10000000",
+ENDLESS = ["--config=test/swav_tiny", "engine_name=train", "config.OPTIMIZER.num_epochs=100000",
            "config.LOG_FREQUENCY=100", "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=200",
            "config.CHECKPOINT.CHECKPOINT_FREQUENCY=1000000",
            "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True", "config.DATA.NUM_DATALOADER_WORKERS=2",
