@@ -279,12 +279,14 @@ class NewcomerTest(unittest.TestCase):
         self.make_folder("photos", per_class=4)
         data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
         self.train()
-        self.finish(data, "engine_name=[knn, extract_features, extract_label_predictions]",
+        self.finish(data, "engine_name=[knn, extract_features]",
                     "config.NEAREST_NEIGHBOR.SAVE_PREDICTIONS=True")
         self.fail_with(2, data, "engine_name=knn", "config.DATA.TEST.DATA_PATHS=[nowhere]")
         run = self.folder / "run"
         for name in ("notes.npy", "my_config.yaml"):
             (run / name).write_text("mine")
+        # As of a supervised run: this one predicts no labels.
+        (run / "rank0_test_heads_predictions.npy").write_text("of an earlier run")
         for written in ("kNN_*.npy", "rank0_test_*.npy", "knn_failure.json", "knn_config.yaml", "features"):
             self.assertTrue(list(run.glob(written)), written)
         self.finish(data, "config.SEED_VALUE=1", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
