@@ -18,6 +18,9 @@ namespace {
 
 constexpr char kRoot[] = "config";
 
+// "config.LOSS", or "config" for what stands at the root.
+std::string RootPath(const std::string& path) { return path.empty() ? std::string(kRoot) : JoinPath(kRoot, path); }
+
 std::string HelpNote(const CompatibilityKey& key) {
   const bool is_ignored = key.support == CompatibilityKey::Support::kIgnored;
   return absl::StrCat(is_ignored ? "ignored: " : "not yet: ", key.note);
@@ -76,7 +79,7 @@ std::vector<ConfigProblem> OptionCatalog::Problems(const ConfigNode& config) con
     const ConfigNode* node = FindValue(config, section.path, &problems);
     if (node == nullptr) continue;
     const std::vector<ConfigProblem> found =
-        ReadProblems(*node, JoinPath(kRoot, section.path), UnknownKeys::kIgnore, section.make().get());
+        ReadProblems(*node, RootPath(section.path), UnknownKeys::kIgnore, section.make().get());
     problems.insert(problems.end(), found.begin(), found.end());
   }
   unread_keys_.Check(config, &problems);
@@ -107,7 +110,7 @@ std::vector<CatalogEntry> OptionCatalog::Entries() const {
 std::vector<HelpRow> OptionCatalog::Rows() const {
   std::vector<HelpRow> rows;
   for (const Section& section : sections_) {
-    for (HelpRow& row : HelpRows(JoinPath(kRoot, section.path), *section.make())) rows.push_back(std::move(row));
+    for (HelpRow& row : HelpRows(RootPath(section.path), *section.make())) rows.push_back(std::move(row));
   }
   for (const CompatibilityKeys::Entry& unread : unread_keys_.entries()) {
     rows.push_back({JoinPath(kRoot, unread.key.path), unread.TypeName(), FormatValue(unread.default_value), "",
@@ -121,7 +124,7 @@ std::string OptionCatalog::Help(absl::string_view prefix) const {
   absl::ConsumePrefix(&prefix, "config.");
   const std::string full_prefix = absl::StrCat("config.", prefix);
   std::vector<std::string> keys;
-  for (const Section& section : sections_) keys.push_back(JoinPath(kRoot, section.path));
+  for (const Section& section : sections_) keys.push_back(RootPath(section.path));
   std::vector<HelpRow> rows;
   for (HelpRow& row : Rows()) {
     keys.push_back(row.key);

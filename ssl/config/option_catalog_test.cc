@@ -229,5 +229,15 @@ TEST(OptionCatalogTest, HelpOfNothing_NamesTheNearestKey) {
   EXPECT_EQ(catalog.Help("X"), "no option begins with 'config.X'\n");
 }
 
+TEST(OptionCatalogTest, KeysOfTheRoot_AreNamedWithOneDot) {
+  OptionCatalog catalog;
+  ASSERT_OK(catalog.Add("", MakeSection));
+  EXPECT_THAT(catalog.Help("num_iters"), HasSubstr("\nconfig.num_iters "));
+  ConfigNode config = ConfigNode::Map();
+  config.Set("num_iters", ConfigNode::FromInt(0));
+  EXPECT_THAT(catalog.Check(config),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(": config.num_iters is '0'")));
+}
+
 }  // namespace
 }  // namespace ssl
