@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -29,14 +29,6 @@ using ::testing::HasSubstr;
 std::vector<CheckpointPart> Parts(double value) {
   return {{"model.safetensors", {{"weight", at::full({4}, value)}}}, {"rank0.safetensors", {{"w", at::full({1}, 2)}}}};
 }
-
-// What was logged since this was made.
-struct Warnings : public LogSink {
-  Warnings() { AddLogSink(this); }
-  ~Warnings() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { text += std::string(message); }
-  std::string text;
-};
 
 class CheckpointStoreTest : public ::testing::Test {
  protected:
@@ -212,9 +204,9 @@ TEST_F(CheckpointStoreTest, FailureOfTidyingUp_LeavesTheCheckpointSaved) {
     absl::Status saved;
     std::string log;
     {
-      const Warnings warnings;
+      const CapturedLog captured;
       saved = store.Save(15, Parts(15.0));
-      log = warnings.text;
+      log = captured.Text();
     }
     failed = faulty.failed_calls() > 0;
     const bool has_name = posix_.Exists(store.StepDirectory(15));

@@ -14,13 +14,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -86,18 +86,6 @@ TEST(HookListTest, TwoOfOneClass_HaveEachItsOwnStateUnderItsInstanceName) {
   EXPECT_EQ(last->count, 5);
 }
 
-// The warnings that are logged while it lives.
-class Warnings : public LogSink {
- public:
-  Warnings() { AddLogSink(this); }
-  ~Warnings() override { RemoveLogSink(this); }
-  void Write(LogSeverity severity, absl::string_view, int, absl::string_view message) override {
-    if (severity == LogSeverity::kWarning) lines.emplace_back(message);
-  }
-
-  std::vector<std::string> lines;
-};
-
 TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
   HookList saved;
   auto removed = std::make_unique<CountingHook>();
@@ -110,12 +98,12 @@ TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
   CountingHook* const hook = added.get();
   ASSERT_OK(now.Add(std::move(added)));
 
-  Warnings warnings;
+  const CapturedLog log;
 
   ASSERT_OK(RestoreState(now, state, "step_7"));
 
   EXPECT_EQ(hook->count, 7);
-  EXPECT_THAT(warnings.lines, ElementsAre(AllOf(HasSubstr("step_7: "), HasSubstr("removed"), HasSubstr("counting"))));
+  EXPECT_THAT(log.warnings, ElementsAre(AllOf(HasSubstr("step_7: "), HasSubstr("removed"), HasSubstr("counting"))));
 }
 
 class NoModel : public Model {

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/session.h"
@@ -22,6 +21,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -30,21 +30,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class Lines : public LogSink {
+class Lines : public CapturedLog {
  public:
-  Lines() {
-    InitLogging({/*to_stderr=*/true, "test", "", 0});
-    AddLogSink(this);
-  }
-  ~Lines() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines_.emplace_back(message); }
   int64_t With(absl::string_view part) const {
-    return std::count_if(lines_.begin(), lines_.end(),
+    return std::count_if(lines.begin(), lines.end(),
                          [part](const auto& line) { return absl::StrContains(line, part); });
   }
-
- private:
-  std::vector<std::string> lines_;
 };
 
 class ResumeStartTest : public ::testing::Test {

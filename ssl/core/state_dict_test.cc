@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/log.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -215,14 +216,6 @@ struct WithParts : Stateful {
   }
 };
 
-class KeptLog : public LogSink {
- public:
-  KeptLog() { AddLogSink(this); }
-  ~KeptLog() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
-  std::vector<std::string> lines;
-};
-
 TEST(StateDictTest, ScopesThatMayDiffer_AreNamedAndTheRestIsRestored) {
   InitLogging({/*to_stderr=*/true, "test", "", 0});
   WithParts saved;
@@ -233,7 +226,7 @@ TEST(StateDictTest, ScopesThatMayDiffer_AreNamedAndTheRestIsRestored) {
   now.parts.has_first = false;
   now.parts.has_idle = true;
   now.parts.second.best = 0.75;
-  KeptLog log;
+  const CapturedLog log;
 
   ASSERT_OK(RestoreState(now, state, "step_4"));
 

@@ -14,7 +14,6 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/engines/engine.h"
@@ -24,6 +23,7 @@
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -173,39 +173,28 @@ TEST_F(EvaluationEnginesTest, Evaluation_WithoutADescription_FollowsFromTraining
   EXPECT_EQ(Result("extract_features.test_samples"), 60) << "the synthetic data set's size is DATA_LIMIT";
 }
 
-// Keeps what is logged.
-class KeptLines : public LogSink {
- public:
-  KeptLines() { AddLogSink(this); }
-  ~KeptLines() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override {
-    absl::StrAppend(&lines, message, "\n");
-  }
-  std::string lines;
-};
-
 TEST_F(EvaluationEnginesTest, Evaluation_SaysWhatItChoseAndWhichKeysSayOtherwise) {
   SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR", "{LAYERS: [all]}");
   config_.SetPath("DATA.TEST", *registries_.options.Defaults().FindPath("DATA.TEST"));
   Set("DATA.TRAIN.TRANSFORMS", "[{name: RandomCrop, size: 8}, {name: ToTensor}]");
-  KeptLines log;
+  const CapturedLog log;
   ASSERT_OK(Run("knn").status());
   ASSERT_OK(Run("extract_features").status());
   for (const char* said :
        {"the test set is the part SPLIT: test", "config.DATA.TEST.DATA_PATHS", "Resize 8, CenterCrop 8, ToTensor",
         "config.DATA.TEST.TRANSFORMS", "TOPK 20, SIGMA 0.07, L2_NORM_FEATS True", "config.NEAREST_NEIGHBOR",
         "features of all; config.EXTRACT_FEATURES.LAYERS"}) {
-    EXPECT_THAT(log.lines, HasSubstr(said));
+    EXPECT_THAT(log.Text(), HasSubstr(said));
   }
 }
 
 TEST_F(EvaluationEnginesTest, DescribedEvaluation_ChoosesNothing) {
   SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR.SIGMA", "0.1");
-  KeptLines log;
+  const CapturedLog log;
   ASSERT_OK(Run("knn").status());
-  EXPECT_THAT(log.lines, Not(HasSubstr("evaluation:")));
+  EXPECT_THAT(log.Text(), Not(HasSubstr("evaluation:")));
 }
 
 TEST_F(EvaluationEnginesTest, Evaluation_FindsMistakesBeforeTheFirstFeature) {

@@ -10,13 +10,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/core/run_directory.h"
 #include "ssl/engines/testing/matrix_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -27,24 +28,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Keeps the warnings.
-class Warnings : public LogSink {
- public:
-  Warnings() { AddLogSink(this); }
-  ~Warnings() override { RemoveLogSink(this); }
-  void Write(LogSeverity severity, absl::string_view, int, absl::string_view message) override {
-    if (severity == LogSeverity::kWarning) absl::StrAppend(&text, message, "\n");
-  }
-  std::string text;
-};
-
 class EvaluationModelTest : public MatrixRun {
  protected:
   // What a knn of the run as it is set now warns about.
   std::string WarningsOfKnn() {
-    const Warnings warnings;
+    const CapturedLog log;
     EXPECT_OK(Run("knn").status());
-    return warnings.text;
+    return absl::StrJoin(log.warnings, "\n");
   }
 };
 

@@ -19,9 +19,9 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/models/layers.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -69,16 +69,6 @@ TEST(CollapseStatisticsTest, Usage_IsTheEntropyOfTheNearest) {
   EXPECT_NEAR(PrototypeUsage(two), std::log(2.0) / std::log(10.0), 1e-6);
 }
 
-class Warnings : public LogSink {
- public:
-  Warnings() { AddLogSink(this); }
-  ~Warnings() override { RemoveLogSink(this); }
-  void Write(LogSeverity severity, absl::string_view, int, absl::string_view message) override {
-    if (severity == LogSeverity::kWarning) lines.emplace_back(message);
-  }
-  std::vector<std::string> lines;
-};
-
 class CollapseMonitorHookTest : public ::testing::Test {
  protected:
   CollapseMonitorHookTest() {
@@ -99,17 +89,17 @@ class CollapseMonitorHookTest : public ::testing::Test {
 
   CollapseMonitorOptions options_;
   FakeStep step_;
-  Warnings warnings_;
+  CapturedLog log_;
 };
 
 TEST_F(CollapseMonitorHookTest, Collapse_IsWarnedAboutOnce) {
   CollapseMonitorHook hook(options_);
   step_.context.outputs = {at::ones({32, 16})};
   Steps(&hook, 20);
-  EXPECT_THAT(warnings_.lines, IsEmpty()) << "two looks";
+  EXPECT_THAT(log_.warnings, IsEmpty()) << "two looks";
   Steps(&hook, 100);
-  EXPECT_THAT(warnings_.lines, ElementsAre(AllOf(HasSubstr("nearly one"), HasSubstr("param_schedulers.lr")),
-                                           HasSubstr("1.0 of 16 dimensions")));
+  EXPECT_THAT(log_.warnings, ElementsAre(AllOf(HasSubstr("nearly one"), HasSubstr("param_schedulers.lr")),
+                                         HasSubstr("1.0 of 16 dimensions")));
   EXPECT_THAT(Reported(), UnorderedElementsAre(Key("Training/feature_spread"), Key("Training/effective_rank")));
 }
 
@@ -121,7 +111,7 @@ TEST_F(CollapseMonitorHookTest, Recovery_IsNoWarningUntilTheNextCollapse) {
     step_.context.outputs = {Normal(32, 16)};
     Steps(&hook, 10);
   }
-  EXPECT_THAT(warnings_.lines, IsEmpty());
+  EXPECT_THAT(log_.warnings, IsEmpty());
 }
 
 TEST_F(CollapseMonitorHookTest, Prototypes_AndALossOfEvenScores) {
@@ -131,8 +121,8 @@ TEST_F(CollapseMonitorHookTest, Prototypes_AndALossOfEvenScores) {
   step_.context.outputs = {Normal(32, 16), scores};
   step_.context.loss = at::full({}, std::log(20.0));
   Steps(&hook, 30);
-  EXPECT_THAT(warnings_.lines, ElementsAre(AllOf(HasSubstr("prototype_usage 0.000"), HasSubstr("epsilon")),
-                                           AllOf(HasSubstr("stays at 2.996"), HasSubstr("20 prototypes"))));
+  EXPECT_THAT(log_.warnings, ElementsAre(AllOf(HasSubstr("prototype_usage 0.000"), HasSubstr("epsilon")),
+                                         AllOf(HasSubstr("stays at 2.996"), HasSubstr("20 prototypes"))));
 }
 
 TEST_F(CollapseMonitorHookTest, OtherOutputs_AreLeftAlone) {
@@ -146,7 +136,7 @@ TEST_F(CollapseMonitorHookTest, OtherOutputs_AreLeftAlone) {
   step_.state.training = false;
   step_.context.outputs = {at::ones({32, 16})};
   Steps(&hook, 50);
-  EXPECT_THAT(warnings_.lines, IsEmpty());
+  EXPECT_THAT(log_.warnings, IsEmpty());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/phase_values.h"
-#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {

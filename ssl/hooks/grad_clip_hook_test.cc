@@ -16,8 +16,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/state_dict.h"
-#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
 

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "ssl/core/optimizer.h"
 #include "ssl/distributed/testing/thread_communicator.h"
-#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {

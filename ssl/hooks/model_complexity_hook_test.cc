@@ -20,9 +20,9 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/models/register_models.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {

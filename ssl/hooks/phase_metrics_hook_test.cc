@@ -12,10 +12,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/distributed/testing/thread_communicator.h"
-#include "ssl/hooks/testing/captured_log.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/testing/captured_log.h"
 
 #include <cstdint>
 #include <string>
@@ -9,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -18,36 +18,28 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class LineCollector : public LogSink {
- public:
-  LineCollector() { AddLogSink(this); }
-  ~LineCollector() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
-  std::vector<std::string> lines;
-};
-
 absl::Status Reason(int number) { return absl::DataLossError(absl::StrCat("/data/", number, ".jpg: damaged")); }
 
 TEST(BrokenImages, FirstFew_AreNamed_ThenOnlyCounted) {
-  LineCollector collector;
+  const CapturedLog log;
   {
     BrokenImages images(1000000, 0.5, "MAX_BROKEN_FRACTION");
     for (int i = 1000; i < 1900; ++i) images.AddGood(i);
     for (int i = 0; i < 150; ++i) EXPECT_OK(images.AddBroken(i, Reason(i)));
-    ASSERT_EQ(collector.lines.size(), 7u);
+    ASSERT_EQ(log.lines.size(), 7u);
     EXPECT_EQ(images.broken(), 150);
   }
-  EXPECT_EQ(collector.lines[0], "image cannot be read and is replaced: /data/0.jpg: damaged");
-  EXPECT_EQ(collector.lines[5], "10 of 910 images cannot be read and were replaced: 10 damaged");
-  EXPECT_EQ(collector.lines[6], "100 of 1000 images cannot be read and were replaced: 100 damaged");
-  ASSERT_EQ(collector.lines.size(), 8u);
-  EXPECT_EQ(collector.lines[7], "150 of 1050 images cannot be read and were replaced: 150 damaged") << "at the end";
+  EXPECT_EQ(log.lines[0], "image cannot be read and is replaced: /data/0.jpg: damaged");
+  EXPECT_EQ(log.lines[5], "10 of 910 images cannot be read and were replaced: 10 damaged");
+  EXPECT_EQ(log.lines[6], "100 of 1000 images cannot be read and were replaced: 100 damaged");
+  ASSERT_EQ(log.lines.size(), 8u);
+  EXPECT_EQ(log.lines[7], "150 of 1050 images cannot be read and were replaced: 150 damaged") << "at the end";
 }
 
 TEST(BrokenImages, NoneBroken_IsSilent) {
-  LineCollector collector;
+  const CapturedLog log;
   { BrokenImages(10, 0.5, "MAX_BROKEN_FRACTION").AddGood(3); }
-  EXPECT_TRUE(collector.lines.empty());
+  EXPECT_TRUE(log.lines.empty());
 }
 
 // By the codes of DecodeImage and FileSystem.

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -149,30 +149,22 @@ class SlowClock : public Clock {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-class LineCollector : public LogSink {
- public:
-  LineCollector() { AddLogSink(this); }
-  ~LineCollector() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
-  std::vector<std::string> lines;
-};
-
 TEST(ImageFolder, LongScan_ReportsItsProgress) {
   const std::string folder = MakeTree({"a/1.jpg", "b/1.jpg", "c/x/1.jpg", "d/1.jpg"});
   SlowClock clock;
-  LineCollector collector;
+  const CapturedLog log;
 
   ASSERT_OK(ScanImageFolder(folder, clock));
 
-  EXPECT_THAT(collector.lines,
+  EXPECT_THAT(log.lines,
               ElementsAre(folder + ": 2 images in 2 folders so far", folder + ": 4 images in 5 folders so far"));
 }
 
 TEST(ImageFolder, QuickScan_IsSilent) {
   const std::string folder = MakeTree({"a/1.jpg"});
-  LineCollector collector;
+  const CapturedLog log;
   ASSERT_OK(ScanImageFolder(folder));
-  EXPECT_TRUE(collector.lines.empty());
+  EXPECT_TRUE(log.lines.empty());
 }
 
 }  // namespace

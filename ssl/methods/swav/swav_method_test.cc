@@ -17,13 +17,13 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "ssl/base/log.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -62,14 +62,6 @@ class PrototypesModel : public Model {
 
  private:
   std::vector<NamedParameter> parameters_;
-};
-
-class CapturingSink : public LogSink {
- public:
-  CapturingSink() { AddLogSink(this); }
-  ~CapturingSink() override { RemoveLogSink(this); }
-  void Write(LogSeverity, absl::string_view, int, absl::string_view message) override { lines.emplace_back(message); }
-  std::vector<std::string> lines;
 };
 
 class SwavMethodTest : public ::testing::Test {
@@ -192,12 +184,12 @@ TEST_F(SwavMethodTest, QueueScores_AreTheSameUnderAutocast) {
 
 TEST_F(SwavMethodTest, QueueShorterThanABatch_IsNoQueueAndAWarning) {
   options_.queue.queue_length = 3;
-  CapturingSink sink;
+  const CapturedLog log;
   SwavMethod method(options_, 0);
   ASSERT_OK(method.Prepare(context_));
   EXPECT_FALSE(StateOf(method, "queue_embeddings").defined());
-  ASSERT_EQ(sink.lines.size(), 1u);
-  EXPECT_THAT(sink.lines[0], HasSubstr("queue.queue_length is 3, less than the 4 images"));
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_THAT(log.lines[0], HasSubstr("queue.queue_length is 3, less than the 4 images"));
 }
 
 TEST_F(SwavMethodTest, State_ContinuesInAnotherMethodBitwise) {
@@ -260,18 +252,18 @@ TEST_F(SwavMethodTest, MorePrototypesThanRows_WarnWithBothNumbersAndKeys) {
   StepContext context{state_, model, nullptr, *communicator_, metrics_, stop_, nullptr};
   context.batch_size = kBatch;
   options_.num_prototypes = {40};
-  CapturingSink sink;
+  const CapturedLog log;
   ASSERT_OK(SwavMethod(options_, 0).Prepare(context));
-  ASSERT_EQ(sink.lines.size(), 1u);
-  EXPECT_THAT(sink.lines[0], HasSubstr("num_prototypes is 40, but only 4 images"));
-  EXPECT_THAT(sink.lines[0], HasSubstr("BATCHSIZE_PER_REPLICA 4 x 1 ranks"));
-  EXPECT_THAT(sink.lines[0], HasSubstr("queue.queue_length of at least 36"));
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_THAT(log.lines[0], HasSubstr("num_prototypes is 40, but only 4 images"));
+  EXPECT_THAT(log.lines[0], HasSubstr("BATCHSIZE_PER_REPLICA 4 x 1 ranks"));
+  EXPECT_THAT(log.lines[0], HasSubstr("queue.queue_length of at least 36"));
 }
 
 TEST_F(SwavMethodTest, EnoughRows_DoNotWarn) {
-  CapturingSink sink;
+  const CapturedLog log;
   ASSERT_OK(SwavMethod(options_, 0).Prepare(context_));
-  EXPECT_THAT(sink.lines, IsEmpty());
+  EXPECT_THAT(log.lines, IsEmpty());
 }
 
 TEST_F(SwavMethodTest, ModelWithoutPrototypes_IsRefused) {
@@ -315,20 +307,20 @@ TEST_F(SwavMethodTest, NanInOneCrop_IsReportedByItsNumber) {
   embeddings[5].fill_(std::numeric_limits<float>::quiet_NaN());  // crop 1
   context_.outputs = model_.Forward({embeddings});
   ASSERT_OK(method.ComputeLoss(context_));
-  CapturingSink sink;
+  const CapturedLog log;
   ASSERT_OK(method.MakeHooks()[2]->OnException(context_, absl::OutOfRangeError("loss is NaN")));
-  ASSERT_EQ(sink.lines.size(), 1u);
-  EXPECT_THAT(sink.lines[0], HasSubstr("scores of crop 1, head 0: 3 of 12 values are not finite"));
-  EXPECT_THAT(sink.lines[0], Not(HasSubstr("scores of crop 0")));
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_THAT(log.lines[0], HasSubstr("scores of crop 1, head 0: 3 of 12 values are not finite"));
+  EXPECT_THAT(log.lines[0], Not(HasSubstr("scores of crop 0")));
 }
 
 TEST_F(SwavMethodTest, FailureForAnotherReason_ReportsNothing) {
   SwavMethod method(options_, 0);
   ASSERT_OK(method.Prepare(context_));
   ASSERT_OK(Step(method, 0.0));
-  CapturingSink sink;
+  const CapturedLog log;
   ASSERT_OK(method.MakeHooks()[2]->OnException(context_, absl::UnavailableError("disk")));
-  EXPECT_THAT(sink.lines, IsEmpty());
+  EXPECT_THAT(log.lines, IsEmpty());
 }
 
 }  // namespace
