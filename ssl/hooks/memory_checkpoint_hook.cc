@@ -76,11 +76,11 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpoin
   SSL_ASSIGN_OR_RETURN(CandidateRule rule,
                        ReadCandidateRule(options.checkpoint_patterns, PlaceOf(params, "checkpoint_patterns")));
   if (options.dc_cfg.is_null() || options.dc_cfg.entries().empty()) {
-    return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), nullptr);
+    return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::nullopt);
   }
   DynamicCheckpointOptions dynamic;
   SSL_RETURN_IF_ERROR(ReadOptions(options.dc_cfg, "dc_cfg", UnknownKeys::kError, &dynamic));
-  return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), &dynamic);
+  return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::move(dynamic));
 }
 
 }  // namespace
@@ -162,11 +162,9 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
   return rule;
 }
 
-MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule, const DynamicCheckpointOptions* dynamic)
-    : enable_(enable),
-      rule_(std::move(rule)),
-      is_dynamic_(dynamic != nullptr),
-      dynamic_(dynamic != nullptr ? *dynamic : DynamicCheckpointOptions()) {}
+MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule,
+                                           std::optional<DynamicCheckpointOptions> dynamic)
+    : enable_(enable), rule_(std::move(rule)), dynamic_(std::move(dynamic)) {}
 
 absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
   if (!enable_) return absl::OkStatus();
@@ -176,7 +174,7 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
         "memory_checkpoint: the model is no chain of blocks (Model::block_names), expected a trunk that is");
   }
   SSL_ASSIGN_OR_RETURN(candidates_, Candidates(rule_, blocks));
-  if (is_dynamic_) {
+  if (dynamic_.has_value()) {
     if (!TensorMemoryIsInstalled()) {
       return absl::FailedPreconditionError(
           "memory_checkpoint: dc_cfg measures tensor memory, which this program has not installed; call "
@@ -184,8 +182,8 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
     }
     planner_ = std::make_unique<MemoryPlanner>(
         blocks, candidates_,
-        MemoryPlannerOptions{dynamic_.warmup_iters, static_cast<int64_t>(dynamic_.max_memory * kGigabyte),
-                             Strategies().at(dynamic_.strategy)});
+        MemoryPlannerOptions{dynamic_->warmup_iters, static_cast<int64_t>(dynamic_->max_memory * kGigabyte),
+                             Strategies().at(dynamic_->strategy)});
   }
   context.model.SetRecomputePolicy(this);
   return absl::OkStatus();
@@ -198,12 +196,12 @@ std::vector<RecomputePlan> MemoryCheckpointHook::Plan(const std::vector<PassShap
 
 absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {
   if (planner_ == nullptr || !planner_->has_forecast() || !context.state.training) return absl::OkStatus();
-  const bool due = dynamic_.debug_freq > 0 && context.state.iteration % dynamic_.debug_freq == 0;
+  const bool due = dynamic_->debug_freq > 0 && context.state.iteration % dynamic_->debug_freq == 0;
   if (told_ && !due) return absl::OkStatus();
   const MemoryForecast& forecast = planner_->forecast();
   told_ = true;
   SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Gigabytes(forecast.peak_bytes) << " of "
-                << absl::StrFormat("%.3f GB", dynamic_.max_memory) << " (" << Gigabytes(forecast.peak_without_bytes)
+                << absl::StrFormat("%.3f GB", dynamic_->max_memory) << " (" << Gigabytes(forecast.peak_without_bytes)
                 << " without recomputing), " << absl::StrFormat("%.1f ms", 1e3 * forecast.recompute_seconds)
                 << " a step for it; recomputed: "
                 << (forecast.recomputed.empty() ? "nothing" : absl::StrJoin(forecast.recomputed, ", "))

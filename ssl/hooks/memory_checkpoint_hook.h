@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,8 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
 
 class MemoryCheckpointHook : public Hook, private RecomputePolicy {
  public:
-  // enable: false does nothing. dynamic: null recomputes all candidates always.
-  MemoryCheckpointHook(bool enable, CandidateRule rule, const DynamicCheckpointOptions* dynamic);
+  // enable: false does nothing. dynamic: nullopt recomputes all candidates always.
+  MemoryCheckpointHook(bool enable, CandidateRule rule, std::optional<DynamicCheckpointOptions> dynamic);
 
   absl::string_view name() const override { return "memory_checkpoint"; }
   HookStage stage() const override { return HookStage::kMutate; }
@@ -88,8 +89,7 @@ class MemoryCheckpointHook : public Hook, private RecomputePolicy {
 
   const bool enable_;
   const CandidateRule rule_;
-  const bool is_dynamic_;
-  const DynamicCheckpointOptions dynamic_;
+  const std::optional<DynamicCheckpointOptions> dynamic_;
   std::vector<BlockRange> candidates_;
   std::unique_ptr<MemoryPlanner> planner_;
   bool told_ = false;  // what the first plan after the warm-up is

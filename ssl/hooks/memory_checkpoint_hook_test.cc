@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/memory_checkpoint_hook.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,7 +77,7 @@ TEST(CandidateRuleTest, WrongForms_AreNamed) {
 TEST(MemoryCheckpointHookTest, Static_RecomputesAllCandidates) {
   FakeStep step;
   step.model.blocks = Blocks();
-  MemoryCheckpointHook hook(/*enable=*/true, {1, {}}, nullptr);
+  MemoryCheckpointHook hook(/*enable=*/true, {1, {}}, std::nullopt);
   ASSERT_OK(hook.OnStart(step.context));
   ASSERT_NE(step.model.policy, nullptr);
   const std::vector<RecomputePlan> plans = step.model.policy->Plan({{4, 32, 32}, {8, 16, 16}});
@@ -89,7 +90,7 @@ TEST(MemoryCheckpointHookTest, Static_RecomputesAllCandidates) {
 TEST(MemoryCheckpointHookTest, Disabled_DoesNothing) {
   FakeStep step;
   step.model.blocks = {};
-  MemoryCheckpointHook hook(/*enable=*/false, {}, nullptr);
+  MemoryCheckpointHook hook(/*enable=*/false, {}, std::nullopt);
   ASSERT_OK(hook.OnStart(step.context));
   EXPECT_EQ(step.model.policy, nullptr);
 }
@@ -97,7 +98,7 @@ TEST(MemoryCheckpointHookTest, Disabled_DoesNothing) {
 TEST(MemoryCheckpointHookTest, ModelWithoutBlocks_IsRefused) {
   FakeStep step;
   step.model.blocks = {};
-  MemoryCheckpointHook hook(/*enable=*/true, {}, nullptr);
+  MemoryCheckpointHook hook(/*enable=*/true, {}, std::nullopt);
   EXPECT_THAT(hook.OnStart(step.context),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no chain of blocks")));
 }
@@ -106,7 +107,7 @@ TEST(MemoryCheckpointHookTest, Dynamic_NeedsTensorMemory) {
   FakeStep step;
   step.model.blocks = Blocks();
   const DynamicCheckpointOptions dynamic;
-  MemoryCheckpointHook hook(/*enable=*/true, {}, &dynamic);
+  MemoryCheckpointHook hook(/*enable=*/true, {}, dynamic);
   // Once it is installed, it stays so for the process.
   if (!TensorMemoryIsInstalled()) {
     EXPECT_THAT(hook.OnStart(step.context), StatusIs(absl::StatusCode::kFailedPrecondition,
