@@ -315,6 +315,25 @@ TEST(WriteYamlTest, AwkwardKeys_ReadBack) {
   }
 }
 
+// Escapes make a key up to four times as long; readers find the colon of a plain one within 1,024 characters only.
+TEST(WriteYamlTest, LongestKeysOfEscapedCharacters_ReadBack) {
+  for (const absl::string_view character : {"\r", "\n", "\"", "\xc3\xa9"}) {
+    for (const size_t size : {size_t{200}, size_t{300}, static_cast<size_t>(kMaxYamlKeyBytes)}) {
+      std::string key;
+      while (key.size() + character.size() <= size) absl::StrAppend(&key, character);
+      ConfigNode inner = ConfigNode::Map();
+      inner.Set(key, ConfigNode::FromInt(1));
+      inner.Set("short", ConfigNode::FromInt(2));
+      ConfigNode items = ConfigNode::List();
+      items.Append(inner);
+      ConfigNode root = ConfigNode::Map();
+      root.Set(key, inner);
+      root.Set("items", items);
+      EXPECT_EQ(Parse(WriteYaml(root)), root) << WriteYaml(root);
+    }
+  }
+}
+
 TEST(WriteYamlTest, NestedEmptiesAndDepthOf64_ReadBack) {
   ConfigNode deep = ConfigNode::Map();
   for (int i = 0; i < 63; ++i) {

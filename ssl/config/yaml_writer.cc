@@ -13,6 +13,9 @@ namespace ssl {
 namespace {
 
 constexpr int kIndent = 2;
+// Readers find the colon of a key only within the first 1,024 characters (YAML 1.2, section 7.4.3); a longer one is
+// marked as a key by a question mark.
+constexpr size_t kLongestImplicitKey = 1000;
 
 // Texts that YAML 1.1 or 1.2 readers do not take for strings.
 bool IsReservedWord(absl::string_view text) {
@@ -98,12 +101,21 @@ void WriteValue(const ConfigNode& node, int indent, std::string* text) {
   }
 }
 
+void WriteKey(absl::string_view key, int indent, std::string* text) {
+  const std::string written = WriteText(key, /*quoted=*/false);
+  if (written.size() <= kLongestImplicitKey) {
+    absl::StrAppend(text, written, ":");
+  } else {
+    absl::StrAppend(text, "? ", written, "\n", std::string(indent, ' '), ":");
+  }
+}
+
 void WriteMapEntries(const ConfigNode& map, int indent, bool first_is_indented, std::string* text) {
   bool is_indented = first_is_indented;
   for (const auto& [key, value] : map.entries()) {
     if (!is_indented) text->append(indent, ' ');
     is_indented = false;
-    absl::StrAppend(text, WriteText(key, /*quoted=*/false), ":");
+    WriteKey(key, indent, text);
     WriteValue(value, indent, text);
   }
 }
