@@ -2,8 +2,8 @@
 #include "ssl/core/run_identity.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,15 +12,14 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/json_tree.h"
 
 namespace ssl {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Settings = std::map<std::string, std::string>;
 
-constexpr int kFormatVersion = 1;
-constexpr int kIndent = 1;
+constexpr uint64_t kFormatVersion = 1;
 constexpr char kNotSet[] = "(not set)";
 // A list of transforms is longer than a line; what differs in it is what matters.
 constexpr size_t kMaxQuoted = 160;
@@ -52,8 +51,8 @@ void Flatten(const ConfigNode& node, const std::string& path, Settings* settings
     for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
     return;
   }
-  const Json text = FormatValue(Canonical(node));
-  (*settings)[path] = Json::parse(text.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  const absl::StatusOr<JsonTree> read_back = ParseJson(WriteJson(JsonTree(FormatValue(Canonical(node)))));
+  (*settings)[path] = read_back->text;
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
@@ -91,11 +90,15 @@ RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog,
 }
 
 std::string RunIdentity::ToJson() const {
-  Json root = Json::object();  // not null: see ssl/io/manifest.cc
-  root["format_version"] = kFormatVersion;
-  root["settings"] = settings_;
-  root["counts"] = counts_;
-  return absl::StrCat(root.dump(kIndent, ' ', false, Json::error_handler_t::replace), "\n");
+  JsonTree::Object settings;
+  for (const auto& [key, value] : settings_) settings.emplace_back(key, JsonTree(value));
+  JsonTree::Object counts;
+  for (const auto& [name, count] : counts_) counts.emplace_back(name, JsonTree(static_cast<uint64_t>(count)));
+  JsonTree::Object root;
+  root.emplace_back("format_version", JsonTree(kFormatVersion));
+  root.emplace_back("settings", JsonTree(std::move(settings)));
+  root.emplace_back("counts", JsonTree(std::move(counts)));
+  return WriteJson(JsonTree(std::move(root)));
 }
 
 // What a run that did not know the key had for it.
@@ -124,23 +127,26 @@ std::string RunIdentity::Describe(absl::string_view key) const {
 }
 
 absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
-  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   const auto wrong = [origin](absl::string_view what) {
     return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
   };
-  if (!root.is_object()) return wrong("is not a JSON object");
-  const auto version = root.find("format_version");
-  if (version == root.end() || *version != kFormatVersion) {
+  const absl::StatusOr<JsonTree> root = ParseJson(json);
+  if (!root.ok()) return wrong(root.status().message());
+  const JsonTree* version = root->Find("format_version");
+  if (version == nullptr || version->kind != JsonTree::Kind::kCount || version->count != kFormatVersion) {
     return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
   }
   Settings settings;
   for (const char* part : {"settings", "counts"}) {
-    const auto values = root.find(part);
-    if (values == root.end() || !values->is_object()) return wrong(absl::StrCat(part, " is not an object"));
+    const JsonTree* values = root->Find(part);
+    if (values == nullptr || values->kind != JsonTree::Kind::kObject) {
+      return wrong(absl::StrCat(part, " is not an object"));
+    }
     if (counts_.empty() && absl::string_view(part) == "counts") continue;
-    for (const auto& [key, value] : values->items()) {
-      if (!value.is_string() && !value.is_number_integer()) return wrong(absl::StrCat(key, " is no text or number"));
-      settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    for (const auto& [key, value] : values->object) {
+      const bool is_text = value.kind == JsonTree::Kind::kString;
+      if (!is_text && value.kind != JsonTree::Kind::kCount) return wrong(absl::StrCat(key, " is no text or number"));
+      settings[key] = is_text ? value.text : absl::StrCat(value.count);
     }
   }
   return settings;

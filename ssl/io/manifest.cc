@@ -18,61 +18,56 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "nlohmann/json.hpp"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/json_tree.h"
 
 namespace ssl {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kMaxManifestBytes = size_t{16} << 20;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
-constexpr int kIndent = 1;
 constexpr char kChecksum[] = "manifest_crc32c";
 
 // A JSON object that must have exactly the members that are asked for. Remembers the first
 // problem, so that the reading code stays a list of fields.
 class ObjectReader {
  public:
-  ObjectReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) Fail("is not an object");
+  using Kind = JsonTree::Kind;
+
+  ObjectReader(const JsonTree& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (object.kind != Kind::kObject) Fail("is not an object");
   }
 
   std::string String(const char* key) {
-    const Json* member = Member(key, "a string", &Json::is_string);
-    return member == nullptr ? "" : member->get<std::string>();
+    const JsonTree* member = Member(key, "a string", Kind::kString);
+    return member == nullptr ? "" : member->text;
   }
 
   // In [0, most].
   int64_t Count(const char* key, int64_t most) {
-    const Json* member = Member(key, "a whole number from 0", &Json::is_number_unsigned);
+    const JsonTree* member = Member(key, "a whole number from 0", Kind::kCount);
     if (member == nullptr) return 0;
-    const uint64_t value = member->get<uint64_t>();
-    if (value <= static_cast<uint64_t>(most)) return static_cast<int64_t>(value);
-    Fail(absl::StrCat(key, " is ", value, ", expected at most ", most));
+    if (member->count <= static_cast<uint64_t>(most)) return static_cast<int64_t>(member->count);
+    Fail(absl::StrCat(key, " is ", member->count, ", expected at most ", most));
     return 0;
   }
 
-  // Not a copy: copying what a hostile file nests deeply would use up the stack.
-  const Json* List(const char* key) { return Member(key, "a list", &Json::is_array); }
-
-  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
+  const JsonTree* List(const char* key) { return Member(key, "a list", Kind::kList); }
 
   absl::Status Finish() {
-    if (status_.ok() && object_.size() != members_) Fail("has keys that do not belong there");
+    if (status_.ok() && object_.object.size() != members_) Fail("has keys that do not belong there");
     return status_;
   }
 
  private:
-  const Json* Member(const char* key, absl::string_view kind, bool (Json::*is_kind)() const noexcept) {
+  const JsonTree* Member(const char* key, absl::string_view expected, Kind kind) {
     if (!status_.ok()) return nullptr;
     ++members_;
-    const auto member = object_.find(key);
-    if (member != object_.end() && ((*member).*is_kind)()) return &*member;
-    Fail(absl::StrCat(key, member == object_.end() ? " is missing, expected " : " is not ", kind));
+    const JsonTree* member = object_.Find(key);
+    if (member != nullptr && member->kind == kind) return member;
+    Fail(absl::StrCat(key, member == nullptr ? " is missing, expected " : " is not ", expected));
     return nullptr;
   }
 
@@ -80,7 +75,7 @@ class ObjectReader {
     if (status_.ok()) status_ = absl::DataLossError(absl::StrCat(where_, ": ", problem));
   }
 
-  const Json& object_;
+  const JsonTree& object_;
   const std::string where_;
   size_t members_ = 0;
   absl::Status status_;
@@ -92,7 +87,7 @@ bool IsPlainName(absl::string_view name) {
          name.find('\0') == absl::string_view::npos;
 }
 
-absl::StatusOr<ManifestEntry> ParseEntry(const Json& object, const std::string& where) {
+absl::StatusOr<ManifestEntry> ParseEntry(const JsonTree& object, const std::string& where) {
   ObjectReader reader(object, where);
   ManifestEntry entry;
   entry.file = reader.String("file");
@@ -105,9 +100,9 @@ absl::StatusOr<ManifestEntry> ParseEntry(const Json& object, const std::string& 
   return entry;
 }
 
-absl::Status ParseFiles(const Json& files, absl::string_view name, std::vector<ManifestEntry>* entries) {
+absl::Status ParseFiles(const JsonTree::List& files, absl::string_view name, std::vector<ManifestEntry>* entries) {
   std::set<std::string> seen;
-  for (const Json& file : files) {
+  for (const JsonTree& file : files) {
     const std::string where = absl::StrCat("manifest ", name, ": files[", entries->size(), "]");
     SSL_ASSIGN_OR_RETURN(ManifestEntry entry, ParseEntry(file, where));
     if (!seen.insert(entry.file).second) {
@@ -119,13 +114,14 @@ absl::Status ParseFiles(const Json& files, absl::string_view name, std::vector<M
 }
 
 // Before anything else, because another version may have other members.
-absl::Status CheckVersion(const Json& root, absl::string_view name) {
-  if (!root.is_object() || !root.contains("format_version")) return absl::OkStatus();
-  const Json& version = root["format_version"];
-  if (version == kManifestFormatVersion) return absl::OkStatus();
+absl::Status CheckVersion(const JsonTree& root, absl::string_view name) {
+  const JsonTree* version = root.Find("format_version");
+  if (version == nullptr) return absl::OkStatus();
+  const bool is_count = version->kind == JsonTree::Kind::kCount;
+  if (is_count && version->count == kManifestFormatVersion) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("manifest ", name, ": format_version is ",
-                                               version.is_number() ? version.dump() : "not a number", ", expected ",
-                                               kManifestFormatVersion));
+                                               is_count ? absl::StrCat(version->count) : "no whole number",
+                                               ", expected ", kManifestFormatVersion));
 }
 
 absl::StatusOr<uint32_t> FileCrc32c(const ReadableFile& file) {
@@ -152,34 +148,35 @@ absl::Status VerifyEntry(FileSystem& file_system, const std::string& path, const
   return absl::OkStatus();
 }
 
-std::string Dump(const nlohmann::ordered_json& root) {
-  return root.dump(kIndent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+JsonTree Count(int64_t value) { return JsonTree(static_cast<uint64_t>(value)); }
+
+JsonTree::Object Members(const ManifestEntry& entry) {
+  JsonTree::Object members;
+  members.emplace_back("file", JsonTree(entry.file));
+  members.emplace_back("size", Count(entry.size));
+  members.emplace_back("crc32c", Count(entry.crc32c));
+  return members;
 }
 
-nlohmann::ordered_json Members(const Manifest& manifest) {
-  // Made as objects: a null that becomes one by operator[] is left half-made when memory runs out in it.
-  nlohmann::ordered_json root = nlohmann::ordered_json::object();
-  root["format_version"] = manifest.format_version;
-  root["iteration"] = manifest.iteration;
-  root["world_size"] = manifest.world_size;
-  root["config_hash"] = manifest.config_hash;
-  root["files"] = nlohmann::ordered_json::array();
-  for (const ManifestEntry& entry : manifest.files) {
-    nlohmann::ordered_json file = nlohmann::ordered_json::object();
-    file["file"] = entry.file;
-    file["size"] = entry.size;
-    file["crc32c"] = entry.crc32c;
-    root["files"].push_back(std::move(file));
-  }
-  return root;
+JsonTree::Object Members(const Manifest& manifest) {
+  JsonTree::List files;
+  for (const ManifestEntry& entry : manifest.files) files.emplace_back(Members(entry));
+  JsonTree::Object members;
+  members.emplace_back("format_version", Count(manifest.format_version));
+  members.emplace_back("iteration", Count(manifest.iteration));
+  members.emplace_back("world_size", Count(manifest.world_size));
+  members.emplace_back("config_hash", JsonTree(manifest.config_hash));
+  members.emplace_back("files", JsonTree(std::move(files)));
+  return members;
 }
 
 }  // namespace
 
 std::string ManifestToJson(const Manifest& manifest) {
-  nlohmann::ordered_json root = Members(manifest);
-  root[kChecksum] = Crc32c(Dump(root));
-  return Dump(root);
+  JsonTree::Object root = Members(manifest);
+  const uint32_t checksum = Crc32c(WriteJson(JsonTree(root)));
+  root.emplace_back(kChecksum, Count(checksum));
+  return WriteJson(JsonTree(std::move(root)));
 }
 
 absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view name) {
@@ -188,21 +185,21 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view
     return absl::DataLossError(
         absl::StrCat(where, ": has ", json.size(), " bytes, expected at most ", kMaxManifestBytes));
   }
-  const Json root = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) return absl::DataLossError(where + ": is not valid JSON");
-  SSL_RETURN_IF_ERROR(CheckVersion(root, name));
+  const absl::StatusOr<JsonTree> root = ParseJson(json);
+  if (!root.ok()) return absl::DataLossError(absl::StrCat(where, ": ", root.status().message()));
+  SSL_RETURN_IF_ERROR(CheckVersion(*root, name));
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  ObjectReader reader(root, where);
+  ObjectReader reader(*root, where);
   Manifest manifest;
   manifest.format_version = reader.Count("format_version", kMost);
   manifest.iteration = reader.Count("iteration", kMost);
   manifest.world_size = reader.Count("world_size", kMost);
   manifest.config_hash = reader.String("config_hash");
-  const Json* files = reader.List("files");
-  const bool has_checksum = reader.Has(kChecksum);
+  const JsonTree* files = reader.List("files");
+  const bool has_checksum = root->Find(kChecksum) != nullptr;
   if (has_checksum) reader.Count(kChecksum, std::numeric_limits<uint32_t>::max());
   SSL_RETURN_IF_ERROR(reader.Finish());
-  SSL_RETURN_IF_ERROR(ParseFiles(*files, name, &manifest.files));
+  SSL_RETURN_IF_ERROR(ParseFiles(files->list, name, &manifest.files));
   // Writing it again gives every byte: white space and the checksum itself count as well.
   if (has_checksum && json != ManifestToJson(manifest)) {
     return absl::DataLossError(absl::StrCat(where, ": its own checksum does not match: it was changed or damaged"));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// F23, for the parsers that build no JSON tree: each allocation through operator new fails once, and the outcome is an
-// error or success. (A tree of nlohmann's JSON allocates in its destructor: where memory runs out there, the process
-// ends.)
+// F23: each allocation through operator new fails once while something that comes from a file is parsed, and the outcome
+// is an error or success.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -12,6 +11,10 @@
 
 #include "gtest/gtest.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/config/node.h"
+#include "ssl/config/option_catalog.h"
+#include "ssl/core/run_identity.h"
+#include "ssl/io/manifest.h"
 #include "ssl/io/safetensors_header.h"
 #include "ssl/io/testing/zip_builder.h"
 #include "ssl/io/zip_reader.h"
@@ -72,6 +75,30 @@ TEST(ParserMemoryTest, ZipDirectory) {
   const int64_t allocations = FailEachAllocation([&] { return ReadZipDirectory(file).status(); });
   EXPECT_GT(allocations, 20);
   std::cout << "F23: zip directory, " << allocations << " failing allocations\n";
+}
+
+TEST(ParserMemoryTest, Manifest) {
+  Manifest manifest;
+  for (int i = 0; i < 20; ++i) manifest.files.push_back({"a file with a long name " + std::to_string(i), 100, 7});
+  const std::string json = ManifestToJson(manifest);
+  const int64_t allocations = FailEachAllocation([&] { return ParseManifest(json, "MANIFEST.json").status(); });
+  EXPECT_GT(allocations, 40);
+  std::cout << "F23: manifest, " << allocations << " failing allocations\n";
+}
+
+TEST(ParserMemoryTest, IdentityOfARun) {
+  ConfigNode config = ConfigNode::Map();
+  for (int i = 0; i < 20; ++i) config.Set("A_LONG_NAME_" + std::to_string(i), ConfigNode::Scalar("a long value of text"));
+  const OptionCatalog catalog;
+  const RunIdentity identity(config, catalog, {});
+  const std::string json = identity.ToJson();
+  const auto resume = [&] {
+    std::vector<std::string> changes;
+    return identity.CheckResume(json, "config.json", &changes);
+  };
+  const int64_t allocations = FailEachAllocation(resume);
+  EXPECT_GT(allocations, 40);
+  std::cout << "F23: identity of a run, " << allocations << " failing allocations\n";
 }
 
 }  // namespace
