@@ -125,7 +125,8 @@ void Write(const JsonTree& tree, int level, std::string* text) {
     case JsonTree::Kind::kString:
       return absl::StrAppend(text, Quote(tree.text));
     case JsonTree::Kind::kList:
-      return WriteContainer(tree.list, "[]", level, [&](const auto& item) { Write(item, level + 1, text); }, text);
+      return WriteContainer(
+          tree.list, "[]", level, [&](const auto& item) { Write(item, level + 1, text); }, text);
     case JsonTree::Kind::kObject:
       break;
   }

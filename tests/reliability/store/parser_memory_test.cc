@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// F23: each allocation through operator new fails once while something that comes from a file is parsed, and the outcome
-// is an error or success.
+// F23: each allocation through operator new fails once while something that comes from a file is parsed, and the
+// outcome is an error or success.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -88,7 +88,8 @@ TEST(ParserMemoryTest, Manifest) {
 
 TEST(ParserMemoryTest, IdentityOfARun) {
   ConfigNode config = ConfigNode::Map();
-  for (int i = 0; i < 20; ++i) config.Set("A_LONG_NAME_" + std::to_string(i), ConfigNode::Scalar("a long value of text"));
+  for (int i = 0; i < 20; ++i)
+    config.Set("A_LONG_NAME_" + std::to_string(i), ConfigNode::Scalar("a long value of text"));
   const OptionCatalog catalog;
   const RunIdentity identity(config, catalog, {});
   const std::string json = identity.ToJson();
