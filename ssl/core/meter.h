@@ -33,6 +33,8 @@ struct MeterValue {
 struct MeterReport {
   std::string meter;  // "accuracy_list_meter"; with "_ema" at its end when the averaged model was measured
   std::vector<MeterValue> values;
+  // What its values are of: "Evaluation". Empty: the phase that ends, "Training" or "Testing".
+  std::string scope = {};
 };
 
 class Meter : public Stateful {

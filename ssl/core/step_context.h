@@ -44,7 +44,7 @@ struct StepContext {
   Optimizer* optimizer;  // null in runs that do not train
   Communicator& communicator;
   MetricStore& metrics;
-  StopToken& stop;
+  StopToken& stop;               // what hooks ask for
   CheckpointSaver* checkpoints;  // null when the run keeps none
 
   // Constants of the run.
@@ -53,6 +53,9 @@ struct StepContext {
   int64_t num_epochs = 0;
   int64_t num_train_samples = 0;  // in the training set, over all ranks; the test set's when nothing trains
   int64_t first_iteration = 0;    // state.iteration when this process started
+  // What who runs the run asks for: long work of a hook ends soon after. Ranks hear of it at different times. Null:
+  // nobody can ask.
+  const StopToken* interruption = nullptr;
 
   PerfStats perf_stats = {};  // of all steps of this process
 

@@ -29,6 +29,7 @@ Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& commun
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
   context_.num_train_samples = task_->num_train_samples();
+  context_.interruption = &stop_;
 }
 
 absl::Status Trainer::Prepare() {

@@ -14,6 +14,7 @@
 #include "ssl/data/data_loader.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset_builder.h"
+#include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/pipeline.h"
 #include "ssl/data/samplers/distributed_sampler.h"
 #include "ssl/data/samplers/slice_sampler.h"
@@ -28,12 +29,20 @@ LabelType LabelTypeOf(const DataSplitOptions& options) {
   return options.label_type == "zero" ? LabelType::kZero : LabelType::kStandard;
 }
 
+// `dataset`, or `most_samples` of its samples when it has more; -1: all.
+std::unique_ptr<Dataset> Bounded(std::unique_ptr<Dataset> dataset, int64_t most_samples, int64_t seed) {
+  if (most_samples < 0 || dataset->size() <= most_samples) return dataset;
+  std::vector<int64_t> positions = DrawSubset(dataset->size(), most_samples, 0, static_cast<uint32_t>(seed));
+  return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
+}
+
 // A data set under the transforms of `transforms_split`.
 absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const ConfigNode& transforms_split,
-                                       const BuildContext& context) {
+                                       const BuildContext& context, int64_t most_samples = -1) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions data, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions transforms, ReadDataSplit(transforms_split, context.config));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, BuildDataset(data_split, context));
+  dataset = Bounded(std::move(dataset), most_samples, data.data_limit_sampling.seed);
   SSL_ASSIGN_OR_RETURN(
       std::vector<std::unique_ptr<Transform>> list,
       MakeTransforms(transforms.transforms, SplitKey(transforms_split, context.config, "TRANSFORMS"), context));
@@ -112,9 +121,9 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNode& data_split,
                                                                   const ConfigNode& transforms_split,
-                                                                  const BuildContext& context) {
+                                                                  const BuildContext& context, int64_t most_samples) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(transforms_split, context.config));
-  SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context));
+  SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context, most_samples));
   SSL_ASSIGN_OR_RETURN(const DataLoaderOptions options, BuildLoaderOptions(split, transforms_split, context));
   // Every sample counts here, so that the samplers that leave out a tail are not asked for.
   auto sampler = std::make_unique<DistributedSampler>(

@@ -5,6 +5,7 @@
 #ifndef SSL_DATA_DATA_SOURCE_BUILDER_H_
 #define SSL_DATA_DATA_SOURCE_BUILDER_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -28,9 +29,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
 // For engines that look at every sample once (features, kNN): the data of `data_split` (such as DATA.TRAIN) in its
 // own order, in batches as `transforms_split` (such as DATA.TEST) describes them: TRANSFORMS, COLLATE_FUNCTION,
 // IMAGE_CHANNELS and BATCHSIZE_PER_REPLICA are its. Nothing is shuffled or dropped; otherwise as for test phases.
+// most_samples: larger data are represented by this many, drawn once by DATA_LIMIT_SAMPLING.SEED; -1: all.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNode& data_split,
                                                                   const ConfigNode& transforms_split,
-                                                                  const BuildContext& context);
+                                                                  const BuildContext& context,
+                                                                  int64_t most_samples = -1);
 
 }  // namespace ssl
 

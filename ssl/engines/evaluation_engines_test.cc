@@ -18,11 +18,11 @@
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/feature_files.h"
-#include "ssl/engines/linear_probe.h"
 #include "ssl/engines/testing/matrix_run.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/meters/linear_probe.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 

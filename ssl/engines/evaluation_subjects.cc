@@ -17,6 +17,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/class_map.h"
 #include "ssl/core/core_options.h"
+#include "ssl/data/evaluation_source.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"

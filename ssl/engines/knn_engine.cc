@@ -17,7 +17,7 @@
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/progress.h"
 #include "ssl/engines/run_files.h"
-#include "ssl/engines/weighted_knn.h"
+#include "ssl/meters/weighted_knn.h"
 
 namespace ssl {
 namespace {

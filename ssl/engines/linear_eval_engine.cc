@@ -12,8 +12,8 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
 #include "ssl/engines/evaluation_plan.h"
-#include "ssl/engines/linear_probe.h"
 #include "ssl/engines/progress.h"
+#include "ssl/meters/linear_probe.h"
 
 namespace ssl {
 namespace {

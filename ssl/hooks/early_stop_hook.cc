@@ -19,6 +19,7 @@ namespace {
 constexpr char kMin[] = "min";
 constexpr char kTraining[] = "Training/";
 constexpr char kTesting[] = "Testing/";
+constexpr char kEvaluation[] = "Evaluation/";
 
 // "config.TEST_MODEL is false (run.yaml:3)" when such settings keep the metric's phases out of the run; "" when not.
 std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config) {
@@ -30,16 +31,18 @@ std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config)
     return absl::StrCat("config.", key, " is ", value, " (", config.FindPath(key)->location().ToString(), ")");
   };
   const bool only_tests = is("TEST_ONLY", true);
+  if (absl::StartsWith(metric, kEvaluation)) return "";
   if (absl::StartsWith(metric, kTraining)) return only_tests ? setting("TEST_ONLY", "true") : "";
   return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
-  if (!absl::StartsWith(options.metric, kTraining) && !absl::StartsWith(options.metric, kTesting)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(params, "METRIC"), " is '", options.metric,
-                     "', expected a name that starts with Training/ or Testing/, such as ", "Testing/loss_mean"));
+  const auto starts = [&options](absl::string_view prefix) { return absl::StartsWith(options.metric, prefix); };
+  if (!starts(kTraining) && !starts(kTesting) && !starts(kEvaluation)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        PlaceOf(params, "METRIC"), " is '", options.metric,
+        "', expected a name that starts with Training/, Testing/ or Evaluation/, such as ", "Testing/loss_mean"));
   }
   const std::string why_not = WhyNeverMeasured(options.metric, context.config);
   if (why_not.empty()) return std::make_unique<EarlyStopHook>(options);
@@ -64,14 +67,22 @@ bool EarlyStopHook::IsBetter(double value) const {
   return options_.mode == kMin ? value < best_ - options_.min_delta : value > best_ + options_.min_delta;
 }
 
+// Evaluations have phases of their own choice.
+bool EarlyStopHook::IsMeasuredNow(const std::map<std::string, double>& values, bool training) const {
+  if (!absl::StartsWith(options_.metric, kEvaluation)) {
+    return absl::StartsWith(options_.metric, training ? kTraining : kTesting);
+  }
+  return values.count(options_.metric) > 0;
+}
+
 absl::Status EarlyStopHook::OnStart(StepContext& context) {
   EndIfDue(context);
   return absl::OkStatus();
 }
 
 absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
-  if (!absl::StartsWith(options_.metric, context.state.training ? kTraining : kTesting)) return absl::OkStatus();
   const std::map<std::string, double> values = PhaseValues(context);
+  if (!IsMeasuredNow(values, context.state.training)) return absl::OkStatus();
   const auto found = values.find(options_.metric);
   if (found == values.end()) {
     std::vector<std::string> names;
@@ -88,6 +99,16 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
     ++phases_without_;
   }
   EndIfDue(context);
+  return absl::OkStatus();
+}
+
+// Which phases have an evaluation is not known before, so that a wrong name shows at the end only.
+absl::Status EarlyStopHook::OnEnd(StepContext& context) {
+  const bool never_measured = has_best_ == 0 && phases_without_ == 0;
+  if (absl::StartsWith(options_.metric, kEvaluation) && never_measured && context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << instance_name() << ": config.HOOKS.EARLY_STOP.METRIC is '" << options_.metric
+                     << "', which no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
+  }
   return absl::OkStatus();
 }
 

@@ -3,15 +3,16 @@
 // Ends the run when a metric of its phases no longer gets better. Stage kObserve, after what adds reports of its own.
 //
 // At the end of each phase that has the metric (a name that starts with "Testing/" belongs to test phases, "Training/"
-// to train phases; a run without such phases is refused), a value that is better than the best so far by more than
-// min_delta starts the count anew; `patience` others in a row end the run: its state is saved, OnEnd comes, and it is
-// finished (ssl/core/trainer.h). The log says why, also when a finished run starts again. Such a start trains nothing,
-// however many epochs it has; with a larger patience it goes on. NaN and infinity are never better. State: `best`,
-// `has_best`, `phases_without`.
+// to train phases; a run without such phases is refused; "Evaluation/" to those after which the hook `eval` has
+// measured), a value that is better than the best so far by more than min_delta starts the count anew; `patience`
+// others in a row end the run: its state is saved, OnEnd comes, and it is finished (ssl/core/trainer.h). The log says
+// why, also when a finished run starts again. Such a start trains nothing, however many epochs it has; with a larger
+// patience it goes on. NaN and infinity are never better. State: `best`, `has_best`, `phases_without`.
 #ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -46,10 +47,13 @@ class EarlyStopHook : public Hook {
   absl::Status OnStart(StepContext& context) override;
   // NotFound, with the nearest name, when a phase of the metric's kind has no such value.
   absl::Status OnPhaseEnd(StepContext& context) override;
+  // Warns of a metric that no evaluation has measured.
+  absl::Status OnEnd(StepContext& context) override;
 
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  bool IsMeasuredNow(const std::map<std::string, double>& values, bool training) const;
   bool IsBetter(double value) const;
   void EndIfDue(StepContext& context) const;
 

@@ -82,6 +82,26 @@ TEST(EarlyStopHook, OtherPhases_DoNotCountAndMissingValuesAreNamed) {
                              HasSubstr("did you mean 'Testing/accuracy_top_5_Output_0'"))));
 }
 
+TEST(EarlyStopHook, Evaluations_CountInWhicheverPhaseTheyCome) {
+  EarlyStopOptions options = Options("max", 2);
+  options.metric = "Evaluation/knn_top_1";
+  EarlyStopHook hook(options);
+  FakeStep step;
+  for (const double value : {50.0, 0.0, 49.0, 0.0, 48.0}) {
+    EXPECT_FALSE(step.stop.requested());
+    step.context.meter_reports = {{"knn", {{"top_1", "", value}}, "Evaluation"}};
+    if (value == 0.0) step.context.meter_reports = {{"loss", {{"mean", "", 0.5}}}};  // a phase without one
+    ASSERT_OK(hook.OnPhaseEnd(step.context));
+  }
+  EXPECT_TRUE(step.stop.requested());
+
+  CapturedLog log;
+  ASSERT_OK(hook.OnEnd(step.context));
+  EXPECT_THAT(log.warnings, ElementsAre());
+  ASSERT_OK(EarlyStopHook(options).OnEnd(step.context));
+  EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("'Evaluation/knn_top_1', which no evaluation has measured")));
+}
+
 TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndOneThatHasEndedEndsAgain) {
   EarlyStopHook before(Options("max", 2));
   EXPECT_EQ(PhasesUntilEnd(before, {10, 9}), 0);

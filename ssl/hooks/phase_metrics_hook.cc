@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
@@ -55,12 +56,18 @@ Json ToJson(const MeterReport& report) {
   return json;
 }
 
+// "train", "test", or what a report says that its values are of.
+std::string ScopeOf(const MeterReport& report, const StepContext& context) {
+  if (!report.scope.empty()) return absl::AsciiStrToLower(report.scope);
+  return context.state.training ? "train" : "test";
+}
+
 std::string FormatLine(const StepContext& context) {
   const TrainState& state = context.state;
   Json line = {
       {"iteration", state.iteration}, {"phase_idx", state.phase_index}, {"train_phase_idx", state.train_phase_index}};
   for (const MeterReport& report : context.meter_reports) {
-    line[absl::StrCat(state.training ? "train_" : "test_", report.meter)] = ToJson(report);
+    line[absl::StrCat(ScopeOf(report, context), "_", report.meter)] = ToJson(report);
   }
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -83,10 +90,9 @@ std::string FormatForPeople(const MeterReport& report) {
 }
 
 void Log(const StepContext& context) {
-  const char* phase = context.state.training ? "train" : "test";
   for (const MeterReport& report : context.meter_reports) {
-    SSL_LOG(INFO) << phase << " | epoch " << context.state.train_phase_index + 1 << "/" << context.num_epochs << " | "
-                  << FormatForPeople(report);
+    SSL_LOG(INFO) << ScopeOf(report, context) << " | epoch " << context.state.train_phase_index + 1 << "/"
+                  << context.num_epochs << " | " << FormatForPeople(report);
   }
 }
 
@@ -94,11 +100,12 @@ void SetMetrics(StepContext& context) {
   for (const auto& [name, value] : PhaseValues(context)) context.metrics.Set(name, value);
 }
 
-bool MeasuredAnOutput(const StepContext& context) {
+// More than the loss, which progress lines have reported.
+bool MeasuredMore(const StepContext& context) {
   const std::vector<MeterReport>& reports = context.meter_reports;
   return std::any_of(reports.begin(), reports.end(), [](const MeterReport& report) {
-    return std::any_of(report.values.begin(), report.values.end(),
-                       [](const MeterValue& value) { return !value.output.empty(); });
+    return !report.scope.empty() || std::any_of(report.values.begin(), report.values.end(),
+                                                [](const MeterValue& value) { return !value.output.empty(); });
   });
 }
 
@@ -117,7 +124,7 @@ PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& p
 
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
-  if (!state.training || MeasuredAnOutput(context)) {
+  if (!state.training || MeasuredMore(context)) {
     SetMetrics(context);
     SSL_RETURN_IF_ERROR(
         context.metrics.Report(state.iteration, state.train_phase_index, context.communicator).status());

@@ -107,6 +107,20 @@ TEST_F(PhaseMetricsHookTest, Sinks_GetTrainPhasesThatMeasuredAnOutput) {
   EXPECT_EQ(step_.sink.reports[0].values.at("Training/accuracy_list_meter_top_1_Output_0"), 71.25);
 }
 
+TEST_F(PhaseMetricsHookTest, ScopeOfAReport_IsWhatItsValuesAreOf) {
+  CapturedLog log;
+  const MeterReport evaluation = {"knn", {{"top_1", "", 80.0}}, "Evaluation"};
+
+  ASSERT_OK(EndPhase(step_, hook_, 0, {kLoss, evaluation}));
+
+  EXPECT_THAT(Content(), HasSubstr("\"train_loss\":{\"mean\":2.5},\"evaluation_knn\":{\"top_1\":80.0}}"));
+  EXPECT_THAT(log.lines,
+              ElementsAre("train | epoch 1/2 | loss | mean 2.5000", "evaluation | epoch 1/2 | knn | top_1 80.0000"));
+  ASSERT_THAT(step_.sink.reports, SizeIs(1));
+  EXPECT_THAT(step_.sink.reports[0].values,
+              ElementsAre(Pair("Evaluation/knn_top_1", 80.0), Pair("Training/loss_mean", 2.5)));
+}
+
 TEST_F(PhaseMetricsHookTest, Lines_AreForPeople) {
   CapturedLog log;
   const MeterReport layers = {"accuracy_list_meter", {{"top_1", "res4", 50.0}, {"top_1", "res5", 60.0}}};

@@ -2,7 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "gtest/gtest.h"
-#include "ssl/engines/weighted_knn.h"
+#include "ssl/meters/weighted_knn.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
 

@@ -2,7 +2,7 @@
 //
 // Time of a linear probe on random features of the size of Fashion-MNIST, with the default settings.
 //
-//   ./bazelw run //ssl/engines:bench_linear_probe -- 1000        # features of that size
+//   ./bazelw run //ssl/meters:bench_linear_probe -- 1000        # features of that size
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/stop_token.h"
-#include "ssl/engines/linear_probe.h"
+#include "ssl/meters/linear_probe.h"
 
 int main(int argc, char** argv) {
   int64_t dimensions = 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // VISSL's own numbers are in tests/golden; here, an oracle of plain loops over small shapes, and the errors.
-#include "ssl/engines/weighted_knn.h"
+#include "ssl/meters/weighted_knn.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randint.h>

@@ -7,8 +7,8 @@
 // A share of the training samples is held out and chooses the rate, so that the test set is looked at once. The
 // classifier that is tested is then trained anew with that rate on all training samples. All randomness follows from
 // the seed; weights start at zero.
-#ifndef SSL_ENGINES_LINEAR_PROBE_H_
-#define SSL_ENGINES_LINEAR_PROBE_H_
+#ifndef SSL_METERS_LINEAR_PROBE_H_
+#define SSL_METERS_LINEAR_PROBE_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -56,4 +56,4 @@ absl::StatusOr<LinearProbeResult> TrainLinearProbe(const at::Tensor& train, cons
 
 }  // namespace ssl
 
-#endif  // SSL_ENGINES_LINEAR_PROBE_H_
+#endif  // SSL_METERS_LINEAR_PROBE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/engines/weighted_knn.h"
+#include "ssl/meters/weighted_knn.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

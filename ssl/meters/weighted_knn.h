@@ -2,8 +2,8 @@
 //
 // Classification by weighted nearest neighbours (Wu et al., arXiv 1805.01978; the protocol of DINO and VISSL): a
 // query takes its k most similar bank samples; each votes for its class with weight exp(similarity / temperature).
-#ifndef SSL_ENGINES_WEIGHTED_KNN_H_
-#define SSL_ENGINES_WEIGHTED_KNN_H_
+#ifndef SSL_METERS_WEIGHTED_KNN_H_
+#define SSL_METERS_WEIGHTED_KNN_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -40,4 +40,4 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
 
 }  // namespace ssl
 
-#endif  // SSL_ENGINES_WEIGHTED_KNN_H_
+#endif  // SSL_METERS_WEIGHTED_KNN_H_
