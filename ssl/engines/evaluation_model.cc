@@ -33,12 +33,26 @@ absl::Status CheckStep(const CheckpointStore& store, int64_t wanted) {
                    "; checkpoints: ", iterations.empty() ? "none" : absl::StrJoin(iterations, ", ")));
 }
 
+absl::Status ReadStep(const CheckpointStore& store, int64_t wanted, Model& model) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, store.Load(wanted, kModelFile));
+  return RestoreState(model, tensors, absl::StrCat(store.StepDirectory(wanted), "/", kModelFile));
+}
+
+// NotFound means a run without checkpoints here, whose weights may come from elsewhere: not those of a step that is
+// named, whose files are gone.
+absl::Status OfNamedStep(const absl::Status& status, int64_t wanted) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::DataLossError(absl::StrCat("config.CHECKPOINT.RESUME_FROM is ", wanted,
+                                          ", and that checkpoint is not complete: ", status.message(),
+                                          "; name another one, or -1 for the newest that is intact"));
+}
+
 absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, EngineContext& context,
                                     Model& model) {
   const absl::Status status = context.communicator.rank() == 0 ? CheckStep(store, wanted) : absl::OkStatus();
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "looking for a checkpoint", context.communicator));
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, store.Load(wanted, kModelFile));
-  SSL_RETURN_IF_ERROR(RestoreState(model, tensors, absl::StrCat(store.StepDirectory(wanted), "/", kModelFile)));
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(OfNamedStep(status, wanted), "looking for a checkpoint", context.communicator));
+  SSL_RETURN_IF_ERROR(
+      AgreeOnStatus(OfNamedStep(ReadStep(store, wanted, model), wanted), "reading a checkpoint", context.communicator));
   return wanted;
 }
 

@@ -6,17 +6,24 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/run_directory.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/testing/matrix_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -24,6 +31,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -97,6 +105,76 @@ TEST_F(EvaluationModelTest, ResumeFrom_IsTheStepThatIsEvaluated) {
                        RunDirectory::Open(directory_, PosixFileSystem(), *communicator_));
   context.held_directory = held.get();
   EXPECT_EQ(weight(), 2.0);
+}
+
+// A step that is named is meant: neither a file of weights nor random ones take its place.
+TEST_F(EvaluationModelTest, ResumeFromWhoseFilesAreGone_IsDataLoss) {
+  bool read_file = false;
+  registries_.initialize_weights = [&](Model&, const BuildContext&) {
+    read_file = true;
+    return absl::OkStatus();
+  };
+  Set("MODEL.WEIGHTS_INIT.PARAMS_FILE", "other.pth");
+  Set("CHECKPOINT.RESUME_FROM", "7");
+  EngineContext context = Context();
+  for (const std::string file : {"model.safetensors", "MANIFEST.json"}) {
+    ASSERT_OK(file_system_->RemoveAll(directory_ + "/checkpoints"));
+    SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
+    SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 8);
+    ASSERT_OK(file_system_->RemoveFile(absl::StrCat(directory_, "/checkpoints/step_7/", file)));
+    for (const EvaluationWeights weights : {EvaluationWeights::kTrained, EvaluationWeights::kTrainedOrInitial}) {
+      EXPECT_THAT(MakeEvaluationModel(context, weights).status(),
+                  StatusIs(absl::StatusCode::kDataLoss,
+                           AllOf(HasSubstr("config.CHECKPOINT.RESUME_FROM is 7"), HasSubstr("step_7/" + file))));
+    }
+  }
+  EXPECT_FALSE(read_file);
+}
+
+// A training beside the evaluation removes the step once it has verified. Counted calls are reads as well.
+TEST_F(EvaluationModelTest, ResumeFromThatVanishesWhileItIsRead_IsDataLoss) {
+  Set("CHECKPOINT.RESUME_FROM", "7");
+  int removed_at = 1;
+  for (bool acted = true; acted; ++removed_at) {
+    SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
+    FaultFileSystem files(PosixFileSystem(), directory_);
+    files.set_fault_reads(true);
+    files.ActAtCall(removed_at, [&] { ASSERT_OK(PosixFileSystem().RemoveAll(directory_ + "/checkpoints/step_7")); });
+    file_system_ = &files;
+    EngineContext context = Context();
+    const absl::StatusOr<EvaluationModel> network = MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial);
+    file_system_ = &PosixFileSystem();
+    acted = files.calls() >= removed_at;
+    if (network.ok()) {
+      EXPECT_EQ(network->weights, "checkpoint of iteration 7") << "removed at read " << removed_at;
+    } else {
+      const auto text = HasSubstr("config.CHECKPOINT.RESUME_FROM is 7");
+      EXPECT_THAT(network.status(), AnyOf(StatusIs(absl::StatusCode::kDataLoss, text),
+                                          StatusIs(absl::StatusCode::kInvalidArgument, text)))
+          << "removed at read " << removed_at;
+    }
+  }
+  EXPECT_GT(removed_at, 3);
+}
+
+// What one rank cannot read, no rank evaluates.
+TEST_F(EvaluationModelTest, ResumeFromThatOneRankCannotRead_IsAnErrorOfAll) {
+  SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
+  Set("CHECKPOINT.RESUME_FROM", "7");
+  ThreadWorld world(2, absl::Seconds(30));
+  std::vector<absl::Status> statuses(2);
+  const absl::Status ran = world.Run([&](Communicator& communicator) {
+    FaultFileSystem files(PosixFileSystem(), directory_);
+    files.set_fault_reads(true);
+    if (communicator.rank() == 1) files.FailCall(1, EIO, FaultFileSystem::Repeat::kFromThenOn);
+    ConfigNode results = ConfigNode::Map();
+    EngineContext context{config_, registries_, communicator, *stop_, files, directory_, results};
+    statuses[communicator.rank()] = MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial).status();
+    return absl::OkStatus();
+  });
+  ASSERT_OK(ran);
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("failed on another rank")));
+  EXPECT_FALSE(statuses[1].ok());
 }
 
 }  // namespace
