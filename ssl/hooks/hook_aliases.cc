@@ -7,6 +7,7 @@ namespace ssl {
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
+      {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
       {"LiBai", "IterationTimer", "perf_stats", {}},
       {"LiBai", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
       {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
@@ -23,6 +24,7 @@ const std::vector<HookAlias>& HookAliases() {
       {"VISSL", "LogPerfTimeMetricsHook", "perf_stats", {}},
       {"VISSL", "ModelOutputMaskHook", "model_output_mask", {}},
       {"VISSL", "SSLModelComplexityHook", "model_complexity", {}},
+      {"detectron2", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
       {"detectron2", "IterationTimer", "perf_stats", {}},
       {"detectron2", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
       {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},

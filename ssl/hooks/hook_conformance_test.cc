@@ -14,12 +14,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/help.h"
+#include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/data/register_data.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/hooks/hook_aliases.h"
 #include "ssl/hooks/register_component.h"
@@ -35,13 +37,28 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Key;
 
+constexpr char kData[] = R"(DATA:
+  NUM_DATALOADER_WORKERS: 1
+  TRAIN: {DATA_SOURCES: [synthetic], DATA_LIMIT: 8, RANDOM_SYNTHETIC_LABELS: 2, DEFAULT_GRAY_IMG_SIZE: 8}
+  TEST:
+    DATA_SOURCES: [synthetic]
+    DATA_LIMIT: 8
+    RANDOM_SYNTHETIC_LABELS: 2
+    DEFAULT_GRAY_IMG_SIZE: 8
+    TRANSFORMS: [{name: ToTensor}]
+)";
+
 class HookConformanceTest : public ::testing::Test {
  protected:
   HookConformanceTest() {
     EXPECT_OK(RegisterCore(&registries_));
     EXPECT_OK(RegisterMeters(&registries_));
+    EXPECT_OK(RegisterData(&registries_));
     EXPECT_OK(RegisterHooks(&registries_));
     config_ = registries_.options.Defaults();
+    // For hooks that read data of their own.
+    std::vector<std::string> warnings;
+    MergeInto(&config_, *ParseYaml(kData, "data", &warnings));
   }
 
   BuildContext Context() { return {config_, registries_, *communicator_}; }

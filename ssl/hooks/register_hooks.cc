@@ -10,6 +10,7 @@
 #include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/early_stop_hook.h"
 #include "ssl/hooks/ema_hook.h"
+#include "ssl/hooks/eval_hook.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
 #include "ssl/hooks/hook_entries.h"
@@ -32,6 +33,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterCollapseMonitorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEarlyStopHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEmaHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterEvalHook(registries));
   SSL_RETURN_IF_ERROR(RegisterFreezeParametersHook(registries));
   SSL_RETURN_IF_ERROR(RegisterGradClipHook(registries));
   SSL_RETURN_IF_ERROR(RegisterMemoryCheckpointHook(registries));

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/eval_hook.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/generator_scope.h"
+#include "ssl/core/renumbered_source.h"
+#include "ssl/data/evaluation_source.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/hooks/register_component.h"
+#include "ssl/meters/linear_probe.h"
+#include "ssl/meters/weighted_knn.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kScope[] = "Evaluation";
+// The trunk's output under the name that evaluations know it by.
+constexpr char kPooled[] = "res5avg";
+constexpr double kPercent = 100.0;
+// What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier.
+constexpr int64_t kValues = 4;
+
+// Evaluation mode while it lives; then that of the phase.
+class EvaluationMode {
+ public:
+  EvaluationMode(Model& model, bool training) : model_(model), training_(training) { model_.SetTraining(false); }
+  ~EvaluationMode() { model_.SetTraining(training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Model& model_;
+  const bool training_;
+};
+
+absl::Status MeasureKnn(const EvalOptions& options, const LabelledFeatures& train, const LabelledFeatures& test,
+                        const StopToken* stop, double* percentages) {
+  WeightedKnnOptions knn;
+  knn.k = std::min(options.knn_k, train.features.size(0));
+  knn.temperature = options.knn_temperature;
+  knn.stop = stop;
+  SSL_ASSIGN_OR_RETURN(const KnnAccuracy accuracy,
+                       WeightedKnn(train.features, train.labels, test.features, test.labels, knn));
+  percentages[0] = kPercent * accuracy.top1;
+  percentages[1] = kPercent * accuracy.top5;
+  return absl::OkStatus();
+}
+
+absl::Status MeasureLinear(const EvalOptions& options, int64_t seed, const LabelledFeatures& train,
+                           const LabelledFeatures& test, const StopToken* stop, double* percentages) {
+  LinearProbeOptions probe;
+  probe.num_epochs = options.linear_epochs;
+  probe.seed = seed;
+  const StopToken nobody;
+  SSL_ASSIGN_OR_RETURN(const LinearProbeResult result,
+                       TrainLinearProbe(train.features, train.labels, test.features, test.labels, probe,
+                                        stop != nullptr ? *stop : nobody));
+  percentages[0] = kPercent * result.top1;
+  percentages[1] = kPercent * result.top5;
+  return absl::OkStatus();
+}
+
+absl::Status Measure(const EvalOptions& options, int64_t seed, const LabelledFeatures& train,
+                     const LabelledFeatures& test, const StopToken* stop, double* percentages) {
+  if (options.knn) SSL_RETURN_IF_ERROR(MeasureKnn(options, train, test, stop, percentages));
+  if (options.linear) SSL_RETURN_IF_ERROR(MeasureLinear(options, seed, train, test, stop, percentages + 2));
+  return absl::OkStatus();
+}
+
+bool IsFinite(const LabelledFeatures& data) { return at::isfinite(data.features).all().item<bool>(); }
+
+bool IsEvery(int64_t frequency, int64_t count) { return frequency > 0 && count % frequency == 0; }
+
+absl::Status CheckCount(const ConfigNode& params, const char* key, int64_t count) {
+  if (count == -1 || count >= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(params, key), " is ", count, ", expected at least 2, or -1 for all samples"));
+}
+
+absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  EvalData data;
+  data.autocast = task.precision.autocast;
+  data.seed = task.run.seed;
+  SSL_ASSIGN_OR_RETURN(data.train, MakeSplitEvaluationSource("TRAIN", options.num_train_samples, context));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test,
+                       MakeSplitEvaluationSource("TEST", options.num_test_samples, context));
+  SSL_ASSIGN_OR_RETURN(data.test, NumberedAsInTraining(std::move(test), *data.train, context.config));
+  return data;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeEval(const EvalOptions& options, const ConfigNode& params,
+                                               const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TRAIN_SAMPLES", options.num_train_samples));
+  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TEST_SAMPLES", options.num_test_samples));
+  if (!options.knn && !options.linear) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        PlaceOf(params, "KNN"), ": KNN and LINEAR are both false, so that nothing is measured; expected one of them"));
+  }
+  absl::StatusOr<EvalData> data = OpenData(options, context);
+  if (!data.ok()) return Annotate(data.status(), "the data of the hook eval");
+  return std::make_unique<EvalHook>(options, *std::move(data));
+}
+
+}  // namespace
+
+void EvalOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("ONLINE_EVALUATION", &online_evaluation,
+                Doc("classify test samples from the trunk's features while it is trained (ours)").MayChange());
+  visitor.Field("EPOCH_FREQUENCY", &epoch_frequency,
+                Doc("train epochs between evaluations, -1 for none but that of the last").AtLeast(-1).MayChange());
+  visitor.Field("ITER_FREQUENCY", &iter_frequency,
+                Doc("iterations between evaluations, -1 for none").AtLeast(-1).MayChange());
+  visitor.Field("NUM_TRAIN_SAMPLES", &num_train_samples,
+                Doc("samples of DATA.TRAIN to classify from, drawn once; -1: all").AtLeast(-1).MayChange());
+  visitor.Field("NUM_TEST_SAMPLES", &num_test_samples,
+                Doc("samples of DATA.TEST to classify, drawn once; -1: all").AtLeast(-1).MayChange());
+  visitor.Field(
+      "FEATURES", &features,
+      Doc("stage of the trunk, such as res4, averaged over its pixels; empty: the trunk's output").MayChange());
+  visitor.Field("KNN", &knn, Doc("classify by the nearest neighbours").MayChange());
+  visitor.Field("KNN_K", &knn_k, Doc("neighbours that vote").AtLeast(1).MayChange());
+  visitor.Field("KNN_TEMPERATURE", &knn_temperature, Doc("of their votes").Above(0).MayChange());
+  visitor.Field("LINEAR", &linear, Doc("classify by a linear classifier").MayChange());
+  visitor.Field("LINEAR_EPOCHS", &linear_epochs, Doc("epochs in which it is trained").AtLeast(1).MayChange());
+}
+
+EvalHook::EvalHook(const EvalOptions& options, EvalData data) : options_(options), data_(std::move(data)) {}
+
+// Before the first epoch, not at its end: an hour may lie between.
+absl::Status EvalHook::OnStart(StepContext& context) {
+  const std::vector<std::string> stages = context.model.feature_names();
+  if (!options_.features.empty() && std::count(stages.begin(), stages.end(), options_.features) == 0) {
+    return absl::NotFoundError(absl::StrCat("config.HOOKS.EVAL.FEATURES is '", options_.features,
+                                            "', which is no stage of the trunk",
+                                            DidYouMean(options_.features, stages)));
+  }
+  absl::Status status = CheckLabelledImages(*data_.train, "config.DATA.TRAIN");
+  status.Update(CheckLabelledImages(*data_.test, "config.DATA.TEST"));
+  return AgreeOnStatus(status, "reading data to evaluate with", context.communicator);
+}
+
+absl::Status EvalHook::OnStep(StepContext& context) {
+  if (!context.state.training || !IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
+  return Evaluate(context);
+}
+
+bool EvalHook::EpochIsDue(const StepContext& context) const {
+  const int64_t epochs = context.state.train_phase_index + 1;
+  return IsEvery(options_.epoch_frequency, epochs) || epochs == context.num_epochs;
+}
+
+absl::Status EvalHook::OnPhaseEnd(StepContext& context) {
+  if (!context.state.training) return absl::OkStatus();
+  if (EpochIsDue(context) && evaluated_at_ != context.state.iteration) SSL_RETURN_IF_ERROR(Evaluate(context));
+  for (MeterReport& report : latest_) context.meter_reports.push_back(std::move(report));
+  latest_.clear();
+  return absl::OkStatus();
+}
+
+at::Tensor EvalHook::Compute(Model& model, const at::Tensor& images) const {
+  const std::vector<std::string> stages = model.feature_names();
+  FeatureRequest request;
+  request.name = options_.features;
+  request.pool = {FeaturePool::Kind::kAdaptiveAverage, {1, 1}, {}, {}};
+  if (request.name.empty() && !stages.empty()) {
+    request.name = std::count(stages.begin(), stages.end(), kPooled) > 0 ? kPooled : stages.back();
+  }
+  const bool has_stage = !request.name.empty();
+  const at::Tensor features = has_stage ? model.Features(images, {request}).at(0) : model.Forward({images}).at(0);
+  return features.flatten(1).to(at::kFloat);
+}
+
+absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(BatchSource& source, const std::string& split,
+                                                                  StepContext& context) const {
+  const EvaluationMode mode(context.model, context.state.training);
+  const AutocastScope precision(data_.autocast);
+  return CollectLabelledFeatures(
+      source, absl::StrCat("config.DATA.", split),
+      [&](const at::Tensor& images) { return Compute(context.model, images); }, context.interruption,
+      context.communicator);
+}
+
+absl::Status EvalHook::Evaluate(StepContext& context) {
+  const absl::Time begin = Clock::Real().Now();
+  const GeneratorScope generator;  // a model of the host's may draw
+  const at::NoGradGuard no_grad;
+  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> train, Collect(*data_.train, "TRAIN", context));
+  if (!train.has_value()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> test, Collect(*data_.test, "TEST", context));
+  if (!test.has_value()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const std::vector<double> percentages, MeasureForAll(*train, *test, context));
+  latest_ = Reports(percentages);
+  evaluated_at_ = context.state.iteration;
+  for (const MeterReport& report : latest_) {
+    for (const MeterValue& value : report.values) {
+      context.metrics.Set(absl::StrCat(report.scope, "/", report.meter, "_", value.metric), value.value);
+    }
+  }
+  if (context.communicator.rank() != 0 || latest_.empty()) return absl::OkStatus();
+  SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": nearest neighbours "
+                << absl::StrFormat("%.2f %%, linear classifier %.2f %% of %d samples, in %.1f s", percentages[0],
+                                   percentages[2], test->labels.size(0),
+                                   absl::ToDoubleSeconds(Clock::Real().Now() - begin));
+  return absl::OkStatus();
+}
+
+// One rank classifies and tells the others, so that all decide by the same numbers.
+absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
+                                                            StepContext& context) const {
+  at::Tensor percentages = at::full({kValues}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+  absl::Status status;
+  if (context.communicator.rank() == 0 && !(IsFinite(train) && IsFinite(test))) {
+    SSL_LOG(WARNING) << instance_name() << ": features at iteration " << context.state.iteration
+                     << " are not finite, so that nothing is measured";
+  } else if (context.communicator.rank() == 0) {
+    status = Measure(options_, data_.seed, train, test, context.interruption, percentages.mutable_data_ptr<double>());
+  }
+  if (absl::IsCancelled(status)) {
+    percentages.fill_(std::numeric_limits<double>::quiet_NaN());
+    status = absl::OkStatus();
+  }
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "evaluating features", context.communicator));
+  SSL_RETURN_IF_ERROR(context.communicator.Broadcast(percentages, 0));
+  const double* values = percentages.const_data_ptr<double>();
+  return std::vector<double>(values, values + kValues);
+}
+
+std::vector<MeterReport> EvalHook::Reports(const std::vector<double>& percentages) const {
+  const std::string prefix = instance_name() == name() ? "" : absl::StrCat(instance_name(), "_");
+  std::vector<MeterReport> reports;
+  size_t at = 0;
+  for (const char* measure : {"knn", "linear"}) {
+    const double top1 = percentages[at++];
+    const double top5 = percentages[at++];
+    if (std::isnan(top1)) continue;
+    reports.push_back({absl::StrCat(prefix, measure), {{"top_1", "", top1}, {"top_5", "", top5}}, kScope});
+  }
+  return reports;
+}
+
+absl::Status RegisterEvalHook(Registries* registries) {
+  return RegisterHook(registries, {"eval", "classifies test samples from the trunk's features while it is trained"},
+                      &MakeEval);
+}
+
+}  // namespace ssl

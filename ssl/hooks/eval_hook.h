@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the features are worth while they are being trained: HOOKS.EVAL measures, after epochs or iterations, how well a
+// bounded number of test samples is classified from the trunk's features of training samples, by their nearest
+// neighbours (ssl/meters/weighted_knn.h) and by a linear classifier (ssl/meters/linear_probe.h):
+//
+//   Evaluation/knn_top_1, Evaluation/knn_top_5, Evaluation/linear_top_1, Evaluation/linear_top_5   in percent
+//
+// (Evaluation/<name>_knn_top_1 ... of an instance with a name of its own.) They stand in the phase's meter reports, so
+// that sinks, metrics.json and early_stop have them. A loss on held-out data is that of test phases
+// (config.TEST_MODEL): Testing/loss_mean.
+//
+// It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
+// data come from loaders of the hook's own. The samples are the same each time and read with DATA.TEST's transforms.
+// Features that are not finite give a warning and no value. A stop of the run ends an evaluation after a batch, without
+// values. Ranks share the samples; rank 0 classifies. Stage kObserve, ahead of early_stop. No state: an evaluation that
+// a resumed run repeats has the same values.
+#ifndef SSL_HOOKS_EVAL_HOOK_H_
+#define SSL_HOOKS_EVAL_HOOK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/autocast.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/meter.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/labelled_features.h"
+
+namespace ssl {
+
+// The section HOOKS.EVAL (ours).
+struct EvalOptions : public ComponentOptions {
+  bool online_evaluation = false;
+  int64_t epoch_frequency = 1;
+  int64_t iter_frequency = -1;
+  int64_t num_train_samples = 5000;
+  int64_t num_test_samples = 1000;
+  std::string features;  // "": the trunk's output
+  bool knn = true;
+  int64_t knn_k = 20;
+  double knn_temperature = 0.07;
+  bool linear = true;
+  int64_t linear_epochs = 20;
+
+  absl::string_view section() const override { return "HOOKS.EVAL"; }
+  bool enabled() const override { return online_evaluation; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// What the hook reads, apart from its options.
+struct EvalData {
+  std::unique_ptr<BatchSource> train;
+  std::unique_ptr<BatchSource> test;
+  Autocast autocast = Autocast::kOff;  // of the forward pass
+  int64_t seed = 0;
+};
+
+class EvalHook : public Hook {
+ public:
+  EvalHook(const EvalOptions& options, EvalData data);
+
+  absl::string_view name() const override { return "eval"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  // InvalidArgument for data that cannot be evaluated, NotFound for a stage that the trunk does not have.
+  absl::Status OnStart(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
+  absl::Status OnPhaseEnd(StepContext& context) override;
+
+ private:
+  bool EpochIsDue(const StepContext& context) const;
+  absl::Status Evaluate(StepContext& context);
+  at::Tensor Compute(Model& model, const at::Tensor& images) const;
+  absl::StatusOr<std::optional<LabelledFeatures>> Collect(BatchSource& source, const std::string& split,
+                                                          StepContext& context) const;
+  absl::StatusOr<std::vector<double>> MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
+                                                    StepContext& context) const;
+  std::vector<MeterReport> Reports(const std::vector<double>& percentages) const;
+
+  const EvalOptions options_;
+  EvalData data_;
+  std::vector<MeterReport> latest_;  // of the phase in progress
+  int64_t evaluated_at_ = -1;        // iteration
+};
+
+absl::Status RegisterEvalHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_EVAL_HOOK_H_

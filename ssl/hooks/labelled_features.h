@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The features of a data set with their classes, over all ranks: what an evaluation during training looks at.
+#ifndef SSL_HOOKS_LABELLED_FEATURES_H_
+#define SSL_HOOKS_LABELLED_FEATURES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+
+struct LabelledFeatures {
+  at::Tensor features;  // [N, D] float, in the order of the data set, each sample once
+  at::Tensor labels;    // [N] int64
+};
+
+// images: [B, C, H, W]. Returns [B, D]. May throw LibTorch exceptions.
+using ComputeFeatures = std::function<at::Tensor(const at::Tensor& images)>;
+
+// Reads one batch: InvalidArgument, which `what` begins ("config.DATA.TRAIN"), when it has several views, or anything
+// else than one class for each image.
+absl::Status CheckLabelledImages(BatchSource& source, const std::string& what);
+
+// Runs epoch 0 of `source`, of which each rank gives its share. Nullopt on all ranks once `stop` of one of them asks;
+// null: nobody stops it. Collective.
+absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
+                                                                        const ComputeFeatures& compute,
+                                                                        const StopToken* stop,
+                                                                        Communicator& communicator);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_LABELLED_FEATURES_H_
