@@ -28,6 +28,7 @@ const std::vector<HookAlias>& HookAliases() {
       {"detectron2", "IterationTimer", "perf_stats", {}},
       {"detectron2", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
       {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"detectron2", "TorchProfiler", "profiler", {}},
       {"detectron2", "TorchMemoryStats", "memory_summary", {}},
   };
   return aliases;

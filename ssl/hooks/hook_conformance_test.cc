@@ -29,6 +29,7 @@
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/meters/register_meters.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
@@ -61,7 +62,7 @@ class HookConformanceTest : public ::testing::Test {
     MergeInto(&config_, *ParseYaml(kData, "data", &warnings));
   }
 
-  BuildContext Context() { return {config_, registries_, *communicator_}; }
+  BuildContext Context() { return {config_, registries_, *communicator_, /*seed=*/0, directory_}; }
 
   // With defaults, and what has none.
   std::unique_ptr<Hook> Make(const std::string& name) {
@@ -85,6 +86,7 @@ class HookConformanceTest : public ::testing::Test {
 
   Registries registries_;
   ConfigNode config_;
+  const std::string directory_ = MakeTempDir("hook_conformance");  // for hooks that write files
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
 

@@ -20,12 +20,16 @@ std::vector<std::string> KeysOf(Options& options) {
   return keys;
 }
 
-absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file) {
+absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_view what, absl::string_view file) {
   if (context.run_directory.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("metric sink '", sink, "' has no place to write ", file, " to, expected a run directory"));
+        absl::StrCat(what, " has no place to write ", file, " to, expected a run directory"));
   }
   return absl::StrCat(context.run_directory, "/", file);
+}
+
+absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file) {
+  return PathInRun(context, absl::StrCat("metric sink '", sink, "'"), file);
 }
 
 std::string PlaceOf(const ConfigNode& params, absl::string_view key) {

@@ -90,7 +90,10 @@ absl::Status RegisterSink(Registries* registries, Component component, MakeCompo
 // The names of the keys that `options` visits, without those inside its sections.
 std::vector<std::string> KeysOf(Options& options);
 
-// A path inside the run directory; FailedPrecondition when the run keeps no files.
+// A path inside the run directory; FailedPrecondition, which `what` begins ("hook 'profiler'"), when the run keeps no
+// files.
+absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_view what, absl::string_view file);
+// The same for a metric sink.
 absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file);
 
 // "file:line: key" for a key of `params`; the place of the map when it lacks the key.

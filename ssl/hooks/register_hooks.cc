@@ -20,6 +20,7 @@
 #include "ssl/hooks/model_output_mask_hook.h"
 #include "ssl/hooks/perf_stats_hook.h"
 #include "ssl/hooks/phase_metrics_hook.h"
+#include "ssl/hooks/profiler_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
 #include "ssl/hooks/train_logger_hook.h"
@@ -42,6 +43,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterModelOutputMaskHook(registries));
   SSL_RETURN_IF_ERROR(RegisterPerfStatsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterPhaseMetricsHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterProfilerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterTrainLoggerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterJsonlSink(registries));
   return RegisterTensorboardSink(registries);

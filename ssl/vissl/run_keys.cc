@@ -19,18 +19,10 @@ std::vector<CompatibilityKey> RunKeys() {
   table.Ignored("HOOKS.TENSORBOARD_SETUP", "events are written as they come", {{"FLUSH_EVERY_N_MIN", "5"}});
   table.Ignored("HOOKS.TENSORBOARD_SETUP", "histograms are not written; training is the same",
                 {{"LOG_PARAMS", "true"}, {"LOG_PARAMS_GRADIENTS", "true"}, {"LOG_PARAMS_EVERY_N_ITERS", "310"}});
-  table.NotYet("PROFILING", "there is no profiler in the training loop",
-               {{"MEMORY_PROFILING.TRACK_BY_LAYER_MEMORY", "false"}, {"RUNTIME_PROFILING.USE_PROFILER", "false"}});
-  table.Ignored("PROFILING", "a setting of the profiler, which is missing",
-                {{"START_ITERATION", "0"},
-                 {"WARMUP_ITERATIONS", "0"},
-                 {"NUM_ITERATIONS", "10"},
-                 {"STOP_TRAINING_AFTER_PROFILING", "false"},
-                 {"OUTPUT_FOLDER", "\".\""},
-                 {"PROFILED_RANKS", "[0, 1]"},
-                 {"RUNTIME_PROFILING.PROFILE_CPU", "true"},
-                 {"RUNTIME_PROFILING.PROFILE_GPU", "true"},
-                 {"RUNTIME_PROFILING.LEGACY_PROFILER", "false"}});
+  table.NotYet("PROFILING", "memory is not told layer by layer", {{"MEMORY_PROFILING.TRACK_BY_LAYER_MEMORY", "false"}});
+  table.Ignored("PROFILING", "traces are in <run directory>/profile", {{"OUTPUT_FOLDER", "\".\""}});
+  table.Ignored("PROFILING.RUNTIME_PROFILING", "what runs on this device is recorded",
+                {{"PROFILE_CPU", "true"}, {"PROFILE_GPU", "true"}, {"LEGACY_PROFILER", "false"}});
   table.Ignored("CHECKPOINT", "a run has one directory", {{"APPEND_DISTR_RUN_ID", "false"}});
   table.NotYet("CHECKPOINT", "checkpoints are kept on disk only", {{"BACKEND", "disk"}});
   table.NotYet("CHECKPOINT", "a run goes on from its newest intact checkpoint",

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/profiler_hook.h"
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/hooks/register_component.h"
+#include "ssl/io/atomic_file.h"
+
+namespace ssl {
+namespace {
+
+namespace profiler = torch::autograd::profiler;
+
+const std::set<profiler::ActivityType>& Activities() {
+  static const std::set<profiler::ActivityType>& activities =
+      *new std::set<profiler::ActivityType>{profiler::ActivityType::CPU};
+  return activities;
+}
+
+profiler::ProfilerConfig MakeConfig(const RuntimeProfilingOptions& options) {
+  return profiler::ProfilerConfig(profiler::ProfilerState::KINETO, options.record_shapes, options.record_memory);
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& options, const ConfigNode& params,
+                                                   const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'profiler'", "profile"));
+  return std::make_unique<ProfilerHook>(options, context.file_system, std::move(directory));
+}
+
+}  // namespace
+
+// The recorder is on while it lives. Marks nest: a part of an update lies within it.
+class ProfilerHook::Recording {
+ public:
+  Recording(const RuntimeProfilingOptions& options, int64_t first) : config_(MakeConfig(options)), first_(first) {
+    profiler::prepareProfiler(config_, Activities());
+  }
+  ~Recording() {
+    if (on_) Stop();
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  void TurnOn() {
+    profiler::enableProfiler(config_, Activities(), {at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+    on_ = true;
+  }
+  bool on() const { return on_; }
+  int64_t first() const { return first_; }
+
+  void BeginStep(int64_t iteration) {
+    EndStep();
+    step_ = absl::StrCat("ProfilerStep#", iteration);
+    step_mark_.emplace(at::RecordScope::USER_SCOPE);
+    step_mark_->before(std::string_view(step_));
+  }
+  void EndStep() {
+    part_mark_.reset();
+    step_mark_.reset();
+  }
+  void BeginPart(const char* name) {
+    part_mark_.reset();
+    if (!step_mark_.has_value() || name == nullptr) return;
+    part_mark_.emplace(at::RecordScope::USER_SCOPE);
+    part_mark_->before(std::string_view(name));
+  }
+
+  std::unique_ptr<profiler::ProfilerResult> Stop() {
+    EndStep();
+    on_ = false;
+    return profiler::disableProfiler();
+  }
+
+ private:
+  const profiler::ProfilerConfig config_;
+  const int64_t first_;  // iteration that is recorded
+  bool on_ = false;
+  std::string step_;
+  std::optional<at::RecordFunction> step_mark_;
+  std::optional<at::RecordFunction> part_mark_;
+};
+
+void RuntimeProfilingOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("USE_PROFILER", &use_profiler,
+                Doc("record what LibTorch runs in some iterations as a Chrome trace").MayChange());
+  visitor.Field("RECORD_SHAPES", &record_shapes, Doc("with the shapes of operators' inputs (ours)").MayChange());
+  visitor.Field("RECORD_MEMORY", &record_memory, Doc("with what tensors take and give back (ours)").MayChange());
+}
+
+void ProfilerOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("START_ITERATION", &start_iteration,
+                Doc("update of the run, from 0, at which profiling starts").AtLeast(0).MayChange());
+  visitor.Field("WARMUP_ITERATIONS", &warmup_iterations,
+                Doc("updates from there that are not recorded").AtLeast(0).MayChange());
+  visitor.Field("NUM_ITERATIONS", &num_iterations, Doc("updates after them that are").AtLeast(1).MayChange());
+  visitor.Field("STOP_TRAINING_AFTER_PROFILING", &stop_training_after_profiling,
+                Doc("then save and stop; the same command goes on").MayChange());
+  visitor.Field("PROFILED_RANKS", &profiled_ranks, Doc("ranks that write a trace").AtLeast(0).MayChange());
+  visitor.Section("RUNTIME_PROFILING", &runtime_profiling, Doc("what is recorded").MayChange());
+}
+
+ProfilerHook::ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, std::string directory)
+    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+
+ProfilerHook::~ProfilerHook() = default;
+
+absl::Status ProfilerHook::OnStart(StepContext& context) {
+  const std::vector<int64_t>& ranks = options_.profiled_ranks;
+  const bool is_mine = std::find(ranks.begin(), ranks.end(), context.communicator.rank()) != ranks.end();
+  records_ = is_mine && context.state.iteration < end();
+  if (!records_ || !profiler::profilerEnabled()) return absl::OkStatus();
+  records_ = false;
+  SSL_LOG(WARNING) << instance_name() << ": another recorder is on in this thread, so that nothing is recorded";
+  return absl::OkStatus();
+}
+
+void ProfilerHook::Begin(StepContext& context) {
+  const int64_t first = std::max(first_recorded(), context.state.iteration);
+  recording_ = std::make_unique<Recording>(options_.runtime_profiling, first);
+}
+
+absl::Status ProfilerHook::OnBatchStart(StepContext& context) {
+  const int64_t iteration = context.state.iteration;
+  if (!records_ || iteration < options_.start_iteration) return absl::OkStatus();
+  if (recording_ == nullptr && context.state.training) Begin(context);
+  if (recording_ == nullptr || iteration < recording_->first()) return absl::OkStatus();
+  if (!recording_->on()) recording_->TurnOn();
+  if (context.state.training && context.batch_in_update == 0) recording_->BeginStep(iteration);
+  BeginPart(context, "forward");
+  return absl::OkStatus();
+}
+
+void ProfilerHook::BeginPart(StepContext& context, const char* name) {
+  if (recording_ != nullptr && recording_->on() && context.state.training) recording_->BeginPart(name);
+}
+
+absl::Status ProfilerHook::OnForward(StepContext& context) {
+  BeginPart(context, "loss");
+  return absl::OkStatus();
+}
+
+absl::Status ProfilerHook::OnLossAndMeter(StepContext& context) {
+  BeginPart(context, "backward");
+  return absl::OkStatus();
+}
+
+absl::Status ProfilerHook::OnBackward(StepContext& context) {
+  BeginPart(context, "optimizer");
+  return absl::OkStatus();
+}
+
+absl::Status ProfilerHook::OnUpdate(StepContext& context) {
+  BeginPart(context, nullptr);
+  return absl::OkStatus();
+}
+
+absl::Status ProfilerHook::OnStep(StepContext& context) {
+  if (recording_ != nullptr) recording_->EndStep();
+  if (!context.state.training || context.state.iteration < end()) return absl::OkStatus();
+  // Ranks that record nothing ask as well.
+  if (options_.stop_training_after_profiling && context.first_iteration < end()) context.stop.Request(kStopTerminate);
+  return Save(context);
+}
+
+absl::Status ProfilerHook::OnEnd(StepContext& context) { return Save(context); }
+
+absl::Status ProfilerHook::Save(StepContext& context) {
+  records_ = false;
+  const std::unique_ptr<Recording> recording = std::move(recording_);
+  if (recording == nullptr || !recording->on()) return absl::OkStatus();
+  const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
+  const int64_t last = std::max(recording->first(), context.state.iteration - 1);
+  const std::string path = absl::StrCat(directory_, "/rank", context.communicator.rank(), "_iterations_",
+                                        recording->first(), "-", last, ".json");
+  SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
+  // The recorder writes by itself and tells nobody when it fails: what it has written is looked at.
+  const std::string written = absl::StrCat(path, ".tmp-", ::getpid(), ".json");
+  result->save(written);
+  const absl::StatusOr<std::string> trace = file_system_.Read(written);
+  (void)file_system_.RemoveFile(written);
+  if (!trace.ok() || !absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) {
+    return absl::DataLossError(absl::StrCat(written,
+                                            ": LibTorch has not written its trace, or not all of it; is there "
+                                            "room on the disk?"));
+  }
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path, *trace));
+  SSL_LOG(INFO) << instance_name() << ": wrote " << path << "; open it in https://ui.perfetto.dev";
+  return absl::OkStatus();
+}
+
+absl::Status RegisterProfilerHook(Registries* registries) {
+  return RegisterHook(registries, {"profiler", "records what LibTorch runs in some iterations as a Chrome trace"},
+                      &MakeProfiler);
+}
+
+}  // namespace ssl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records what LibTorch runs in some iterations, as a Chrome trace: open the file in https://ui.perfetto.dev or in
+// chrome://tracing. VISSL's section PROFILING.
+//
+// Of the updates START_ITERATION, START_ITERATION + 1, ... (counted from 0 over the whole run), the first
+// WARMUP_ITERATIONS only let the recorder warm up and the next NUM_ITERATIONS are recorded: each operator of the
+// training thread with its times, each update as "ProfilerStep#<iteration>", and in it the parts "forward", "loss",
+// "backward" and "optimizer" as the events of hooks divide them. Test phases between are recorded as well. The file is
+// <run directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. A run that ends before
+// the last of them leaves what it has; a resumed run records what is left of the range, in a file of its own.
+//
+// Between START_ITERATION and the end, steps are slower; otherwise the hook costs a comparison. LibTorch has one
+// recorder for each thread: when the host uses it, the hook warns and records nothing. Stage kTiming, so that the other
+// hooks are in the trace.
+#ifndef SSL_HOOKS_PROFILER_HOOK_H_
+#define SSL_HOOKS_PROFILER_HOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/once_per_run.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+// PROFILING.RUNTIME_PROFILING.
+struct RuntimeProfilingOptions : public Options {
+  bool use_profiler = false;
+  bool record_shapes = false;
+  bool record_memory = false;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// The section PROFILING.
+struct ProfilerOptions : public OncePerRunOptions {
+  int64_t start_iteration = 0;
+  int64_t warmup_iterations = 0;
+  int64_t num_iterations = 10;
+  bool stop_training_after_profiling = false;
+  std::vector<int64_t> profiled_ranks = {0, 1};
+  RuntimeProfilingOptions runtime_profiling;
+
+  absl::string_view section() const override { return "PROFILING"; }
+  bool enabled() const override { return runtime_profiling.use_profiler; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class ProfilerHook : public Hook {
+ public:
+  // directory: where traces go; made when there is one.
+  ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, std::string directory);
+  ~ProfilerHook() override;
+
+  absl::string_view name() const override { return "profiler"; }
+  HookStage stage() const override { return HookStage::kTiming; }
+
+  absl::Status OnStart(StepContext& context) override;
+  absl::Status OnBatchStart(StepContext& context) override;
+  absl::Status OnForward(StepContext& context) override;
+  absl::Status OnLossAndMeter(StepContext& context) override;
+  absl::Status OnBackward(StepContext& context) override;
+  absl::Status OnUpdate(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
+  absl::Status OnEnd(StepContext& context) override;
+
+ private:
+  class Recording;
+
+  int64_t first_recorded() const { return options_.start_iteration + options_.warmup_iterations; }
+  int64_t end() const { return first_recorded() + options_.num_iterations; }
+  void Begin(StepContext& context);
+  absl::Status Save(StepContext& context);
+  void BeginPart(StepContext& context, const char* name);
+
+  const ProfilerOptions options_;
+  FileSystem& file_system_;
+  const std::string directory_;
+  bool records_ = false;                  // this rank does, and the range is not over
+  std::unique_ptr<Recording> recording_;  // null outside of the range
+};
+
+absl::Status RegisterProfilerHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_PROFILER_HOOK_H_
