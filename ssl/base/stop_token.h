@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request to stop that signal handlers, hooks and threads set and the loop reads at a step
-// boundary. Request is async-signal-safe (one lock-free atomic); the most urgent reason is
-// kept. The owner outlives all users. Thread-safe.
+// Requests that signal handlers, hooks and threads make and the loop reads at a step boundary: to stop, of which the
+// most urgent reason is kept, or to save and go on. Both are async-signal-safe (a lock-free atomic each). The owner
+// outlives all users. Thread-safe.
 //
 //   StopToken stop;
 //   stop.Request(kStopTerminate);            // in a signal handler
@@ -18,7 +18,7 @@ namespace ssl {
 // Reasons order by urgency, so that ranks can agree by a maximum.
 inline constexpr int kStopNone = 0;
 inline constexpr int kStopUser = 1;       // a hook or the host asked, e.g. early stopping
-inline constexpr int kStopTerminate = 2;  // SIGTERM, SIGUSR1: preemption or time limit
+inline constexpr int kStopTerminate = 2;  // SIGTERM, SIGUSR2: preemption or time limit
 inline constexpr int kStopError = 3;      // the run cannot go on
 
 class StopToken {
@@ -28,9 +28,16 @@ class StopToken {
   bool requested() const noexcept { return reason() != kStopNone; }
   int reason() const noexcept { return reason_.load(std::memory_order_acquire); }
 
+  // Asks for a checkpoint and nothing else.
+  void RequestSnapshot() noexcept { snapshot_.store(true, std::memory_order_release); }
+  // Whether one was asked for since the last call. For the loop alone.
+  bool TakeSnapshotRequest() noexcept { return snapshot_.exchange(false, std::memory_order_acq_rel); }
+
  private:
-  static_assert(std::atomic<int>::is_always_lock_free, "Request runs in signal handlers");
+  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+                "requests are made in signal handlers");
   std::atomic<int> reason_{kStopNone};
+  std::atomic<bool> snapshot_{false};
 };
 
 }  // namespace ssl

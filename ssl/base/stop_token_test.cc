@@ -34,6 +34,16 @@ TEST(StopTokenTest, Request_OfNoneIsIgnored) {
   EXPECT_FALSE(stop.requested());
 }
 
+TEST(StopTokenTest, Snapshot_IsTakenOnceAndStopsNothing) {
+  StopToken stop;
+  EXPECT_FALSE(stop.TakeSnapshotRequest());
+  stop.RequestSnapshot();
+  stop.RequestSnapshot();
+  EXPECT_FALSE(stop.requested());
+  EXPECT_TRUE(stop.TakeSnapshotRequest());
+  EXPECT_FALSE(stop.TakeSnapshotRequest());
+}
+
 TEST(StopTokenTest, ManyThreads_TheMaximumWins) {
   StopToken stop;
   std::vector<std::thread> threads;

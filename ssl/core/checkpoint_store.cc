@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/crc32c.h"
@@ -22,7 +21,6 @@
 namespace ssl {
 namespace {
 
-constexpr char kStepPrefix[] = "step_";
 constexpr char kTemporarySuffix[] = ".tmp";
 constexpr char kManifestName[] = "MANIFEST.json";
 constexpr char kLatestName[] = "LATEST";
@@ -32,20 +30,11 @@ constexpr char kSetAsideSuffix[] = ".set_aside";
 // Of what an atomic write of LATEST or FINISHED leaves when the process is killed (ssl/io/atomic_file.cc).
 constexpr absl::string_view kUnfinishedNotes[] = {"LATEST.tmp-", "FINISHED.tmp-"};
 
-std::string StepName(int64_t iteration) { return absl::StrCat(kStepPrefix, iteration); }
-
-// "step_120" -> 120; -1 for any other name.
-int64_t IterationOf(absl::string_view name) {
-  int64_t iteration = -1;
-  absl::string_view number = name;
-  if (!absl::ConsumePrefix(&number, kStepPrefix) || !absl::SimpleAtoi(number, &iteration)) return -1;
-  return name == StepName(iteration) ? iteration : -1;
-}
-
 // Whether an interrupted save or process left this, and nothing needs it.
 bool IsLeftOver(absl::string_view name) {
-  return (absl::StartsWith(name, kStepPrefix) && absl::EndsWith(name, kTemporarySuffix)) ||
-         absl::StartsWith(name, kUnfinishedNotes[0]) || absl::StartsWith(name, kUnfinishedNotes[1]);
+  return (absl::StartsWith(name, "step_") && absl::EndsWith(name, kTemporarySuffix)) ||
+         absl::StartsWith(name, kUnfinishedNotes[0]) || absl::StartsWith(name, kUnfinishedNotes[1]) ||
+         CheckpointNames::IsLeftOver(name);
 }
 
 // Whether a checkpoint with this outcome of Verify is damaged. Anything else, such as a missing permission, tells
@@ -59,7 +48,10 @@ bool IsDamage(const absl::Status& status) {
 std::string CheckpointDirectory(absl::string_view run_directory) { return absl::StrCat(run_directory, "/checkpoints"); }
 
 CheckpointStore::CheckpointStore(CheckpointStoreOptions options, FileSystem& file_system, Communicator& communicator)
-    : options_(std::move(options)), file_system_(file_system), communicator_(communicator) {}
+    : options_(std::move(options)),
+      file_system_(file_system),
+      communicator_(communicator),
+      names_(options_.directory, file_system) {}
 
 std::string CheckpointStore::StepDirectory(int64_t iteration) const {
   return absl::StrCat(options_.directory, "/", StepName(iteration));
@@ -179,7 +171,7 @@ absl::Status CheckpointStore::Publish(int64_t iteration, const std::string& temp
 // `newest` is saved, whatever fails here: an error would say that it is not.
 void CheckpointStore::TidyUp(int64_t newest) {
   intact_.insert(newest);
-  absl::Status status = WriteLatest(newest);
+  absl::Status status = WriteNote(kLatestName, absl::StrCat(StepName(newest), "\n"));
   status.Update(RemoveOld(newest));
   status.Update(RemoveRenamed(newest));
   tidied_ = status.ok() ? newest : -1;
@@ -193,15 +185,22 @@ void CheckpointStore::TidyUpAgain() {
   if (untidy_ >= 0 && CheckInUse().ok()) TidyUp(untidy_);
 }
 
-absl::Status CheckpointStore::WriteLatest(int64_t iteration) {
-  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", kLatestName),
-                             absl::StrCat(StepName(iteration), "\n"));
+absl::Status CheckpointStore::WriteNote(const char* file, const std::string& text) {
+  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", file), text);
 }
 
-absl::Status CheckpointStore::MarkFinished(int64_t iteration) {
+absl::Status CheckpointStore::MarkFinished(int64_t iteration, absl::string_view why_early) {
   SSL_RETURN_IF_ERROR(CheckInUse());
-  return WriteFileAtomically(file_system_, absl::StrCat(options_.directory, "/", kFinishedName),
-                             absl::StrCat(StepName(iteration), "\n"));
+  return WriteNote(kFinishedName, absl::StrCat(StepName(iteration), "\n", why_early, why_early.empty() ? "" : "\n"));
+}
+
+// The name first: until it has moved, both checkpoints are there. Afterwards nothing is lost when the other one stays.
+absl::Status CheckpointStore::SetName(const std::string& name, int64_t iteration, bool replaces) {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  SSL_ASSIGN_OR_RETURN(const int64_t nameless, names_.Move(name, iteration));
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
+  const bool is_there = std::binary_search(iterations.begin(), iterations.end(), nameless);
+  return replaces && is_there ? Remove(nameless) : absl::OkStatus();
 }
 
 absl::Status CheckpointStore::SetAside(int64_t iteration) {
@@ -222,9 +221,10 @@ absl::Status CheckpointStore::SetAsideAfter(int64_t iteration) {
   const auto first = std::upper_bound(iterations.begin(), iterations.end(), iteration);
   if (first == iterations.end()) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", kFinishedName)));
+  SSL_RETURN_IF_ERROR(names_.DropAfter(iteration));
   for (auto later = first; later != iterations.end(); ++later) SSL_RETURN_IF_ERROR(SetAside(*later));
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
-  return WriteLatest(iteration);
+  return WriteNote(kLatestName, absl::StrCat(StepName(iteration), "\n"));
 }
 
 absl::Status CheckpointStore::RemoveAll() {
@@ -242,13 +242,15 @@ absl::Status CheckpointStore::Remove(int64_t iteration) {
   return file_system_.RemoveAll(doomed);
 }
 
-// `newest` has verified. A damaged checkpoint does not count as kept: only what lies behind keep_last good ones goes.
+// `newest` has verified. A damaged checkpoint does not count as kept, nor does one with a name: only what lies behind
+// keep_last other good ones goes.
 absl::Status CheckpointStore::RemoveOld(int64_t newest) {
   if (options_.keep_last <= 0) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(std::vector<int64_t> iterations, Iterations());
+  SSL_ASSIGN_OR_RETURN(const std::set<int64_t> named, names_.Iterations());
   int64_t kept = 1;
   for (auto iteration = iterations.rbegin(); iteration != iterations.rend(); ++iteration) {
-    if (*iteration >= newest) continue;
+    if (*iteration >= newest || named.count(*iteration) > 0) continue;
     if (kept == options_.keep_last) {
       SSL_RETURN_IF_ERROR(Remove(*iteration));
     } else if (intact_.count(*iteration) > 0 || Verify(*iteration).ok()) {

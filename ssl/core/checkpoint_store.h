@@ -8,6 +8,7 @@
 //   load:  the newest step_N/ whose files all match its manifest; damaged ones are named in a warning and passed over
 //
 // A name without a suffix always stands for a checkpoint that was complete once, also after a crash at any point.
+// A name of its own (checkpoint_names.h) keeps a checkpoint, such as the best one, beside the newest `keep_last`.
 // LATEST is for people and scripts; loading does not trust it. A checkpoint that is not to be used any more is renamed,
 // not removed: step_N.damaged (it does not verify) or step_N.set_aside (the run went back behind it). Both go when a
 // checkpoint of that iteration or a later one has been saved.
@@ -15,6 +16,7 @@
 #define SSL_CORE_CHECKPOINT_STORE_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/checkpoint_names.h"
 #include "ssl/core/run_directory.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
@@ -39,7 +42,7 @@ struct CheckpointPart {
 
 struct CheckpointStoreOptions {
   std::string directory;    // <run directory>/checkpoints
-  int64_t keep_last = 2;    // complete checkpoints to keep; 0 keeps all
+  int64_t keep_last = 2;    // complete checkpoints to keep beside those with a name; 0 keeps all
   std::string config_hash;  // recorded in the manifest
   // Asked before each save whether the place is still ours; null when the store only reads. Outlives the store.
   const RunDirectory* run_directory = nullptr;
@@ -69,8 +72,15 @@ class CheckpointStore {
   // Tries once more what failed after the last save: no other save may follow it. Does nothing on other ranks than 0.
   void TidyUpAgain();
 
-  // Notes that nothing is left to do after this checkpoint. Rank 0.
-  absl::Status MarkFinished(int64_t iteration);
+  // Notes that nothing is left to do after this checkpoint, and why when the run has ended early. Rank 0.
+  absl::Status MarkFinished(int64_t iteration, absl::string_view why_early = "");
+
+  // Gives `name` to a checkpoint that is there. The one that had it loses it; with `replaces` that one goes, unless it
+  // has another name. A crash leaves the name with one of the two, and both of them there until it has moved. Rank 0.
+  absl::Status SetName(const std::string& name, int64_t iteration, bool replaces);
+  absl::Status DropName(const std::string& name) { return names_.Drop(name); }
+  // Iterations by name; DataLoss for a file that names none.
+  absl::StatusOr<std::map<std::string, int64_t>> Names() const { return names_.All(); }
 
   // Iterations of all checkpoints, valid or not, oldest first; none when the directory is missing.
   absl::StatusOr<std::vector<int64_t>> Iterations() const;
@@ -122,7 +132,7 @@ class CheckpointStore {
   absl::StatusOr<Manifest> GatherManifest(int64_t iteration, const std::vector<ManifestEntry>& own_files);
   absl::Status Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest);
   void TidyUp(int64_t newest);
-  absl::Status WriteLatest(int64_t iteration);
+  absl::Status WriteNote(const char* file, const std::string& text);
   absl::Status SetAside(int64_t iteration);
   absl::Status Remove(int64_t iteration);
   absl::Status RemoveOld(int64_t newest);
@@ -131,6 +141,7 @@ class CheckpointStore {
   const CheckpointStoreOptions options_;
   FileSystem& file_system_;
   Communicator& communicator_;
+  CheckpointNames names_;
   // Which this object has verified since it, or another process, wrote them: under the run's lock they stay so. Rank 0.
   std::set<int64_t> intact_;
   // The last saved iteration, by whether tidying up after it worked or failed; the other is -1. Rank 0.

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -167,8 +168,28 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::ve
                        *own_communicator_);
 }
 
-absl::Status Checkpointer::MarkFinished() {
-  return OnRankZero("noting that the run is finished", [this] { return store_.MarkFinished(last_saved_); });
+absl::Status Checkpointer::MarkFinished(const std::string& why_early) {
+  return OnRankZero("noting that the run is finished", [&] { return store_.MarkFinished(last_saved_, why_early); });
+}
+
+// Nothing has a name before it is on disk.
+absl::Status Checkpointer::SaveAs(const std::string& name, bool replaces) {
+  SSL_RETURN_IF_ERROR(Save());
+  SSL_RETURN_IF_ERROR(Wait());
+  return OnRankZero("naming a checkpoint", [&] { return store_.SetName(name, state_.iteration, replaces); });
+}
+
+absl::StatusOr<bool> Checkpointer::NameSaved(const std::string& name, int64_t iteration) {
+  SSL_RETURN_IF_ERROR(Wait());
+  bool is_there = false;
+  SSL_RETURN_IF_ERROR(OnRankZero("naming a checkpoint", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store_.Iterations());
+    is_there = std::binary_search(iterations.begin(), iterations.end(), iteration);
+    return is_there ? store_.SetName(name, iteration, /*replaces=*/false) : store_.DropName(name);
+  }));
+  at::Tensor answer = at::full({1}, is_there ? 1 : 0, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
+  return answer.item<int64_t>() == 1;
 }
 
 absl::Status Checkpointer::Poll() {

@@ -66,10 +66,12 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Save() override;
   absl::Status Poll() override;
   absl::Status Wait() override;
+  absl::Status SaveAs(const std::string& name, bool replaces) override;
+  absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
 
   // Notes that nothing is left to do after the newest checkpoint, which is on disk: for a run that ends before its last
-  // phase. The save of a run that has done all its phases notes it itself.
-  absl::Status MarkFinished();
+  // phase, and why it does. The save of a run that has done all its phases notes it itself.
+  absl::Status MarkFinished(const std::string& why_early);
 
   // Returns when a save that has begun has ended, one way or the other. Not collective: for a run that has failed.
   void LetEnd();

@@ -15,9 +15,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/cadence.h"
 #include "ssl/core/stateful.h"
 
 namespace ssl {
@@ -26,6 +28,14 @@ struct StepContext;
 
 // In the order of execution.
 enum class HookStage { kTiming, kGuard, kMutate, kObserve, kReport, kPersist };
+
+// Something that a hook does at fixed times.
+struct PlannedAction {
+  std::string what;            // "saves the state of the run"
+  Cadence when;                // of kEpoch: at the end of the train phase
+  bool in_test_phase = false;  // instead at the end of the test phase that follows, where one does
+  std::string file = {};       // what it leaves in the run directory; "<iteration>" stands for the number of updates
+};
 
 class Hook : public Stateful {
  public:
@@ -39,6 +49,10 @@ class Hook : public Stateful {
     return instance_name_.empty() ? name() : absl::string_view(instance_name_);
   }
   void set_instance_name(std::string name) { instance_name_ = std::move(name); }
+
+  // What it does at times that are known before the run, for people who ask what a run will do (ssl_main --dry_run),
+  // and warn of what never happens. None: it acts whenever its events come.
+  virtual std::vector<PlannedAction> Plan() const { return {}; }
 
   // Once, before the first phase (after a resume, too).
   virtual absl::Status OnStart(StepContext& context) { return absl::OkStatus(); }

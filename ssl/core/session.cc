@@ -259,7 +259,8 @@ absl::Status Session::Finish() {
 
 absl::Status Session::FinishRun() {
   SSL_RETURN_IF_ERROR(trainer_->Finish(failure_));
-  return checkpointer_ != nullptr && trainer_->ended_early() ? checkpointer_->MarkFinished() : absl::OkStatus();
+  return checkpointer_ != nullptr && trainer_->ended_early() ? checkpointer_->MarkFinished(trainer_->end_reason())
+                                                             : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<at::Tensor>> Session::Features(const at::Tensor& images,

@@ -8,9 +8,9 @@
 //   SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<MyHook>()));
 //   SSL_RETURN_IF_ERROR(session->Train().status());            // or Step() in a loop of the host's own
 //
-// A session is used by one thread; RequestStop may come from any thread or signal handler. Nothing throws or exits. The
-// calls may come in any order. The first error ends the run: Start, Step and Train return it from then on, nothing is
-// trained or saved any more, and Finish tells the hooks.
+// A session is used by one thread; RequestStop and RequestSnapshot may come from any thread or signal handler. Nothing
+// throws or exits. The calls may come in any order. The first error ends the run: Start, Step and Train return it from
+// then on, nothing is trained or saved any more, and Finish tells the hooks.
 //
 // LibTorch's generator, autocast and gradient mode are, after each call, what the host had before it.
 #ifndef SSL_CORE_SESSION_H_
@@ -100,6 +100,11 @@ class Session {
                                                    const std::vector<FeatureRequest>& requests);
 
   void RequestStop(int reason) { stop_->Request(reason); }
+  // Asks for a checkpoint after the step in progress; training goes on.
+  void RequestSnapshot() { stop_->RequestSnapshot(); }
+
+  // Why the run has ended early, as the hook that decided it says; "" when it has not.
+  const std::string& end_reason() const { return trainer_->end_reason(); }
 
   // For state and parameters. Its tensor code throws LibTorch's exceptions.
   Model& model() { return trainer_->task().model(); }

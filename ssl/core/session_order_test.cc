@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
@@ -148,7 +149,8 @@ TEST(EarlyEndTest, IsAFinishedRun_AtTheEndOfThePhase) {
     std::unique_ptr<Hook> hook = MakeEndingHook(&events);
     if (start > 0) {
       static_cast<RecordingHook&>(*hook).At("OnStart", [](StepContext& context) {
-        context.stop.Request(kStopUser);
+        context.RequestStop("nothing is left to learn");
+        context.RequestStop("a later reason");
         return absl::OkStatus();
       });
     }
@@ -159,7 +161,9 @@ TEST(EarlyEndTest, IsAFinishedRun_AtTheEndOfThePhase) {
     EXPECT_EQ(session->progress().phase, "finished");
     EXPECT_EQ(session->progress().last_checkpoint, kTotalSteps / 2);
     EXPECT_FALSE(stop.requested()) << "the host's token is not the run's";
-    EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), "step_10\n");
+    const std::string why = start == 0 ? "a hook has asked for it" : "nothing is left to learn";
+    EXPECT_EQ(session->end_reason(), why);
+    EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), absl::StrCat("step_10\n", why, "\n"));
   }
   EXPECT_THAT(events, Contains("ending.OnEnd@10").Times(2));
 }
@@ -176,7 +180,7 @@ TEST(EarlyEndTest, BeforeTheFirstStep_IsSavedAndMarked) {
   ASSERT_OK(session->AddHook(std::move(hook)));
   ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
   EXPECT_EQ(outcome, TrainOutcome::kFinished);
-  EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), "step_0\n");
+  EXPECT_EQ(*PosixFileSystem().Read(directory + "/checkpoints/FINISHED"), "step_0\na hook has asked for it\n");
 }
 
 TEST(EarlyEndTest, OtherReasonsOfAHook_AndTheHostsOwn_Interrupt) {
@@ -206,9 +210,53 @@ TEST(EarlyEndTest, RankThatDecides_EndsAll) {
     SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
     EXPECT_EQ(outcome, TrainOutcome::kFinished);
     ended_at[communicator.rank()] = session->state().iteration;
+    EXPECT_EQ(session->end_reason(),
+              communicator.rank() == 1 ? "a hook has asked for it" : "a hook of another rank has asked for it");
     return absl::OkStatus();
   }));
   EXPECT_THAT(ended_at, ElementsAre(5, 5)) << "the end of an epoch of 40 samples, 4 a batch, over two ranks";
+}
+
+TEST(SnapshotTest, IsSavedBetweenTwoStepsAndChangesNothing) {
+  ConfigNode config = FakeConfig(MakeTempDir("snapshot"));
+  config.SetPath("CHECKPOINT.KEEP_LAST", ConfigNode::FromInt(0));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+    session->RequestSnapshot();  // there is nothing to save yet
+    for (int i = 0; i < 3; ++i) ASSERT_OK(session->Step());
+    session->RequestSnapshot();
+    session->RequestSnapshot();
+    ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+    EXPECT_EQ(outcome, TrainOutcome::kFinished);
+    EXPECT_EQ(*HashState(session->model()), UninterruptedHash());
+  }
+  const std::string checkpoints = config.FindPath("CHECKPOINT.DIR")->text() + "/checkpoints";
+  EXPECT_THAT(*PosixFileSystem().List(checkpoints), ElementsAre("FINISHED", "LATEST", "step_20", "step_3"));
+  config.SetPath("CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(3));
+  ExpectResumesAt(config, 3);
+}
+
+TEST(SnapshotTest, OfARunWithoutFiles_DoesNothing) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  ASSERT_OK(session->Step());
+  session->RequestSnapshot();
+  EXPECT_OK(session->Train());
+}
+
+TEST(SnapshotTest, RankThatIsAsked_MakesAllSaveAtOneStep) {
+  ConfigNode config = FakeConfig(MakeTempDir("snapshot_ranks"));
+  config.SetPath("CHECKPOINT.KEEP_LAST", ConfigNode::FromInt(0));
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    SessionOptions options;
+    options.communicator = &communicator;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(config, std::move(options)));
+    for (int i = 0; i < 4; ++i) SSL_RETURN_IF_ERROR(session->Step().status());
+    if (communicator.rank() == 1) session->RequestSnapshot();
+    return session->Train().status();
+  }));
+  const std::string checkpoints = config.FindPath("CHECKPOINT.DIR")->text() + "/checkpoints";
+  EXPECT_THAT(*PosixFileSystem().List(checkpoints), ElementsAre("FINISHED", "LATEST", "step_10", "step_4"));
+  EXPECT_THAT(*PosixFileSystem().List(checkpoints + "/step_4"), Contains("state_rank1.safetensors"));
 }
 
 TEST(OrderOfCallsTest, FinishBeforeStart_DoesNothing) {

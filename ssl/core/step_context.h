@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
@@ -35,6 +37,12 @@ class CheckpointSaver {
   virtual absl::Status Poll() = 0;
   // Returns when everything is on disk, with the error of what could not be written.
   virtual absl::Status Wait() = 0;
+  // Save, Wait, and from then on the checkpoint has `name` (letters, digits, '_', '-', '.') in place of the one that
+  // had it: it is kept, and not counted among those that KEEP_LAST keeps. With `replaces`, the other one goes, unless
+  // it has another name.
+  virtual absl::Status SaveAs(const std::string& name, bool replaces) = 0;
+  // Gives the name to the checkpoint of `iteration`; false when there is none: then nothing has the name.
+  virtual absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) = 0;
 };
 
 // References outlive the context; tensors belong to the current step.
@@ -69,6 +77,9 @@ struct StepContext {
   // it.
   bool gradients_are_finite = false;
 
+  // What this rank's first RequestStop said; "" while there was none.
+  std::string end_reason = {};
+
   // Of the current phase; for what it knows about the data, not for reading batches.
   const BatchSource* source = nullptr;
 
@@ -78,6 +89,14 @@ struct StepContext {
   const Batch* batch = nullptr;
   std::vector<at::Tensor> outputs = {};  // of the model
   at::Tensor loss = {};                  // scalar; with its graph until backward
+
+  // A hook's decision that nothing is left to do: the run ends after the step or phase in progress, on all ranks, saved
+  // and finished (ssl/core/trainer.h). `why` is what the log, FINISHED and the summary say, such as "early_stop: no
+  // better loss for 3 phases"; of several the first.
+  void RequestStop(std::string why) {
+    if (end_reason.empty()) end_reason = std::move(why);
+    stop.Request(kStopUser);
+  }
 };
 
 }  // namespace ssl

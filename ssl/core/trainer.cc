@@ -43,12 +43,24 @@ void Trainer::SetCheckpoints(CheckpointSaver* checkpoints) {
   context_.checkpoints = checkpoints != nullptr ? this : nullptr;
 }
 
-absl::Status Trainer::Save() {
+absl::Status Trainer::CheckMaySave() const {
   if (failed_) return absl::FailedPreconditionError("the run has failed: what it holds is not saved");
-  if (within_step_) {
-    return absl::FailedPreconditionError("a step is under way: its state can be saved from OnStep on");
-  }
+  if (!within_step_) return absl::OkStatus();
+  return absl::FailedPreconditionError("a step is under way: its state can be saved from OnStep on");
+}
+
+absl::Status Trainer::Save() {
+  SSL_RETURN_IF_ERROR(CheckMaySave());
   return saver_->Save();
+}
+
+absl::Status Trainer::SaveAs(const std::string& name, bool replaces) {
+  SSL_RETURN_IF_ERROR(CheckMaySave());
+  return saver_->SaveAs(name, replaces);
+}
+
+absl::StatusOr<bool> Trainer::NameSaved(const std::string& name, int64_t iteration) {
+  return saver_->NameSaved(name, iteration);
 }
 
 absl::Status Trainer::Poll() { return saver_->Poll(); }
@@ -82,17 +94,41 @@ absl::StatusOr<bool> Trainer::Step() {
 
 // Signals reach ranks at different times: they stop together, before the step at which the first of them was asked. The
 // token of a rank that was not asked stays as it is, so that its own first signal is not taken for a second one. A stop
-// comes before an end: the hook that wants the end says so again when the run goes on.
+// comes before an end: the hook that wants the end says so again when the run goes on. Both save, so that a snapshot
+// has nothing left to do then.
 absl::StatusOr<bool> Trainer::EndIsRequested() {
   if (stop_reason_ != kStopNone || ended_early_) return true;
-  at::Tensor asked = at::full({2}, stop_.reason(), at::kLong);
+  at::Tensor asked = at::full({3}, stop_.reason(), at::kLong);
   asked[1].fill_(hook_stop_.reason());
+  asked[2].fill_(stop_.TakeSnapshotRequest() ? 1 : 0);
   SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(asked, ReduceOp::kMax));
   const int from_outside = static_cast<int>(asked[0].item<int64_t>());
   const int from_hooks = static_cast<int>(asked[1].item<int64_t>());
   stop_reason_ = from_hooks > kStopUser ? std::max(from_outside, from_hooks) : from_outside;
   ended_early_ = stop_reason_ == kStopNone && from_hooks == kStopUser;
-  return stop_reason_ != kStopNone || ended_early_;
+  if (ended_early_) NoteEarlyEnd();
+  if (stop_reason_ != kStopNone || ended_early_) return true;
+  if (asked[2].item<int64_t>() > 0) SSL_RETURN_IF_ERROR(SaveSnapshot());
+  return false;
+}
+
+void Trainer::NoteEarlyEnd() {
+  end_reason_ = !context_.end_reason.empty() ? context_.end_reason
+                : hook_stop_.requested()     ? "a hook has asked for it"
+                                             : "a hook of another rank has asked for it";
+  if (context_.communicator.rank() != 0) return;
+  SSL_LOG(INFO) << "the run ends early at iteration " << task_->state().iteration << ": " << end_reason_;
+}
+
+// What this process began with lies in a checkpoint, or the next process would make it again.
+absl::Status Trainer::SaveSnapshot() {
+  const int64_t iteration = task_->state().iteration;
+  const bool is_new = saver_ != nullptr && iteration > context_.first_iteration;
+  if (context_.communicator.rank() == 0) {
+    SSL_LOG(INFO) << "snapshot asked for at iteration " << iteration
+                  << (is_new ? ": saving, and going on" : ": there is nothing new to save, going on");
+  }
+  return is_new ? Save() : absl::OkStatus();
 }
 
 absl::StatusOr<bool> Trainer::NextBatch() {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,7 +24,8 @@ namespace ssl {
 
 // Two may ask a run to stop: who runs it (`stop`, which may be shared by a process), and its own hooks (context.stop, a
 // token of this run alone). A hook's kStopUser is a decision about the training: it ends early, and is finished. Any
-// other reason of either interrupts it. Ranks agree on both.
+// other reason of either interrupts it. A snapshot (StopToken::RequestSnapshot of `stop`) is saved between two steps,
+// and the run goes on. Ranks agree on all three by one operation before each step and phase.
 //
 // One thread uses a trainer. References outlive it. Its calls may throw LibTorch exceptions, except Finish; after an
 // error or an exception only Finish may follow.
@@ -39,6 +41,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   int stop_reason() const { return stop_reason_; }
   // A hook has decided that nothing is left to do: the run is finished, whatever epochs it had before it.
   bool ended_early() const { return ended_early_; }
+  // What the hook said that asked for it (StepContext::RequestStop); for a decision of another rank's, that it was one.
+  const std::string& end_reason() const { return end_reason_; }
 
   // Prepares the method and adds its hooks. First of all, so that a restore finds all state in place.
   absl::Status Prepare();
@@ -64,13 +68,18 @@ class Trainer : public Stateful, private CheckpointSaver {
  private:
   // What hooks see as context.checkpoints. FailedPrecondition within a step and after an error: such a state is half
   // of one step and half of another.
+  absl::Status CheckMaySave() const;
   absl::Status Save() override;
   absl::Status Poll() override;
   absl::Status Wait() override;
+  absl::Status SaveAs(const std::string& name, bool replaces) override;
+  absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
   absl::Status SaveAtEnd();
+  absl::Status SaveSnapshot();
 
-  // Agrees with the other ranks; true once the run has to stop or end.
+  // Agrees with the other ranks; true once the run has to stop or end. Saves what a snapshot was asked for.
   absl::StatusOr<bool> EndIsRequested();
+  void NoteEarlyEnd();
   // Makes sure that a phase is running and fetches its next batch; false when no phase is left.
   absl::StatusOr<bool> NextBatch();
   absl::StatusOr<bool> BeginNextPhase();
@@ -95,6 +104,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   CheckpointSaver* saver_ = nullptr;
   int stop_reason_ = kStopNone;
   bool ended_early_ = false;
+  std::string end_reason_;
   bool phase_is_running_ = false;
   bool within_step_ = false;  // stays true when the step fails
   bool failed_ = false;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
@@ -61,11 +62,12 @@ class TrainEngine : public Engine {
     EngineReport report;
     report.stopped = outcome == TrainOutcome::kStopped;
     const bool is_early = state.iteration < state.max_iterations;  // a hook ended it, and has logged why
-    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training",
+    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training%s",
                                      report.stopped ? "stopped"
                                      : is_early     ? "finished early"
                                                     : "finished",
-                                     state.iteration, state.max_iterations, seconds);
+                                     state.iteration, state.max_iterations, seconds,
+                                     is_early && !report.stopped ? absl::StrCat(": ", session->end_reason()) : "");
     return report;
   }
 };

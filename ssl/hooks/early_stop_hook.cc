@@ -112,16 +112,13 @@ absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// A hook's kStopUser is an end, not an interruption. The values are those of all ranks, so all of them ask at once.
+// The values are those of all ranks, so all of them ask at once.
 void EarlyStopHook::EndIfDue(StepContext& context) const {
   if (phases_without_ < options_.patience) return;
-  context.stop.Request(kStopUser);
-  if (context.communicator.rank() != 0) return;
-  SSL_LOG(INFO) << instance_name() << ": ends the run at iteration " << context.state.iteration << ": "
-                << options_.metric
-                << (has_best_ != 0 ? absl::StrCat(" has not been better than ", best_) : " has been no finite number")
-                << " for " << phases_without_
-                << " phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE the same command goes on";
+  const std::string what =
+      has_best_ != 0 ? absl::StrCat("has not been better than ", best_) : "has been no finite number";
+  context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_,
+                                   " phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE the same command goes on"));
 }
 
 void EarlyStopHook::VisitState(StateVisitor& visitor) {

@@ -47,6 +47,12 @@ extern "C" void RequestStop(int signal_number) {
   stop->Request(signal_number == SIGINT ? kStopUser : kStopTerminate);
 }
 
+// While nothing runs that could save, there is nothing to be saved.
+extern "C" void RequestSnapshot(int) {
+  StopToken* stop = signal_stop.load();
+  if (stop != nullptr) stop->RequestSnapshot();
+}
+
 extern "C" void ReportCrash(int signal_number) {
   WriteCrashReport("ended by a fatal signal", signal_number);
   EndBy(signal_number);
@@ -90,7 +96,8 @@ void OpenStandardDescriptors() {
 }  // namespace
 
 void PrepareProcess() {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) Handle(number, RequestStop, SA_RESTART);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGXCPU}) Handle(number, RequestStop, SA_RESTART);
+  Handle(SIGUSR1, RequestSnapshot, SA_RESTART);
   if (IsDefault(SIGHUP)) Handle(SIGHUP, RequestStop, SA_RESTART);
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   OpenStandardDescriptors();

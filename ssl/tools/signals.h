@@ -13,8 +13,9 @@
 
 namespace ssl {
 
-// - SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
+// - SIGINT, SIGTERM, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
 //   process with kExitStopped at once: before StopOnSignals there is nothing to save.
+// - SIGUSR1 does nothing yet, for the same reason.
 // - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write
 //   and does not end a training.
 // - SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT and SIGALRM leave a crash report (crash_report.h) and then do
@@ -27,8 +28,9 @@ void PrepareProcess();
 // From now on the first of the stop signals requests a stop: the run saves after the step in progress. While a run is
 // still being built, or an evaluation opens its data, which may take long (a scan of a huge folder), it ends the
 // process as before. The next one leaves a crash report and ends the process at once, whatever else requested a stop in
-// the meantime; SIGXCPU, which the kernel repeats every second, counts as neither. `stop` outlives the process's last
-// signal.
+// the meantime; SIGXCPU, which the kernel repeats every second, counts as neither. SIGUSR1 asks for a checkpoint,
+// however often: the run saves after the step in progress, and goes on; what does not train, such as an evaluation,
+// ignores it. `stop` outlives the process's last signal.
 void StopOnSignals(StopToken* stop);
 
 }  // namespace ssl

@@ -43,7 +43,7 @@ constexpr int kWentOn = 17;
 }
 
 TEST(SignalsDeathTest, BeforeTheRun_StopSignalsEndTheProcessAsStopped) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGHUP}) {
     EXPECT_EXIT(
         {
           PrepareProcess();
@@ -58,10 +58,34 @@ TEST(SignalsDeathTest, WhileTheRunIsBuilt_StopSignalsEndItToo) {
 }
 
 TEST(SignalsDeathTest, InARun_TheFirstRequestsAStop_TheSecondKills) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGHUP}) {
     EXPECT_EXIT(RaiseIn("training", {number}), ExitedWithCode(kWentOn), "");
     EXPECT_EXIT(RaiseIn("training", {number, SIGTERM}), KilledBySignal(SIGTERM), "");
   }
+}
+
+TEST(SignalsDeathTest, Usr1_AsksForASnapshotAndNeverEndsAnything) {
+  for (const char* phase : {"building", "training", "evaluating"}) {
+    EXPECT_EXIT(
+        {
+          StopToken stop;
+          RunProgress progress;
+          progress.phase = phase;
+          const ReportFile none;
+          const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
+          PrepareProcess();
+          std::raise(SIGUSR1);
+          const bool before = stop.TakeSnapshotRequest();
+          StopOnSignals(&stop);
+          std::raise(SIGUSR1);
+          std::raise(SIGUSR1);
+          _exit(!before && stop.TakeSnapshotRequest() && !stop.requested() ? kWentOn : EXIT_FAILURE);
+        },
+        ExitedWithCode(kWentOn), "")
+        << phase;
+  }
+  EXPECT_EXIT(RaiseIn("training", {SIGTERM, SIGUSR1}), ExitedWithCode(kWentOn), "") << "no second stop signal";
+  EXPECT_EXIT(RaiseIn("training", {SIGUSR1, SIGTERM, SIGTERM}), KilledBySignal(SIGTERM), "");
 }
 
 // The kernel sends it every second once the limit is reached.

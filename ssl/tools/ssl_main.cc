@@ -60,8 +60,8 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
                          optimizers, parameter_groupings, schedules, sinks, train_steps, transforms, trunks
 
 A run keeps its files in config.CHECKPOINT.DIR, or in runs/<name of the configuration>. One training uses a directory
-at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save and end it; the same command goes on. A failed run
-leaves failure.json there, an evaluation <engine>_failure.json.
+at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR2 and SIGXCPU save and end it; the same command goes on. SIGUSR1 saves and
+goes on. A failed run leaves failure.json there, an evaluation <engine>_failure.json.
 
 Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 6 memory, 7 another
 rank, 75 stopped (same command resumes), 1 other.

@@ -37,12 +37,18 @@ class EarlyStopTest(unittest.TestCase):
 
     def assert_ended_early(self, result, steps=40, metric="Training/loss_mean"):
         self.assertIn(f"finished early at iteration {END} of {steps}", result.stdout)
-        self.assertIn(f"early_stop: ends the run at iteration {END}: {metric} has not been better than",
+        self.assertIn(f"the run ends early at iteration {END}: early_stop: {metric} has not been better than",
                       result.stderr)
+        self.assertIn(f"of training: early_stop: {metric} has not been better than", result.stdout)
+
+    def assert_noted(self, metric="Training/loss_mean"):
+        step, why = (self.folder / "run/checkpoints/FINISHED").read_text().splitlines()
+        self.assertEqual(step, f"step_{END}")
+        self.assertIn(f"early_stop: {metric} has not been better than", why)
 
     def test_engines_after_the_training_run(self):
         self.assert_ended_early(self.finish(*EARLY))
-        self.assertEqual((self.folder / "run/checkpoints/FINISHED").read_text(), f"step_{END}\n")
+        self.assert_noted()
         results = json.loads((self.folder / "run/results.json").read_text())
         self.assertIn("trained", results["knn"])
 
@@ -62,7 +68,7 @@ class EarlyStopTest(unittest.TestCase):
             self.assert_ended_early(result, metric="Testing/loss_mean")
             phases = [json.loads(line) for line in (self.folder / "run/metrics.json").read_text().splitlines()]
             self.assertEqual([phase["phase_idx"] for phase in phases], [0, 1, 2, 3])
-            self.assertEqual((self.folder / "run/checkpoints/FINISHED").read_text(), f"step_{END}\n")
+            self.assert_noted(metric="Testing/loss_mean")
 
     def test_metric_that_no_phase_has_is_refused(self):
         result = self.run_main(*EARLY, "config.HOOKS.EARLY_STOP.METRIC=Testing/loss_mean", "--check_config")

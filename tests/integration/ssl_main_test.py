@@ -106,7 +106,7 @@ class SslMainTest(unittest.TestCase):
 
     def test_stop_signals_save_and_the_same_command_resumes(self):
         expected = self.train("whole")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
             self.assertEqual(self.signal_at(f"stopped{number}", 7, number), 75)
             steps = [int(path.name[5:]) for path in (self.folder / f"stopped{number}/checkpoints").glob("step_*")]
             self.assertIn(max(steps), range(7, STEPS))

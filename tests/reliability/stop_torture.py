@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends SIGTERM, SIGINT, SIGUSR1 or SIGHUP to ssl_main at random times: it saves after the step in progress and exits with 75;
+"""Sends SIGTERM, SIGINT, SIGUSR2 or SIGHUP to ssl_main at random times: it saves after the step in progress and exits with 75;
 the same command goes on to the state of an uninterrupted run, bit by bit. A second signal ends the process at once.
 
 A signal that comes while the loader still maps LibTorch, before the first line of the program, ends the process as it
@@ -14,7 +14,7 @@ import time
 
 from tests.reliability import cases, harness
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2, signal.SIGHUP)
 NOTHING_TO_SAVE = "stopped before the first step"
 # A step of these runs takes milliseconds; the rest is for a machine that does other work.
 LIMIT_SECONDS = 10.0

@@ -12,12 +12,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/model.h"
@@ -74,7 +77,20 @@ class RecordingSaver : public CheckpointSaver {
   }
   absl::Status Poll() override { return polled; }
   absl::Status Wait() override { return absl::OkStatus(); }
+  absl::Status SaveAs(const std::string& name, bool replaces) override {
+    if (replaces && names.count(name) > 0) replaced.push_back(names[name]);
+    names[name] = state_.iteration;
+    return Save();
+  }
+  absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override {
+    const bool is_there = std::find(iterations.begin(), iterations.end(), iteration) != iterations.end();
+    if (!is_there) names.erase(name);
+    if (is_there) names[name] = iteration;
+    return is_there;
+  }
 
+  std::map<std::string, int64_t> names;
+  std::vector<int64_t> replaced;  // iterations that lost their name to a later save
   std::vector<int64_t> iterations;
   absl::Status result;
   absl::Status polled;
