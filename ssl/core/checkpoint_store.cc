@@ -37,12 +37,6 @@ bool IsLeftOver(absl::string_view name) {
          CheckpointNames::IsLeftOver(name);
 }
 
-// Whether a checkpoint with this outcome of Verify is damaged. Anything else, such as a missing permission, tells
-// nothing about the bytes: taking it for damage would throw good work away.
-bool IsDamage(const absl::Status& status) {
-  return absl::IsDataLoss(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
-}
-
 }  // namespace
 
 std::string CheckpointDirectory(absl::string_view run_directory) { return absl::StrCat(run_directory, "/checkpoints"); }
@@ -203,6 +197,11 @@ absl::Status CheckpointStore::SetName(const std::string& name, int64_t iteration
   return replaces && is_there ? Remove(nameless) : absl::OkStatus();
 }
 
+absl::Status CheckpointStore::DropFinished() {
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  return file_system_.RemoveAll(absl::StrCat(options_.directory, "/", kFinishedName));
+}
+
 absl::Status CheckpointStore::SetAside(int64_t iteration) {
   const absl::Status status = Verify(iteration).status();
   if (!status.ok() && !IsDamage(status)) return status;
@@ -220,7 +219,7 @@ absl::Status CheckpointStore::SetAsideAfter(int64_t iteration) {
   SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
   const auto first = std::upper_bound(iterations.begin(), iterations.end(), iteration);
   if (first == iterations.end()) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", kFinishedName)));
+  SSL_RETURN_IF_ERROR(DropFinished());
   SSL_RETURN_IF_ERROR(names_.DropAfter(iteration));
   for (auto later = first; later != iterations.end(); ++later) SSL_RETURN_IF_ERROR(SetAside(*later));
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
@@ -309,80 +308,6 @@ absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
   SSL_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(iteration));
   SSL_RETURN_IF_ERROR(VerifyManifest(file_system_, StepDirectory(iteration), manifest));
   return manifest;
-}
-
-absl::StatusOr<int64_t> CheckpointStore::FindNewestValid(std::string* passed_over) const {
-  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> listed, Iterations());
-  if (listed.empty()) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
-  while (true) {
-    std::string problems;
-    const absl::StatusOr<int64_t> newest = NewestValidOf(listed, &problems);
-    if (problems.empty()) return newest;
-    // What is missing may have been removed by a run that has saved meanwhile. Each round needs another save of it.
-    SSL_ASSIGN_OR_RETURN(std::vector<int64_t> now, Iterations());
-    if (now.empty()) return RemovedWhileRead();
-    if (now == listed && newest.ok() && passed_over != nullptr) {
-      *passed_over = absl::StrCat("damaged checkpoint passed over: ", problems, "; using ", StepDirectory(*newest));
-    }
-    if (now == listed) return newest;
-    listed = std::move(now);
-  }
-}
-
-// The newest of `iterations`, oldest first, that verifies. `problems` names what is wrong with those passed over.
-absl::StatusOr<int64_t> CheckpointStore::NewestValidOf(const std::vector<int64_t>& iterations,
-                                                       std::string* problems) const {
-  for (auto iteration = iterations.rbegin(); iteration != iterations.rend(); ++iteration) {
-    const absl::Status status = Verify(*iteration).status();
-    if (status.ok()) return *iteration;
-    if (!IsDamage(status)) {
-      problems->clear();
-      return status;
-    }
-    absl::StrAppend(problems, problems->empty() ? "" : "; ", status.message());
-  }
-  return absl::DataLossError(absl::StrCat(options_.directory, ": no checkpoint is intact: ", *problems,
-                                          "; remove the directory to start anew"));
-}
-
-absl::Status CheckpointStore::RemovedWhileRead() const {
-  return absl::FailedPreconditionError(
-      absl::StrCat(options_.directory,
-                   ": all checkpoints were removed while they were read; does another run start "
-                   "anew there? Once it has saved, this can be done again"));
-}
-
-absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
-  std::string passed_over;
-  absl::StatusOr<int64_t> newest =
-      communicator_.rank() == 0 ? FindNewestValid(&passed_over) : absl::StatusOr<int64_t>(0);
-  if (!passed_over.empty()) SSL_LOG(WARNING) << passed_over;
-  const bool none = newest.status().code() == absl::StatusCode::kNotFound;
-  SSL_RETURN_IF_ERROR(
-      AgreeOnStatus(none ? absl::OkStatus() : newest.status(), "looking for a checkpoint", communicator_));
-  at::Tensor iteration = at::full({1}, newest.ok() ? *newest : -1, at::kLong);
-  SSL_RETURN_IF_ERROR(communicator_.Broadcast(iteration, 0));
-  if (iteration.item<int64_t>() < 0) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
-  return iteration.item<int64_t>();
-}
-
-absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Status(int64_t)> read) {
-  int64_t tried = -1;
-  while (true) {
-    const absl::StatusOr<int64_t> newest = NewestValid();
-    if (tried >= 0 && absl::IsNotFound(newest.status())) return RemovedWhileRead();
-    SSL_RETURN_IF_ERROR(newest.status());
-    absl::Status status = read(*newest);
-    if (absl::IsNotFound(status) && *newest == tried) status = absl::DataLossError(status.message());
-    // A file may be gone for one rank that another one has read.
-    at::Tensor gone = at::full({1}, absl::IsNotFound(status) ? 1 : 0, at::kLong);
-    SSL_RETURN_IF_ERROR(communicator_.AllReduce(gone, ReduceOp::kMax));
-    if (gone.item<int64_t>() == 0) {
-      SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", communicator_));
-      return newest;
-    }
-    tried = *newest;
-  }
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {

@@ -54,6 +54,11 @@ inline constexpr char kConfigFile[] = "config.json";
 // Where a run keeps its checkpoints: <run directory>/checkpoints.
 std::string CheckpointDirectory(absl::string_view run_directory);
 
+// Whether a checkpoint with this outcome of Verify or FindNewestValid is damaged. Anything else, such as a missing
+// permission or a disk that fails to read, tells nothing about the bytes: taking it for damage would throw good work
+// away.
+bool IsDamage(const absl::Status& status);
+
 // Calls marked collective are made by all ranks; the others read, and any rank may make them alone.
 class CheckpointStore {
  public:
@@ -81,6 +86,9 @@ class CheckpointStore {
   absl::Status DropName(const std::string& name) { return names_.Drop(name); }
   // Iterations by name; DataLoss for a file that names none.
   absl::StatusOr<std::map<std::string, int64_t>> Names() const { return names_.All(); }
+
+  // Takes that note back: the run goes on. Rank 0.
+  absl::Status DropFinished();
 
   // Iterations of all checkpoints, valid or not, oldest first; none when the directory is missing.
   absl::StatusOr<std::vector<int64_t>> Iterations() const;

@@ -228,11 +228,9 @@ absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, in
   if (found != iteration) {
     return absl::DataLossError(absl::StrCat(step, ": its state is of iteration ", found, ", expected ", iteration));
   }
-  const int64_t phases = NumberIn(state, "train_state/phase_index") + 1;
-  if (iteration <= state_.max_iterations && phases <= options_.num_phases) return absl::OkStatus();
+  if (iteration <= state_.max_iterations) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(step, ": lies behind the end of this run: iteration ", iteration, " of ", state_.max_iterations,
-                   ", phase ", phases, " of ", options_.num_phases,
                    "; raise config.OPTIMIZER.num_epochs, or choose another config.CHECKPOINT.DIR"));
 }
 
@@ -250,7 +248,10 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;
-  return OnRankZero("setting checkpoints aside", [&] { return store_.SetAsideAfter(iteration); });
+  return OnRankZero("setting checkpoints aside", [&]() -> absl::Status {
+    if (!state_.finished(options_.num_phases)) SSL_RETURN_IF_ERROR(store_.DropFinished());
+    return store_.SetAsideAfter(iteration);
+  });
 }
 
 absl::StatusOr<int64_t> RestoreModel(const std::string& checkpoint_directory, FileSystem& file_system,

@@ -75,6 +75,7 @@ class Planner {
   absl::Status GoBack() {
     const int64_t wanted = options_.resume_from;
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid(&plan_.warning);
+    if (!newest.ok() && !IsDamage(newest.status())) return newest.status();
     const bool is_later = newest.ok() && *newest > wanted;
     SSL_ASSIGN_OR_RETURN(const bool went_back, is_later ? IsOurs(*newest, "CHECKPOINT.RESUME_FROM") : false);
     if (went_back) {
@@ -98,8 +99,7 @@ class Planner {
     plan_.removes_earlier = true;
     if (!options_.auto_resume) return absl::OkStatus();
     const absl::StatusOr<int64_t> newest = store_.FindNewestValid(&plan_.warning);
-    if (absl::IsDataLoss(newest.status())) return absl::OkStatus();
-    SSL_RETURN_IF_ERROR(newest.status());
+    if (!newest.ok()) return IsDamage(newest.status()) ? absl::OkStatus() : newest.status();
     SSL_ASSIGN_OR_RETURN(const bool ours, IsOurs(*newest, "CHECKPOINT.OVERWRITE_EXISTING"));
     if (!ours) return absl::OkStatus();
     plan_.removes_earlier = false;

@@ -2,6 +2,7 @@
 #include "ssl/core/resume_position.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -24,6 +25,13 @@ int64_t IndexOfTrainPhase(const std::vector<Phase>& phases, int64_t number) {
 }  // namespace
 
 absl::Status FitPosition(const std::vector<Phase>& phases, int64_t updates_per_epoch, TrainState* state) {
+  const auto num_phases = static_cast<int64_t>(phases.size());
+  if (state->train_phase_index < -1 || state->train_phase_index >= num_phases || state->phase_index < -1 ||
+      state->phase_index == std::numeric_limits<int64_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "phase ", state->phase_index, " and epoch ", state->train_phase_index, ", from 0, are no place in a run of ",
+        num_phases, " phases; raise ", "config.OPTIMIZER.num_epochs, or choose another config.CHECKPOINT.DIR"));
+  }
   const int64_t begun = state->train_phase_index + 1;  // epochs
   const int64_t whole = begun > 0 ? updates_per_epoch : 0;
   const int64_t updates = state->iteration - std::max<int64_t>(begun - 1, 0) * updates_per_epoch;  // of the last epoch
@@ -36,11 +44,18 @@ absl::Status FitPosition(const std::vector<Phase>& phases, int64_t updates_per_e
                                                    "data and epochs, or choose another config.CHECKPOINT.DIR"));
   }
   const int64_t index = state->phase_index;
-  const bool is_there = CountTrainPhases(phases, index + 1) == begun && (epoch_is_done || phases[index].train);
+  const bool is_there =
+      index < num_phases && CountTrainPhases(phases, index + 1) == begun && (epoch_is_done || phases[index].train);
+  if (!is_there && !epoch_is_done) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("epoch ", begun,
+                     " is in progress, and its data is in another order when test phases before it "
+                     "come or go; put back config.TEST_MODEL and config.TEST_EVERY_NUM_EPOCH until it has ended"));
+  }
   if (!is_there) {
     state->phase_index = IndexOfTrainPhase(phases, begun);
     // Whether its end was told of, or a test phase was in progress, is not known: at worst a test phase comes twice.
-    if (epoch_is_done) state->phase_ended = 1;
+    state->phase_ended = 1;
   }
   if (state->phase_ended == 1) return absl::OkStatus();
   state->batch_in_phase = phases[state->phase_index].train ? updates * state->batches_per_update : 0;

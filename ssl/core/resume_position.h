@@ -18,8 +18,9 @@ namespace ssl {
 // phase:
 // - a train phase in progress goes on behind the batches of the updates that it has done;
 // - a test phase in progress begins anew: its data may be others, and it leaves nothing in the training;
-// - when test phases lie elsewhere now, the run goes on in, or after, the train phase that it was in, or had done last.
-// InvalidArgument when the updates done are not those of the epochs done: an epoch of that run was another one.
+// - when test phases lie elsewhere now, the run goes on after the train phase that it had done last.
+// InvalidArgument when the updates done are not those of the epochs done (an epoch of that run was another one), or a
+// train phase in progress would get another index: samplers count phases, so the rest of it would be other data.
 absl::Status FitPosition(const std::vector<Phase>& phases, int64_t updates_per_epoch, TrainState* state);
 
 }  // namespace ssl

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -89,11 +90,32 @@ TEST(FitPositionTest, TestPhasesElsewhere_LeaveOutNoTraining) {
   ASSERT_OK(FitPosition(Phases("TeTTe"), kUpdates, &finished));
   EXPECT_EQ(finished.phase_index, 2);
   EXPECT_EQ(finished.phase_ended, 1);
-  TrainState within = At(2, 1, 13, 3, false);
-  ASSERT_OK(FitPosition(Phases("TTT"), kUpdates, &within));
-  EXPECT_EQ(within.phase_index, 1);
-  EXPECT_EQ(within.phase_ended, 0);
-  EXPECT_EQ(within.batch_in_phase, 3);
+  TrainState behind = At(7, 3, 40, 5, true);  // of "TeTeTeTe"
+  ASSERT_OK(FitPosition(Phases("TTTT"), kUpdates, &behind));
+  EXPECT_EQ(behind.phase_index, 3);
+  EXPECT_EQ(behind.phase_ended, 1);
+  TrainState first = At(0, 0, 3, 3, false);
+  ASSERT_OK(FitPosition(Phases("TTT"), kUpdates, &first));
+  EXPECT_EQ(first.phase_index, 0);
+  EXPECT_EQ(first.phase_ended, 0);
+  EXPECT_EQ(first.batch_in_phase, 3);
+}
+
+// Samplers count phases: the rest of the epoch would be drawn in the order of another one.
+TEST(FitPositionTest, AnEpochInProgress_KeepsItsPhase) {
+  TrainState state = At(2, 1, 13, 3, false);
+  EXPECT_THAT(FitPosition(Phases("TTT"), kUpdates, &state),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("epoch 2"), HasSubstr("TEST_MODEL"))));
+}
+
+TEST(FitPositionTest, NumbersThatNoRunHas_AreRefused) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  for (TrainState state : {At(-5, -1, 0, 0, true), At(0, -2, 0, 0, true), At(kLeast, -1, 0, 0, true),
+                           At(kMost, 0, 0, 0, true), At(0, kMost, 0, 0, true), At(0, kLeast, 0, 0, true),
+                           At(0, 0, kMost, 0, true), At(0, 0, kLeast, 0, true), At(0, 0, -1, 0, false)}) {
+    EXPECT_THAT(FitPosition(Phases("TeTe"), kUpdates, &state), StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 TEST(FitPositionTest, AnotherNumberOfUpdates_IsNoPlaceInTheRun) {
@@ -227,6 +249,24 @@ TEST_F(ResumeWithOtherBatchesTest, ATestPhaseInProgress_BeginsAnewWithOtherData)
     ASSERT_OK(Train(40, 4, 1));
     EXPECT_EQ(tested_, 2 * samples / 4);
   }
+}
+
+TEST_F(ResumeWithOtherBatchesTest, TestPhasesThatGo_LeaveTheTraining) {
+  for (const int64_t stop_at : {7, 10, 20}) {
+    ASSERT_OK(PosixFileSystem().RemoveAll(run_));
+    samples_.clear();
+    Set("TEST_MODEL", "true");
+    ASSERT_OK(Train(40, 4, 1, stop_at));
+    Set("TEST_MODEL", "false");
+    ASSERT_OK(Train(40, 4, 1)) << stop_at;
+    EXPECT_EQ(iteration_, 20) << stop_at;
+    EXPECT_EQ(samples_.size(), 40u) << stop_at;
+  }
+  ASSERT_OK(PosixFileSystem().RemoveAll(run_));
+  Set("TEST_MODEL", "true");
+  ASSERT_OK(Train(40, 4, 1, 13));
+  Set("TEST_MODEL", "false");
+  EXPECT_THAT(Train(40, 4, 1), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("TEST_MODEL")));
 }
 
 TEST_F(ResumeWithOtherBatchesTest, MoreEpochs_AreTrainedWhateverWasTested) {

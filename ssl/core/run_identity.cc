@@ -157,7 +157,8 @@ bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) con
   if (!saved.ok()) return false;
   const std::vector<Difference> differences = Differences(*saved);
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
-    return difference.key != acted && catalog_.MayChange(difference.key);
+    const bool counted = config_.FindPath(difference.key) == nullptr && counts_.count(difference.key) > 0;
+    return difference.key != acted && (counted || catalog_.MayChange(difference.key) || IsAllowed(difference.key));
   });
 }
 
@@ -253,7 +254,7 @@ absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view 
   return absl::InvalidArgumentError(absl::StrCat(
       found,
       "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
-      "config.CHECKPOINT.OVERWRITE_EXISTING=True, or accept the change with config.CHECKPOINT.ALLOW_CHANGES=[",
+      "config.CHECKPOINT.OVERWRITE_EXISTING=True config.CHECKPOINT.AUTO_RESUME=False, or accept the change with config.CHECKPOINT.ALLOW_CHANGES=[",
       absl::StrJoin(refused_keys, ","), "]"));
 }
 

@@ -49,7 +49,8 @@ class RunIdentity {
   // opened, there are none.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes) const;
 
-  // Whether this run saved `json`, in the same sense: what may change does not count. `acted` is the key of what a
+  // Whether this run saved `json`, or wants to go on with it: what may change, is allowed to, or is counted from the
+  // data does not make it another run (CheckResume may refuse it nevertheless). `acted` is the key of what a
   // start does once (CHECKPOINT.RESUME_FROM): with another value for it, the run that saved `json` has not done it.
   bool IsSameRun(absl::string_view json, absl::string_view acted) const;
 

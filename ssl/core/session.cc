@@ -5,7 +5,10 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -98,6 +101,7 @@ absl::Status Session::Build(SessionOptions options) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
+  SSL_RETURN_IF_ERROR(CheckKeepsItsWeights());
   if (!Resumes() && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
@@ -105,6 +109,26 @@ absl::Status Session::Build(SessionOptions options) {
     for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
   }
   return absl::OkStatus();
+}
+
+// A run that is killed before its first save begins anew: with the weights of the run that it has removed, it could
+// not.
+absl::Status Session::CheckKeepsItsWeights() const {
+  const ConfigNode* weights = config_.FindPath("MODEL.WEIGHTS_INIT.PARAMS_FILE");
+  if (!plan_.removes_earlier || weights == nullptr || !weights->is_scalar() || weights->text().empty()) {
+    return absl::OkStatus();
+  }
+  namespace fs = std::filesystem;
+  std::error_code unknown;  // then the paths are compared as they are
+  const fs::path directory = fs::weakly_canonical(options_.checkpoint.directory, unknown);
+  const fs::path file = fs::weakly_canonical(weights->text(), unknown);
+  if (std::mismatch(directory.begin(), directory.end(), file.begin(), file.end()).first != directory.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      weights->location().ToString(), ": config.MODEL.WEIGHTS_INIT.PARAMS_FILE is ", weights->text(),
+      ", inside the run that config.CHECKPOINT.OVERWRITE_EXISTING=True removes; copy it out of there, or choose ",
+      "another config.CHECKPOINT.DIR"));
 }
 
 // Each rank reads the weights itself, and a run that saves meanwhile may give each another checkpoint: all begin with
@@ -265,6 +289,10 @@ absl::Status Session::FinishRun() {
 
 absl::StatusOr<std::vector<at::Tensor>> Session::Features(const at::Tensor& images,
                                                           const std::vector<FeatureRequest>& requests) {
+  if (Resumes() && !started_) {
+    return absl::FailedPreconditionError(absl::StrCat("the weights of iteration ", plan_.iteration,
+                                                      " are restored by Start(), expected before Features()"));
+  }
   std::vector<at::Tensor> features;
   model().SetTraining(false);
   const absl::Status status = Guarded("features", [&] {

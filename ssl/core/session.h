@@ -94,6 +94,7 @@ class Session {
   // read before are not this run's.
   bool removed_earlier_run() const { return plan_.removes_earlier; }
 
+  // FailedPrecondition before Start() of a session that resumes: the weights are not there yet.
   // images: [B, C, H, W]. What Model::Features returns, in evaluation mode and without gradients; its exceptions are a
   // Status here.
   absl::StatusOr<std::vector<at::Tensor>> Features(const at::Tensor& images,
@@ -118,6 +119,7 @@ class Session {
 
   absl::Status Build(SessionOptions options);
   absl::Status InitializeWeights(const BuildContext& context);
+  absl::Status CheckKeepsItsWeights() const;
   absl::Status OpenRunDirectory(const RunDirectory* held);
   absl::Status BuildCheckpointer();
   absl::Status RemoveEarlierRun();
