@@ -5,6 +5,7 @@
 #define SSL_ENGINES_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -33,6 +34,9 @@ struct EngineContext {
   const RunDirectory* held_directory = nullptr;
   // Where an engine that trains stands, for a report of its failure; null: nobody asks.
   RunProgress* progress = nullptr;
+  // What an engine that trains in the run directory calls when nothing refuses the training any more: what a program
+  // writes there before would be another run's, where the start is refused. Null: nobody asks.
+  std::function<absl::Status()> on_training_begins = nullptr;
 };
 
 // How an engine makes the parts that a configuration names.

@@ -35,6 +35,10 @@ absl::Status RemoveEarlierEvaluations(EngineContext& context) {
   return AgreeOnStatus(status, "removing what evaluations of an earlier run left", context.communicator);
 }
 
+absl::Status NoteBeginning(const EngineContext& context) {
+  return context.on_training_begins != nullptr ? context.on_training_begins() : absl::OkStatus();
+}
+
 class TrainEngine : public Engine {
  public:
   bool trains() const override { return true; }
@@ -50,8 +54,12 @@ class TrainEngine : public Engine {
                          Session::Create(context.config, context.registries, std::move(options)));
     // Until here a stop may end the process at once; from here on it has something to save.
     if (context.progress != nullptr) context.progress->phase = "starting";
-    if (session->removed_earlier_run()) SSL_RETURN_IF_ERROR(RemoveEarlierEvaluations(context));
+    // What takes the place of an earlier run is built, and nothing refuses it; what goes on has to be restored first.
+    const bool replaces = session->removed_earlier_run();
+    if (replaces) SSL_RETURN_IF_ERROR(NoteBeginning(context));
+    if (replaces) SSL_RETURN_IF_ERROR(RemoveEarlierEvaluations(context));
     SSL_RETURN_IF_ERROR(session->Start());
+    if (!replaces) SSL_RETURN_IF_ERROR(NoteBeginning(context));
     const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);
     const absl::Time begin = Clock::Real().Now();
     SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());

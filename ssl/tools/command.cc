@@ -191,6 +191,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   EngineContext context{config, registries, *communicator, stop, file_system, path, record->results()};
   context.held_directory = record->held();
   context.progress = &progress;
+  context.on_training_begins = [&record] { return record->Begin(); };
   SSL_ASSIGN_OR_RETURN(const bool may_begin, CheckOthers(engines, context, *record));
   if (!may_begin) return false;
   for (const NamedEngine& entry : engines) {

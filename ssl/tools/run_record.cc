@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -13,6 +14,7 @@
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/tools/exit_codes.h"
 
 namespace ssl {
 namespace {
@@ -33,6 +35,18 @@ ConfigNode ChangedSince(const ConfigNode& earlier, const ConfigNode& now) {
   return changed;
 }
 
+void SetIfThere(absl::string_view path, ConfigNode value, ConfigNode* root) {
+  if (root->FindPath(path) != nullptr) root->SetPath(path, std::move(value));
+}
+
+// `root` for a file that users run again. What a start does once to what lies there is done: the file must neither
+// remove this very run, nor go back to a step that is gone. An evaluation of a step is repeated with that step.
+std::string RepeatableConfig(ConfigNode root, bool trains) {
+  SetIfThere("config.CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(false), &root);
+  if (trains) SetIfThere("config.CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(-1), &root);
+  return absl::StrCat(kConfigHeader, WriteYaml(root));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& path,
@@ -41,7 +55,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
                                                            absl::FunctionRef<absl::Status()> admit,
                                                            FileSystem& file_system, Communicator& communicator) {
   const std::string name = trains ? kTrainCommand : absl::StrJoin(engines, "_");
-  auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, file_system));
+  auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, RepeatableConfig(root, trains), file_system));
   absl::Status status;
   if (trains) {
     absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path, file_system, communicator);
@@ -51,7 +65,8 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
     status = file_system.CreateDirectories(path);
   }
   if (status.ok() && trains) SSL_RETURN_IF_ERROR(admit());
-  if (status.ok()) status = record->Prepare(root);
+  if (status.ok() && !trains) status = record->WriteBeginning();
+  if (status.ok()) record->OpenLog();
   if (!trains && absl::IsPermissionDenied(status)) {
     SSL_LOG(WARNING) << "run directory " << path << " cannot be written (" << status.message()
                      << "): results are printed and not kept";
@@ -65,16 +80,24 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   return record;
 }
 
-absl::Status RunRecord::Prepare(const ConfigNode& root) {
-  SSL_RETURN_IF_ERROR(
-      WriteFileAtomically(file_system_, File(CommandConfigFile(name_)), absl::StrCat(kConfigHeader, WriteYaml(root))));
+absl::Status RunRecord::Begin() {
+  const absl::Status status = WriteBeginning();
+  return status.ok() ? status : CannotBeUsed(status);
+}
+
+absl::Status RunRecord::WriteBeginning() {
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File(CommandConfigFile(name_)), config_));
+  const std::string failure = File(CommandFailureFile(name_));
+  if (file_system_.Exists(failure)) SSL_RETURN_IF_ERROR(file_system_.RemoveFile(failure));
+  has_begun_ = true;
+  return absl::OkStatus();
+}
+
+void RunRecord::OpenLog() {
   LogOptions log;
   log.file = File("log.txt");
   InitLogging(log);
-  const std::string failure = File(CommandFailureFile(name_));
-  if (file_system_.Exists(failure)) SSL_RETURN_IF_ERROR(file_system_.RemoveFile(failure));
-  failure_ = ReportFile(failure);
-  return absl::OkStatus();
+  failure_ = ReportFile(File(CommandFailureFile(name_)));
 }
 
 absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
@@ -109,7 +132,12 @@ absl::Status RunRecord::SaveResults() {
 
 void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress) {
   if (held_ != nullptr && !held_->CheckInUse().ok()) return;
+  if (IsRefusal(error)) return;
   failure_.Replace(FailureReport(error, source, progress));
+}
+
+bool RunRecord::IsRefusal(const absl::Status& error) const {
+  return !has_begun_ && ExitCodeOf(error) == kExitConfiguration && file_system_.Exists(File(CommandConfigFile(name_)));
 }
 
 std::string RunRecord::File(const std::string& name) const { return absl::StrCat(path_, "/", name); }

@@ -4,7 +4,8 @@
 // the results, and the report of a failure.
 //
 // A command that trains has the directory for itself: it takes the lock before it writes anything, so a second one
-// changes nothing. Its files are train_config.yaml and failure.json. Evaluations read the directory, also while a
+// changes nothing. Its files are train_config.yaml and failure.json, which are the earlier run's until the training
+// begins: a start that is refused changes the log only. Evaluations read the directory, also while a
 // training uses it; their files have their own names, knn_config.yaml and knn_failure.json, and where they may not
 // write, their results are printed only.
 #ifndef SSL_TOOLS_RUN_RECORD_H_
@@ -31,15 +32,18 @@ namespace ssl {
 class RunRecord {
  public:
   // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains and asks
-  // `admit`, whose error it returns having changed nothing; then writes `root`, sends the log there, and removes the
-  // failure report of the command before. Whatever is wrong, it is the
-  // place and not the configuration: Unavailable, naming process and host, when another training has it;
-  // PermissionDenied, ResourceExhausted, or else FailedPrecondition.
+  // `admit`, whose error it returns having changed nothing; then sends the log there. `root` is kept for Begin, which
+  // an evaluation does not wait for. Whatever is wrong, it is the place and not the configuration: Unavailable, naming
+  // process and host, when another training has it; PermissionDenied, ResourceExhausted, or else FailedPrecondition.
   static absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::string& path,
                                                          const std::vector<std::string>& engines, bool trains,
                                                          const ConfigNode& root,
                                                          absl::FunctionRef<absl::Status()> admit,
                                                          FileSystem& file_system, Communicator& communicator);
+
+  // Writes the configuration, so that it can be run again, and removes the failure report of the command before: for a
+  // training that nothing refuses any more. Errors as of Open.
+  absl::Status Begin();
 
   // Null when nothing trains.
   const RunDirectory* held() const { return held_.get(); }
@@ -49,27 +53,33 @@ class RunRecord {
   // Writes what was set since the file was read, and keeps what another command has written meanwhile.
   absl::Status SaveResults();
 
-  // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's.
+  // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's, nor
+  // where a mistake (exit code 2) has ended a start before it began, and a run lies there: it is not that run's
+  // failure.
   void WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress);
   // The report's file, for a CrashReportScope; of no place where nothing may be written.
   const ReportFile& failure_file() const { return failure_; }
 
  private:
-  RunRecord(std::string path, std::string name, FileSystem& file_system)
-      : path_(std::move(path)), name_(std::move(name)), file_system_(file_system) {}
+  RunRecord(std::string path, std::string name, std::string config, FileSystem& file_system)
+      : path_(std::move(path)), name_(std::move(name)), config_(std::move(config)), file_system_(file_system) {}
 
-  absl::Status Prepare(const ConfigNode& root);
+  absl::Status WriteBeginning();
+  void OpenLog();
+  bool IsRefusal(const absl::Status& error) const;
   std::string File(const std::string& name) const;
   absl::StatusOr<ConfigNode> ReadOrSetAsideResults() const;
   absl::Status CannotBeUsed(const absl::Status& status) const;
 
   const std::string path_;
-  const std::string name_;  // of the command: "train", "knn", "knn_linear_eval"
+  const std::string name_;    // of the command: "train", "knn", "knn_linear_eval"
+  const std::string config_;  // as it is written
   FileSystem& file_system_;
   std::unique_ptr<RunDirectory> held_;
   ConfigNode results_ = ConfigNode::Map();
   ConfigNode saved_results_ = ConfigNode::Map();  // as they were read, or written last
   bool is_writable_ = true;
+  bool has_begun_ = false;
   ReportFile failure_;
 };
 

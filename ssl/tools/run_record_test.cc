@@ -28,12 +28,20 @@ const FailureSource kSource{"train", "checkpoints", 1};
 
 class RunRecordTest : public ::testing::Test {
  protected:
+  // A training, as Open leaves it.
+  absl::StatusOr<std::unique_ptr<RunRecord>> OpenOnly(const std::vector<std::string>& engines, bool trains,
+                                                      const std::string& seed = "0") {
+    root_.Set("seed", ConfigNode::FromString(seed));
+    return RunRecord::Open(
+        directory_, engines, trains, root_, [this] { return admission_; }, files_, *communicator_);
+  }
+
+  // The same, begun.
   absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::vector<std::string>& engines, bool trains,
                                                   const std::string& seed = "0") {
-    ConfigNode root = ConfigNode::Map();
-    root.Set("seed", ConfigNode::FromString(seed));
-    return RunRecord::Open(
-        directory_, engines, trains, root, [this] { return admission_; }, files_, *communicator_);
+    absl::StatusOr<std::unique_ptr<RunRecord>> record = OpenOnly(engines, trains, seed);
+    const absl::Status begun = record.ok() && trains ? (*record)->Begin() : absl::OkStatus();
+    return begun.ok() ? std::move(record) : begun;
   }
 
   std::string Read(const std::string& name) {
@@ -45,6 +53,7 @@ class RunRecordTest : public ::testing::Test {
   FileSystem& files_ = PosixFileSystem();
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
   absl::Status admission_;  // of trainings
+  ConfigNode root_ = ConfigNode::Map();
 };
 
 TEST_F(RunRecordTest, SecondTraining_IsRefusedBeforeItWrites) {
@@ -66,6 +75,42 @@ TEST_F(RunRecordTest, TrainingThatIsNotAdmitted_ChangesNothing) {
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
   EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
   EXPECT_OK(Open({"knn"}, false, "2"));
+}
+
+TEST_F(RunRecordTest, TrainingThatHasNotBegun_LeavesTheFilesOfTheRunThatIsThere) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true, "1"));
+    record->WriteFailure(absl::InternalError("bad"), kSource, {});
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, OpenOnly({"train"}, true, "2"));
+  record->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
+  EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
+  EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  // What is no mistake of the command keeps this run from going on.
+  record->WriteFailure(absl::DataLossError("damaged"), kSource, {});
+  EXPECT_THAT(Read("failure.json"), HasSubstr("damaged"));
+  ASSERT_OK(record->Begin());
+  EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"2\""));
+  EXPECT_FALSE(Has("failure.json"));
+  record->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
+  EXPECT_THAT(Read("failure.json"), HasSubstr("mistake"));
+}
+
+TEST_F(RunRecordTest, FirstTrainingThatIsRefused_LeavesAReport) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, OpenOnly({"train"}, true));
+  record->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
+  EXPECT_THAT(Read("failure.json"), HasSubstr("mistake"));
+  EXPECT_FALSE(Has("train_config.yaml"));
+}
+
+TEST_F(RunRecordTest, WrittenConfiguration_DoesNotRepeatWhatAStartDoesOnce) {
+  root_.SetPath("config.CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));
+  root_.SetPath("config.CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(7));
+  ASSERT_OK(Open({"train"}, true));
+  EXPECT_THAT(Read("train_config.yaml"), AllOf(HasSubstr("OVERWRITE_EXISTING: false"), HasSubstr("RESUME_FROM: -1")));
+  // What an evaluation evaluates stays.
+  ASSERT_OK(Open({"knn"}, false));
+  EXPECT_THAT(Read("knn_config.yaml"), AllOf(HasSubstr("OVERWRITE_EXISTING: false"), HasSubstr("RESUME_FROM: 7")));
 }
 
 TEST_F(RunRecordTest, Evaluation_HasItsOwnFilesAndNoLock) {
