@@ -15,6 +15,7 @@
 #include "ssl/hooks/grad_clip_hook.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/memory_checkpoint_hook.h"
+#include "ssl/hooks/memory_empty_hook.h"
 #include "ssl/hooks/memory_summary_hook.h"
 #include "ssl/hooks/model_complexity_hook.h"
 #include "ssl/hooks/model_output_mask_hook.h"
@@ -23,6 +24,8 @@
 #include "ssl/hooks/profiler_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
+#include "ssl/hooks/straggler_hook.h"
+#include "ssl/hooks/system_stats_hook.h"
 #include "ssl/hooks/train_logger_hook.h"
 
 namespace ssl {
@@ -44,6 +47,9 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterPerfStatsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterPhaseMetricsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterProfilerHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterMemoryEmptyHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterStragglerHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterSystemStatsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterTrainLoggerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterJsonlSink(registries));
   return RegisterTensorboardSink(registries);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rank the others wait for. Every FREQUENCY updates the ranks exchange, in one operation, how long they have
+// worked on a step: its time without the reduction of gradients, in which the fast ones wait. Of the updates since the
+// last report,
+//
+//   Speed/rank_work_ms_mean, Speed/rank_work_ms_max   over the ranks
+//   Speed/straggler_ratio                             max / mean; 1 when all are equally fast
+//   Speed/slowest_rank
+//
+// and a warning of rank 0 names the slowest rank, and the part of the step in which it loses most, when the ratio is
+// above FACTOR. Other operations of a step in which ranks wait (a loss that gathers embeddings) count as work: there
+// the fast ranks look slow, too. Stage kObserve. No state: a resumed run begins a new window.
+#ifndef SSL_HOOKS_STRAGGLER_HOOK_H_
+#define SSL_HOOKS_STRAGGLER_HOOK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/perf_stats.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/once_per_run.h"
+
+namespace ssl {
+
+// The section HOOKS.STRAGGLER (ours).
+struct StragglerOptions : public OncePerRunOptions {
+  bool report_stragglers = false;
+  int64_t frequency = 100;
+  double factor = 1.5;
+
+  absl::string_view section() const override { return "HOOKS.STRAGGLER"; }
+  bool enabled() const override { return report_stragglers; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class StragglerHook : public Hook {
+ public:
+  explicit StragglerHook(const StragglerOptions& options) : options_(options) {}
+
+  absl::string_view name() const override { return "straggler"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  absl::Status OnPhaseStart(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
+
+ private:
+  void Warn(const at::Tensor& times, int64_t slowest, double ratio, const StepContext& context) const;
+
+  const StragglerOptions options_;
+  PerfStats begin_;  // of the window
+};
+
+absl::Status RegisterStragglerHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_STRAGGLER_HOOK_H_
