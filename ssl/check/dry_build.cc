@@ -103,7 +103,7 @@ class Builder {
     Make(context_.registries.models, options->model_name, config_.Section("MODEL"), "config.MODEL");
     MakeMethod(options->loss.name);
     const RunOptions& run = options->run;
-    const PhasesBuilder phases{options->num_epochs, run.test_every_num_epoch, run.test_model, run.test_only};
+    const PhasesBuilder phases{options->num_epochs, TestCadence(run), run.test_model, run.test_only};
     for (const std::string& split : phases.AvailableSplits()) MakeDataset(split);
   }
 

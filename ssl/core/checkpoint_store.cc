@@ -188,13 +188,13 @@ absl::Status CheckpointStore::MarkFinished(int64_t iteration, absl::string_view 
   return WriteNote(kFinishedName, absl::StrCat(StepName(iteration), "\n", why_early, why_early.empty() ? "" : "\n"));
 }
 
-// The name first: until it has moved, both checkpoints are there. Afterwards nothing is lost when the other one stays.
 absl::Status CheckpointStore::SetName(const std::string& name, int64_t iteration, bool replaces) {
   SSL_RETURN_IF_ERROR(CheckInUse());
   SSL_ASSIGN_OR_RETURN(const int64_t nameless, names_.Move(name, iteration));
-  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
-  const bool is_there = std::binary_search(iterations.begin(), iterations.end(), nameless);
-  return replaces && is_there ? Remove(nameless) : absl::OkStatus();
+  if (nameless < 0 || !file_system_.Exists(StepDirectory(nameless))) return absl::OkStatus();
+  if (replaces) SSL_RETURN_IF_ERROR(Remove(nameless));
+  if (tidied_ == iteration) TidyUp(iteration);  // the nameless one counts among the newest
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointStore::DropFinished() {

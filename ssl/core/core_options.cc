@@ -41,6 +41,16 @@ void RunOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("TEST_ONLY", &test_only, Doc("run test phases only"));
   visitor.Field("TEST_MODEL", &test_model, Doc("run test phases"));
   visitor.Field("TEST_EVERY_NUM_EPOCH", &test_every_num_epoch, Doc("train epochs between test phases").AtLeast(1));
+  visitor.Field("TEST_START", &test_start,
+                Doc("epoch, from 1, before which no test phase follows, but after the last epoch (ours)").AtLeast(1));
+  visitor.Field(
+      "TEST_ANCHOR", &test_anchor,
+      Doc("epoch from which TEST_EVERY_NUM_EPOCH counts: 1 tests after 1, N + 1, ..., 0 after N, 2 N, ... (ours)")
+          .AtLeast(0));
+}
+
+Cadence TestCadence(const RunOptions& options) {
+  return {Cadence::Unit::kEpoch, options.test_every_num_epoch, options.test_start, options.test_anchor, true};
 }
 
 void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
@@ -54,6 +64,9 @@ void CheckpointOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("start anew: remove what another or a finished run left in DIR").MayChange());
   visitor.Field("RESUME_FROM", &resume_from,
                 Doc("go back to the checkpoint of this iteration, -1: the newest (ours)").AtLeast(-1).MayChange());
+  visitor.Field(
+      "EVALUATE", &evaluate,
+      Doc("name of the checkpoint that evaluations read, such as best; empty: the newest (ours)").MayChange());
   visitor.Field("ALLOW_CHANGES", &allow_changes,
                 Doc("keys that may differ from the run that DIR holds, or sections (ours)").MayChange());
   visitor.Field("SAVE_IN_BACKGROUND", &save_in_background,

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
+#include "ssl/core/cadence.h"
 #include "ssl/core/precision.h"
 #include "ssl/core/shared_options.h"
 
@@ -23,8 +24,13 @@ struct RunOptions : ReportOptions {
   bool test_only = false;
   bool test_model = true;
   int64_t test_every_num_epoch = 1;
+  int64_t test_start = 1;
+  int64_t test_anchor = 1;
   void VisitFields(FieldVisitor& visitor) override;
 };
+
+// After which train phases a test phase is due.
+Cadence TestCadence(const RunOptions& options);
 
 struct CheckpointOptions : CheckpointCadenceOptions {
   std::string directory;  // "": a host's session keeps no files
@@ -32,6 +38,7 @@ struct CheckpointOptions : CheckpointCadenceOptions {
   int64_t keep_last = 2;
   bool overwrite_existing = false;
   int64_t resume_from = -1;  // below 0: the newest
+  std::string evaluate;      // "": the newest
   std::vector<std::string> allow_changes;
   bool save_in_background = true;
   void VisitFields(FieldVisitor& visitor) override;

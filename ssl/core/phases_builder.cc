@@ -6,10 +6,9 @@ namespace ssl {
 std::vector<Phase> PhasesBuilder::Build() const {
   if (test_only) return std::vector<Phase>(num_epochs, Phase{false});
   std::vector<Phase> phases;
-  for (int64_t epoch = 0; epoch < num_epochs; ++epoch) {
+  for (int64_t done = 1; done <= num_epochs; ++done) {
     phases.push_back({true});
-    const bool test_is_due = epoch % test_every_num_epoch == 0 || epoch == num_epochs - 1;
-    if (test_model && test_is_due) phases.push_back({false});
+    if (test_model && tests.IsDue(done, num_epochs)) phases.push_back({false});
   }
   return phases;
 }

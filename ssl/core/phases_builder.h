@@ -8,17 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "ssl/core/cadence.h"
+
 namespace ssl {
 
 struct Phase {
   bool train = true;
 };
 
-// A test phase follows train phase i when i is a multiple of test_every_num_epoch, or the last. Without test_model
-// there are no test phases. With test_only there are num_epochs test phases and nothing else.
+// A test phase follows the train phases after which `tests` is due. Without test_model there are no test phases. With
+// test_only there are num_epochs test phases and nothing else.
 struct PhasesBuilder {
   int64_t num_epochs = 0;
-  int64_t test_every_num_epoch = 1;
+  Cadence tests;
   bool test_model = true;
   bool test_only = false;
 

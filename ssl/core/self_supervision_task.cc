@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
 
 PhasesBuilder SelfSupervisionTask::MakePhasesBuilder() const {
   const RunOptions& run = options_.run;
-  return {options_.num_epochs, run.test_every_num_epoch, run.test_model, run.test_only};
+  return {options_.num_epochs, TestCadence(run), run.test_model, run.test_only};
 }
 
 std::vector<std::string> SelfSupervisionTask::available_splits() const { return MakePhasesBuilder().AvailableSplits(); }

@@ -10,8 +10,19 @@ void ReportOptions::VisitFields(FieldVisitor& visitor) {
 void CheckpointCadenceOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
                 Doc("train epochs between checkpoints, -1 for none").AtLeast(-1).MayChange());
+  visitor.Field("CHECKPOINT_START", &epoch_start,
+                Doc("epoch, from 1, before which no epoch is saved (ours)").AtLeast(1).MayChange());
+  visitor.Field("CHECKPOINT_ANCHOR", &epoch_anchor,
+                Doc("epoch from which CHECKPOINT_FREQUENCY counts: 1 saves 1, F + 1, ..., 0 saves F, 2 F, ... (ours)")
+                    .AtLeast(0)
+                    .MayChange());
   visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
                 Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
+  visitor.Field(
+      "ROLLING_START", &rolling_start,
+      Doc("epoch, from 1, from which one more checkpoint rolls along, -1 for none (ours)").AtLeast(-1).MayChange());
+  visitor.Field("ROLLING_FREQUENCY", &rolling_frequency,
+                Doc("train epochs after which the rolling checkpoint is replaced (ours)").AtLeast(1).MayChange());
 }
 
 void UpdateOptions::VisitFields(FieldVisitor& visitor) {

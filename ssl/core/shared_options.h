@@ -19,10 +19,14 @@ struct ReportOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// Of CHECKPOINT: when the run is saved.
+// Of CHECKPOINT: when the run is saved (ssl/core/cadence.h).
 struct CheckpointCadenceOptions : public Options {
   int64_t epoch_frequency = 1;
+  int64_t epoch_start = 1;
+  int64_t epoch_anchor = 1;
   int64_t iteration_frequency = -1;
+  int64_t rolling_start = -1;
+  int64_t rolling_frequency = 1;
   void VisitFields(FieldVisitor& visitor) override;
 };
 

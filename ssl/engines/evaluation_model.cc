@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/evaluation_model.h"
 
+#include <ATen/ops/full.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -25,11 +28,12 @@ namespace {
 
 constexpr char kRandomWeights[] = "random weights";
 
-absl::Status CheckStep(const CheckpointStore& store, int64_t wanted) {
+// `key` asks for it.
+absl::Status CheckStep(const CheckpointStore& store, int64_t wanted, const std::string& key) {
   SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store.Iterations());
   if (std::binary_search(iterations.begin(), iterations.end(), wanted)) return store.Verify(wanted).status();
   return absl::InvalidArgumentError(
-      absl::StrCat("config.CHECKPOINT.RESUME_FROM is ", wanted, ", and there is no ", store.StepDirectory(wanted),
+      absl::StrCat(key, " is ", wanted, ", and there is no ", store.StepDirectory(wanted),
                    "; checkpoints: ", iterations.empty() ? "none" : absl::StrJoin(iterations, ", ")));
 }
 
@@ -40,19 +44,46 @@ absl::Status ReadStep(const CheckpointStore& store, int64_t wanted, Model& model
 
 // NotFound means a run without checkpoints here, whose weights may come from elsewhere: not those of a step that is
 // named, whose files are gone.
-absl::Status OfNamedStep(const absl::Status& status, int64_t wanted) {
+absl::Status OfNamedStep(const absl::Status& status, int64_t wanted, const std::string& key) {
   if (!absl::IsNotFound(status)) return status;
-  return absl::DataLossError(absl::StrCat("config.CHECKPOINT.RESUME_FROM is ", wanted,
+  return absl::DataLossError(absl::StrCat(key, " is ", wanted,
                                           ", and that checkpoint is not complete: ", status.message(),
-                                          "; name another one, or -1 for the newest that is intact"));
+                                          "; name another one, or none for the newest that is intact"));
 }
 
-absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, EngineContext& context,
-                                    Model& model) {
-  const absl::Status status = context.communicator.rank() == 0 ? CheckStep(store, wanted) : absl::OkStatus();
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(OfNamedStep(status, wanted), "looking for a checkpoint", context.communicator));
+// The checkpoint that CHECKPOINT.EVALUATE names.
+absl::StatusOr<int64_t> NamedStep(const CheckpointStore& store, const std::string& name, const std::string& directory) {
+  SSL_ASSIGN_OR_RETURN(const auto names, store.Names());
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [other, iteration] : names) known.push_back(other);
+  return absl::InvalidArgumentError(absl::StrCat("config.CHECKPOINT.EVALUATE is '", name, "', and no checkpoint in ",
+                                                 directory, " has that name", DidYouMean(name, known),
+                                                 "; names: ", known.empty() ? "none" : absl::StrJoin(known, ", "),
+                                                 "; config.HOOKS.BEST_CHECKPOINT makes a training keep its best one"));
+}
+
+// The checkpoint that the settings ask for; below 0 for the newest. A name counts before RESUME_FROM, and that one only
+// without a training in the same command, which has gone on from there.
+absl::StatusOr<int64_t> WantedStep(const CheckpointStore& store, const CheckpointOptions& options,
+                                   const std::string& directory, EngineContext& context) {
+  if (options.evaluate.empty()) return context.held_directory == nullptr ? options.resume_from : int64_t{-1};
+  const absl::StatusOr<int64_t> named =
+      context.communicator.rank() == 0 ? NamedStep(store, options.evaluate, directory) : absl::StatusOr<int64_t>(0);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(named.status(), "looking for a checkpoint", context.communicator));
+  at::Tensor iteration = at::full({1}, *named, at::kLong);
+  SSL_RETURN_IF_ERROR(context.communicator.Broadcast(iteration, 0));
+  return iteration.item<int64_t>();
+}
+
+absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, const std::string& key,
+                                    EngineContext& context, Model& model) {
+  absl::Status status = context.communicator.rank() == 0 ? CheckStep(store, wanted, key) : absl::OkStatus();
   SSL_RETURN_IF_ERROR(
-      AgreeOnStatus(OfNamedStep(ReadStep(store, wanted, model), wanted), "reading a checkpoint", context.communicator));
+      AgreeOnStatus(OfNamedStep(status, wanted, key), "looking for a checkpoint", context.communicator));
+  status = OfNamedStep(ReadStep(store, wanted, model), wanted, key);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", context.communicator));
   return wanted;
 }
 
@@ -75,16 +106,17 @@ void WarnOfChanges(const CheckpointStore& store, int64_t iteration, const Engine
                    << "/train_config.yaml";
 }
 
-// RESUME_FROM, or else the newest checkpoint; NotFound when there is none. Of a command that trains as well, what it
-// has just saved is meant.
-absl::Status RestoreCheckpoint(EngineContext& context, int64_t resume_from, EvaluationModel* network) {
+// The checkpoint that the settings ask for, or else the newest; NotFound when there is none. Of a command that trains
+// as well, what it has just saved is meant.
+absl::Status RestoreCheckpoint(EngineContext& context, const CheckpointOptions& options, EvaluationModel* network) {
   const std::string directory = CheckpointDirectory(context.run_directory);
   if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
   const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
-  const bool has_step = resume_from >= 0 && context.held_directory == nullptr;
+  SSL_ASSIGN_OR_RETURN(const int64_t wanted, WantedStep(store, options, directory, context));
+  const std::string key = absl::StrCat("config.CHECKPOINT.", options.evaluate.empty() ? "RESUME_FROM" : "EVALUATE");
   const absl::StatusOr<int64_t> iteration =
-      has_step ? RestoreStep(store, resume_from, context, *network->model)
-               : RestoreModel(directory, context.file_system, context.communicator, *network->model);
+      wanted >= 0 ? RestoreStep(store, wanted, key, context, *network->model)
+                  : RestoreModel(directory, context.file_system, context.communicator, *network->model);
   if (absl::IsInvalidArgument(iteration.status()) && absl::StrContains(iteration.status().message(), kModelFile)) {
     return absl::InvalidArgumentError(absl::StrCat(
         iteration.status().message(), "; evaluate with the settings of the training: --config=", context.run_directory,
@@ -104,11 +136,11 @@ std::string ParamsFile(const BuildContext& build) {
 }
 
 // Also says what the weights are.
-absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, int64_t resume_from, EngineContext& context,
-                  const BuildContext& build) {
+absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, const CheckpointOptions& options,
+                  EngineContext& context, const BuildContext& build) {
   network->weights = kRandomWeights;
   if (weights == EvaluationWeights::kInitial) return absl::OkStatus();
-  const absl::Status restored = RestoreCheckpoint(context, resume_from, network);
+  const absl::Status restored = RestoreCheckpoint(context, options, network);
   if (!absl::IsNotFound(restored)) return restored;
   const std::string file = ParamsFile(build);
   if (!file.empty()) {
@@ -138,7 +170,7 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
     SeedForBuilding(task.run.seed, /*rank=*/0);
     SSL_ASSIGN_OR_RETURN(result.model,
                          context.registries.models.Make(task.model_name, context.config.Section("MODEL"), build));
-    SSL_RETURN_IF_ERROR(Fill(&result, weights, task.checkpoint.resume_from, context, build));
+    SSL_RETURN_IF_ERROR(Fill(&result, weights, task.checkpoint, context, build));
     result.model->SetTraining(false);
     return absl::OkStatus();
   }));

@@ -25,12 +25,13 @@ struct EvaluationModel {
   std::string checkpoint;  // the directory of the run's checkpoint that the weights are from; "" for others
 };
 
-// Trained weights are those of the run directory's newest checkpoint, or of the one that CHECKPOINT.RESUME_FROM names
-// (InvalidArgument when there is none, DataLoss when it is not intact: no other weights take its place; of a command
-// that trains as well, the newest); without a checkpoint, those that MODEL.WEIGHTS_INIT.PARAMS_FILE names; NotFound
-// without either. Where the settings are not those of the checkpoint, a warning names them (checkpoint_settings.h). Seeds
-// LibTorch's generator from SEED_VALUE, so that the random weights are those that training starts with. DataLoss names
-// the first tensor that is not finite. LibTorch's exceptions become a Status. Collective.
+// Trained weights are those of the run directory's newest checkpoint, or of the one that CHECKPOINT.EVALUATE names, or
+// CHECKPOINT.RESUME_FROM (InvalidArgument when there is none, DataLoss when it is not intact: no other weights take its
+// place; RESUME_FROM means the newest in a command that trains); without a checkpoint, those that
+// MODEL.WEIGHTS_INIT.PARAMS_FILE names; NotFound without either. Where the settings are not those of the checkpoint, a
+// warning names them (checkpoint_settings.h). Seeds LibTorch's generator from SEED_VALUE, so that the random weights are
+// those that training starts with. DataLoss names the first tensor that is not finite. LibTorch's exceptions become a
+// Status. Collective.
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
 
 }  // namespace ssl

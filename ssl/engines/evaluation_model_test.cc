@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/run_directory.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/testing/matrix_run.h"
@@ -81,6 +82,32 @@ TEST_F(EvaluationModelTest, ParamsFileThatLosesToTheCheckpoint_IsAWarning) {
                                      HasSubstr("another config.CHECKPOINT.DIR")));
   SaveCheckpoint(at::full({64, 4}, 0.5, at::kFloat), 8);  // of a training that began with the file
   EXPECT_THAT(WarningsOfKnn(), IsEmpty());
+}
+
+TEST_F(EvaluationModelTest, Evaluate_NamesTheCheckpoint) {
+  SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
+  SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 8);
+  CheckpointStore store({CheckpointDirectory(directory_), 0, ""}, PosixFileSystem(), *communicator_);
+  EngineContext context = Context();
+  Set("CHECKPOINT.EVALUATE", "bset");
+  const auto evaluate = [&] { return MakeEvaluationModel(context, EvaluationWeights::kTrained); };
+  EXPECT_THAT(evaluate().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names: none")));
+  ASSERT_OK(store.SetName("best", 7, /*replaces=*/false));
+  EXPECT_THAT(evaluate().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("config.CHECKPOINT.EVALUATE is 'bset'"), HasSubstr("did you mean 'best'"))));
+  Set("CHECKPOINT.EVALUATE", "best");
+  // In a command that trains, too, and before RESUME_FROM.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunDirectory> held,
+                       RunDirectory::Open(directory_, PosixFileSystem(), *communicator_));
+  context.held_directory = held.get();
+  Set("CHECKPOINT.RESUME_FROM", "8");
+  ASSERT_OK_AND_ASSIGN(const EvaluationModel network, evaluate());
+  EXPECT_EQ(network.weights, "checkpoint of iteration 7");
+  EXPECT_EQ(network.model->Parameters()[0].value.max().item<double>(), 1.0);
+  ASSERT_OK(PosixFileSystem().RemoveAll(store.StepDirectory(7)));
+  EXPECT_THAT(evaluate().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("config.CHECKPOINT.EVALUATE is 7, and there is no ")));
 }
 
 TEST_F(EvaluationModelTest, ResumeFrom_IsTheStepThatIsEvaluated) {

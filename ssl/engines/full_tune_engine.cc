@@ -262,6 +262,7 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   ConfigNode tuned = config;
   tuned.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(task.directory));
   tuned.SetPath("CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(-1));  // is about the run that is tuned
+  tuned.SetPath("CHECKPOINT.EVALUATE", ConfigNode::FromString(""));
   // Whether a fine-tuning that is there may go on is decided by the weights that it began with, not by where they lie.
   // AUTO_RESUME, OVERWRITE_EXISTING and ALLOW_CHANGES mean the training that the command does: this one, too.
   tuned.SetPath(kInitialWeights, ConfigNode::FromString(task.initial_weights));

@@ -11,7 +11,8 @@ absl::Status Save(StepContext& context) {
   return context.checkpoints == nullptr ? absl::OkStatus() : context.checkpoints->Save();
 }
 
-bool IsMultiple(int64_t count, int64_t frequency) { return frequency > 0 && count % frequency == 0; }
+constexpr char kRolling[] = "rolling";
+constexpr char kStepFile[] = "checkpoints/step_<iteration>";
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const CheckpointHookOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
@@ -20,20 +21,43 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const CheckpointHookOptions
 
 }  // namespace
 
+CheckpointHook::CheckpointHook(const CheckpointCadenceOptions& options)
+    : epochs_{Cadence::Unit::kEpoch, options.epoch_frequency, options.epoch_start, options.epoch_anchor,
+              /*at_end=*/options.epoch_frequency > 0},
+      updates_{Cadence::Unit::kUpdate, options.iteration_frequency, 1, 0, /*at_end=*/false},
+      rolling_{Cadence::Unit::kEpoch, options.rolling_start > 0 ? options.rolling_frequency : 0, options.rolling_start,
+               options.rolling_start, /*at_end=*/false} {}
+
+std::vector<PlannedAction> CheckpointHook::Plan() const {
+  std::vector<PlannedAction> plan;
+  if (epochs_.every > 0) plan.push_back({"saves the run", epochs_, false, kStepFile});
+  if (updates_.every > 0) plan.push_back({"saves the run", updates_, false, kStepFile});
+  if (rolling_.every > 0)
+    plan.push_back({"replaces the rolling checkpoint", rolling_, false, "checkpoints/rolling.step"});
+  return plan;
+}
+
 absl::Status CheckpointHook::OnStep(StepContext& context) {
   if (context.checkpoints != nullptr) SSL_RETURN_IF_ERROR(context.checkpoints->Poll());
-  if (!context.state.training || !IsMultiple(context.state.iteration, cadence_.iteration_frequency)) {
-    return absl::OkStatus();
-  }
-  return Save(context);
+  const TrainState& state = context.state;
+  return state.training && updates_.IsDue(state.iteration, state.max_iterations) ? Save(context) : absl::OkStatus();
 }
 
 absl::Status CheckpointHook::OnPhaseEnd(StepContext& context) {
-  if (!context.state.training || cadence_.epoch_frequency < 1) return absl::OkStatus();
-  const int64_t epoch = context.state.train_phase_index;
-  if (!IsMultiple(epoch, cadence_.epoch_frequency) && epoch != context.num_epochs - 1) return absl::OkStatus();
-  return Save(context);
+  const TrainState& state = context.state;
+  if (!state.training) return absl::OkStatus();
+  const int64_t done = state.train_phase_index + 1;
+  const bool is_due = epochs_.IsDue(done, context.num_epochs);
+  if (!rolling_.IsDue(done, context.num_epochs) || context.checkpoints == nullptr) {
+    return is_due ? Save(context) : absl::OkStatus();
+  }
+  // Before the save, which writes it down for the run that goes on from there.
+  const bool replaces = rolling_is_extra_ != 0;
+  rolling_is_extra_ = is_due || updates_.IsDue(state.iteration, state.max_iterations) ? 0 : 1;
+  return context.checkpoints->SaveAs(kRolling, replaces);
 }
+
+void CheckpointHook::VisitState(StateVisitor& visitor) { visitor.Int("rolling_is_extra", rolling_is_extra_); }
 
 absl::Status RegisterCheckpointHook(Registries* registries) {
   return RegisterHook(registries, {"checkpoint", "saves the state of the run"}, &MakeCheckpoint);

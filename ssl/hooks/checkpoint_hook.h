@@ -2,9 +2,14 @@
 //
 // Decides when the run's state is saved; context.checkpoints does the saving. Stage kPersist.
 //
-// Saved are: the end of a train phase of epoch 0, F, 2F, ... and of the last epoch (F = CHECKPOINT_FREQUENCY, VISSL's
-// rule; before that epoch's test phase), and every CHECKPOINT_ITER_FREQUENCY iterations. What is new when a run ends
-// well or is asked to stop, the trainer saves itself. All decisions follow from counters that are equal on all ranks.
+// Saved are, at the end of a train phase (before that epoch's test phase):
+// - epochs 1, F + 1, 2 F + 1, ... and the last one (F = CHECKPOINT_FREQUENCY, VISSL's rule). CHECKPOINT_ANCHOR=0 makes
+//   that F, 2 F, ... and CHECKPOINT_START leaves out those before it (United Perception's save_freq and save_start).
+// - every ROLLING_FREQUENCY epochs from ROLLING_START on, as the checkpoint named "rolling", of which there is one: the
+//   one before goes, unless it was due for another reason (save_cur_freq and save_cur_start, which United Perception
+//   documents and does not have: theirs is the rule, the rest is ours).
+// And every CHECKPOINT_ITER_FREQUENCY iterations. What is new when a run ends well or is asked to stop, the trainer
+// saves itself. All decisions follow from counters that are equal on all ranks. State: `rolling_is_extra`.
 #ifndef SSL_HOOKS_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_CHECKPOINT_HOOK_H_
 
@@ -12,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/cadence.h"
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
@@ -31,16 +37,23 @@ struct CheckpointHookOptions : public ComponentOptions {
 
 class CheckpointHook : public Hook {
  public:
-  explicit CheckpointHook(const CheckpointCadenceOptions& cadence) : cadence_(cadence) {}
+  explicit CheckpointHook(const CheckpointCadenceOptions& options);
 
   absl::string_view name() const override { return "checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
 
+  std::vector<PlannedAction> Plan() const override;
+
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
 
+  void VisitState(StateVisitor& visitor) override;
+
  private:
-  const CheckpointCadenceOptions cadence_;
+  const Cadence epochs_;
+  const Cadence updates_;
+  const Cadence rolling_;
+  int64_t rolling_is_extra_ = 0;  // 1 when nothing else would have saved the last rolling checkpoint
 };
 
 absl::Status RegisterCheckpointHook(Registries* registries);

@@ -13,8 +13,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
-CheckpointCadenceOptions Cadence(int64_t epochs, int64_t iterations) {
+CheckpointCadenceOptions Every(int64_t epochs, int64_t iterations) {
   CheckpointCadenceOptions cadence;
   cadence.epoch_frequency = epochs;
   cadence.iteration_frequency = iterations;
@@ -41,7 +43,7 @@ void Train(CheckpointHook& hook, FakeStep& step, int64_t epochs) {
 
 TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
   FakeStep step;
-  CheckpointHook hook(Cadence(1, -1));
+  CheckpointHook hook(Every(1, -1));
 
   Train(hook, step, 3);
 
@@ -50,7 +52,7 @@ TEST(CheckpointHook, EveryEpoch_SavesOnceAfterEachTrainPhase) {
 
 TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
   FakeStep step;
-  CheckpointHook hook(Cadence(3, -1));
+  CheckpointHook hook(Every(3, -1));
 
   Train(hook, step, 6);
 
@@ -59,16 +61,57 @@ TEST(CheckpointHook, EveryThirdEpoch_SavesTheFirstTheFourthAndTheLast) {
 
 TEST(CheckpointHook, Iterations_CountTrainingStepsOnly) {
   FakeStep step;
-  CheckpointHook hook(Cadence(0, 3));
+  CheckpointHook hook(Every(0, 3));
 
   Train(hook, step, 2);
 
   EXPECT_THAT(step.saver.iterations, ElementsAre(3, 6));
 }
 
+TEST(CheckpointHook, UnitedPerception_SavesOnItsOwnGrid) {
+  FakeStep step;
+  CheckpointCadenceOptions options = Every(2, -1);
+  options.epoch_start = 5;
+  options.epoch_anchor = 0;
+  CheckpointHook hook(options);
+
+  Train(hook, step, 11);
+
+  EXPECT_THAT(step.saver.iterations, ElementsAre(6 * 4, 8 * 4, 10 * 4, 11 * 4));
+  EXPECT_THAT(hook.Plan(), SizeIs(1));
+}
+
+TEST(CheckpointHook, Rolling_KeepsOneBesideThoseThatAreDueAnyway) {
+  FakeStep step;
+  CheckpointCadenceOptions options = Every(4, -1);
+  options.epoch_anchor = 0;
+  options.rolling_start = 3;
+  options.rolling_frequency = 1;
+  CheckpointHook hook(options);
+
+  Train(hook, step, 6);
+
+  EXPECT_THAT(step.saver.iterations, ElementsAre(12, 16, 20, 24)) << "epochs 3, 4, 5, 6";
+  EXPECT_THAT(step.saver.names, ElementsAre(Pair("rolling", 24)));
+  EXPECT_THAT(step.saver.replaced, ElementsAre(12, 20)) << "4 is due by CHECKPOINT_FREQUENCY as well";
+}
+
+TEST(CheckpointHook, Rolling_IsIndependentOfTheFrequency) {
+  FakeStep step;
+  CheckpointCadenceOptions options = Every(-1, -1);
+  options.rolling_start = 2;
+  options.rolling_frequency = 2;
+  CheckpointHook hook(options);
+
+  Train(hook, step, 7);
+
+  EXPECT_THAT(step.saver.iterations, ElementsAre(8, 16, 24)) << "anchored at its start";
+  EXPECT_THAT(step.saver.replaced, ElementsAre(8, 16));
+}
+
 TEST(CheckpointHook, FailedSave_IsReturned) {
   FakeStep step;
-  CheckpointHook hook(Cadence(1, 1));
+  CheckpointHook hook(Every(1, 1));
   step.state.iteration = 1;
   step.state.train_phase_index = 0;
   step.saver.result = absl::ResourceExhaustedError("disk is full");
@@ -79,7 +122,7 @@ TEST(CheckpointHook, FailedSave_IsReturned) {
 
 TEST(CheckpointHook, RunWithoutCheckpoints_IsLeftAlone) {
   FakeStep step;
-  CheckpointHook hook(Cadence(1, 1));
+  CheckpointHook hook(Every(1, 1));
   step.context.checkpoints = nullptr;
 
   Train(hook, step, 2);

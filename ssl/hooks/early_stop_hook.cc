@@ -2,14 +2,12 @@
 #include "ssl/hooks/early_stop_hook.h"
 
 #include <cmath>
-#include <map>
 #include <memory>
-#include <vector>
+#include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
 
@@ -17,38 +15,11 @@ namespace ssl {
 namespace {
 
 constexpr char kMin[] = "min";
-constexpr char kTraining[] = "Training/";
-constexpr char kTesting[] = "Testing/";
-constexpr char kEvaluation[] = "Evaluation/";
-
-// "config.TEST_MODEL is false (run.yaml:3)" when such settings keep the metric's phases out of the run; "" when not.
-std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config) {
-  const auto is = [&config](absl::string_view key, bool value) {
-    const ConfigNode* node = config.FindPath(key);
-    return node != nullptr && node->AsBool().value_or(!value) == value;
-  };
-  const auto setting = [&config](absl::string_view key, absl::string_view value) {
-    return absl::StrCat("config.", key, " is ", value, " (", config.FindPath(key)->location().ToString(), ")");
-  };
-  const bool only_tests = is("TEST_ONLY", true);
-  if (absl::StartsWith(metric, kEvaluation)) return "";
-  if (absl::StartsWith(metric, kTraining)) return only_tests ? setting("TEST_ONLY", "true") : "";
-  return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
-}
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
-  const auto starts = [&options](absl::string_view prefix) { return absl::StartsWith(options.metric, prefix); };
-  if (!starts(kTraining) && !starts(kTesting) && !starts(kEvaluation)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        PlaceOf(params, "METRIC"), " is '", options.metric,
-        "', expected a name that starts with Training/, Testing/ or Evaluation/, such as ", "Testing/loss_mean"));
-  }
-  const std::string why_not = WhyNeverMeasured(options.metric, context.config);
-  if (why_not.empty()) return std::make_unique<EarlyStopHook>(options);
-  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "METRIC"), " is '", options.metric,
-                                                 "', which this run never measures: ", why_not,
-                                                 ", so that nothing would end it early"));
+  SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC"), context.config));
+  return std::make_unique<EarlyStopHook>(options);
 }
 
 }  // namespace
@@ -67,32 +38,17 @@ bool EarlyStopHook::IsBetter(double value) const {
   return options_.mode == kMin ? value < best_ - options_.min_delta : value > best_ + options_.min_delta;
 }
 
-// Evaluations have phases of their own choice.
-bool EarlyStopHook::IsMeasuredNow(const std::map<std::string, double>& values, bool training) const {
-  if (!absl::StartsWith(options_.metric, kEvaluation)) {
-    return absl::StartsWith(options_.metric, training ? kTraining : kTesting);
-  }
-  return values.count(options_.metric) > 0;
-}
-
 absl::Status EarlyStopHook::OnStart(StepContext& context) {
   EndIfDue(context);
   return absl::OkStatus();
 }
 
 absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
-  const std::map<std::string, double> values = PhaseValues(context);
-  if (!IsMeasuredNow(values, context.state.training)) return absl::OkStatus();
-  const auto found = values.find(options_.metric);
-  if (found == values.end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : values) names.push_back(name);
-    return absl::NotFoundError(absl::StrCat("config.HOOKS.EARLY_STOP.METRIC is '", options_.metric,
-                                            "', which the phase has not measured", DidYouMean(options_.metric, names),
-                                            "; config.METERS.names says what is"));
-  }
-  if (IsBetter(found->second)) {
-    best_ = found->second;
+  SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
+                       PhaseValue(options_.metric, "config.HOOKS.EARLY_STOP.METRIC", context));
+  if (!value.has_value()) return absl::OkStatus();
+  if (IsBetter(*value)) {
+    best_ = *value;
     has_best_ = 1;
     phases_without_ = 0;
   } else {
@@ -105,7 +61,7 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
 // Which phases have an evaluation is not known before, so that a wrong name shows at the end only.
 absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool never_measured = has_best_ == 0 && phases_without_ == 0;
-  if (absl::StartsWith(options_.metric, kEvaluation) && never_measured && context.communicator.rank() == 0) {
+  if (IsOfEvaluations(options_.metric) && never_measured && context.communicator.rank() == 0) {
     SSL_LOG(WARNING) << instance_name() << ": config.HOOKS.EARLY_STOP.METRIC is '" << options_.metric
                      << "', which no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
   }

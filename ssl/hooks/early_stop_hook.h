@@ -12,7 +12,6 @@
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -53,7 +52,6 @@ class EarlyStopHook : public Hook {
   void VisitState(StateVisitor& visitor) override;
 
  private:
-  bool IsMeasuredNow(const std::map<std::string, double>& values, bool training) const;
   bool IsBetter(double value) const;
   void EndIfDue(StepContext& context) const;
 

@@ -7,10 +7,14 @@ namespace ssl {
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
+      {"LiBai", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}},
       {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
       {"LiBai", "IterationTimer", "perf_stats", {}},
       {"LiBai", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
       {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"United Perception", "auto_checkpoint", "checkpoint", {}},
+      {"United Perception", "auto_save_best", "best_checkpoint", {}},
+      {"United Perception", "auto_save_metric", "phase_metrics", {}},
       {"United Perception", "grad_clipper", "grad_clipper", {}},
       {"United Perception", "memory_analysis", "system_stats", {{"freq", "FREQUENCY"}}},
       {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
@@ -26,6 +30,7 @@ const std::vector<HookAlias>& HookAliases() {
       {"VISSL", "LogPerfTimeMetricsHook", "perf_stats", {}},
       {"VISSL", "ModelOutputMaskHook", "model_output_mask", {}},
       {"VISSL", "SSLModelComplexityHook", "model_complexity", {}},
+      {"detectron2", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}},
       {"detectron2", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
       {"detectron2", "IterationTimer", "perf_stats", {}},
       {"detectron2", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/best_checkpoint_hook.h"
 #include "ssl/hooks/check_nan_hook.h"
 #include "ssl/hooks/checkpoint_hook.h"
 #include "ssl/hooks/collapse_monitor_hook.h"
@@ -32,6 +33,7 @@ namespace ssl {
 namespace {
 
 absl::Status RegisterEach(Registries* registries) {
+  SSL_RETURN_IF_ERROR(RegisterBestCheckpointHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckNanHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckpointHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCollapseMonitorHook(registries));

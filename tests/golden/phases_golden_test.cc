@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
 #include "tests/golden/golden.h"
 
@@ -10,8 +11,10 @@ namespace ssl::golden {
 namespace {
 
 void CheckPhases(const Case& golden) {
-  const PhasesBuilder builder{golden.Count("num_epochs"), golden.Count("TEST_EVERY_NUM_EPOCH"),
-                              golden.Flag("TEST_MODEL"), golden.Flag("TEST_ONLY")};
+  RunOptions options;
+  options.test_every_num_epoch = golden.Count("TEST_EVERY_NUM_EPOCH");
+  const PhasesBuilder builder{golden.Count("num_epochs"), TestCadence(options), golden.Flag("TEST_MODEL"),
+                              golden.Flag("TEST_ONLY")};
   std::vector<double> phases;
   for (const Phase& phase : builder.Build()) phases.push_back(phase.train ? 1.0 : 0.0);
   EXPECT_EQ(phases, ListOf(golden.steps[0].Expected("phases")));

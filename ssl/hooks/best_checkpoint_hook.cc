@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/best_checkpoint_hook.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/hooks/phase_values.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kAuto[] = "auto";
+constexpr char kMin[] = "min";
+constexpr char kDefaultMetric[] = "Testing/loss_mean";
+constexpr char kMetrics[] = "METRICS";
+
+// As a part of a file's name and of a scope.
+std::string Flat(std::string metric) {
+  for (char& c : metric) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
+  }
+  return metric;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOptions& options, const ConfigNode& params,
+                                                         const BuildContext& context) {
+  std::set<std::string> names;
+  for (const std::string& metric : options.metrics) {
+    SSL_RETURN_IF_ERROR(CheckPhaseMetric(metric, PlaceOf(params, kMetrics), context.config));
+    if (!names.insert(Flat(metric)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(PlaceOf(params, kMetrics), " has '", metric, "' twice, expected each metric once"));
+    }
+  }
+  if (options.metrics.empty()) {
+    SSL_RETURN_IF_ERROR(CheckPhaseMetric(kDefaultMetric, PlaceOf(params, kMetrics), context.config));
+  }
+  return std::make_unique<BestCheckpointHook>(options);
+}
+
+}  // namespace
+
+void BestCheckpointOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field(kMetrics, &metrics,
+                Doc("what to keep the best checkpoint of, such as [Testing/loss_mean]; empty: keep none (ours)"));
+  visitor.Field("MODE", &mode,
+                Doc("whether better is less or more; auto: less for a metric with 'loss' in its name, else more")
+                    .OneOf({kAuto, kMin, "max"}));
+}
+
+BestCheckpointHook::BestCheckpointHook(const BestCheckpointOptions& options) {
+  const std::vector<std::string> metrics =
+      options.metrics.empty() ? std::vector<std::string>{kDefaultMetric} : options.metrics;
+  for (const std::string& metric : metrics) {
+    Best& best = bests_.emplace_back();
+    best.metric = metric;
+    best.less_is_better = options.mode == kAuto ? absl::StrContains(metric, "loss") : options.mode == kMin;
+  }
+}
+
+bool BestCheckpointHook::Best::IsBeatenBy(double other) const {
+  if (!std::isfinite(other)) return false;
+  return iteration < 0 || (less_is_better ? other < value : other > value);
+}
+
+void BestCheckpointHook::Best::VisitState(StateVisitor& visitor) {
+  visitor.Double("value", value);
+  visitor.Int("iteration", iteration);
+}
+
+std::string BestCheckpointHook::CheckpointName(const Best& best) const {
+  std::string text = "best";
+  if (instance_name() != name()) absl::StrAppend(&text, ".", instance_name());
+  if (bests_.size() > 1) absl::StrAppend(&text, ".", Flat(best.metric));
+  return text;
+}
+
+std::vector<PlannedAction> BestCheckpointHook::Plan() const {
+  std::vector<PlannedAction> plan;
+  for (const Best& best : bests_) {
+    plan.push_back({absl::StrCat("looks for a better ", best.metric),
+                    {Cadence::Unit::kEpoch, 1, 1, 0, false},
+                    IsOfTestPhases(best.metric),
+                    absl::StrCat("checkpoints/", CheckpointName(best), ".step")});
+  }
+  return plan;
+}
+
+// A checkpoint that went (by hand, or because the run was sent back behind the best one) is no best one.
+absl::Status BestCheckpointHook::OnStart(StepContext& context) {
+  if (context.checkpoints == nullptr) return absl::OkStatus();
+  for (Best& best : bests_) {
+    if (best.iteration < 0) continue;
+    const std::string text = CheckpointName(best);
+    SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved(text, best.iteration));
+    if (is_there) continue;
+    if (context.communicator.rank() == 0) {
+      SSL_LOG(WARNING) << instance_name() << ": the checkpoint of iteration " << best.iteration << ", the best by "
+                       << best.metric << " (" << best.value << "), is gone: the next value will be the best";
+    }
+    best.iteration = -1;
+  }
+  return absl::OkStatus();
+}
+
+// All values are noted before anything is saved: what is saved knows all of them. Ranks agree, because the values are
+// those of all ranks.
+absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
+  std::vector<const Best*> beaten;
+  for (Best& best : bests_) {
+    SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
+                         PhaseValue(best.metric, "config.HOOKS.BEST_CHECKPOINT.METRICS", context));
+    if (!value.has_value() || !best.IsBeatenBy(*value)) continue;
+    best.value = *value;
+    best.iteration = context.state.iteration;
+    beaten.push_back(&best);
+  }
+  for (const Best* best : beaten) SSL_RETURN_IF_ERROR(Keep(*best, context));
+  return absl::OkStatus();
+}
+
+// Which phases have an evaluation is not known before, so that a wrong name shows at the end only.
+absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
+  if (context.communicator.rank() != 0) return absl::OkStatus();
+  for (const Best& best : bests_) {
+    if (!IsOfEvaluations(best.metric) || best.iteration >= 0) continue;
+    SSL_LOG(WARNING) << instance_name() << ": no checkpoint is the best by '" << best.metric
+                     << "': no evaluation has measured a finite number; the hook eval (config.HOOKS.EVAL) says what it "
+                        "measures";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BestCheckpointHook::Keep(const Best& best, StepContext& context) const {
+  if (context.checkpoints == nullptr) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(context.checkpoints->SaveAs(CheckpointName(best), /*replaces=*/false));
+  if (context.communicator.rank() != 0) return absl::OkStatus();
+  SSL_LOG(INFO) << instance_name() << ": " << best.metric << " is " << best.value << " at iteration " << best.iteration
+                << ", the best so far";
+  return absl::OkStatus();
+}
+
+void BestCheckpointHook::VisitState(StateVisitor& visitor) {
+  visitor.ScopesMayDiffer();
+  for (Best& best : bests_) visitor.Scope(Flat(best.metric), best);
+}
+
+absl::Status RegisterBestCheckpointHook(Registries* registries) {
+  constexpr int kRank = -1;  // before checkpoint
+  return RegisterHook(registries, {"best_checkpoint", "keeps the checkpoint with the best value of a metric", kRank},
+                      &MakeBestCheckpoint);
+}
+
+}  // namespace ssl

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps the checkpoint with the best value of a metric, for each of several metrics. Stage kPersist, before the
+// checkpoint hook: what that one saves at the same moment knows the new best.
+//
+// At the end of each phase that has the metric ("Testing/" or "Training/" at its beginning, or "Evaluation/" for those
+// after which the hook `eval` has measured), a value that is strictly
+// better than the best so far is the best; NaN and infinity never are. The run is saved then, and the checkpoint named
+// (ssl/core/checkpoint_names.h): "best" with one metric, "best.<metric>" with several ('/' becomes '_'); an instance
+// with a name of its own puts it behind "best". A named checkpoint is kept whatever CHECKPOINT.KEEP_LAST says. State,
+// for each metric: `value` and `iteration` of the best. A run that goes on takes the best for granted as long as its
+// checkpoint is there; without it, the next value is the best.
+//
+// United Perception's auto_save_best has neither modes nor state beyond its file (values below -1 never save), and
+// LiBai's BestCheckpointer forgets the best value at a restart; detectron2's saves infinities. Ours does as their pages
+// say.
+#ifndef SSL_HOOKS_BEST_CHECKPOINT_HOOK_H_
+#define SSL_HOOKS_BEST_CHECKPOINT_HOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+
+namespace ssl {
+
+// The section HOOKS.BEST_CHECKPOINT (ours).
+struct BestCheckpointOptions : public ComponentOptions {
+  std::vector<std::string> metrics;
+  std::string mode = "auto";
+
+  absl::string_view section() const override { return "HOOKS.BEST_CHECKPOINT"; }
+  bool enabled() const override { return !metrics.empty(); }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class BestCheckpointHook : public Hook {
+ public:
+  // Without metrics: that of Testing/loss_mean.
+  explicit BestCheckpointHook(const BestCheckpointOptions& options);
+
+  absl::string_view name() const override { return "best_checkpoint"; }
+  HookStage stage() const override { return HookStage::kPersist; }
+  std::vector<PlannedAction> Plan() const override;
+
+  absl::Status OnStart(StepContext& context) override;
+  // NotFound, with the nearest name, when a phase of the metric's kind has no such value.
+  absl::Status OnPhaseEnd(StepContext& context) override;
+  // Warns of a metric that no evaluation has measured.
+  absl::Status OnEnd(StepContext& context) override;
+
+  void VisitState(StateVisitor& visitor) override;
+
+ private:
+  struct Best : public Stateful {
+    std::string metric;
+    bool less_is_better = false;
+    double value = 0.0;
+    int64_t iteration = -1;  // below 0: there is none yet
+
+    bool IsBeatenBy(double other) const;
+    void VisitState(StateVisitor& visitor) override;
+  };
+
+  std::string CheckpointName(const Best& best) const;
+  absl::Status Keep(const Best& best, StepContext& context) const;
+
+  std::vector<Best> bests_;
+};
+
+absl::Status RegisterBestCheckpointHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_BEST_CHECKPOINT_HOOK_H_
