@@ -2,10 +2,15 @@
 #include "ssl/core/metrics.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/agree.h"
@@ -14,61 +19,245 @@
 namespace ssl {
 namespace {
 
-// Observations of one name since the last report.
-struct Mean {
+bool operator==(const MetricRule& a, const MetricRule& b) {
+  return a.reduction == b.reduction && a.median_window == b.median_window;
+}
+
+std::string Describe(const MetricRule& rule) {
+  constexpr const char* kNames[] = {"mean", "sum", "max", "min"};
+  const std::string window = rule.median_window > 0 ? absl::StrCat("medians of ", rule.median_window, " iterations")
+                                                    : std::string("observations");
+  return absl::StrCat(kNames[static_cast<int>(rule.reduction)], " of ", window);
+}
+
+// NaN wins, so that one rank's is not hidden by another's number.
+double Larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+// Of one name since the last report.
+struct Window {
+  int64_t count = 0;
   double sum = 0.0;
-  double count = 0.0;
-  std::vector<at::Tensor> pending;  // not read yet: reading waits for the device
+  double max = 0.0;
+  double negated_min = 0.0;
+
+  void Add(double value) {
+    sum += value;
+    max = count == 0 ? value : Larger(value, max);
+    negated_min = count == 0 ? -value : Larger(-value, negated_min);
+    ++count;
+  }
 };
+
+// A rank's part of a value that is reduced: its place among the cells that all ranks sum up. A largest value takes one
+// cell for each rank, which the others leave 0: so one sum carries every kind of reduction, and a report costs one
+// collective. There are few such names, and a cell has 8 bytes.
+int64_t NumCells(MetricReduction reduction, int64_t world_size) {
+  switch (reduction) {
+    case MetricReduction::kMean:
+      return 2;  // sum, weight
+    case MetricReduction::kSum:
+      return 1;
+    default:
+      return world_size;
+  }
+}
+
+double Unpack(MetricReduction reduction, const double* cells, int64_t world_size) {
+  if (reduction == MetricReduction::kMean) return cells[0] / cells[1];
+  if (reduction == MetricReduction::kSum) return cells[0];
+  double largest = cells[0];
+  for (int64_t rank = 1; rank < world_size; ++rank) largest = Larger(cells[rank], largest);
+  return reduction == MetricReduction::kMax ? largest : -largest;
+}
 
 }  // namespace
 
-struct MetricStore::Window {
-  std::map<std::string, Mean> means;
-  std::map<std::string, double> last_values;
+struct MetricStore::Series {
+  struct Pending {
+    at::Tensor value;
+    int64_t iteration;
+  };
+
+  Series(MetricRule new_rule, bool set)
+      : rule(new_rule), is_set(set), history(std::max(kHistoryLength, new_rule.median_window)) {}
+
+  void Add(double value, int64_t iteration) {
+    window.Add(value);
+    history.Add(value, iteration);
+  }
+
+  // Reads what waits: one copy from the device.
+  void Read() {
+    if (pending.empty()) return;
+    std::vector<at::Tensor> values;
+    values.reserve(pending.size());
+    for (const Pending& one : pending) values.push_back(one.value);
+    const at::Tensor numbers = at::stack(values).to(at::kCPU, at::kDouble).contiguous();
+    const double* number = numbers.const_data_ptr<double>();
+    for (const Pending& one : pending) Add(*number++, one.iteration);
+    pending.clear();
+  }
+
+  // Adds this rank's part to its cells.
+  void Pack(int64_t iteration, int64_t rank, double* cells) const {
+    const bool smooth = rule.median_window > 0;
+    // A report may come so late that the window has passed the newest observation: that one is its median then.
+    const double median = smooth ? history.Median(history.CountAfter(iteration - rule.median_window)) : 0.0;
+    switch (rule.reduction) {
+      case MetricReduction::kMean:
+        cells[0] = smooth ? median : window.sum;
+        cells[1] = smooth ? 1.0 : static_cast<double>(window.count);
+        break;
+      case MetricReduction::kSum:
+        cells[0] = smooth ? median : window.sum;
+        break;
+      case MetricReduction::kMax:
+        cells[rank] = smooth ? median : window.max;
+        break;
+      case MetricReduction::kMin:
+        cells[rank] = smooth ? -median : window.negated_min;
+        break;
+    }
+  }
+
+  const MetricRule rule;
+  const bool is_set;
+  Window window;
+  std::vector<Pending> pending;  // not read yet: reading waits for the device
+  MetricHistory history;
 };
 
-MetricStore::MetricStore() : window_(std::make_unique<Window>()) {}
+MetricStore::MetricStore() = default;
 MetricStore::~MetricStore() = default;
 
 void MetricStore::AddSink(std::unique_ptr<MetricSink> sink) { sinks_.push_back(std::move(sink)); }
 
+absl::string_view MetricStore::FullName(absl::string_view name) {
+  if (prefix_.empty()) return name;
+  full_name_.assign(prefix_).append(name.data(), name.size());
+  return full_name_;
+}
+
+MetricStore::Series& MetricStore::FindOrMake(absl::string_view name, bool is_set) {
+  const absl::string_view full_name = FullName(name);
+  auto found = series_.find(full_name);
+  if (found == series_.end()) {
+    found = series_.emplace(full_name, std::make_unique<Series>(MetricRule(), is_set)).first;
+  } else if (found->second->is_set != is_set && misuse_.ok()) {
+    misuse_ = absl::FailedPreconditionError(
+        absl::StrCat("metric '", full_name, "' was both added and set, expected one of them: give one another name"));
+  }
+  return *found->second;
+}
+
+absl::Status MetricStore::Declare(absl::string_view name, MetricRule rule) {
+  const absl::string_view full_name = FullName(name);
+  const auto found = series_.find(full_name);
+  if (found == series_.end()) {
+    series_.emplace(full_name, std::make_unique<Series>(rule, /*set=*/false));
+    return absl::OkStatus();
+  }
+  const Series& series = *found->second;
+  if (!series.is_set && series.rule == rule) return absl::OkStatus();
+  const std::string other = series.is_set ? "a value that is set" : Describe(series.rule);
+  return absl::FailedPreconditionError(absl::StrCat("metric '", full_name, "' is declared as ", Describe(rule),
+                                                    ", but is already ", other,
+                                                    "; expected one rule for a name, declared before its first use"));
+}
+
 void MetricStore::Add(absl::string_view name, double value) {
-  Mean& mean = window_->means[std::string(name)];
-  mean.sum += value;
-  mean.count += 1.0;
+  Series& series = FindOrMake(name, /*is_set=*/false);
+  if (series.pending.empty()) {
+    series.Add(value, iteration_);
+  } else {
+    series.pending.push_back({at::scalar_tensor(value, at::kDouble), iteration_});  // behind those before it
+  }
 }
 
 void MetricStore::Add(absl::string_view name, const at::Tensor& value) {
-  window_->means[std::string(name)].pending.push_back(value);
+  Series& series = FindOrMake(name, /*is_set=*/false);
+  // Where nobody asks for reports, observations must not pile up.
+  if (static_cast<int64_t>(series.pending.size()) >= kHistoryLength) series.Read();
+  series.pending.push_back({value, iteration_});
 }
 
-void MetricStore::Set(absl::string_view name, double value) { window_->last_values[std::string(name)] = value; }
+void MetricStore::Set(absl::string_view name, double value) {
+  FindOrMake(name, /*is_set=*/true).Add(value, iteration_);
+}
 
-absl::StatusOr<MetricReport> MetricStore::Report(int64_t iteration, int64_t epoch, Communicator& communicator) {
-  const std::unique_ptr<Window> window = std::exchange(window_, std::make_unique<Window>());
-  // packed: [names, 2] = (sum, count), in the order of the names, which all ranks share.
-  at::Tensor packed = at::empty({static_cast<int64_t>(window->means.size()), 2}, at::kDouble);
-  double* cell = packed.mutable_data_ptr<double>();
-  for (auto& [name, mean] : window->means) {
-    for (const at::Tensor& value : mean.pending) mean.sum += value.item<double>();
-    *cell++ = mean.sum;
-    *cell++ = mean.count + static_cast<double>(mean.pending.size());
+void MetricStore::AddHistogram(absl::string_view name, const at::Tensor& values) {
+  open_.histograms[std::string(FullName(name))] = MakeHistogram(values);
+}
+
+absl::Status MetricStore::AddImage(absl::string_view name, const at::Tensor& pixels) {
+  SSL_ASSIGN_OR_RETURN(open_.images[std::string(FullName(name))], MakeImage(pixels));
+  return absl::OkStatus();
+}
+
+const MetricHistory* MetricStore::History(absl::string_view name) {
+  const auto found = series_.find(FullName(name));
+  if (found == series_.end()) return nullptr;
+  found->second->Read();
+  const MetricHistory& history = found->second->history;
+  return history.size() == 0 ? nullptr : &history;
+}
+
+std::vector<std::string> MetricStore::Names() const {
+  std::vector<std::string> names;
+  names.reserve(series_.size());
+  for (const auto& [name, series] : series_) names.push_back(name);
+  return names;
+}
+
+absl::Status MetricStore::Reduce(Communicator& communicator, int64_t iteration, MetricReport* report) {
+  const int64_t world_size = communicator.size();
+  std::vector<std::pair<const std::string*, Series*>> reduced;
+  int64_t num_cells = 0;
+  for (auto& [name, series] : series_) {
+    series->Read();
+    if (series->window.count == 0) continue;
+    if (series->is_set) {
+      report->values[name] = series->history.Latest().value;
+      series->window = {};
+    } else {
+      reduced.emplace_back(&name, series.get());
+      num_cells += NumCells(series->rule.reduction, world_size);
+    }
+  }
+  at::Tensor packed = at::zeros({num_cells}, at::kDouble);
+  double* cells = packed.mutable_data_ptr<double>();
+  for (auto& [name, series] : reduced) {
+    series->Pack(iteration, communicator.rank(), cells);
+    series->window = {};
+    cells += NumCells(series->rule.reduction, world_size);
   }
   SSL_RETURN_IF_ERROR(communicator.AllReduce(packed, ReduceOp::kSum));
+  const double* sums = packed.const_data_ptr<double>();
+  for (const auto& [name, series] : reduced) {
+    report->values[*name] = Unpack(series->rule.reduction, sums, world_size);
+    sums += NumCells(series->rule.reduction, world_size);
+  }
+  return absl::OkStatus();
+}
 
-  MetricReport report{iteration, epoch, std::move(window->last_values)};
-  const double* reduced = packed.const_data_ptr<double>();
-  for (const auto& [name, mean] : window->means) {
-    report.values[name] = reduced[0] / reduced[1];
-    reduced += 2;
-  }
-  absl::Status written;
-  if (communicator.rank() == 0) {
-    for (const auto& sink : sinks_) written.Update(GuardTorch("metric sink", [&] { return sink->Write(report); }));
-  }
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(written, "writing metrics", communicator));
+absl::StatusOr<MetricReport> MetricStore::Report(int64_t iteration, int64_t epoch, Communicator& communicator) {
+  MetricReport report = std::exchange(open_, MetricReport());
+  report.iteration = iteration;
+  report.epoch = epoch;
+  SSL_RETURN_IF_ERROR(Reduce(communicator, iteration, &report));
+  SSL_RETURN_IF_ERROR(WriteAndAgree(report, misuse_, communicator));
   return report;
+}
+
+absl::Status MetricStore::Write(const MetricReport& report, Communicator& communicator) {
+  return WriteAndAgree(report, absl::OkStatus(), communicator);
+}
+
+absl::Status MetricStore::WriteAndAgree(const MetricReport& report, absl::Status status, Communicator& communicator) {
+  if (communicator.rank() == 0) {
+    for (const auto& sink : sinks_) status.Update(GuardTorch("metric sink", [&] { return sink->Write(report); }));
+  }
+  return AgreeOnStatus(status, "writing metrics", communicator);
 }
 
 absl::Status MetricStore::Flush() {
@@ -76,5 +265,12 @@ absl::Status MetricStore::Flush() {
   for (const auto& sink : sinks_) first.Update(GuardTorch("metric sink", [&] { return sink->Flush(); }));
   return first;
 }
+
+MetricScope::MetricScope(MetricStore& metrics, absl::string_view scope)
+    : metrics_(metrics), outer_size_(metrics.prefix_.size()) {
+  metrics_.prefix_.append(scope.data(), scope.size()).push_back('/');
+}
+
+MetricScope::~MetricScope() { metrics_.prefix_.resize(outer_size_); }
 
 }  // namespace ssl

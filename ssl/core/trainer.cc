@@ -224,7 +224,9 @@ absl::Status Trainer::RunStep() {
   context_.batches_per_update = BatchesPerUpdate();
   context_.skips_update = false;
   context_.gradients_are_finite = false;
-  if (task_->state().training) task_->optimizer().ZeroGrad();
+  const TrainState& state = task_->state();
+  metrics_.set_iteration(state.training ? state.iteration + 1 : state.iteration);
+  if (state.training) task_->optimizer().ZeroGrad();
   int64_t& batch = context_.batch_in_update;
   for (batch = 0; batch < context_.batches_per_update; ++batch) {
     if (batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
