@@ -8,16 +8,21 @@
 //   payload: a protocol buffer Event; fields, from TensorFlow's event.proto and summary.proto:
 //     Event       { 1: double wall_time; 2: int64 step; 3: string file_version; 5: Summary; 7: SessionLog }
 //     Summary     { 1: repeated Value }
-//     Value       { 1: string tag; 2: float simple_value }
+//     Value       { 1: string tag; 2: float simple_value; 4: Image; 5: HistogramProto }
+//     Image       { 1: int32 height; 2: int32 width; 3: int32 colorspace, 3 for RGB; 4: bytes of a PNG file }
+//     HistogramProto { 1: double min; 2: max; 3: num; 4: sum; 5: sum_squares; 6: packed repeated bucket_limit, the
+//     upper
+//                      edges; 7: packed repeated bucket }
 //     SessionLog  { 1: enum status, START = 1 }
 #ifndef SSL_HOOKS_SINKS_EVENT_ENCODING_H_
 #define SSL_HOOKS_SINKS_EVENT_ENCODING_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/metrics.h"
 
 namespace ssl {
 
@@ -30,8 +35,8 @@ std::string EncodeFileVersion(double wall_time);
 // A process starts to write at `step`: a reader drops older events of that step and later ones.
 std::string EncodeSessionStart(double wall_time, int64_t step);
 
-// One scalar per entry, stored as float.
-std::string EncodeScalars(double wall_time, int64_t step, const std::map<std::string, double>& values);
+// Scalars, stored as float, then histograms, then images. An image that cannot be made a PNG is an error.
+absl::StatusOr<std::string> EncodeReport(double wall_time, const MetricReport& report);
 
 }  // namespace ssl
 

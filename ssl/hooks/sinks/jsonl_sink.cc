@@ -23,7 +23,10 @@ class JsonlSink : public MetricSink {
  public:
   JsonlSink(FileSystem& file_system, std::string path) : file_(file_system, std::move(path), {"iteration", "epoch"}) {}
 
-  absl::Status Write(const MetricReport& report) override { return file_.Append(report.iteration, FormatLine(report)); }
+  absl::Status Write(const MetricReport& report) override {
+    const bool has_only_others = report.values.empty() && !(report.histograms.empty() && report.images.empty());
+    return has_only_others ? absl::OkStatus() : file_.Append(report.iteration, FormatLine(report));
+  }
   absl::Status Flush() override { return file_.Sync(); }
 
  private:

@@ -5,7 +5,8 @@
 //   {"iteration":20,"epoch":0,"Speed/samples_per_sec":812.5,"Training/Loss":4.61}
 //
 // The file is a JsonLinesFile by iteration: what a resumed run does again is dropped, so iterations in the file never
-// fall. NaN and infinity, which JSON lacks, are null. One thread.
+// fall. NaN and infinity, which JSON lacks, are null. Histograms and images are left to other sinks, and a report that
+// has nothing else makes no line. One thread.
 #ifndef SSL_HOOKS_SINKS_JSONL_SINK_H_
 #define SSL_HOOKS_SINKS_JSONL_SINK_H_
 
@@ -14,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ssl/core/component.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/registries.h"
+#include "ssl/hooks/once_per_run.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -26,7 +27,7 @@ namespace ssl {
 std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path);
 
 // No keys: on in every run that keeps files, at <run directory>/metrics.jsonl.
-struct JsonlSinkOptions : public ComponentOptions {
+struct JsonlSinkOptions : public OncePerRunOptions {
   absl::string_view section() const override { return ""; }
   bool enabled() const override { return true; }
 };

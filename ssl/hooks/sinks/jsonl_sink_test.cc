@@ -53,6 +53,18 @@ TEST_F(JsonlSinkTest, Reports_AreOneObjectALine) {
   EXPECT_EQ(Content(), Line(1) + Line(2) + Line(10));
 }
 
+TEST_F(JsonlSinkTest, OnlyScalars_AreWritten) {
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  MetricReport report = Report(1);
+  report.histograms["weights"] = {};
+  ASSERT_OK(sink->Write(report));
+  report.values.clear();
+  ASSERT_OK(sink->Write(report));  // nothing that a line could hold
+  ASSERT_OK(sink->Write(Report(2)));
+
+  EXPECT_EQ(Content(), Line(1) + Line(2));
+}
+
 TEST_F(JsonlSinkTest, EveryLine_IsInTheFileBeforeTheNext) {
   const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
 

@@ -29,8 +29,9 @@ class TensorboardSink : public MetricSink {
 
   absl::Status Write(const MetricReport& report) override {
     const double now = absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch());
+    SSL_ASSIGN_OR_RETURN(const std::string event, EncodeReport(now, report));
     if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(now, report.iteration));
-    absl::Status status = file_->Append(EncodeRecord(EncodeScalars(now, report.iteration, report.values)));
+    absl::Status status = file_->Append(EncodeRecord(event));
     // Half a record hides all that follow it: the next report starts a new file.
     if (!status.ok()) file_.reset();
     return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metric reports as a TensorBoard event file, one scalar per value, step = iteration. One thread.
+// Metric reports as a TensorBoard event file: scalars, histograms, and images as PNG files inside; step = iteration.
+// One thread.
 //
 // Each process writes its own file, events.out.tfevents.<seconds>.<host>.<process>, opened at the first report. It
 // begins with the mark of a session start at that report's step, on which TensorBoard drops what an earlier, crashed
@@ -15,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "ssl/base/clock.h"
 #include "ssl/config/fields.h"
-#include "ssl/core/component.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/registries.h"
+#include "ssl/hooks/once_per_run.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -26,7 +27,7 @@ namespace ssl {
 std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock);
 
 // The section HOOKS.TENSORBOARD_SETUP; files lie in <run directory>/tb_logs.
-struct TensorboardSinkOptions : public ComponentOptions {
+struct TensorboardSinkOptions : public OncePerRunOptions {
   bool use_tensorboard = false;
 
   absl::string_view section() const override { return "HOOKS.TENSORBOARD_SETUP"; }

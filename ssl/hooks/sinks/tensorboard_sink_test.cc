@@ -3,6 +3,9 @@
 // Event files are read back by a decoder of this test's own, written from the format descriptions.
 #include "ssl/hooks/sinks/tensorboard_sink.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -15,6 +18,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/testing/manual_clock.h"
+#include "ssl/core/metric_summaries.h"
+#include "ssl/data/decode_png.h"
+#include "ssl/data/image.h"
 #include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -22,6 +28,8 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -128,6 +136,12 @@ std::map<std::string, float> ScalarsOf(const Message& event) {
   return scalars;
 }
 
+std::vector<double> Doubles(absl::string_view packed) {
+  std::vector<double> values;
+  while (!packed.empty()) values.push_back(Take<double>(&packed));
+  return values;
+}
+
 class TensorboardSinkTest : public ::testing::Test {
  protected:
   std::vector<std::string> Files() {
@@ -164,6 +178,39 @@ TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
   EXPECT_EQ(events[3].varints[2], 300u);
   EXPECT_EQ(events[3].doubles[1], 1700000003.0);
   EXPECT_EQ(ScalarsOf(events[3]), (std::map<std::string, float>{{"Training/Loss", 4.25F}}));
+}
+
+TEST_F(TensorboardSinkTest, HistogramsAndImages_AreInTheEventOfTheirReport) {
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  MetricReport report{10, 0, {{"loss", 0.5}}};
+  report.histograms["weights"] = MakeHistogram(at::arange(128, at::kFloat));
+  ASSERT_OK_AND_ASSIGN(report.images["crop"], MakeImage(at::full({2, 4, 3}, 200, at::kByte)));
+
+  ASSERT_OK(sink->Write(report));
+
+  const std::vector<Message> events = ReadEvents(Files()[0]);
+  ASSERT_THAT(events, SizeIs(3));
+  const Message summary = Decode(events[2].bytes.at(5)[0]);
+  const std::vector<std::string>& values = summary.bytes.at(1);
+  ASSERT_THAT(values, SizeIs(3));
+  EXPECT_EQ(Decode(values[0]).floats.at(2), 0.5F);
+  const Message named_histogram = Decode(values[1]);
+  EXPECT_EQ(named_histogram.bytes.at(1)[0], "weights");
+  const Message histogram = Decode(named_histogram.bytes.at(5)[0]);
+  EXPECT_EQ(histogram.doubles.at(2), 127.0);
+  EXPECT_EQ(histogram.doubles.at(3), 128.0);
+  EXPECT_EQ(histogram.doubles.at(4), 127.0 * 128.0 / 2.0);
+  EXPECT_THAT(Doubles(histogram.bytes.at(7)[0]), AllOf(SizeIs(64), Each(2.0)));
+  EXPECT_EQ(Doubles(histogram.bytes.at(6)[0]).back(), 127.0);
+  const Message named_image = Decode(values[2]);
+  EXPECT_EQ(named_image.bytes.at(1)[0], "crop");
+  Message image = Decode(named_image.bytes.at(4)[0]);
+  EXPECT_EQ(image.varints[1], 2u);
+  EXPECT_EQ(image.varints[2], 4u);
+  Image decoded;
+  ASSERT_OK(DecodePng(image.bytes.at(4)[0], DecodeLimits(), &decoded));
+  EXPECT_EQ(decoded.width(), 4);
+  EXPECT_EQ(decoded.pixels()[23], 200);
 }
 
 TEST_F(TensorboardSinkTest, Name_IsOneThatTensorboardLooksFor) {
