@@ -44,15 +44,19 @@ ConfigNode Canonical(const ConfigNode& node) {
   return result;
 }
 
-// Maps are taken apart; everything else, a list of transforms too, is one value. Bytes that are no UTF-8 are replaced,
-// as they are in the file.
+// Bytes that are no UTF-8 are replaced, as they are in the file.
+std::string TextOf(const ConfigNode& node) {
+  const absl::StatusOr<JsonTree> read_back = ParseJson(WriteJson(JsonTree(FormatValue(node))));
+  return read_back->text;
+}
+
+// Maps are taken apart; everything else, a list of transforms too, is one value.
 void Flatten(const ConfigNode& node, const std::string& path, Settings* settings) {
   if (node.is_map() && !node.entries().empty()) {
     for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
     return;
   }
-  const absl::StatusOr<JsonTree> read_back = ParseJson(WriteJson(JsonTree(FormatValue(Canonical(node)))));
-  (*settings)[path] = read_back->text;
+  (*settings)[path] = TextOf(Canonical(node));
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
@@ -68,6 +72,33 @@ std::string Quote(const std::string& value, const std::string& other) {
   const size_t begin = differs > kContext ? differs - kContext : 0;
   const bool cut = begin + kMaxQuoted < value.size();
   return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
+}
+
+// What ToJson has written, by key; what was counted among it.
+absl::StatusOr<Settings> ParseSettings(absl::string_view json, bool with_counts, absl::string_view origin) {
+  const auto wrong = [origin](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
+  };
+  const absl::StatusOr<JsonTree> root = ParseJson(json);
+  if (!root.ok()) return wrong(root.status().message());
+  const JsonTree* version = root->Find("format_version");
+  if (version == nullptr || version->kind != JsonTree::Kind::kCount || version->count != kFormatVersion) {
+    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
+  }
+  Settings settings;
+  for (const char* part : {"settings", "counts"}) {
+    const JsonTree* values = root->Find(part);
+    if (values == nullptr || values->kind != JsonTree::Kind::kObject) {
+      return wrong(absl::StrCat(part, " is not an object"));
+    }
+    if (!with_counts && absl::string_view(part) == "counts") continue;
+    for (const auto& [key, value] : values->object) {
+      const bool is_text = value.kind == JsonTree::Kind::kString;
+      if (!is_text && value.kind != JsonTree::Kind::kCount) return wrong(absl::StrCat(key, " is no text or number"));
+      settings[key] = is_text ? value.text : absl::StrCat(value.count);
+    }
+  }
+  return settings;
 }
 
 }  // namespace
@@ -89,6 +120,10 @@ RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog,
   Flatten(config, "", &settings_);
 }
 
+void RunIdentity::SetClasses(const std::vector<std::string>& names) {
+  if (!names.empty()) classes_ = TextOf(ConfigNode::FromStrings(names));
+}
+
 std::string RunIdentity::ToJson() const {
   JsonTree::Object settings;
   for (const auto& [key, value] : settings_) settings.emplace_back(key, JsonTree(value));
@@ -97,6 +132,7 @@ std::string RunIdentity::ToJson() const {
   JsonTree::Object root;
   root.emplace_back("format_version", JsonTree(kFormatVersion));
   root.emplace_back("settings", JsonTree(std::move(settings)));
+  if (!classes_.empty()) counts.emplace_back(std::string(kClasses), JsonTree(classes_));
   root.emplace_back("counts", JsonTree(std::move(counts)));
   return WriteJson(JsonTree(std::move(root)));
 }
@@ -127,29 +163,7 @@ std::string RunIdentity::Describe(absl::string_view key) const {
 }
 
 absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
-  const auto wrong = [origin](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
-  };
-  const absl::StatusOr<JsonTree> root = ParseJson(json);
-  if (!root.ok()) return wrong(root.status().message());
-  const JsonTree* version = root->Find("format_version");
-  if (version == nullptr || version->kind != JsonTree::Kind::kCount || version->count != kFormatVersion) {
-    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
-  }
-  Settings settings;
-  for (const char* part : {"settings", "counts"}) {
-    const JsonTree* values = root->Find(part);
-    if (values == nullptr || values->kind != JsonTree::Kind::kObject) {
-      return wrong(absl::StrCat(part, " is not an object"));
-    }
-    if (counts_.empty() && absl::string_view(part) == "counts") continue;
-    for (const auto& [key, value] : values->object) {
-      const bool is_text = value.kind == JsonTree::Kind::kString;
-      if (!is_text && value.kind != JsonTree::Kind::kCount) return wrong(absl::StrCat(key, " is no text or number"));
-      settings[key] = is_text ? value.text : absl::StrCat(value.count);
-    }
-  }
-  return settings;
+  return ParseSettings(json, /*with_counts=*/!counts_.empty(), origin);
 }
 
 bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) const {
@@ -157,7 +171,7 @@ bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) con
   if (!saved.ok()) return false;
   const std::vector<Difference> differences = Differences(*saved);
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
-    const bool counted = config_.FindPath(difference.key) == nullptr && counts_.count(difference.key) > 0;
+    const bool counted = difference.key == kClasses || counts_.count(difference.key) > 0;
     return difference.key != acted && (counted || catalog_.MayChange(difference.key) || IsAllowed(difference.key));
   });
 }
@@ -165,6 +179,7 @@ bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) con
 std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& saved) const {
   Settings now = settings_;
   for (const auto& [name, count] : counts_) now[name] = absl::StrCat(count);
+  if (!classes_.empty()) now[std::string(kClasses)] = classes_;
   std::set<std::string> keys;
   for (const auto& [key, value] : saved) keys.insert(key);
   for (const auto& [key, value] : now) keys.insert(key);
@@ -175,7 +190,8 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
                           after != now.end() ? after->second : kNotSet, ""};
     if (difference.saved == difference.now) continue;
-    if (key == kUpdatesPerEpoch && (before == saved.end() || after == now.end())) continue;  // not told
+    const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
+    if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
     const ConfigNode* node = config_.FindPath(key);
     if (node != nullptr) difference.location = node->location().ToString();
     differences.push_back(std::move(difference));
@@ -192,6 +208,17 @@ absl::StatusOr<std::vector<std::string>> RunIdentity::ChangesBelow(absl::string_
     if (is_below && !catalog_.MayChange(difference.key)) changes.push_back(difference.ToString());
   }
   return changes;
+}
+
+absl::Status RunIdentity::CheckClasses(const std::vector<std::string>& names, absl::string_view section,
+                                       absl::string_view json, absl::string_view origin) {
+  SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSettings(json, /*with_counts=*/true, origin));
+  const auto trained = saved.find(std::string(kClasses));
+  const std::string now = TextOf(ConfigNode::FromStrings(names));
+  if (trained == saved.end() || trained->second == now) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      origin, ": the outputs of the network are the classes ", Quote(trained->second, now), ", and those of ", section,
+      " are ", Quote(now, trained->second), "; name the training's class folders in ", section, ".DATA_PATHS"));
 }
 
 absl::StatusOr<std::string> RunIdentity::SavedSetting(const std::string& key, absl::string_view json,
@@ -251,11 +278,12 @@ absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view 
         absl::StrCat(found, "\na test of its weights is a run of its own: choose a new config.CHECKPOINT.DIR, with ",
                      "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=", ParentDirectory(origin)));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      found,
-      "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
-      "config.CHECKPOINT.OVERWRITE_EXISTING=True config.CHECKPOINT.AUTO_RESUME=False, or accept the change with config.CHECKPOINT.ALLOW_CHANGES=[",
-      absl::StrJoin(refused_keys, ","), "]"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(found,
+                   "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
+                   "config.CHECKPOINT.OVERWRITE_EXISTING=True config.CHECKPOINT.AUTO_RESUME=False, or accept the "
+                   "change with config.CHECKPOINT.ALLOW_CHANGES=[",
+                   absl::StrJoin(refused_keys, ","), "]"));
 }
 
 }  // namespace ssl

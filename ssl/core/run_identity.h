@@ -33,6 +33,15 @@ class RunIdentity {
   // Something counted that has to stay the same, under a name like a key's: "DATA.TRAIN.num_samples".
   void AddCount(std::string name, int64_t count) { counts_[std::move(name)] = count; }
 
+  // The classes that the outputs of a classifier stand for, by number, under "DATA.TRAIN.classes"; nothing for numbers
+  // without names. A checkpoint from before they were recorded goes on with any.
+  void SetClasses(const std::vector<std::string>& names);
+
+  // OK when the run that saved `json` was trained on the classes `names`, those of `section` ("config.DATA.TRAIN"), or
+  // does not say on which. InvalidArgument with both lists; DataLoss as for CheckResume.
+  static absl::Status CheckClasses(const std::vector<std::string>& names, absl::string_view section,
+                                   absl::string_view json, absl::string_view origin);
+
   // The updates of an epoch, as the count "DATA.TRAIN.updates_per_epoch": nothing lets them change within a run,
   // because its position and its schedules count updates. With a checkpoint from before they were recorded, what they
   // follow from (DATA.TRAIN, OPTIMIZER.grad_acc_steps) may not change either.
@@ -68,11 +77,13 @@ class RunIdentity {
   std::string Describe(absl::string_view key) const;
 
  private:
+  static constexpr absl::string_view kClasses = "DATA.TRAIN.classes";
   static constexpr absl::string_view kUpdatesPerEpoch = "DATA.TRAIN.updates_per_epoch";
 
   struct Difference;
   using Settings = std::map<std::string, std::string>;
 
+  // What was counted is left out before this run's data is opened.
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
   std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
@@ -86,6 +97,7 @@ class RunIdentity {
   const std::vector<std::string> allow_changes_;
   Settings settings_;
   std::map<std::string, int64_t> counts_;
+  std::string classes_;  // as YAML on one line; "" when not told
 };
 
 }  // namespace ssl

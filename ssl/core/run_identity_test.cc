@@ -136,6 +136,45 @@ TEST_F(RunIdentityTest, Counts_AreComparedLikeSettings) {
   EXPECT_OK(allowed.CheckResume(saved.ToJson(), "step_7", &changes_));
 }
 
+TEST_F(RunIdentityTest, Classes_AreComparedByNameAndPlace) {
+  const ConfigNode config = Parse(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  saved.SetClasses({"ant", "bee, or wasp", "cat"});
+  const std::string json = saved.ToJson();
+  RunIdentity same(config, catalog_, {});
+  same.SetClasses({"ant", "bee, or wasp", "cat"});
+  EXPECT_OK(same.CheckResume(json, "step_7", &changes_));
+  RunIdentity renamed(config, catalog_, {});
+  renamed.AddCount("DATA.TRAIN.num_samples", 60);
+  renamed.SetClasses({"bee, or wasp", "cat", "zant"});
+  EXPECT_THAT(
+      renamed.CheckResume(json, "step_7", &changes_),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("DATA.TRAIN.classes: "), HasSubstr("zant"))));
+  RunIdentity allowed(config, catalog_, {"DATA.TRAIN.classes"});
+  allowed.SetClasses({"bee, or wasp", "cat", "zant"});
+  EXPECT_OK(allowed.CheckResume(json, "step_7", &changes_));
+}
+
+TEST_F(RunIdentityTest, ClassesThatOneSideDoesNotTell_AreNotCompared) {
+  const ConfigNode config = Parse(kConfig);
+  const RunIdentity untold(config, catalog_, {});
+  RunIdentity told(config, catalog_, {});
+  told.SetClasses({"ant", "bee"});
+  EXPECT_OK(told.CheckResume(untold.ToJson(), "step_7", &changes_));
+  EXPECT_OK(untold.CheckResume(told.ToJson(), "step_7", &changes_));
+}
+
+TEST_F(RunIdentityTest, CheckClasses_ComparesThoseOfATrainedNetwork) {
+  const ConfigNode config = Parse(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  EXPECT_OK(RunIdentity::CheckClasses({"ant"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"));
+  saved.SetClasses({"ant", "bee"});
+  EXPECT_OK(RunIdentity::CheckClasses({"ant", "bee"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"));
+  EXPECT_THAT(RunIdentity::CheckClasses({"bee", "zant"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("step_7"), HasSubstr("ant, bee"), HasSubstr("config.DATA.TRAIN are"))));
+}
+
 TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
   const ConfigNode config = Parse(kConfig);
   RunIdentity saved(config, catalog_, {});

@@ -124,6 +124,11 @@ absl::Status SelfSupervisionTask::NumberClasses(const BuildContext& context) {
   return absl::OkStatus();
 }
 
+std::vector<std::string> SelfSupervisionTask::train_classes() const {
+  const bool numbers_classes = method_->labels_are_classes() && train_source_ != nullptr;
+  return numbers_classes ? train_source_->ClassNames() : std::vector<std::string>();
+}
+
 absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   const Registries& registries = context.registries;
   const ConfigNode& section = context.config.Section("OPTIMIZER");

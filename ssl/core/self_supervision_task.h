@@ -59,6 +59,8 @@ class SelfSupervisionTask : public Stateful {
   std::vector<std::string> available_splits() const;
   // In the training set, over all ranks; the test set's when nothing trains.
   int64_t num_train_samples() const;
+  // What the outputs of a classifier stand for, by number; none where classes have no names or are not learned.
+  std::vector<std::string> train_classes() const;
   // Of a train phase; 0 when nothing trains.
   int64_t updates_per_epoch() const { return updates_per_epoch_; }
 

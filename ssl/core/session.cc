@@ -161,6 +161,7 @@ absl::Status Session::BuildCheckpointer() {
   const CheckpointOptions& options = options_.checkpoint;
   RunIdentity identity(config_, registries_.options, options.allow_changes);
   identity.AddCount("DATA.TRAIN.num_samples", trainer_->task().num_train_samples());
+  identity.SetClasses(trainer_->task().train_classes());
   if (trainer_->task().updates_per_epoch() > 0) identity.SetUpdatesPerEpoch(trainer_->task().updates_per_epoch());
   CheckpointerOptions checkpointer;
   checkpointer.store.directory = CheckpointDirectory(options.directory);

@@ -7,6 +7,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/run_identity.h"
 
 namespace ssl {
@@ -71,6 +72,16 @@ absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& 
   SSL_RETURN_IF_ERROR(AddConversions(config, identity, json, origin, &changes));
   SSL_RETURN_IF_ERROR(AddParamsFile(config, identity, json, origin, &changes));
   return changes;
+}
+
+absl::Status CheckClassesOfCheckpoint(const std::string& checkpoint, const std::string& split,
+                                      const std::vector<std::string>& names, FileSystem& file_system) {
+  if (checkpoint.empty()) return absl::OkStatus();
+  const std::string path = absl::StrCat(checkpoint, "/", kConfigFile);
+  const absl::StatusOr<std::string> json = file_system.Read(path);
+  if (absl::IsNotFound(json.status())) return absl::OkStatus();  // from before settings were recorded
+  SSL_RETURN_IF_ERROR(json.status());
+  return RunIdentity::CheckClasses(names, absl::StrCat("config.DATA.", split), *json, path);
 }
 
 }  // namespace ssl

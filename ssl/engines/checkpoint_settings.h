@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -21,6 +23,11 @@ namespace ssl {
 //   about which nothing is known; origin: its path. DataLoss for a text that is none.
 absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& config, const OptionCatalog& catalog,
                                                               absl::string_view json, absl::string_view origin);
+
+// InvalidArgument when the outputs of a network stand for other classes than `names`, those of config.DATA.<split>.
+//   checkpoint: its step directory, "" for weights of another origin, about which nothing is known.
+absl::Status CheckClassesOfCheckpoint(const std::string& checkpoint, const std::string& split,
+                                      const std::vector<std::string>& names, FileSystem& file_system);
 
 }  // namespace ssl
 

@@ -23,6 +23,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/method.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -136,6 +137,8 @@ class LabelPredictionsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(const Sources sources, OpenSources(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(CheckClassesOfCheckpoint(network.checkpoint, absl::AsciiStrToUpper(sources[0].first),
+                                                 sources[0].second->ClassNames(), context.file_system));
     std::vector<SplitPredictions> predictions(sources.size());
     for (size_t i = 0; i < sources.size(); ++i) {
       SSL_RETURN_IF_ERROR(Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,

@@ -181,6 +181,23 @@ class NewcomerTest(unittest.TestCase):
             # By number, bee would be ant, cat would be bee, dog would be cat: none right.
             self.assertGreaterEqual(self.results()[engine]["raw_pixels"], 0.9, engine)
 
+    def test_classes_that_were_renamed_are_noticed(self):
+        self.make_folder("data/train")
+        self.make_folder("data/test", per_class=5, first=100)
+        (self.folder / "classifier.yaml").write_text(SUPERVISED)
+        arguments = ["+config=classifier.yaml", "config.DATA.TRAIN.DATA_PATHS=[data/train]",
+                     "config.DATA.TEST.DATA_PATHS=[data/test]"]
+        self.finish(*arguments, "config.OPTIMIZER.num_epochs=1")
+        for split in ("train", "test"):
+            (self.folder / "data" / split / "ant").rename(self.folder / "data" / split / "zant")
+        # The outputs of the network would stand for other classes than those they were trained on.
+        error = self.fail_with(2, *arguments, "config.OPTIMIZER.num_epochs=1", "engine_name=extract_label_predictions")
+        self.assertIn("zant", error)
+        resumed = self.run_main(*arguments, "config.OPTIMIZER.num_epochs=2",
+                                "config.CHECKPOINT.ALLOW_CHANGES=[OPTIMIZER.num_epochs]")
+        self.assertEqual(resumed.returncode, 2, resumed.stderr)
+        self.assertIn("DATA.TRAIN.classes: [ant, bee, cat, dog] in the checkpoint", resumed.stderr)
+
     def test_extracted_features_keep_the_names(self):
         self.make_folder("data/train")
         self.make_folder("fewer", classes=("bee", "cat", "dog"), per_class=5, first=100)
