@@ -62,6 +62,12 @@ absl::Status HookList::RunOnException(StepContext& context, const absl::Status& 
   return first;
 }
 
+std::vector<const Hook*> HookList::hooks() const {
+  std::vector<const Hook*> hooks;
+  for (const auto& hook : hooks_) hooks.push_back(hook.get());
+  return hooks;
+}
+
 std::string HookList::Order() const {
   std::string order;
   const Hook* previous = nullptr;

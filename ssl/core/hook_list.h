@@ -56,6 +56,9 @@ class HookList : public Stateful {
 
   const HookFailure& failure() const { return failure_; }
 
+  // In the order in which they are called.
+  std::vector<const Hook*> hooks() const;
+
   // "timing: a, b; guard: check_nan; ...", for the log at the start of a run.
   std::string Order() const;
 

@@ -97,12 +97,14 @@ absl::Status Session::Build(SessionOptions options) {
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
                        SelfSupervisionTask::Build(options_, context, std::move(sources)));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
-  if (!options_.checkpoint.directory.empty()) {
+  only_preview_ = options.only_preview;
+  if (!options_.checkpoint.directory.empty() && !only_preview_) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
   SSL_RETURN_IF_ERROR(CheckKeepsItsWeights());
-  if (!Resumes() && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
+  const bool needs_weights = !Resumes() && !only_preview_;
+  if (needs_weights && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
     SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(context));
@@ -203,6 +205,9 @@ absl::Status Session::AddHook(std::unique_ptr<Hook> hook) {
 
 absl::Status Session::CheckUsable() const {
   SSL_RETURN_IF_ERROR(failure_);
+  if (only_preview_) {
+    return absl::FailedPreconditionError("this session was made for a preview only, and cannot run");
+  }
   if (!ended_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("this session has ended, at iteration ", state().iteration, " of ",
                                                     state().max_iterations, "; a new one goes on"));

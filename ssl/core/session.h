@@ -30,6 +30,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/run_directory.h"
+#include "ssl/core/run_preview.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/trainer.h"
@@ -56,6 +57,8 @@ struct SessionOptions {
   FileSystem* file_system = nullptr;
   // The directory of CHECKPOINT.DIR, when the host holds it already. Null: the session opens it.
   const RunDirectory* run_directory = nullptr;
+  // The session is made for its Preview only: no directory is opened, no weights are read, and it cannot start.
+  bool only_preview = false;
   // Null, or where the session keeps noting how far the run is. It may outlive the session.
   RunProgress* progress = nullptr;
 };
@@ -71,6 +74,9 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Create(const ConfigNode& config, const Registries& registries,
                                                          SessionOptions options);
   ~Session();
+
+  // What this run would do from its beginning, with the hooks that it has now.
+  RunPreview Preview() const { return trainer_->Preview(); }
 
   // Before the first Train or Step; FailedPrecondition afterwards. A host's own metric sinks go to metrics().
   absl::Status AddHook(std::unique_ptr<Hook> hook);
@@ -150,6 +156,7 @@ class Session {
   ResumePlan plan_;
   RunProgress own_progress_;
   RunProgress* progress_ = nullptr;
+  bool only_preview_ = false;
   bool started_ = false;
   bool ended_ = false;
   absl::Status failure_;  // the first error

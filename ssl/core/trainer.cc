@@ -43,6 +43,10 @@ void Trainer::SetCheckpoints(CheckpointSaver* checkpoints) {
   context_.checkpoints = checkpoints != nullptr ? this : nullptr;
 }
 
+RunPreview Trainer::Preview() const {
+  return PreviewRun(hooks_.hooks(), task_->phases(), task_->updates_per_epoch(), task_->options().checkpoint.keep_last);
+}
+
 absl::Status Trainer::CheckMaySave() const {
   if (failed_) return absl::FailedPreconditionError("the run has failed: what it holds is not saved");
   if (!within_step_) return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/metrics.h"
+#include "ssl/core/run_preview.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
 #include "ssl/distributed/communicator.h"
@@ -50,6 +51,9 @@ class Trainer : public Stateful, private CheckpointSaver {
   // Between Prepare and Start.
   absl::Status AddHook(std::unique_ptr<Hook> hook) { return hooks_.Add(std::move(hook)); }
   void SetCheckpoints(CheckpointSaver* checkpoints);
+
+  // What a run from the beginning would do.
+  RunPreview Preview() const;
 
   // Tells the hooks that training starts; goes on where a restored state stands.
   absl::Status Start();

@@ -28,6 +28,7 @@
 #include "ssl/core/tensor_memory.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
+#include "ssl/tools/dry_run.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/run_files.h"
 #include "ssl/tools/signals.h"
@@ -37,6 +38,7 @@ DEFINE_string(config, "", "configuration to run: a file, or a name under configs
 DEFINE_string(config_dir, "", "directory with configs/config; searched before the working directory and the built-in");
 DEFINE_string(resume_from, "", "iteration of the checkpoint to go back to: config.CHECKPOINT.RESUME_FROM");
 DEFINE_bool(check_config, false, "report everything that is wrong with the configuration and exit");
+DEFINE_bool(dry_run, false, "print which hook does what at which iteration, and the files it will leave, and exit");
 DEFINE_bool(print_config, false, "print the resolved configuration and exit");
 DEFINE_string(help_config, "", "print the keys below this prefix, with type, default and meaning, and exit");
 DEFINE_string(list, "", "print the registered names of a kind (methods, hooks, trunks, ...) and exit");
@@ -54,6 +56,7 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
   --config_dir=DIR       searched first for configs/config
   --resume_from=STEP     go back to the checkpoint of this step; later ones are set aside
   --check_config         report everything that is wrong at once, without a run
+  --dry_run              print which hook does what at which iteration, and the files that stay, without a run
   --print_config         print the resolved configuration
   --help_config[=PREFIX] print keys, types, defaults and meanings, such as --help_config=LOSS
   --list=KIND            print names: data_sources, engines, heads, hooks, meters, methods, models,
@@ -93,11 +96,13 @@ absl::Status CheckNamesAConfiguration(const ssl::CommandLine& line) {
                    "; --print_config alone prints the defaults"));
 }
 
+absl::Status CheckIsOneRun(size_t num_runs, absl::string_view what) {
+  if (num_runs == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, ", the command line stands for ", num_runs));
+}
+
 absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {
-  if (num_runs > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--print_config prints one configuration, the command line stands for ", num_runs));
-  }
+  SSL_RETURN_IF_ERROR(CheckIsOneRun(num_runs, "--print_config prints one configuration"));
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
   std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
   return ssl::kExitFinished;
@@ -124,11 +129,16 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
   if (FLAGS_check_config) return ssl::CheckRuns(line, runs, registries, std::cout);
   if (FLAGS_print_config) return PrintConfig(line, runs.size(), registries);
   SSL_RETURN_IF_ERROR(CheckNamesAConfiguration(line));
+  if (FLAGS_dry_run) SSL_RETURN_IF_ERROR(CheckIsOneRun(runs.size(), "--dry_run shows one run"));
   if (runs.size() > 1) {
     ssl::StopOnSignals(&stop);
     return ssl::RunSweep(line, runs, registries, stop, std::cout);
   }
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
+  if (FLAGS_dry_run) {
+    SSL_RETURN_IF_ERROR(ssl::DryRun(root, registries, std::cout));
+    return ssl::kExitFinished;
+  }
   ssl::StopOnSignals(&stop);
   SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, registries, stop, std::cout));
   return finished ? ssl::kExitFinished : ssl::kExitStopped;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/run_preview.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class PlanningHook : public Hook {
+ public:
+  PlanningHook(std::string name, std::vector<PlannedAction> plan) : name_(std::move(name)), plan_(std::move(plan)) {}
+  absl::string_view name() const override { return name_; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override { return plan_; }
+
+ private:
+  const std::string name_;
+  const std::vector<PlannedAction> plan_;
+};
+
+constexpr Cadence kEachEpoch{Cadence::Unit::kEpoch, 1, 1, 0, false};
+
+// Four epochs of 10 updates; with tests, each is tested.
+RunPreview Preview(const Hook& hook, bool tests = false, int64_t keep_last = 2) {
+  std::vector<Phase> phases;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    phases.push_back({true});
+    if (tests) phases.push_back({false});
+  }
+  return PreviewRun({&hook}, phases, 10, keep_last);
+}
+
+TEST(RunPreview, TimesOfTheFirstAndTheLastEpoch) {
+  const PlanningHook hook("logger", {{"writes a line", {Cadence::Unit::kUpdate, 4, 1, 0, true}},
+                                     {"measures", {Cadence::Unit::kUpdate, 1, 1, 0, false}},
+                                     {"looks", kEachEpoch}});
+  const RunPreview preview = Preview(hook);
+  EXPECT_THAT(preview.text, HasSubstr("4 epochs of 10 updates, 40 in all; 0 test phases"));
+  EXPECT_THAT(preview.text, ContainsRegex("logger +writes a line +at 4, 8 +at 32, 36, 40 +10 times"));
+  EXPECT_THAT(preview.text, ContainsRegex("logger +measures +at each of 10 updates +at each of 10 updates +40 times"));
+  EXPECT_THAT(preview.text, ContainsRegex("logger +looks +at 10 +at 40 +4 times"));
+  EXPECT_THAT(preview.warnings, IsEmpty());
+}
+
+TEST(RunPreview, HooksWithoutAPlan_ActAtTheirEvents) {
+  const PlanningHook hook("ema", {});
+  EXPECT_THAT(Preview(hook).text, ContainsRegex("ema +acts whenever its events come"));
+}
+
+TEST(RunPreview, WhatNeverHappens_IsAWarning) {
+  const PlanningHook hook("rare", {{"empties the cache", {Cadence::Unit::kUpdate, 100, 1, 0, false}},
+                                   {"saves", {Cadence::Unit::kEpoch, 1, 9, 0, false}},
+                                   {"judges", kEachEpoch, /*in_test_phase=*/true, "best"}});
+  EXPECT_THAT(Preview(hook).warnings,
+              ElementsAre("hook 'rare' empties the cache never: it is due every 100 updates, and the run has 40",
+                          "hook 'rare' saves never: it is due every 1 epochs from 9 on, and the run has 4",
+                          "hook 'rare' judges never: the run has no test phase"));
+  EXPECT_THAT(Preview(hook).text, Not(HasSubstr("  best\n")));
+  EXPECT_THAT(Preview(hook, /*tests=*/true).text,
+              AllOf(HasSubstr("  best\n"), ContainsRegex("judges +at 10, after the test +at 40, after the test +4")));
+}
+
+TEST(RunPreview, Files_AreThoseThatStay) {
+  const PlanningHook hook("checkpoint",
+                          {{"saves", {Cadence::Unit::kUpdate, 15, 1, 0, false}, false, "step_<iteration>"},
+                           {"saves", {Cadence::Unit::kEpoch, 2, 1, 1, false}, false, "step_<iteration>"},
+                           {"writes", kEachEpoch, false, "metrics.json"}});
+  EXPECT_THAT(Preview(hook).text, AllOf(HasSubstr("  step_30, step_40 (2 of 4)\n"), HasSubstr("  metrics.json\n")));
+  EXPECT_THAT(Preview(hook, false, 0).text, HasSubstr("  step_10, step_15, step_30, step_40 (4 of 4)\n"));
+}
+
+TEST(RunPreview, OfTestsAlone_SaysSo) {
+  EXPECT_EQ(PreviewRun({}, {{false}, {false}}, 0, 2).text, "nothing is trained; 2 test phases\n");
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/dry_run.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/check/named_components.h"
+#include "ssl/core/session.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kDirectory[] = "CHECKPOINT.DIR";
+
+absl::Status PrintTraining(const ConfigNode& config, const Registries& registries, std::ostream& out) {
+  SessionOptions options;
+  options.only_preview = true;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));
+  const RunPreview preview = session->Preview();
+  out << preview.text
+      << "files of the training itself:\n  train_config.yaml, log.txt, results.json, checkpoints/LATEST, "
+      << "checkpoints/FINISHED, and what metric sinks write (docs/architecture.md)\n";
+  for (const std::string& warning : preview.warnings) SSL_LOG(WARNING) << warning;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status DryRun(const ConfigNode& root, const Registries& registries, std::ostream& out) {
+  const ConfigNode& config = *root.Find("config");
+  out << "engines: " << absl::StrJoin(EngineNames(root), ", ")
+      << "\nrun directory: " << config.FindPath(kDirectory)->text() << "\n";
+  return Trains(root) ? PrintTraining(config, registries, out) : absl::OkStatus();
+}
+
+}  // namespace ssl

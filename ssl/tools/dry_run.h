@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ssl_main --dry_run: what a command would do and leave behind, without doing it.
+#ifndef SSL_TOOLS_DRY_RUN_H_
+#define SSL_TOOLS_DRY_RUN_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+
+// Builds the training of `root` (ComposeRoot) and prints what its hooks do and when (ssl/core/run_preview.h), then the
+// engines and the files of the run directory. Opens, writes and trains nothing; what is wrong with data or model is an
+// error as in a run. Hooks that never act are warned about in the log.
+absl::Status DryRun(const ConfigNode& root, const Registries& registries, std::ostream& out);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_DRY_RUN_H_
