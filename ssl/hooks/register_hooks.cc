@@ -23,6 +23,7 @@
 #include "ssl/hooks/perf_stats_hook.h"
 #include "ssl/hooks/phase_metrics_hook.h"
 #include "ssl/hooks/profiler_hook.h"
+#include "ssl/hooks/schedule_monitor_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
 #include "ssl/hooks/straggler_hook.h"
@@ -52,6 +53,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterMemoryEmptyHook(registries));
   SSL_RETURN_IF_ERROR(RegisterStragglerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterSystemStatsHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterScheduleMonitorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterTrainLoggerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterJsonlSink(registries));
   return RegisterTensorboardSink(registries);
