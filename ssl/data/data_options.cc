@@ -55,6 +55,10 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("Each rank shuffles a slice of the data set that is its own, instead of sharing all of it."));
   visitor.Field("USE_DEBUGGING_SAMPLER", &use_debugging_sampler,
                 Doc("Each rank goes through its slice of the data set in order, the same in every epoch."));
+  visitor.Field("MINI_EPOCHS", &mini_epochs,
+                Doc("Of TRAIN: epochs that together visit the data set once, each a part of it. (ours)").AtLeast(1));
+  visitor.Field("MINI_EPOCH_GROUPS", &mini_epoch_groups,
+                Doc("Of MINI_EPOCHS: blocks of the data set within which alone it is shuffled. (ours)").AtLeast(1));
   visitor.Field("DROP_LAST", &drop_last, Doc("Leave out a last batch that is not full."));
   visitor.Field("DATA_LIMIT", &data_limit, Doc("Use this many samples, drawn once by seed; -1: all.").AtLeast(-1));
   visitor.Section("DATA_LIMIT_SAMPLING", &data_limit_sampling, Doc("How DATA_LIMIT draws."));
@@ -80,6 +84,12 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "USE_DEBUGGING_SAMPLER"), " and ",
                                                    SplitKey(data_split, config, "USE_STATEFUL_DISTRIBUTED_SAMPLER"),
                                                    " are True, expected one of them"));
+  }
+  const bool has_own_sampler = options.use_debugging_sampler || options.use_stateful_distributed_sampler;
+  if (options.mini_epochs > 1 && has_own_sampler) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(data_split, config, "MINI_EPOCHS"), " is ", options.mini_epochs,
+                     ", expected 1 with USE_DEBUGGING_SAMPLER or USE_STATEFUL_DISTRIBUTED_SAMPLER, which visit all"));
   }
   if (options.image_channels == 2) {
     return absl::InvalidArgumentError(

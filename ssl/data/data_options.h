@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; HOLD_OUT_FRACTION,
-// IMAGE_CHANNELS, MAX_BROKEN_FRACTION and SPLIT are ours.
+// IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -52,6 +52,8 @@ struct DataSplitOptions : public BatchSizeOptions {
   ConfigNode collate_function_params = ConfigNode::Map();
   bool use_stateful_distributed_sampler = false;
   bool use_debugging_sampler = false;
+  int64_t mini_epochs = 1;
+  int64_t mini_epoch_groups = 1;
   bool drop_last = false;
   int64_t data_limit = -1;
   DataLimitSamplingOptions data_limit_sampling;

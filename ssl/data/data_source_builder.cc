@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/phases_builder.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/data/data_loader.h"
 #include "ssl/data/data_options.h"
@@ -17,6 +19,7 @@
 #include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/pipeline.h"
 #include "ssl/data/samplers/distributed_sampler.h"
+#include "ssl/data/samplers/mini_epoch_sampler.h"
 #include "ssl/data/samplers/slice_sampler.h"
 #include "ssl/data/transforms/transform_list.h"
 #include "ssl/distributed/communicator.h"
@@ -62,6 +65,27 @@ absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& spl
   return options;
 }
 
+// The sampler is asked by phase, and test phases visit nothing of this split.
+absl::StatusOr<std::vector<int64_t>> MiniEpochOfPhases(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  const RunOptions& run = task.run;
+  std::vector<int64_t> mini_epochs;
+  int64_t train_phases = 0;
+  for (const Phase& phase : PhasesBuilder{task.num_epochs, TestCadence(run), run.test_model, run.test_only}.Build()) {
+    mini_epochs.push_back(train_phases);
+    if (phase.train) ++train_phases;
+  }
+  return mini_epochs;
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> BuildMiniEpochSampler(const DataSplitOptions& split, int64_t size,
+                                                               const BuildContext& context) {
+  MiniEpochSamplerOptions options{size,         context.communicator.size(), context.communicator.rank(),
+                                  context.seed, split.mini_epochs,           split.mini_epoch_groups};
+  SSL_ASSIGN_OR_RETURN(options.mini_epoch_of, MiniEpochOfPhases(context));
+  return std::make_unique<MiniEpochSampler>(std::move(options));
+}
+
 // shuffle: in orders that differ from epoch to epoch; USE_DEBUGGING_SAMPLER never does.
 std::unique_ptr<Sampler> BuildSampler(const DataSplitOptions& split, const Pipeline& pipeline, bool shuffle,
                                       const BuildContext& context) {
@@ -98,7 +122,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
-  std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
+  std::unique_ptr<Sampler> sampler;
+  if (split.mini_epochs > 1) {
+    SSL_ASSIGN_OR_RETURN(sampler, BuildMiniEpochSampler(split, pipeline.dataset().size(), context));
+  } else {
+    sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
+  }
   if (split.batch_size_per_replica > sampler->size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, context.config, "BATCHSIZE_PER_REPLICA"), " is ",
@@ -113,6 +142,10 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
+  if (split.mini_epochs > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
+                                                   split.mini_epochs, ", expected 1: a test phase visits all samples"));
+  }
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
   return BuildLoader(std::move(pipeline), std::move(sampler), options,

@@ -232,6 +232,25 @@ TEST_F(DataSourceBuilderTest, DebuggingSampler_KeepsTheOrderOfTheData) {
   EXPECT_EQ(ReadIndices(*source, 3), FirstIndices(50));
 }
 
+TEST_F(DataSourceBuilderTest, MiniEpochs_TogetherVisitTheDataOnceWhateverIsTestedBetween) {
+  Configure(With("DATA_LIMIT", "64\n    MINI_EPOCHS: 2\n    MINI_EPOCH_GROUPS: 2"));
+  config_.SetPath("OPTIMIZER.num_epochs", ConfigNode::FromInt(4));
+  for (const bool tests : {false, true}) {
+    config_.SetPath("TEST_MODEL", ConfigNode::FromBool(tests));
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> source, MakeTraining());
+    std::vector<int64_t> first = ReadIndices(*source, 0);
+    std::vector<int64_t> second = ReadIndices(*source, tests ? 2 : 1);  // a phase's number
+    EXPECT_EQ(first.size(), 32);
+    first.insert(first.end(), second.begin(), second.end());
+    std::sort(first.begin(), first.end());
+    EXPECT_EQ(first, FirstIndices(64)) << tests;
+  }
+  config_.SetPath("DATA.TRAIN.USE_DEBUGGING_SAMPLER", ConfigNode::FromBool(true));
+  EXPECT_THAT(MakeTraining().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("MINI_EPOCHS is 2")));
+  config_.SetPath("DATA.TEST.MINI_EPOCHS", ConfigNode::FromInt(2));
+  EXPECT_THAT(MakeTest().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test phase visits all")));
+}
+
 TEST_F(DataSourceBuilderTest, StatefulSampler_GoesOnAtABatch) {
   Configure(With("DATA_LIMIT", "50\n    USE_STATEFUL_DISTRIBUTED_SAMPLER: True"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> source, MakeTraining());
