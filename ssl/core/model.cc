@@ -9,4 +9,8 @@ std::vector<at::Tensor> Model::ForwardNamed(const std::map<std::string, at::Tens
   TORCH_CHECK_NOT_IMPLEMENTED(false, "this model takes views, not ", inputs.size(), " named inputs");
 }
 
+MapAndOutputs Model::ForwardWithMap(const at::Tensor& images, const std::string& stage) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "this model does not give the map of its stage '", stage, "'");
+}
+
 }  // namespace ssl

@@ -44,6 +44,12 @@ struct FeatureRequest {
   bool flatten = true;  // [B, everything else]
 };
 
+// A map of the trunk and what follows from it.
+struct MapAndOutputs {
+  at::Tensor map;                   // [B, C, h, w]
+  std::vector<at::Tensor> outputs;  // as of Forward
+};
+
 class Model : public Stateful {
  public:
   // views: V tensors [B, C, H_v, W_v]. Views of one resolution go through the trunk in one batch; the outputs are
@@ -57,6 +63,11 @@ class Model : public Stateful {
   // images: [B, C, H, W]. Returns one [B, ...] tensor per request, of the trunk. Runs in the current mode, without
   // gradients. A name that is not among feature_names() throws c10::ValueError, which names the nearest one.
   virtual std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) = 0;
+
+  // images: [B, C, H, W]. Forward of one view with the map of the stage `stage` on the way, and the graph between the
+  // two also where the trunk does not train: what an output owes to the places of an image. In the current mode; errors
+  // as of Features. The default throws c10::NotImplementedError.
+  virtual MapAndOutputs ForwardWithMap(const at::Tensor& images, const std::string& stage);
 
   // The trunk's stages, in the order of the network.
   virtual std::vector<std::string> feature_names() const { return {}; }

@@ -37,7 +37,7 @@ namespace {
 // What a training leaves in its directory beside checkpoints, and what would be taken for a later run's. What
 // evaluations leave there is the program's to remove (removed_earlier_run).
 constexpr std::array<absl::string_view, 7> kRecords = {"metrics.jsonl", "metrics.json", "results.json", "tb_logs",
-                                                        "profile",       "feature_vis",  "grad_cam"};
+                                                       "profile",       "feat_vis",     "grad_cam"};
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
 struct RunScope {

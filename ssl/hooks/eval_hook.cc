@@ -24,6 +24,7 @@
 #include "ssl/core/renumbered_source.h"
 #include "ssl/data/evaluation_source.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/evaluation_mode.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/meters/linear_probe.h"
 #include "ssl/meters/weighted_knn.h"
@@ -37,19 +38,6 @@ constexpr char kPooled[] = "res5avg";
 constexpr double kPercent = 100.0;
 // What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier.
 constexpr int64_t kValues = 4;
-
-// Evaluation mode while it lives; then that of the phase.
-class EvaluationMode {
- public:
-  EvaluationMode(Model& model, bool training) : model_(model), training_(training) { model_.SetTraining(false); }
-  ~EvaluationMode() { model_.SetTraining(training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  Model& model_;
-  const bool training_;
-};
 
 absl::Status MeasureKnn(const EvalOptions& options, const LabelledFeatures& train, const LabelledFeatures& test,
                         const StopToken* stop, double* percentages) {

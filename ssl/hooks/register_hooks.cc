@@ -12,8 +12,11 @@
 #include "ssl/hooks/early_stop_hook.h"
 #include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/eval_hook.h"
+#include "ssl/hooks/feature_vis_hook.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
+#include "ssl/hooks/grad_cam_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
+#include "ssl/hooks/gradient_collector_hook.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/memory_checkpoint_hook.h"
 #include "ssl/hooks/memory_empty_hook.h"
@@ -54,6 +57,9 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterStragglerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterSystemStatsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterScheduleMonitorHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterFeatureVisHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterGradCamHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterGradientCollectorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterTrainLoggerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterJsonlSink(registries));
   return RegisterTensorboardSink(registries);

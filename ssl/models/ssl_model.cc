@@ -172,6 +172,15 @@ std::vector<at::Tensor> SslModel::Features(const at::Tensor& images, const std::
   return RunTrunk(TrunkInput(images), requests);
 }
 
+// The last stage is what the trunk gives to the heads.
+MapAndOutputs SslModel::ForwardWithMap(const at::Tensor& images, const std::string& stage) {
+  // A leaf that asks for gradients: without one a frozen trunk would have no graph.
+  const at::Tensor input = TrunkInput(images.detach()).detach().requires_grad_();
+  const std::vector<at::Tensor> features = trunk_->Features(input, {stage, trunk_->feature_names().back()});
+  TORCH_CHECK_VALUE(features[0].dim() == 4, "stage '", stage, "' is pooled, expected one that is a map");
+  return {features[0], RunHeads({features[1]})};
+}
+
 std::vector<NamedParameter> SslModel::Parameters() {
   std::vector<NamedParameter> parameters;
   for (const ModelTensor& entry : tensors_) {

@@ -233,6 +233,21 @@ TEST_F(HeadsTest, InputsThatNobodyMaps_AreAnErrorThatNamesThem) {
   EXPECT_THROW(model->Forward({View(1, 4)}), c10::ValueError);
 }
 
+TEST_F(HeadsTest, ForwardWithMap_GivesTheOutputsOfForwardAndAGraph) {
+  SslModelOptions options;
+  options.freeze_trunk = true;
+  for (const bool frozen : {false, true}) {
+    options.freeze_trunk = frozen;
+    const std::unique_ptr<SslModel> model = Make({}, options);
+    const MapAndOutputs result = model->ForwardWithMap(View(1, 4), "map");
+    EXPECT_EQ(result.map.sizes(), at::IntArrayRef({2, 3, 4, 4}));
+    EXPECT_TRUE(result.map.requires_grad()) << "frozen: " << frozen;
+    ASSERT_EQ(result.outputs.size(), 1u);
+    EXPECT_TRUE(at::equal(result.outputs[0], model->Forward({View(1, 4)})[0]));
+    EXPECT_THROW(model->ForwardWithMap(View(1, 4), "mean"), c10::ValueError);
+  }
+}
+
 TEST_F(HeadsTest, Features_ArePooledOutsideTheGraph) {
   const std::unique_ptr<SslModel> model = Make({}, {});
   FeatureRequest halves = Request("map");

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/drawn_stage.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/core/batch.h"
+
+namespace ssl {
+
+absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& stage, absl::string_view place) {
+  if (!stage.empty()) {
+    const std::vector<std::string> stages = model.feature_names();
+    if (std::count(stages.begin(), stages.end(), stage) > 0) return stage;
+    return absl::NotFoundError(
+        absl::StrCat(place, " is '", stage, "', which is no stage of the trunk", DidYouMean(stage, stages)));
+  }
+  const std::vector<std::string> blocks = model.block_names();
+  if (!blocks.empty()) return blocks.back().substr(0, blocks.back().find('.'));
+  return absl::FailedPreconditionError(
+      absl::StrCat(place, " is empty, and the model is no chain of blocks, so that its last map is not known"));
+}
+
+absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most) {
+  const std::vector<at::Tensor>& views = context.batch->views;
+  if (view < static_cast<int64_t>(views.size())) {
+    const at::Tensor& images = views[static_cast<size_t>(view)];
+    return images.narrow(0, 0, std::min(most, images.size(0)));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the batch has ", views.size(), " views, expected at least ", view + 1, " to draw"));
+}
+
+}  // namespace ssl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/feature_vis_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/autocast.h"
+#include "ssl/core/generator_scope.h"
+#include "ssl/core/model.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/hooks/drawn_stage.h"
+#include "ssl/hooks/evaluation_mode.h"
+#include "ssl/hooks/heat_map.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+Interpolation InterpolationOf(absl::string_view name) {
+  if (name == "nearest") return Interpolation::kNearest;
+  if (name == "cubic") return Interpolation::kCubic;
+  return name == "area" ? Interpolation::kArea : Interpolation::kLinear;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& options, const ConfigNode& params,
+                                                     const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'feature_vis'", options.save_dir));
+  return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(directory));
+}
+
+}  // namespace
+
+absl::string_view FeatureVisOptions::section() const { return kHookList; }
+
+void FeatureVisOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("layer_name", &layer_name, Doc("stages of the trunk, such as res4; empty: the last that is a map"));
+  visitor.Field("save_dir", &save_dir, Doc("folder in the run directory"));
+  visitor.Field("interpolation", &interpolation,
+                Doc("how a map becomes as large as the drawing").OneOf({"linear", "nearest", "cubic", "area"}));
+  visitor.Field("freq", &freq, Doc("updates between drawings (ours)").AtLeast(1));
+  visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
+}
+
+FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, std::string directory)
+    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+
+absl::Status FeatureVisHook::OnStart(StepContext& context) {
+  const std::string place = absl::StrCat("hook '", instance_name(), "': layer_name");
+  std::vector<std::string> wanted = options_.layer_name;
+  if (wanted.empty()) wanted = {""};
+  layers_.clear();
+  for (const std::string& stage : wanted) {
+    SSL_ASSIGN_OR_RETURN(layers_.emplace_back(), DrawnStage(context.model, stage, place));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureVisHook::OnStep(StepContext& context) {
+  if (!context.state.training || context.state.iteration % options_.freq != 0) return absl::OkStatus();
+  const absl::Status status = context.communicator.rank() == 0 ? Draw(context) : absl::OkStatus();
+  return AgreeOnStatus(status, "drawing features", context.communicator);
+}
+
+absl::Status FeatureVisHook::Draw(StepContext& context) {
+  const GeneratorScope generator;  // a model of the host's may draw
+  const EvaluationMode mode(context.model, context.state.training);
+  const AutocastScope full_precision(Autocast::kOff);
+  const at::NoGradGuard no_grad;
+  SSL_ASSIGN_OR_RETURN(const at::Tensor images, DrawnImages(context, 0, options_.num_images));
+  std::vector<FeatureRequest> requests;
+  for (const std::string& layer : layers_) requests.push_back({layer, {}, /*flatten=*/false});
+  const std::vector<at::Tensor> features = context.model.Features(images, requests);
+  const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (features[i].dim() != 4) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("layer_name has '", layers_[i], "', which is pooled, expected stages that are maps"));
+    }
+    const at::Tensor maps =
+        ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
+    SSL_RETURN_IF_ERROR(WriteDrawings(DrawOverImages(maps, images), layers_[i], directory, file_system_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RegisterFeatureVisHook(Registries* registries) {
+  return RegisterHook(registries, {"feature_vis", "draws what stages of the trunk answer to over the images"},
+                      &MakeFeatureVis);
+}
+
+}  // namespace ssl

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/feature_vis_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/rand.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/batch.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Files(const std::string& directory) {
+  return PosixFileSystem().List(directory).value_or(std::vector<std::string>());
+}
+
+TEST(FeatureVisInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
+  const std::string hook = "{type: feature_vis, kwargs: {layer_name: [conv1, res5], freq: 4, num_images: 2}}";
+  const std::string same = "{type: feature_vis, name: last, kwargs: {save_dir: last, interpolation: area, freq: 10}}";
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult drawn, TrainTinyRun("hooks: [" + hook + ", " + same + "]"));
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(drawn.state.at(file), plain.state.at(file)) << file;
+  }
+  EXPECT_EQ(drawn.Values("Training/Loss"), plain.Values("Training/Loss"));
+  EXPECT_THAT(Files(drawn.directory + "/feat_vis"), ElementsAre("iteration_4", "iteration_8"));
+  EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_4"),
+              ElementsAre("conv1_0.png", "conv1_1.png", "res5_0.png", "res5_1.png"));
+  EXPECT_THAT(Files(drawn.directory + "/last/iteration_10"),
+              ElementsAre("res5_0.png", "res5_1.png", "res5_2.png", "res5_3.png"));
+}
+
+TEST(FeatureVisInARun, StageThatIsNone_IsNamedAtTheStart) {
+  const std::string directory = MakeTempDir("feature_vis");
+  const auto start = [&](const std::string& kwargs) {
+    const auto session =
+        OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nhooks: [{type: feature_vis, kwargs: {" + kwargs + "}}]");
+    return session.ok() ? (*session)->Start() : session.status();
+  };
+  EXPECT_THAT(
+      start("layer_name: [res9]"),
+      StatusIs(absl::StatusCode::kNotFound,
+               AllOf(HasSubstr("hook 'feature_vis'"), HasSubstr("layer_name is 'res9'"), HasSubstr("did you mean"))));
+  EXPECT_THAT(OpenTinyRun("hooks: [{type: feature_vis}]").status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("expected a run directory")));
+}
+
+TEST(FeatureVisInARun, PooledStage_IsAnError) {
+  EXPECT_THAT(TrainTinyRun("hooks: [{type: feature_vis, kwargs: {layer_name: [res5avg], freq: 1}}]").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("feature_vis"), HasSubstr("'res5avg', which is pooled"))));
+}
+
+// The stage "map" is the images.
+class MapModel : public FakeModel {
+ public:
+  std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override {
+    return std::vector<at::Tensor>(requests.size(), images);
+  }
+  std::vector<std::string> feature_names() const override { return {"map"}; }
+  void SetTraining(bool training) override { modes.push_back(training); }
+  std::vector<bool> modes;
+};
+
+TEST(FeatureVisHook, TwoRanks_OneDrawsAndAnErrorStopsBoth) {
+  const std::string directory = MakeTempDir("feature_vis");
+  std::vector<absl::Status> statuses(2);
+  ThreadWorld world(2, absl::Seconds(30));
+  ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    FeatureVisOptions options;
+    options.layer_name = {"map"};
+    options.freq = 1;
+    FeatureVisHook hook(options, PosixFileSystem(), directory);
+    FakeStep step(communicator);
+    MapModel model;
+    Batch batch;
+    batch.views = {at::rand({3, 3, 8, 8})};
+    StepContext context{step.state, model, nullptr, communicator, step.metrics, step.stop, nullptr};
+    context.batch = &batch;
+    context.state.iteration = 1;
+    absl::Status status = hook.OnStart(context);
+    status.Update(hook.OnStep(context));
+    EXPECT_THAT(model.modes,
+                communicator.rank() == 0 ? ElementsAre(false, true) : testing::Matcher<std::vector<bool>>(IsEmpty()));
+    batch.views.clear();
+    statuses[communicator.rank()] = hook.OnStep(context);
+    return status;
+  }));
+  EXPECT_THAT(Files(directory + "/iteration_1"), ElementsAre("map_0.png", "map_1.png", "map_2.png"));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("0 views")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("another rank")));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/grad_cam_hook.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cosine_similarity.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/autocast.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/generator_scope.h"
+#include "ssl/core/model.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/hooks/drawn_stage.h"
+#include "ssl/hooks/evaluation_mode.h"
+#include "ssl/hooks/heat_map.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kAuto[] = "auto";
+constexpr char kClass[] = "class";
+constexpr char kSimilarity[] = "similarity";
+
+// The scores of the images' classes; labels may be of more images.
+absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const at::Tensor& labels) {
+  const bool has_classes = labels.defined() && labels.dim() == 1 && labels.scalar_type() == at::kLong;
+  if (has_classes && scores.dim() == 2) {
+    const at::Tensor classes = labels.narrow(0, 0, scores.size(0));
+    const bool fits = classes.min().item<int64_t>() >= 0 && classes.max().item<int64_t>() < scores.size(1);
+    if (fits) return scores.gather(1, classes.unsqueeze(1)).sum();
+  }
+  return absl::FailedPreconditionError(
+      "target class needs a class for each image and a score for each class, which this batch and model do not have; "
+      "similarity needs two views");
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
+                                                  const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'grad_cam'", options.save_dir));
+  return std::make_unique<GradCamHook>(options, context.file_system, std::move(directory));
+}
+
+}  // namespace
+
+absl::string_view GradCamOptions::section() const { return kHookList; }
+
+void GradCamOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("layer_name", &layer_name, Doc("stage of the trunk, such as res4; empty: the last that is a map"));
+  visitor.Field("save_dir", &save_dir, Doc("folder in the run directory"));
+  visitor.Field(
+      "target", &target,
+      Doc("what speaks for: the score of the image's class, or its similarity to the second view; auto: class "
+          "for batches of one view (ours)")
+          .OneOf({kAuto, kClass, kSimilarity}));
+  visitor.Field("freq", &freq, Doc("updates between drawings (ours)").AtLeast(1));
+  visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
+}
+
+GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, std::string directory)
+    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+
+absl::Status GradCamHook::OnStart(StepContext& context) {
+  SSL_ASSIGN_OR_RETURN(
+      layer_, DrawnStage(context.model, options_.layer_name, absl::StrCat("hook '", instance_name(), "': layer_name")));
+  return absl::OkStatus();
+}
+
+absl::Status GradCamHook::OnStep(StepContext& context) {
+  if (!context.state.training || context.state.iteration % options_.freq != 0) return absl::OkStatus();
+  const absl::Status status = context.communicator.rank() == 0 ? Draw(context) : absl::OkStatus();
+  return AgreeOnStatus(status, "drawing what speaks for an image", context.communicator);
+}
+
+absl::StatusOr<at::Tensor> GradCamHook::Target(const std::vector<at::Tensor>& outputs, StepContext& context) const {
+  const Batch& batch = *context.batch;
+  const bool by_class = options_.target == kClass || (options_.target == kAuto && batch.views.size() == 1);
+  if (by_class) return ScoreOfClasses(outputs.at(0), batch.targets);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor others, DrawnImages(context, 1, options_.num_images));
+  at::Tensor fixed;
+  {
+    const at::NoGradGuard no_grad;
+    fixed = context.model.Forward({others}).at(0);
+  }
+  return at::cosine_similarity(outputs.at(0).flatten(1), fixed.flatten(1)).sum();
+}
+
+absl::Status GradCamHook::Draw(StepContext& context) {
+  const GeneratorScope generator;  // a model of the host's may draw
+  const EvaluationMode mode(context.model, context.state.training);
+  const AutocastScope full_precision(Autocast::kOff);
+  const at::AutoGradMode gradients(true);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor images, DrawnImages(context, 0, options_.num_images));
+  const MapAndOutputs forward = context.model.ForwardWithMap(images, layer_);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor target, Target(forward.outputs, context));
+  // Towards the map alone: backward() would add to the gradients of parameters.
+  const std::vector<at::Tensor> gradient = torch::autograd::grad({target}, {forward.map});
+  const at::NoGradGuard no_grad;
+  const at::Tensor maps =
+      ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
+  const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
+  return WriteDrawings(DrawOverImages(maps, images), layer_, directory, file_system_);
+}
+
+absl::Status RegisterGradCamHook(Registries* registries) {
+  return RegisterHook(registries, {"grad_cam", "draws which places of an image speak for its class or embedding"},
+                      &MakeGradCam);
+}
+
+}  // namespace ssl

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Grad-CAM while a network is trained: every `freq` updates, for the first `num_images` images of the batch, which
+// places speak for a scalar s, as files
+//
+//   <run directory>/<save_dir>/iteration_<n>/<stage>_<i>.png
+//
+// of 224 x 224 pixels. The channels of a stage are weighted by the mean over the pixels of the gradient of s, and the
+// positive part of their sum is drawn over the image (ssl/hooks/heat_map.h). s is, by `target`,
+//
+//   class       the score of the image's own class, of batches of one view with a class for each image;
+//   similarity  the cosine between the image's embedding (the first output, first view) and that of its second view,
+//               which stays fixed: what makes the two alike;
+//   auto        class for batches of one view, similarity for others.
+//
+// United Perception's grad_cam takes an optimizer step in between; this one leaves training as it is: evaluation mode,
+// float32, and a gradient that goes to the map alone, not to the parameters. Rank 0 draws. Stage kObserve. No state.
+// Costs a comparison in updates between.
+#ifndef SSL_HOOKS_GRAD_CAM_HOOK_H_
+#define SSL_HOOKS_GRAD_CAM_HOOK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+// The kwargs of an entry of config.hooks; layer_name and save_dir are United Perception's.
+struct GradCamOptions : public ComponentOptions {
+  std::string layer_name;  // "": the last stage that is a map
+  std::string save_dir = "grad_cam";
+  std::string target = "auto";
+  int64_t freq = 100;
+  int64_t num_images = 4;
+
+  absl::string_view section() const override;
+  bool enabled() const override { return false; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class GradCamHook : public Hook {
+ public:
+  // directory: where the iterations' folders go.
+  GradCamHook(const GradCamOptions& options, FileSystem& file_system, std::string directory);
+
+  absl::string_view name() const override { return "grad_cam"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  // NotFound for a stage that the trunk does not have.
+  absl::Status OnStart(StepContext& context) override;
+  // FailedPrecondition for batches without what `target` needs.
+  absl::Status OnStep(StepContext& context) override;
+
+ private:
+  absl::Status Draw(StepContext& context);
+  // outputs: of the model for the images that are drawn. Scalar: the sum of s over the images.
+  absl::StatusOr<at::Tensor> Target(const std::vector<at::Tensor>& outputs, StepContext& context) const;
+
+  const GradCamOptions options_;
+  FileSystem& file_system_;
+  const std::string directory_;
+  std::string layer_;
+};
+
+absl::Status RegisterGradCamHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_GRAD_CAM_HOOK_H_

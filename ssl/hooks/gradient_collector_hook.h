@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Norms of the gradients of chosen parameters, every `freq` updates:
+//
+//   Gradients/<parameter>    of each parameter that an entry of `hook_module` matches
+//   Gradients/all            of all of them together
+//
+// (Gradients/<name>/... of an instance with a name of its own),
+// as the optimizer sees them: averaged over ranks and batches of the update, without the loss scale, clipped, and
+// without those that freeze_parameters drops. Nobody waits for the device. An update that overflowed float16 gradients
+// skip has none. United Perception's gradient_collector hands gradients of modules to a loss; here they go to the
+// metrics. Stage kObserve. No state. Costs a comparison in updates between.
+#ifndef SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
+#define SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/model.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/step_context.h"
+
+namespace ssl {
+
+// The kwargs of an entry of config.hooks. hook_module is United Perception's.
+struct GradientCollectorOptions : public ComponentOptions {
+  // Parts of parameters' names, or RE2 patterns (ssl/optim/name_patterns.h).
+  std::vector<std::string> hook_module;
+  int64_t freq = 100;
+
+  absl::string_view section() const override;
+  bool enabled() const override { return false; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+class GradientCollectorHook : public Hook {
+ public:
+  explicit GradientCollectorHook(GradientCollectorOptions options) : options_(std::move(options)) {}
+
+  absl::string_view name() const override { return "gradient_collector"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+
+  // NotFound names an entry that matches no parameter, InvalidArgument one that is no pattern.
+  absl::Status OnStart(StepContext& context) override;
+  absl::Status OnBackward(StepContext& context) override;
+
+ private:
+  const GradientCollectorOptions options_;
+  std::vector<NamedParameter> parameters_;
+};
+
+absl::Status RegisterGradientCollectorHook(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_

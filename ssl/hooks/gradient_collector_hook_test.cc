@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/gradient_collector_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+NamedParameter Parameter(const std::string& name, int64_t size, double gradient) {
+  at::Tensor value = at::zeros({size}).set_requires_grad(true);
+  value.mutable_grad() = at::full({size}, gradient);
+  return {name, value};
+}
+
+class GradientCollectorHookTest : public ::testing::Test {
+ protected:
+  GradientCollectorHookTest() {
+    step_.model.parameters = {Parameter("trunk.layer1.weight", 4, 1.5), Parameter("trunk.layer1.bias", 1, -4.0),
+                              Parameter("trunk.layer2.weight", 9, 2.0)};
+    options_.freq = 2;
+  }
+
+  // What is reported for the update after `iteration`.
+  std::map<std::string, double> Values(GradientCollectorHook& hook, int64_t iteration) {
+    step_.state.iteration = iteration;
+    EXPECT_OK(hook.OnBackward(step_.context));
+    const absl::StatusOr<MetricReport> report = step_.metrics.Report(iteration, 0, step_.context.communicator);
+    EXPECT_OK(report);
+    return report.ok() ? report->values : std::map<std::string, double>();
+  }
+
+  FakeStep step_;
+  GradientCollectorOptions options_;
+};
+
+TEST_F(GradientCollectorHookTest, Norms_AreThoseOfTheMatchedParametersAndOfAllTogether) {
+  options_.hook_module = {"layer1"};
+  GradientCollectorHook hook(options_);
+  ASSERT_OK(hook.OnStart(step_.context));
+  EXPECT_THAT(Values(hook, 0), IsEmpty()) << "the first update of two";
+  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/all", DoubleNear(5.0, 1e-6)),
+                                           Pair("Gradients/trunk.layer1.bias", DoubleNear(4.0, 1e-6)),
+                                           Pair("Gradients/trunk.layer1.weight", DoubleNear(3.0, 1e-6))));
+}
+
+TEST_F(GradientCollectorHookTest, Patterns_AreRe2AndInstancesHaveTheirNames) {
+  options_.hook_module = {R"(\.bias$)", "layer2\\.w.*"};
+  GradientCollectorHook hook(options_);
+  hook.set_instance_name("second");
+  ASSERT_OK(hook.OnStart(step_.context));
+  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/second/all", DoubleNear(std::sqrt(52.0), 1e-5)),
+                                           Pair("Gradients/second/trunk.layer1.bias", DoubleNear(4.0, 1e-6)),
+                                           Pair("Gradients/second/trunk.layer2.weight", DoubleNear(6.0, 1e-6))));
+}
+
+TEST_F(GradientCollectorHookTest, EmptyList_MeansAllAndWhatHasNoGradientIsLeftOut) {
+  GradientCollectorHook hook(options_);
+  ASSERT_OK(hook.OnStart(step_.context));
+  EXPECT_THAT(Values(hook, 1), SizeIs(4));
+  step_.model.parameters[2].value.mutable_grad() = at::Tensor();
+  EXPECT_THAT(Values(hook, 3), SizeIs(3));
+  step_.context.skips_update = true;
+  EXPECT_THAT(Values(hook, 5), IsEmpty()) << "gradients that overflowed";
+}
+
+TEST_F(GradientCollectorHookTest, EntryWithoutAParameter_IsNamed) {
+  options_.hook_module = {"layer1", "trunk.layer3.weight"};
+  EXPECT_THAT(GradientCollectorHook(options_).OnStart(step_.context),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("'trunk.layer3.weight'"), HasSubstr("did you mean 'trunk.layer"))));
+  EXPECT_THAT(OpenTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: ['(']}}]").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hook_module")));
+}
+
+TEST(GradientCollectorInARun, Norms_AreInTheReportsAndTrainingIsTheSame) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
+                       TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: [heads], freq: 5}}]"));
+  EXPECT_EQ(watched.state.at("model.safetensors"), plain.state.at("model.safetensors"));
+  EXPECT_THAT(watched.Values("Gradients/all"), SizeIs(2));
+  EXPECT_GT(watched.Values("Gradients/heads.0.clf.0.weight").at(0), 0.0);
+}
+
+}  // namespace
+}  // namespace ssl
