@@ -11,6 +11,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
@@ -63,6 +64,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
     if (held.ok()) record->held_ = *std::move(held);
   } else {
     status = file_system.CreateDirectories(path);
+    record->checkpoints_ = std::make_unique<const WatchedDirectory>(CheckpointDirectory(path));
   }
   if (status.ok() && trains) SSL_RETURN_IF_ERROR(admit());
   if (status.ok() && !trains) status = record->WriteBeginning();
@@ -123,11 +125,22 @@ absl::StatusOr<ConfigNode> RunRecord::ReadOrSetAsideResults() const {
 
 absl::Status RunRecord::SaveResults() {
   if (!is_writable_) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(CheckSameRun());
   SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadOrSetAsideResults());
   MergeInto(&merged, ChangedSince(saved_results_, results_));
   SSL_RETURN_IF_ERROR(WriteResults(File(kResults), merged, file_system_));
   saved_results_ = results_;
   return absl::OkStatus();
+}
+
+// A run that starts anew in its place removes the folder of its checkpoints and makes another one; a run that goes on
+// only changes what is in it.
+absl::Status RunRecord::CheckSameRun() const {
+  if (held_ != nullptr) return held_->CheckInUse();
+  if (!checkpoints_->IsReplaced()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      checkpoints_->path(), " was removed or replaced while ", name_, " evaluated what it held: ",
+      "the results are of a run that is gone, and ", File(kResults), " keeps none of them; evaluate again"));
 }
 
 void RunRecord::WriteFailure(const absl::Status& error, const FailureSource& source, const RunProgress& progress) {

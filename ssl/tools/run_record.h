@@ -25,6 +25,7 @@
 #include "ssl/io/file_system.h"
 #include "ssl/tools/failure_report.h"
 #include "ssl/tools/report_file.h"
+#include "ssl/tools/watched_directory.h"
 
 namespace ssl {
 
@@ -51,6 +52,8 @@ class RunRecord {
   // What results.json holds and will hold; engines set their keys. A damaged file is set aside, results.json.damaged.
   ConfigNode& results() { return results_; }
   // Writes what was set since the file was read, and keeps what another command has written meanwhile.
+  // FailedPrecondition, having written nothing, when another run lies in the directory by now, or in that of the
+  // checkpoints: an evaluation holds no lock, and its figures are of the run that was there.
   absl::Status SaveResults();
 
   // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's, nor
@@ -65,6 +68,7 @@ class RunRecord {
       : path_(std::move(path)), name_(std::move(name)), config_(std::move(config)), file_system_(file_system) {}
 
   absl::Status WriteBeginning();
+  absl::Status CheckSameRun() const;
   void OpenLog();
   bool IsRefusal(const absl::Status& error) const;
   std::string File(const std::string& name) const;
@@ -76,6 +80,7 @@ class RunRecord {
   const std::string config_;  // as it is written
   FileSystem& file_system_;
   std::unique_ptr<RunDirectory> held_;
+  std::unique_ptr<const WatchedDirectory> checkpoints_;  // null when held
   ConfigNode results_ = ConfigNode::Map();
   ConfigNode saved_results_ = ConfigNode::Map();  // as they were read, or written last
   bool is_writable_ = true;

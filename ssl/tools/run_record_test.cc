@@ -161,6 +161,36 @@ TEST_F(RunRecordTest, Results_OfAnotherCommandAreNotSetBack) {
   EXPECT_THAT(Read("results.json"), AllOf(HasSubstr("\"trained\": 0.9"), HasSubstr("\"train_seconds\": 3")));
 }
 
+// A training that starts anew removes the folder, and makes it again; one that goes on changes what is in it.
+TEST_F(RunRecordTest, ResultsOfARunThatWasReplaced_AreNotThoseOfTheNewOne) {
+  const std::string checkpoints = absl::StrCat(directory_, "/checkpoints");
+  ASSERT_OK(files_.CreateDirectories(absl::StrCat(checkpoints, "/step_7")));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn"}, false));
+  evaluation->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+  ASSERT_OK(files_.Rename(checkpoints + "/step_7", checkpoints + "/step_9"));
+  ASSERT_OK(evaluation->SaveResults());
+  EXPECT_THAT(Read("results.json"), HasSubstr("\"trained\": 0.5"));
+
+  ASSERT_OK(files_.RemoveAll(checkpoints));
+  ASSERT_OK(files_.RemoveFile(absl::StrCat(directory_, "/results.json")));
+  evaluation->results().SetPath("knn.trained", ConfigNode::FromDouble(0.6));
+  EXPECT_THAT(evaluation->SaveResults(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(checkpoints + " was removed or replaced"), HasSubstr("evaluate again"))));
+  ASSERT_OK(files_.CreateDirectories(absl::StrCat(checkpoints, "/step_7")));
+  EXPECT_THAT(evaluation->SaveResults(), HasCode(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(Has("results.json"));
+}
+
+TEST_F(RunRecordTest, ResultsOfATraining_StayOutOfADirectoryThatWasReplaced) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
+  ASSERT_OK(files_.RemoveAll(directory_));
+  ASSERT_OK(files_.CreateDirectories(directory_));
+  record->results().Set("train_seconds", ConfigNode::FromInt(3));
+  EXPECT_THAT(record->SaveResults(), HasCode(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(Has("results.json"));
+}
+
 TEST_F(RunRecordTest, DirectoryThatIsGone_GetsNoReport) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
   ASSERT_OK(files_.RemoveAll(directory_));
