@@ -49,6 +49,10 @@ std::string ClassFile(const std::string& directory, const std::string& split) {
   return absl::StrCat(directory, "/", split, "_classes.json");
 }
 
+std::string ReplacementNote(const std::string& directory, const std::string& split) {
+  return absl::StrCat(directory, "/", split, "_features.replacing");
+}
+
 // Takes "<prefix><digits>" off the front.
 bool TakeNumber(absl::string_view prefix, absl::string_view* text, int64_t* number) {
   if (!absl::ConsumePrefix(text, prefix)) return false;
@@ -75,6 +79,11 @@ std::optional<ChunkName> ParseName(absl::string_view file, const std::string& sp
 absl::StatusOr<std::vector<ChunkName>> FindChunks(const std::string& directory, const std::string& split,
                                                   FileSystem& file_system) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system.List(directory));
+  const std::string note = ReplacementNote(directory, split);
+  if (file_system.Exists(note)) {
+    return absl::DataLossError(absl::StrCat(note, ": the features of ", split, " are being replaced, or an extraction ",
+                                            "was interrupted while it replaced them; extract them again"));
+  }
   std::vector<ChunkName> chunks;
   for (const std::string& file : files) {
     if (std::optional<ChunkName> name = ParseName(file, split, kFeatures)) chunks.push_back(*std::move(name));
@@ -278,6 +287,17 @@ absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& direc
   for (const ConfigNode& name : list.items()) names.push_back(name.text());
   if (!names.empty()) return names;
   return absl::DataLossError(absl::StrCat(path, " holds no list of class names; extract the features again"));
+}
+
+absl::Status NoteReplacement(const std::string& directory, const std::string& split, FileSystem& file_system) {
+  return WriteFileAtomically(file_system, ReplacementNote(directory, split), "");
+}
+
+absl::Status RemoveReplacementNote(const std::string& directory, const std::string& split, FileSystem& file_system) {
+  const std::string note = ReplacementNote(directory, split);
+  if (!file_system.Exists(note)) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(file_system.RemoveFile(note));
+  return file_system.SyncDirectory(directory);
 }
 
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system) {

@@ -7,6 +7,7 @@
 //   rank{r}_chunk{c}_{train|test}_{layer}_inds.npy       [n] int64, ascending: positions in the data set
 //   {train|test}_classes.json                            names of the classes, by number (ours); not there where
 //   classes are numbers only
+//   {train|test}_features.replacing      while these files take the place of others (ours)
 //
 // Each file is replaced in one step. Used by one thread; LibTorch exceptions may pass.
 #ifndef SSL_ENGINES_FEATURE_FILES_H_
@@ -81,15 +82,21 @@ absl::Status WriteClassNames(const std::string& directory, const std::string& sp
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& directory, const std::string& split,
                                                         FileSystem& file_system);
 
-// Removes a split's files of an earlier extraction, which may have had more ranks or chunks.
+// Notes, on stable storage, that the files of a split are being replaced: until the note is removed, whatever is there
+// is taken for no set of features. Some chunks alone would pass for all of them.
+absl::Status NoteReplacement(const std::string& directory, const std::string& split, FileSystem& file_system);
+absl::Status RemoveReplacementNote(const std::string& directory, const std::string& split, FileSystem& file_system);
+
+// Removes a split's files of an earlier extraction, which may have had more ranks or chunks; the note stays.
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system);
 
-// The layers that a directory holds of a split, sorted.
+// The layers that a directory holds of a split, sorted. DataLoss while there is a note of a replacement.
 absl::StatusOr<std::vector<std::string>> FeatureFileLayers(const std::string& directory, const std::string& split,
                                                            FileSystem& file_system);
 
 // One layer with all ranks and chunks, ordered by position in the data set; a sample that several files hold counts
-// once. NotFound names the layers that are there; DataLoss names a file whose shape does not fit.
+// once. NotFound names the layers that are there; DataLoss names a file whose shape does not fit, and a note of a
+// replacement.
 absl::StatusOr<FeatureSet> LoadFeatures(const std::string& directory, const std::string& split,
                                         const std::string& layer, FileSystem& file_system);
 

@@ -53,14 +53,15 @@ absl::Status FeatureStaging::Publish(const std::vector<std::string>& splits) {
 }
 
 absl::Status FeatureStaging::Replace(const std::vector<std::string>& splits) {
-  for (const std::string& split : splits) {
-    SSL_RETURN_IF_ERROR(RemoveFeatureFiles(directory_, split, file_system_));
-  }
+  for (const std::string& split : splits) SSL_RETURN_IF_ERROR(NoteReplacement(directory_, split, file_system_));
+  for (const std::string& split : splits) SSL_RETURN_IF_ERROR(RemoveFeatureFiles(directory_, split, file_system_));
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system_.List(path_));
   for (const std::string& file : files) {
     SSL_RETURN_IF_ERROR(file_system_.Rename(absl::StrCat(path_, "/", file), absl::StrCat(directory_, "/", file)));
   }
-  return file_system_.SyncDirectory(directory_);
+  SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory_));
+  for (const std::string& split : splits) SSL_RETURN_IF_ERROR(RemoveReplacementNote(directory_, split, file_system_));
+  return absl::OkStatus();
 }
 
 }  // namespace ssl

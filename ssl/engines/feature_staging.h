@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of one extraction come to their folder together: they are written into a folder of their own there, and
-// take the place of an earlier extraction's when all are complete. One extraction uses a folder at a time.
+// take the place of an earlier extraction's when all are complete; where that is interrupted, what is there is neither,
+// and reading it is an error. One extraction uses a folder at a time.
 //
 //   SSL_ASSIGN_OR_RETURN(const auto staging, FeatureStaging::Open("/runs/a/features", file_system, communicator));
 //   ... write files below staging->path() ...

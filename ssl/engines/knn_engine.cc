@@ -13,8 +13,8 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/engines/array_set.h"
 #include "ssl/engines/evaluation_plan.h"
-#include "ssl/engines/feature_files.h"
 #include "ssl/engines/progress.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/meters/weighted_knn.h"
@@ -158,14 +158,11 @@ class KnnEngine : public Engine {
 
   static absl::Status SavePredictions(const SubjectFeatures& subject, const at::Tensor& predictions,
                                       EngineContext& context) {
-    const std::vector<std::pair<const char*, at::Tensor>> arrays = {
-        {"predictions", predictions}, {"targets", subject.test.labels}, {"image_indices", subject.test.indices}};
+    const std::vector<NamedArray> arrays = {{KnnFile(subject.layer, "predictions"), predictions},
+                                            {KnnFile(subject.layer, "targets"), subject.test.labels},
+                                            {KnnFile(subject.layer, "image_indices"), subject.test.indices}};
     SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
-    for (const auto& [kind, array] : arrays) {
-      const std::string file = KnnFile(subject.layer, kind);
-      SSL_RETURN_IF_ERROR(WriteArray(context.run_directory, file, array, context.file_system).status());
-    }
-    return absl::OkStatus();
+    return ReplaceArrays(context.run_directory, arrays, context.file_system).status();
   }
 
   const NearestNeighborOptions options_;

@@ -23,6 +23,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/method.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/engines/array_set.h"
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
@@ -149,13 +150,18 @@ class LabelPredictionsEngine : public Engine {
     }
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
-    std::vector<WrittenArray> arrays;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      SSL_RETURN_IF_ERROR(GuardTorch(
-          kPrefix, [&] { return Write(sources[i].first, *network.model, predictions[i], context, &table, &arrays); }));
-    }
+    std::vector<NamedArray> arrays;
+    SSL_RETURN_IF_ERROR(GuardTorch(kPrefix, [&] {
+      for (size_t i = 0; i < sources.size(); ++i) {
+        AddArrays(sources[i].first, *network.model, predictions[i], context, &table, &arrays);
+      }
+      return absl::OkStatus();
+    }));
+    // Predictions beside the targets of another extraction would pass for a result.
+    SSL_ASSIGN_OR_RETURN(const std::vector<WrittenArray> written,
+                         ReplaceArrays(context.run_directory, arrays, context.file_system));
     EngineReport report;
-    report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, arrays));
+    report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, written));
     return report;
   }
 
@@ -172,8 +178,8 @@ class LabelPredictionsEngine : public Engine {
   }
 
   // The files of one split, and a line of the table for each head.
-  absl::Status Write(const std::string& split, const Model& model, const SplitPredictions& predictions,
-                     EngineContext& context, std::string* table, std::vector<WrittenArray>* arrays) const {
+  void AddArrays(const std::string& split, const Model& model, const SplitPredictions& predictions,
+                 EngineContext& context, std::string* table, std::vector<NamedArray>* arrays) const {
     const at::Tensor indices = at::cat(predictions.indices);
     const at::Tensor labels = predictions.labels.empty() ? at::Tensor() : at::cat(predictions.labels);
     const std::vector<std::string> names = HeadNames(meter_, model, predictions.heads.size());
@@ -183,13 +189,10 @@ class LabelPredictionsEngine : public Engine {
           {"predictions", classes}, {"conf_scores", at::cat(predictions.heads[head].probabilities)}, {"inds", indices}};
       if (labels.defined()) files.emplace_back("targets", labels.dim() == 1 ? labels.unsqueeze(1) : labels);
       for (const auto& [kind, array] : files) {
-        const std::string file = PredictionFile(context.communicator.rank(), split, names[head], kind);
-        SSL_ASSIGN_OR_RETURN(arrays->emplace_back(),
-                             WriteArray(context.run_directory, file, array, context.file_system));
+        arrays->push_back({PredictionFile(context.communicator.rank(), split, names[head], kind), array});
       }
       AddRow(split, names[head], classes, labels, context.results, table);
     }
-    return absl::OkStatus();
   }
 
   static void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes,

@@ -57,7 +57,7 @@ bool IsPredictionFile(absl::string_view name) {
          std::any_of(kPredictionKinds.begin(), kPredictionKinds.end(), ends);
 }
 
-// The temporary file of an array (ssl/io/npy.cc) whose writer does not live any more.
+// The temporary folder of arrays (array_set.h), or file of one (ssl/io/npy.cc), whose writer does not live any more.
 bool IsUnfinished(absl::string_view name) {
   constexpr absl::string_view kTemporary = ".tmp-";
   const size_t end = name.rfind(kTemporary);
@@ -94,7 +94,7 @@ absl::Status RemoveUnfinishedFiles(const std::string& run_directory, FileSystem&
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(run_directory));
   for (const std::string& name : names) {
     if (!IsUnfinished(name)) continue;
-    SSL_RETURN_IF_ERROR(file_system.RemoveFile(absl::StrCat(run_directory, "/", name)));
+    SSL_RETURN_IF_ERROR(file_system.RemoveAll(absl::StrCat(run_directory, "/", name)));
   }
   return absl::OkStatus();
 }
@@ -107,6 +107,7 @@ absl::Status RemoveEvaluationFiles(const std::string& run_directory, const std::
   // EXTRACT_FEATURES.OUTPUT_DIR may have been the run directory itself, as it is in VISSL.
   for (const absl::string_view split : kSplits) {
     SSL_RETURN_IF_ERROR(RemoveFeatureFiles(run_directory, std::string(split), file_system));
+    SSL_RETURN_IF_ERROR(RemoveReplacementNote(run_directory, std::string(split), file_system));
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(run_directory));
   for (const std::string& name : names) {
