@@ -32,7 +32,7 @@ struct EngineContext {
   ConfigNode& results;        // what results.json will hold; an engine sets its own keys
   // The run directory, when the command holds its lock; null: an engine that trains opens it.
   const RunDirectory* held_directory = nullptr;
-  // Where an engine that trains stands, for a report of its failure; null: nobody asks.
+  // Where the training of an engine stands, for a report of its failure; null: nobody asks.
   RunProgress* progress = nullptr;
   // What an engine that trains in the run directory calls when nothing refuses the training any more: what a program
   // writes there before would be another run's, where the start is refused. Null: nobody asks.
@@ -76,6 +76,8 @@ class Engine {
   virtual absl::Status Check(EngineContext& context) const { return absl::OkStatus(); }
   // Whether it trains in the run directory itself, which it then has to have for itself.
   virtual bool trains() const { return false; }
+  // Of the training that it does, whose checkpoints a report of its failure names.
+  virtual std::string TrainingDirectory(const std::string& run_directory) const { return run_directory; }
 };
 
 }  // namespace ssl

@@ -157,6 +157,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   options.communicator = &context.communicator;
   options.stop = &context.stop;
   options.file_system = &context.file_system;
+  options.progress = context.progress;
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, context.registries, std::move(options));
@@ -184,6 +185,10 @@ class FullTuneEngine : public Engine {
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     return WithEvaluationPlan("full_tune", context, [this](EngineContext& complete) { return Tune(complete); });
+  }
+
+  std::string TrainingDirectory(const std::string& run_directory) const override {
+    return absl::StrCat(run_directory, "/", kFullTuneFolder);
   }
 
  private:
@@ -226,7 +231,7 @@ class FullTuneEngine : public Engine {
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
-    task.directory = absl::StrCat(context.run_directory, "/", kFullTuneFolder);
+    task.directory = TrainingDirectory(context.run_directory);
     task.params_file = network.checkpoint;
     SSL_ASSIGN_OR_RETURN(const uint32_t checksum, HashState(*network.model));
     // Of a file, the content: its path says nothing about the weights.

@@ -61,7 +61,8 @@ absl::StatusOr<bool> Reported(const NamedEngine& entry, const char* phase, Engin
   progress = {};
   progress.rank = context.communicator.rank();
   if (phase != nullptr) progress.phase = phase;
-  const FailureSource source{entry.name, CheckpointDirectory(context.run_directory), context.communicator.size()};
+  const std::string training = entry.engine->TrainingDirectory(context.run_directory);
+  const FailureSource source{entry.name, CheckpointDirectory(training), context.communicator.size()};
   absl::Status status;
   {
     const CrashReportScope crash(record.failure_file(), KnownFields(source, progress), source.checkpoints, progress);

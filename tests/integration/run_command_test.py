@@ -310,6 +310,32 @@ class RunCommandTest(unittest.TestCase):
         for key in ("code", "message", "time", "phase", "pid"):
             self.assertIn(key, failure)
 
+    def test_failure_report_of_a_fine_tuning_says_where_that_stood(self):
+        def tune(*arguments):
+            return ["--config=test/full_tune_tiny", "config.CHECKPOINT.DIR=run", "engine_name=full_tune",
+                    "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=1", *arguments]
+
+        def check(**fields):
+            failure = self.failure("full_tune_failure.json")
+            self.assertEqual({name: failure[name] for name in fields}, fields)
+            self.assertGreaterEqual(failure["step"], 1)
+            self.assertEqual(failure["epoch"], 0)
+            directory = failure["last_checkpoint"]["directory"]
+            self.assertEqual(directory, f"run/full_tune/checkpoints/step_{failure['last_checkpoint']['step']}")
+            self.assertTrue((self.folder / directory).is_dir())
+            return failure
+
+        self.assertEqual(self.call("--config=test/full_tune_tiny", "config.CHECKPOINT.DIR=run", "engine_name=train").returncode, 0)
+        result = self.call(*tune("config.FULL_TUNE.LEARNING_RATE=1e20"))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        check(engine="full_tune", phase="training", exit_code=1)
+        process = subprocess.Popen([BINARY, *tune("config.CHECKPOINT.OVERWRITE_EXISTING=True", "config.FULL_TUNE.NUM_EPOCHS=50")],
+                                   cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment())
+        self.assertTrue(any("step 5/" in line for line in process.stderr))
+        process.send_signal(signal.SIGSEGV)
+        self.end(process)
+        self.assertGreaterEqual(check(engine="full_tune", phase="training", signal=signal.SIGSEGV)["step"], 4)
+
     def test_exhausted_memory_before_the_first_step(self):
         result = self.tiny("engine_name=train",
                            "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [32, 10000000000000, 16], num_clusters: [8]}]]")
