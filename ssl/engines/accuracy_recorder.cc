@@ -8,6 +8,15 @@
 
 namespace ssl {
 
+// Whoever reads one list goes through the others by its length.
+absl::Status AccuracyRecorder::OnStart(StepContext& context) {
+  if (top1_.size() == epochs_.size() && top5_.size() == epochs_.size()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrFormat("accuracy_recorder: the checkpoint has %d epochs, %d top-1 and %d top-5 accuracies, expected as "
+                      "many of each",
+                      epochs_.size(), top1_.size(), top5_.size()));
+}
+
 absl::Status AccuracyRecorder::OnPhaseEnd(StepContext& context) {
   if (context.state.training) return absl::OkStatus();
   for (const MeterReport& report : context.meter_reports) {

@@ -19,6 +19,8 @@ class AccuracyRecorder : public Hook {
  public:
   absl::string_view name() const override { return "accuracy_recorder"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  // DataLoss when a checkpoint has given lists of unequal length.
+  absl::Status OnStart(StepContext& context) override;
   // FailedPrecondition when a test phase has no such meter.
   absl::Status OnPhaseEnd(StepContext& context) override;
   void VisitState(StateVisitor& visitor) override;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/accuracy_recorder.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/meter.h"
@@ -52,6 +57,19 @@ TEST_F(AccuracyRecorderTest, ResumedRuns_KeepTheirs) {
   EXPECT_THAT(resumed.epochs(), ElementsAre(1));
   EXPECT_THAT(resumed.top1(), ElementsAre(0.5));
   EXPECT_THAT(resumed.top5(), ElementsAre(0.75));
+}
+
+// Of a checkpoint that somebody else has made.
+TEST_F(AccuracyRecorderTest, ListsOfUnequalLength_AreRefused) {
+  for (const int64_t shortened : {0, 1, 2}) {
+    AccuracyRecorder resumed;
+    std::vector<NamedTensor> state = CollectState(recorder_).value();
+    for (int64_t i = 0; i < 3; ++i) state[i].tensor = at::ones({i == shortened ? 1 : 2}, state[i].tensor.scalar_type());
+    ASSERT_OK(RestoreState(resumed, state, "checkpoint"));
+    EXPECT_THAT(resumed.OnStart(step_.context),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("accuracy_recorder: the checkpoint has ")));
+  }
+  EXPECT_OK(recorder_.OnStart(step_.context));
 }
 
 TEST_F(AccuracyRecorderTest, MissingMeter_IsAnError) {
