@@ -167,6 +167,12 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
   return std::move(composed.root);
 }
 
+absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
+  if (!Trains(root)) return absl::OkStatus();
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator);
+}
+
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
                                 std::ostream& out) {
   const ConfigNode& config = *root.Find("config");

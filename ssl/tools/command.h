@@ -34,6 +34,10 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
 // Warnings go to the log.
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries);
 
+// What a training with `root` would be refused for because of what its run directory holds, as far as that can be told
+// without building it; OK when nothing trains. Reads only.
+absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
+
 // Runs the engines of `root` in the run directory (run_record.h); true when all work is done, false when it was
 // stopped. An error leaves a failure report there (failure_report.h).
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,

@@ -93,6 +93,14 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
   if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
+// A configuration without mistakes may still be another one than that of the run in its directory.
+void AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
+  if (VerdictOf(*report) != ConfigVerdict::kRuns) return;
+  const absl::StatusOr<ConfigNode> root = ComposeRoot(line, registries);
+  const absl::Status status = root.ok() ? CheckStart(*root, registries) : root.status();
+  if (!status.ok()) report->mistakes.emplace_back(status.message());
+}
+
 int ExitCodeOf(ConfigVerdict verdict) {
   switch (verdict) {
     case ConfigVerdict::kRuns:
@@ -152,7 +160,8 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
               std::ostream& out) {
   int exit_code = kExitFinished;
   for (const SweepRun& run : runs) {
-    const ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries);
+    ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries);
+    if (runs.size() == 1) AddRefusal(line, registries, &report);
     if (runs.size() > 1) out << absl::StrJoin(run.choices, " ") << "\n";
     out << FormatReport(report) << std::flush;
     const int own_code = ExitCodeOf(VerdictOf(report));

@@ -286,6 +286,16 @@ class WorkflowTest(unittest.TestCase):
     def test_check_of_a_configuration_that_runs(self):
         self.assertEqual(self.check("--config=test/swav_tiny")[0], 0)
 
+    def test_check_of_a_configuration_that_the_checkpoints_refuse(self):
+        run = ("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={self.folder / 'run'}")
+        self.assertEqual(self.run_main(*run, "engine_name=train").returncode, 0)
+        self.assertEqual(self.check(*run, "engine_name=train")[0], 0)
+        code, text = self.check(*run, "engine_name=train", "config.SEED_VALUE=5")
+        self.assertEqual(code, 2, text)
+        self.assertIn("SEED_VALUE: ", text)
+        self.assertNotIn("would run here", text)
+        self.assertEqual(self.check(*run, "engine_name=knn", "config.SEED_VALUE=5")[0], 0)
+
     def test_check_reports_every_mistake_at_once(self):
         code, text = self.check("--config=test/swav_tiny", "config.OPTIMIZER.num_epochs=many",
                                 "config.LOSS.swav_loss.temperature=-1", "config.MODEL.TRUNK.NAME=rsenet")
