@@ -43,7 +43,7 @@ struct BestCheckpointOptions : public ComponentOptions {
 
 class BestCheckpointHook : public Hook {
  public:
-  // Without metrics: that of Testing/loss_mean.
+  // Without metrics: that of Testing/loss_mean, and none in a run that has no test phase.
   explicit BestCheckpointHook(const BestCheckpointOptions& options);
 
   absl::string_view name() const override { return "best_checkpoint"; }

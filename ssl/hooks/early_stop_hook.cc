@@ -32,6 +32,12 @@ void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0).MayChange());
 }
 
+std::vector<PlannedAction> EarlyStopHook::Plan() const {
+  return {{absl::StrCat("looks for a better ", options_.metric),
+           {Cadence::Unit::kEpoch, 1, 1, 0, false},
+           IsOfTestPhases(options_.metric)}};
+}
+
 bool EarlyStopHook::IsBetter(double value) const {
   if (!std::isfinite(value)) return false;
   if (has_best_ == 0) return true;

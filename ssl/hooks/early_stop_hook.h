@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -42,6 +43,7 @@ class EarlyStopHook : public Hook {
 
   absl::string_view name() const override { return "early_stop"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   // NotFound, with the nearest name, when a phase of the metric's kind has no such value.

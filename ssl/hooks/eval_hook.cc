@@ -146,6 +146,14 @@ absl::Status EvalHook::OnStart(StepContext& context) {
   return AgreeOnStatus(status, "reading data to evaluate with", context.communicator);
 }
 
+std::vector<PlannedAction> EvalHook::Plan() const {
+  std::vector<PlannedAction> plan = {{"evaluates", {Cadence::Unit::kEpoch, options_.epoch_frequency, 1, 0, true}}};
+  if (options_.iter_frequency > 0) {
+    plan.push_back({"evaluates", {Cadence::Unit::kUpdate, options_.iter_frequency, 1, 0, false}});
+  }
+  return plan;
+}
+
 absl::Status EvalHook::OnStep(StepContext& context) {
   if (!context.state.training || !IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
   return Evaluate(context);

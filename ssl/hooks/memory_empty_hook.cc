@@ -24,6 +24,10 @@ void MemoryEmptyOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("freq", &freq, Doc("updates between two times").AtLeast(1));
 }
 
+std::vector<PlannedAction> MemoryEmptyHook::Plan() const {
+  return {{"gives free memory back", {Cadence::Unit::kUpdate, options_.freq, 1, 0, false}}};
+}
+
 absl::Status MemoryEmptyHook::OnStep(StepContext& context) {
   const int64_t iteration = context.state.iteration;
   if (!context.state.training || iteration == 0 || iteration % options_.freq != 0) return absl::OkStatus();

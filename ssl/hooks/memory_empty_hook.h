@@ -8,6 +8,7 @@
 #define SSL_HOOKS_MEMORY_EMPTY_HOOK_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -33,6 +34,7 @@ class MemoryEmptyHook : public Hook {
 
   absl::string_view name() const override { return "memory_empty"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStep(StepContext& context) override;
 

@@ -118,6 +118,14 @@ ProfilerHook::ProfilerHook(const ProfilerOptions& options, FileSystem& file_syst
 
 ProfilerHook::~ProfilerHook() = default;
 
+std::vector<PlannedAction> ProfilerHook::Plan() const {
+  // Once, when the update before it is done.
+  constexpr int64_t kNeverAgain = int64_t{1} << 40;
+  const int64_t first = first_recorded() + 1;
+  return {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
+           {Cadence::Unit::kUpdate, kNeverAgain, first, first, false}}};
+}
+
 absl::Status ProfilerHook::OnStart(StepContext& context) {
   const std::vector<int64_t>& ranks = options_.profiled_ranks;
   const bool is_mine = std::find(ranks.begin(), ranks.end(), context.communicator.rank()) != ranks.end();

@@ -63,6 +63,7 @@ class ProfilerHook : public Hook {
 
   absl::string_view name() const override { return "profiler"; }
   HookStage stage() const override { return HookStage::kTiming; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnBatchStart(StepContext& context) override;

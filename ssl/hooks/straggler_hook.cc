@@ -55,6 +55,10 @@ void StragglerOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 // The batches of a test phase are no updates.
+std::vector<PlannedAction> StragglerHook::Plan() const {
+  return {{"compares the ranks", {Cadence::Unit::kUpdate, options_.frequency, 1, 0, false}}};
+}
+
 absl::Status StragglerHook::OnPhaseStart(StepContext& context) {
   begin_ = context.perf_stats;
   return absl::OkStatus();

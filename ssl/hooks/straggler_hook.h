@@ -17,6 +17,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -45,6 +46,7 @@ class StragglerHook : public Hook {
 
   absl::string_view name() const override { return "straggler"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;

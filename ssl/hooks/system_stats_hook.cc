@@ -26,6 +26,10 @@ void SystemStatsOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("FREQUENCY", &frequency, Doc("iterations between two looks (ours)").AtLeast(1).MayChange());
 }
 
+std::vector<PlannedAction> SystemStatsHook::Plan() const {
+  return {{"looks at the machine", {Cadence::Unit::kUpdate, options_.frequency, 1, 0, false}}};
+}
+
 absl::Status SystemStatsHook::OnStart(StepContext& context) {
   cpu_ = ParseCpuTimes(ReadProcFile("/proc/stat"));
   return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -44,6 +45,7 @@ class SystemStatsHook : public Hook {
 
   absl::string_view name() const override { return "system_stats"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;

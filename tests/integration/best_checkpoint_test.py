@@ -76,6 +76,13 @@ class BestCheckpointTest(unittest.TestCase):
         self.assertEqual(code, 0, log)
         self.check_best(min)
 
+    def test_without_tests_united_perceptions_name_is_a_warning(self):
+        code, log = self.run_main("engine_name=train", "config.hooks=[{type: auto_save_best}]", "config.TEST_MODEL=False",
+                                  "config.OPTIMIZER.num_epochs=1")
+        self.assertEqual(code, 0, log)
+        self.assertIn("METRICS is 'Testing/loss_mean', which this run never measures: config.TEST_MODEL is false", log)
+        self.assertFalse((self.folder / "run/checkpoints/best.step").exists())
+
     def test_a_metric_that_is_never_measured_is_refused(self):
         code, log = self.run_main("engine_name=train", BEST, "config.TEST_MODEL=False")
         self.assertEqual(code, 2, log)

@@ -39,9 +39,12 @@ class DryRunTest(unittest.TestCase):
 
     def test_hooks_that_never_act_are_warned_about(self):
         dry = self.run_main("--dry_run", "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=1000",
-                            "config.CHECKPOINT.ROLLING_START=5", config="test/supervised_tiny")
+                            "config.CHECKPOINT.ROLLING_START=5", "config.hooks=[{type: memory_empty}]",
+                            config="test/supervised_tiny")
         self.assertEqual(dry.returncode, 0, dry.stderr)
         self.assertIn("hook 'checkpoint' saves the run never: it is due every 1000 updates, and the run has 20",
+                      dry.stderr)
+        self.assertIn("hook 'memory_empty' gives free memory back never: it is due every 100 updates, and the run has 20",
                       dry.stderr)
         self.assertIn("hook 'checkpoint' replaces the rolling checkpoint never: it is due every 1 epochs from 5 on",
                       dry.stderr)
