@@ -29,9 +29,9 @@ struct EvaluationModel {
 // CHECKPOINT.RESUME_FROM (InvalidArgument when there is none, DataLoss when it is not intact: no other weights take its
 // place; RESUME_FROM means the newest in a command that trains); without a checkpoint, those that
 // MODEL.WEIGHTS_INIT.PARAMS_FILE names; NotFound without either. Where the settings are not those of the checkpoint, a
-// warning names them (checkpoint_settings.h). Seeds LibTorch's generator from SEED_VALUE, so that the random weights are
-// those that training starts with. DataLoss names the first tensor that is not finite. LibTorch's exceptions become a
-// Status. Collective.
+// warning names them (checkpoint_settings.h). Seeds LibTorch's generator from SEED_VALUE, so that the random weights
+// are those that training starts with. DataLoss names the first tensor that is not finite. LibTorch's exceptions become
+// a Status. Collective.
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
 
 }  // namespace ssl

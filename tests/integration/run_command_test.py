@@ -3,72 +3,16 @@
 failures, sweeps. A process is caught at a known point by its log or by a pipe it waits for, never by time."""
 import json
 import os
-import pathlib
 import re
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import unittest
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
-STEPS = 20
+from tests.integration.run_case import BINARY, STEPS, RunCase, environment, without_privileges
 
 
-def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def without_privileges():
-    """A command prefix under which file modes hold for root, too."""
-    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-
-
-class RunCommandTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
-
-    def call(self, *arguments, prefix=(), **options):
-        return subprocess.run([*prefix, BINARY, *arguments], cwd=self.folder, capture_output=True, text=True,
-                              env=environment(), **options)
-
-    def tiny(self, *arguments, run="run", **options):
-        return self.call("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", *arguments, **options)
-
-    def finish(self, *arguments, **options):
-        result = self.tiny(*arguments, **options)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result
-
-    def start(self, step, *arguments, run="run", **options):
-        """Starts training and returns the process once the progress line of `step` is there."""
-        process = subprocess.Popen(
-            [BINARY, "--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", "engine_name=train", *arguments],
-            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), **options)
-        for line in process.stderr:
-            if f"step {step}/" in line:
-                return process
-        self.fail(f"step {step} was not reached")
-
-    def end(self, process):
-        """The exit code, and the rest of the log."""
-        text = process.stderr.read()
-        process.stderr.close()
-        return process.wait(), text
-
-    def failure(self, name="failure.json", run="run"):
-        return json.loads((self.folder / run / name).read_text())
-
-    def assert_refused(self, result, code, *parts):
-        self.assertEqual(result.returncode, code, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
+class RunCommandTest(RunCase):
 
     # Flags and configurations.
 
@@ -149,60 +93,6 @@ class RunCommandTest(unittest.TestCase):
         self.assert_refused(self.tiny("engine_name=train"), 5, "run/checkpoints", "is in the way")
         self.assertEqual(self.failure()["exit_code"], 5)
 
-    def content(self):
-        return {path: path.read_bytes() for path in (self.folder / "run").rglob("*")
-                if path.is_file() and path.name not in ("log.txt", ".lock")}
-
-    def assert_content(self, before):
-        now = self.content()
-        changed = [path for path in sorted({*now, *before}) if now.get(path) != before.get(path)]
-        self.assertEqual(changed, [])
-
-    def test_start_with_other_settings_changes_nothing_but_the_log(self):
-        self.finish("engine_name=train")
-        before = self.content()
-        self.assert_refused(self.tiny("engine_name=train", "config.SEED_VALUE=5"), 2, "SEED_VALUE: ", "ALLOW_CHANGES")
-        self.assert_content(before)
-
-    def test_start_that_is_refused_while_it_is_built_changes_nothing_but_the_log(self):
-        self.finish("engine_name=train")
-        before = self.content()
-        # Known once the samples are counted, once the weights are read, and once the checkpoint is restored.
-        self.assert_refused(self.tiny("engine_name=train", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=32",
-                                      "config.CHECKPOINT.ALLOW_CHANGES=[DATA.TRAIN.BATCHSIZE_PER_REPLICA]"),
-                            2, "updates")
-        self.assert_content(before)
-        self.assert_refused(self.call("--config=test/simclr_tiny", "config.CHECKPOINT.DIR=run", "engine_name=train",
-                                      "config.CHECKPOINT.OVERWRITE_EXISTING=True",
-                                      "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=gone.pth"), 2, "gone.pth")
-        self.assert_content(before)
-        self.assert_refused(self.tiny("engine_name=train", "config.OPTIMIZER.num_epochs=1",
-                                      "config.CHECKPOINT.ALLOW_CHANGES=[OPTIMIZER.num_epochs]"), 2, "behind the end")
-        self.assert_content(before)
-        again = self.call("--config=run/train_config.yaml")
-        self.assertEqual(again.returncode, 0, again.stderr)
-
-    def test_failure_of_the_training_outlives_a_refused_start(self):
-        first = self.start(12)
-        first.send_signal(signal.SIGSEGV)
-        self.end(first)
-        report = self.failure()
-        self.assertEqual(report["signal"], signal.SIGSEGV)
-        self.assert_refused(self.tiny("engine_name=train", "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=gone.pth",
-                                      "config.CHECKPOINT.OVERWRITE_EXISTING=True"), 2, "gone.pth")
-        self.assertEqual(self.failure(), report)
-        # What keeps this very run from going on is its own failure, and a start that goes on removes the report.
-        checkpoints = sorted((self.folder / "run/checkpoints").glob("step_*/model.safetensors"))
-        saved = [path.read_bytes() for path in checkpoints]
-        for path in checkpoints:
-            path.write_bytes(b"")
-        self.assert_refused(self.tiny("engine_name=train"), 4, "no checkpoint is intact")
-        self.assertEqual(self.failure()["exit_code"], 4)
-        for path, content in zip(checkpoints, saved):
-            path.write_bytes(content)
-        self.finish("engine_name=train")
-        self.assertFalse((self.folder / "run/failure.json").exists())
-
     def test_second_training_changes_nothing_and_names_the_first(self):
         first = self.start(3)
         first.send_signal(signal.SIGSTOP)
@@ -215,35 +105,6 @@ class RunCommandTest(unittest.TestCase):
         first.kill()
         self.end(first)
         self.finish("engine_name=train")
-
-    def test_resume_from_goes_back_to_a_step(self):
-        self.finish("engine_name=train")
-        model = self.folder / "run/checkpoints/step_20/model.safetensors"
-        first = model.read_bytes()
-        steps = sorted(int(path.name[5:]) for path in (self.folder / "run/checkpoints").glob("step_*"))
-        result = self.finish("engine_name=train", f"--resume_from={steps[0]}")
-        self.assertIn(f"step {steps[0] + 1}/", result.stderr)
-        self.assertNotIn(f"step {steps[0]}/", result.stderr)
-        self.assertEqual(model.read_bytes(), first)
-        self.assert_refused(self.tiny("engine_name=train", "--resume_from=3"), 2, "RESUME_FROM")
-        self.assert_refused(self.tiny("engine_name=train", "--resume_from=soon"), 2, "RESUME_FROM is 'soon', expected an integer")
-
-    def test_written_configuration_goes_on_and_goes_back_or_begins_anew_no_more(self):
-        keep = ("engine_name=train", "config.CHECKPOINT.KEEP_LAST=0")
-        self.finish(*keep)
-        step = min(int(path.name[5:]) for path in (self.folder / "run/checkpoints").glob("step_*"))
-        self.finish(*keep, f"--resume_from={step}")
-        again = self.call("--config=run/train_config.yaml", "engine_name=knn")
-        self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertIn(f"checkpoint of iteration {STEPS}", again.stderr)
-        self.finish(*keep, "config.SEED_VALUE=5", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
-        self.assert_refused(self.call("--config=run/train_config.yaml", "config.OPTIMIZER.num_epochs=300"), 2,
-                            "OPTIMIZER.num_epochs: ")
-        self.assertTrue((self.folder / f"run/checkpoints/step_{STEPS}").is_dir())
-        # What an evaluation repeats is the evaluation of that step.
-        self.finish("engine_name=knn", "config.SEED_VALUE=5", f"--resume_from={step}")
-        again = self.call("--config=run/knn_config.yaml")
-        self.assertIn(f"checkpoint of iteration {step}", again.stderr)
 
     def test_evaluation_has_files_of_its_own(self):
         self.finish("engine_name=train")

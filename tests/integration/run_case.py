@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of ssl_main, for tests of whole processes. The program is the first argument of the test."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+STEPS = 20
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def without_privileges():
+    """A command prefix under which file modes hold for root, too."""
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+
+class RunCase(unittest.TestCase):
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def call(self, *arguments, prefix=(), **options):
+        return subprocess.run([*prefix, BINARY, *arguments], cwd=self.folder, capture_output=True, text=True,
+                              env=environment(), **options)
+
+    def tiny(self, *arguments, run="run", **options):
+        return self.call("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", *arguments, **options)
+
+    def finish(self, *arguments, **options):
+        result = self.tiny(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def start(self, step, *arguments, run="run", **options):
+        """Starts training and returns the process once the progress line of `step` is there."""
+        process = subprocess.Popen(
+            [BINARY, "--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", "engine_name=train", *arguments],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), **options)
+        for line in process.stderr:
+            if f"step {step}/" in line:
+                return process
+        self.fail(f"step {step} was not reached")
+
+    def end(self, process):
+        """The exit code, and the rest of the log."""
+        text = process.stderr.read()
+        process.stderr.close()
+        return process.wait(), text
+
+    def failure(self, name="failure.json", run="run"):
+        return json.loads((self.folder / run / name).read_text())
+
+    def assert_refused(self, result, code, *parts):
+        self.assertEqual(result.returncode, code, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
