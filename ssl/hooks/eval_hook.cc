@@ -156,7 +156,15 @@ std::vector<PlannedAction> EvalHook::Plan() const {
 
 absl::Status EvalHook::OnStep(StepContext& context) {
   if (!context.state.training || !IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
-  return Evaluate(context);
+  SSL_RETURN_IF_ERROR(Evaluate(context));
+  MetricReport now{context.state.iteration, context.state.train_phase_index, {}};
+  for (const MeterReport& report : latest_) {
+    for (const MeterValue& value : report.values) {
+      now.values[absl::StrCat(report.scope, "/", report.meter, "_", value.metric)] = value.value;
+    }
+  }
+  // A report of its own: the window of the training metrics stays open.
+  return now.values.empty() ? absl::OkStatus() : context.metrics.Write(now, context.communicator);
 }
 
 bool EvalHook::EpochIsDue(const StepContext& context) const {
@@ -206,11 +214,6 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::vector<double> percentages, MeasureForAll(*train, *test, context));
   latest_ = Reports(percentages);
   evaluated_at_ = context.state.iteration;
-  for (const MeterReport& report : latest_) {
-    for (const MeterValue& value : report.values) {
-      context.metrics.Set(absl::StrCat(report.scope, "/", report.meter, "_", value.metric), value.value);
-    }
-  }
   if (context.communicator.rank() != 0 || latest_.empty()) return absl::OkStatus();
   SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": nearest neighbours "
                 << absl::StrFormat("%.2f %%, linear classifier %.2f %% of %d samples, in %.1f s", percentages[0],

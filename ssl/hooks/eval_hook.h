@@ -6,9 +6,9 @@
 //
 //   Evaluation/knn_top_1, Evaluation/knn_top_5, Evaluation/linear_top_1, Evaluation/linear_top_5   in percent
 //
-// (Evaluation/<name>_knn_top_1 ... of an instance with a name of its own.) They stand in the phase's meter reports, so
-// that sinks, metrics.json and early_stop have them. A loss on held-out data is that of test phases
-// (config.TEST_MODEL): Testing/loss_mean.
+// (Evaluation/<name>_knn_top_1 ... of an instance with a name of its own.) Those of an iteration are a report of their
+// own; the last of a train phase stand in its meter reports, so that sinks, metrics.json and early_stop have them. A
+// loss on held-out data is that of test phases (config.TEST_MODEL): Testing/loss_mean.
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time and read with DATA.TEST's transforms.

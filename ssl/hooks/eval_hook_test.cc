@@ -31,7 +31,6 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -169,18 +168,25 @@ TEST(EvalHook, Iterations_AreThoseOfThePeriodAndTheEnd) {
   }
 }
 
-TEST(EvalHook, ValuesOfIterations_AreInTheNextReport) {
+TEST(EvalHook, ValuesOfIterations_AreAReportOfTheirOwn) {
   EvalOptions options = Options();
   options.iter_frequency = 4;
+  options.linear = false;
   Sources sources;
   EvalHook hook(options, MakeData(&sources));
   hook.set_instance_name("second");
   FakeStep step;
+  step.metrics.Add("Training/Loss", 2.0);
   step.state.iteration = 4;
   ASSERT_OK(hook.OnStep(step.context));
-  ASSERT_OK(step.metrics.Report(4, 0, step.context.communicator));
+  ASSERT_THAT(step.sink.reports, SizeIs(1));
+  EXPECT_EQ(step.sink.reports[0].iteration, 4);
   EXPECT_THAT(step.sink.reports[0].values,
-              Contains(std::pair<const std::string, double>("Evaluation/second_knn_top_1", 100.0)));
+              ElementsAre(std::pair<const std::string, double>("Evaluation/second_knn_top_1", 100.0),
+                          std::pair<const std::string, double>("Evaluation/second_knn_top_5", 100.0)));
+  ASSERT_OK_AND_ASSIGN(const MetricReport window, step.metrics.Report(5, 0, step.context.communicator));
+  EXPECT_THAT(window.values, ElementsAre(std::pair<const std::string, double>("Training/Loss", 2.0)))
+      << "the window of the training metrics stays open";
 }
 
 TEST(EvalHook, FeaturesThatAreNotFinite_AreAWarningAndNoValue) {

@@ -6,6 +6,7 @@
 #include <ATen/ops/rand.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ TEST(FeatureVisInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
     EXPECT_EQ(drawn.state.at(file), plain.state.at(file)) << file;
   }
   EXPECT_EQ(drawn.Values("Training/Loss"), plain.Values("Training/Loss"));
+  EXPECT_EQ(drawn.ImageNames(),
+            (std::set<std::string>{"feature_vis/conv1_0", "feature_vis/conv1_1", "feature_vis/res5_0",
+                                   "feature_vis/res5_1", "last/res5_0", "last/res5_1", "last/res5_2", "last/res5_3"}));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis"), ElementsAre("iteration_4", "iteration_8"));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_4"),
               ElementsAre("conv1_0.png", "conv1_1.png", "res5_0.png", "res5_1.png"));

@@ -104,7 +104,9 @@ absl::Status GradCamHook::Draw(StepContext& context) {
   const at::Tensor maps =
       ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
   const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
-  return WriteDrawings(DrawOverImages(maps, images), layer_, directory, file_system_);
+  const at::Tensor drawings = DrawOverImages(maps, images);
+  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, layer_, directory, file_system_));
+  return AddDrawings(drawings, absl::StrCat(instance_name(), "/", layer_), context.metrics);
 }
 
 absl::Status RegisterGradCamHook(Registries* registries) {

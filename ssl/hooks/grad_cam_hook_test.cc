@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,8 @@ TEST(GradCamInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
     EXPECT_EQ(drawn.state.at(file), plain.state.at(file)) << file;
   }
   EXPECT_EQ(drawn.Values("Training/Loss"), plain.Values("Training/Loss"));
+  EXPECT_EQ(drawn.ImageNames(), (std::set<std::string>{"grad_cam/res5_0", "grad_cam/res5_1", "early/res3_0",
+                                                       "early/res3_1", "early/res3_2", "early/res3_3"}));
   EXPECT_THAT(PosixFileSystem().List(drawn.directory + "/grad_cam/iteration_10").value(),
               ElementsAre("res5_0.png", "res5_1.png"));
   EXPECT_THAT(PosixFileSystem().List(drawn.directory + "/early").value(), ElementsAre("iteration_4", "iteration_8"));

@@ -20,6 +20,8 @@ namespace ssl {
 namespace {
 
 constexpr double kTwoNorm = 2.0;
+constexpr char kNorm[] = "norm";
+constexpr char kHistogram[] = "histogram";
 
 absl::Status CheckMatches(const std::string& entry, const NamePatterns& pattern,
                           const std::vector<NamedParameter>& parameters) {
@@ -46,6 +48,7 @@ absl::string_view GradientCollectorOptions::section() const { return kHookList; 
 void GradientCollectorOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("hook_module", &hook_module,
                 Doc("parts of the names of parameters (trunk.layer4), or patterns (\\.bias$); empty: all of them"));
+  visitor.Field("measure", &measure, Doc("what is reported of each parameter (ours)").OneOf({kNorm, kHistogram}));
   visitor.Field("freq", &freq, Doc("updates between two looks (ours)").AtLeast(1));
 }
 
@@ -78,7 +81,13 @@ absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
   const std::vector<at::Tensor> norms = at::_foreach_norm(gradients, kTwoNorm);
   const std::string prefix =
       instance_name() == name() ? "Gradients/" : absl::StrCat("Gradients/", instance_name(), "/");
-  for (size_t i = 0; i < norms.size(); ++i) context.metrics.Add(absl::StrCat(prefix, names[i]), norms[i]);
+  for (size_t i = 0; i < norms.size(); ++i) {
+    const std::string name = absl::StrCat(prefix, names[i]);
+    if (options_.measure == kNorm) context.metrics.Add(name, norms[i]);
+    if (options_.measure == kHistogram && context.communicator.rank() == 0) {
+      context.metrics.AddHistogram(name, gradients[i]);
+    }
+  }
   context.metrics.Add(absl::StrCat(prefix, "all"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
   return absl::OkStatus();
 }

@@ -5,6 +5,8 @@
 //   Gradients/<parameter>    of each parameter that an entry of `hook_module` matches
 //   Gradients/all            of all of them together
 //
+// With `measure: histogram`, the first are histograms of the gradients, for which rank 0 waits for the device.
+//
 // (Gradients/<name>/... of an instance with a name of its own),
 // as the optimizer sees them: averaged over ranks and batches of the update, without the loss scale, clipped, and
 // without those that freeze_parameters drops. Nobody waits for the device. An update that overflowed float16 gradients
@@ -32,6 +34,7 @@ namespace ssl {
 struct GradientCollectorOptions : public ComponentOptions {
   // Parts of parameters' names, or RE2 patterns (ssl/optim/name_patterns.h).
   std::vector<std::string> hook_module;
+  std::string measure = "norm";
   int64_t freq = 100;
 
   absl::string_view section() const override;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,16 @@ TEST(GradientCollectorInARun, Norms_AreInTheReportsAndTrainingIsTheSame) {
   EXPECT_EQ(watched.state.at("model.safetensors"), plain.state.at("model.safetensors"));
   EXPECT_THAT(watched.Values("Gradients/all"), SizeIs(2));
   EXPECT_GT(watched.Values("Gradients/heads.0.clf.0.weight").at(0), 0.0);
+}
+
+TEST(GradientCollectorInARun, Histograms_AreInTheReports) {
+  ASSERT_OK_AND_ASSIGN(
+      const TinyRunResult watched,
+      TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: ['clf.0.weight'], freq: 5, measure: "
+                   "histogram}}]"));
+  EXPECT_EQ(watched.HistogramNames(), (std::set<std::string>{"Gradients/heads.0.clf.0.weight"}));
+  EXPECT_THAT(watched.Values("Gradients/heads.0.clf.0.weight"), IsEmpty());
+  EXPECT_THAT(watched.Values("Gradients/all"), SizeIs(2));
 }
 
 }  // namespace

@@ -86,4 +86,11 @@ absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, 
   return absl::OkStatus();
 }
 
+absl::Status AddDrawings(const at::Tensor& drawings, const std::string& name, MetricStore& metrics) {
+  for (int64_t i = 0; i < drawings.size(0); ++i) {
+    SSL_RETURN_IF_ERROR(metrics.AddImage(absl::StrCat(name, "_", i), drawings[i]));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace ssl

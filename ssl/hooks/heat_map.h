@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "ssl/core/metrics.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -39,6 +40,9 @@ at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images);
 // drawings: [B, S, S, 3] uint8. Writes <directory>/<name>_0.png, _1.png, ..., each of them whole or not at all.
 absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const std::string& directory,
                            FileSystem& file_system);
+
+// The same for the sinks that show images, as <name>_0, <name>_1, ...
+absl::Status AddDrawings(const at::Tensor& drawings, const std::string& name, MetricStore& metrics);
 
 }  // namespace ssl
 

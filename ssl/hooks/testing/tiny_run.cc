@@ -126,6 +126,22 @@ std::vector<double> TinyRunResult::Values(const std::string& name) const {
   return values;
 }
 
+std::set<std::string> TinyRunResult::ImageNames() const {
+  std::set<std::string> names;
+  for (const MetricReport& report : reports) {
+    for (const auto& [name, image] : report.images) names.insert(name);
+  }
+  return names;
+}
+
+std::set<std::string> TinyRunResult::HistogramNames() const {
+  std::set<std::string> names;
+  for (const MetricReport& report : reports) {
+    for (const auto& [name, histogram] : report.histograms) names.insert(name);
+  }
+  return names;
+}
+
 absl::StatusOr<TinyRunResult> TrainTinyRun(const std::string& overrides) {
   TinyRunResult result;
   result.directory = MakeTempDir("tiny_run");

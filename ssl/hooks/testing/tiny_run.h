@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct TinyRunResult {
 
   // Of a name, in the order of the reports that have it.
   std::vector<double> Values(const std::string& name) const;
+  // Of all reports.
+  std::set<std::string> ImageNames() const;
+  std::set<std::string> HistogramNames() const;
 };
 
 // Trains to the end in a directory of its own.
