@@ -96,10 +96,6 @@ void Log(const StepContext& context) {
   }
 }
 
-void SetMetrics(StepContext& context) {
-  for (const auto& [name, value] : PhaseValues(context)) context.metrics.Set(name, value);
-}
-
 // More than the loss, which progress lines have reported.
 bool MeasuredMore(const StepContext& context) {
   const std::vector<MeterReport>& reports = context.meter_reports;
@@ -125,9 +121,8 @@ PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& p
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
   if (!state.training || MeasuredMore(context)) {
-    SetMetrics(context);
-    SSL_RETURN_IF_ERROR(
-        context.metrics.Report(state.iteration, state.train_phase_index, context.communicator).status());
+    const MetricReport report{state.iteration, state.train_phase_index, PhaseValues(context)};
+    SSL_RETURN_IF_ERROR(context.metrics.Write(report, context.communicator));
   }
   const bool writes = context.communicator.rank() == 0;
   if (writes) Log(context);

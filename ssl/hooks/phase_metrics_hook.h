@@ -8,8 +8,8 @@
 //   values that share metric and output are a list. NaN is null. What a resumed run measures again is dropped first.
 // - the log, for people: "test | epoch 1/2 | accuracy_list_meter | top_1 71.2000".
 // - the metric sinks: "Testing/accuracy_list_meter_top_1_Output_0" ("Training/..."), not for lists. They get a report
-// of
-//   their own after each test phase, and after each train phase that measured an output.
+//   of their own after each test phase, and after each train phase that measured more than the loss; the window of what
+//   train_logger reports stays open.
 #ifndef SSL_HOOKS_PHASE_METRICS_HOOK_H_
 #define SSL_HOOKS_PHASE_METRICS_HOOK_H_
 
