@@ -92,14 +92,21 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   return choice;
 }
 
-absl::Status AddEntries(const BuildContext& context, std::vector<Choice>* choices) {
+enum class ComponentKind { kHook, kSink };
+
+// What the entries of the list choose of one kind; a type that no sink has is a hook's, known or not.
+absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::vector<Choice>* choices) {
+  const Registries& registries = context.registries;
+  const auto& components = kind == ComponentKind::kSink ? registries.sink_components : registries.hook_components;
   SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(context.config));
   std::map<std::string, std::string> paths;  // of the instances that the list names
   for (const HookEntry& entry : entries) {
+    const bool is_sink = registries.sink_components.count(entry.type) > 0;
+    if (is_sink != (kind == ComponentKind::kSink)) continue;
     if (entry.name != entry.type && context.registries.hooks.Has(entry.name)) {
       return WrongName(entry, "the name of another hook, whose place it would take; expected a name that no hook has");
     }
-    SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, context.registries.hook_components, context.config));
+    SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, components, context.config));
     const auto [path, is_new] = paths.emplace(choice.instance, entry.path);
     if (!is_new) {
       return absl::InvalidArgumentError(absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path,
@@ -122,7 +129,7 @@ absl::Status AddEntries(const BuildContext& context, std::vector<Choice>* choice
 absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
                        ChooseBySections(context.registries.hook_components, context.config));
-  SSL_RETURN_IF_ERROR(AddEntries(context, &choices));
+  SSL_RETURN_IF_ERROR(AddEntries(context, ComponentKind::kHook, &choices));
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& left, const Choice& right) { return left.rank < right.rank; });
   std::vector<std::unique_ptr<Hook>> hooks;
@@ -139,8 +146,9 @@ absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const Bui
 
 absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(const BuildContext& context) {
   std::vector<std::unique_ptr<MetricSink>> sinks;
-  SSL_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
+  SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
                        ChooseBySections(context.registries.sink_components, context.config));
+  SSL_RETURN_IF_ERROR(AddEntries(context, ComponentKind::kSink, &choices));
   if (context.run_directory.empty()) return sinks;
   for (const Choice& choice : choices) {
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<MetricSink> sink,

@@ -8,11 +8,14 @@ namespace ssl {
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
       {"LiBai", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}},
+      {"LiBai", "CommonMetricPrinter", "metric_printer", {}},
       {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
-      {"LiBai", "IterationTimer", "perf_stats", {}},
+      {"LiBai", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
+      {"LiBai", "JSONWriter", "jsonl", {}},
       {"LiBai", "LRScheduler", "schedule_monitor", {}},
       {"LiBai", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
-      {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}, {{"LOG_FREQUENCY", "20"}}},
+      {"LiBai", "TensorboardXWriter", "tensorboard", {}},
       {"United Perception", "auto_checkpoint", "checkpoint", {}},
       {"United Perception", "auto_save_best", "best_checkpoint", {}},
       {"United Perception", "auto_save_metric", "phase_metrics", {}},
@@ -23,7 +26,14 @@ const std::vector<HookAlias>& HookAliases() {
       {"United Perception", "memory_analysis", "system_stats", {{"freq", "FREQUENCY"}}},
       {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
       {"United Perception", "memory_empty", "memory_empty", {}},
-      {"United Perception", "train_val_logger", "train_logger", {{"freq", "LOG_FREQUENCY"}}},
+      {"United Perception",
+       "train_val_logger",
+       "train_logger",
+       {{"freq", "LOG_FREQUENCY"},
+        {"logdir", "LOGDIR"},
+        {"skip_first_k", "SKIP_FIRST_K"},
+        {"summary_writer", "SUMMARY_WRITER"}},
+       {{"LOG_FREQUENCY", "1"}, {"SUMMARY_WRITER", "tensorboard"}}},
       {"VISSL", "CheckNanLossHook", "check_nan", {}},
       {"VISSL", "EmaHook", "ema", {}},
       {"VISSL", "FreezeParametersHook", "freeze_parameters", {}},
@@ -31,15 +41,18 @@ const std::vector<HookAlias>& HookAliases() {
       {"VISSL", "LogGpuMemoryHook", "memory_summary", {}},
       {"VISSL", "LogLossLrEtaHook", "train_logger", {}},
       {"VISSL", "LogLossMetricsCheckpointHook", "checkpoint", {}},
-      {"VISSL", "LogPerfTimeMetricsHook", "perf_stats", {}},
+      {"VISSL", "LogPerfTimeMetricsHook", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
       {"VISSL", "ModelOutputMaskHook", "model_output_mask", {}},
       {"VISSL", "SSLModelComplexityHook", "model_complexity", {}},
       {"detectron2", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}},
+      {"detectron2", "CommonMetricPrinter", "metric_printer", {}},
       {"detectron2", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}},
-      {"detectron2", "IterationTimer", "perf_stats", {}},
+      {"detectron2", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
+      {"detectron2", "JSONWriter", "jsonl", {}},
       {"detectron2", "LRScheduler", "schedule_monitor", {}},
       {"detectron2", "PeriodicCheckpointer", "checkpoint", {{"period", "CHECKPOINT_ITER_FREQUENCY"}}},
-      {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}},
+      {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}, {{"LOG_FREQUENCY", "20"}}},
+      {"detectron2", "TensorboardXWriter", "tensorboard", {}},
       {"detectron2", "TorchProfiler", "profiler", {}},
       {"detectron2", "TorchMemoryStats", "memory_summary", {}},
   };
@@ -53,6 +66,9 @@ void ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
     for (const auto& [key, value] : kwargs->entries()) {
       const auto ours = alias.keys.find(key);
       renamed.Set(ours == alias.keys.end() ? key : ours->second, value);
+    }
+    for (const auto& [key, value] : alias.defaults) {
+      if (renamed.Find(key) == nullptr) renamed.Set(key, ConfigNode::Scalar(value, false, kwargs->location()));
     }
     *type = alias.hook;
     *kwargs = std::move(renamed);

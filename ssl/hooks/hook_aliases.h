@@ -16,14 +16,17 @@ namespace ssl {
 struct HookAlias {
   std::string program;                      // "United Perception"
   std::string name;                         // there
-  std::string hook;                         // here
+  std::string hook;                         // here: a hook, or a metric sink
   std::map<std::string, std::string> keys;  // theirs to ours, where they differ
+  // Values of keys of ours that an entry does not set: what the other program documents, where ours differs.
+  std::map<std::string, std::string> defaults = {};
 };
 
 // Sorted by program and name. A name that several programs use means the same hook in all of them.
 const std::vector<HookAlias>& HookAliases();
 
-// Replaces another program's name for a hook, and for the keys of its kwargs. Names of ours stay.
+// Replaces another program's name for a hook, and for the keys of its kwargs, and adds its defaults. Names of ours
+// stay.
 void ResolveHookAlias(std::string* type, ConfigNode* kwargs);
 
 }  // namespace ssl

@@ -177,11 +177,14 @@ TEST_F(HookConformanceTest, State_RoundTrips) {
 TEST_F(HookConformanceTest, Aliases_LeadToHooksAndTheirKeys) {
   std::map<std::string, std::string> meanings;
   for (const HookAlias& alias : HookAliases()) {
-    ASSERT_THAT(registries_.hook_components, Contains(Key(alias.hook))) << alias.name;
+    const bool is_sink = registries_.sink_components.count(alias.hook) > 0;
+    const auto& components = is_sink ? registries_.sink_components : registries_.hook_components;
+    ASSERT_THAT(components, Contains(Key(alias.hook))) << alias.name;
     EXPECT_EQ(meanings.emplace(alias.name, alias.hook).first->second, alias.hook) << alias.name;
-    const std::unique_ptr<ComponentOptions> options = registries_.hook_components.at(alias.hook).make_options();
+    const std::unique_ptr<ComponentOptions> options = components.at(alias.hook).make_options();
     ComponentParameters parameters(options.get());
     for (const auto& [theirs, ours] : alias.keys) EXPECT_THAT(KeysOf(parameters), Contains(ours)) << alias.name;
+    for (const auto& [ours, value] : alias.defaults) EXPECT_THAT(KeysOf(parameters), Contains(ours)) << alias.name;
   }
 }
 

@@ -62,8 +62,27 @@ config:
 - `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
   state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
   with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
-- `type` may be another program's name (last table), with that program's keys where the table lists them. A key that we do not have
-  is an error with its place and the nearest name, also where the other program ignores it. The list stands under `config`.
+- `type` may be another program's name (last table), with that program's keys where the table lists them, and its defaults where
+  ours differ. A key that we do not have is an error with its place and the nearest name, also where the other program ignores it.
+  The list stands under `config`.
+- `type` may be a metric sink, too: it is turned on as by its section. A sink takes no name.
+
+## Metrics
+Producers give numbers to the run's metric store by name ([ssl/core/metrics.h](../ssl/core/metrics.h)); `train_logger` makes a report
+of them every `LOG_FREQUENCY` iterations, at the first two of a process and at the last, and each evaluation (`phase_metrics`) is a
+report of its own. Every sink gets every report.
+
+- A name's observations since the last report become one value over all ranks: their mean, or their sum, largest or smallest, or of
+  the medians of each rank's last iterations, as declared before its first use. What is only set (learning rate, progress) is the
+  last value of rank 0. `Training/Loss` is a mean; `Speed/step_seconds` and `Speed/data_seconds` are medians of 20 iterations of the
+  slowest rank.
+- `iteration` of a report counts the updates done. LiBai and detectron2 count from 0: their line 19 is our line 20, and their last
+  evaluation, at `max_iter`, is at the last iteration here. A line has all values of its window, where theirs are split by iteration.
+- NaN and infinity are `null` in JSON lines, which stay valid JSON; TensorBoard shows them as such. Histograms and images are in
+  TensorBoard's files only.
+- `train_val_logger`: `freq` counts, `skip_first_k` is the number of iterations that timing leaves out, `logdir` lies inside the run's
+  directory, `summary_writer: pavi` is refused. `CommonMetricPrinter` prints LiBai's line beside ours; its losses are medians of 200,
+  its time left is that of the median of the last 1000 iterations.
 )";
 
 std::string Code(const std::string& text) { return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`"); }
@@ -112,12 +131,15 @@ std::string Entries(const char* title, const std::map<std::string, Component>& c
 }
 
 std::string AliasTable() {
-  std::string table = "\n## Names elsewhere\n| program | there | here | keys |\n|---|---|---|---|\n";
+  std::string table =
+      "\n## Names elsewhere\n| program | there | here | keys | defaults there |\n|---|---|---|---|---|\n";
   for (const HookAlias& alias : HookAliases()) {
     std::vector<std::string> keys;
     for (const auto& [theirs, ours] : alias.keys) keys.push_back(absl::StrCat(Code(theirs), " is ", Code(ours)));
+    std::vector<std::string> defaults;
+    for (const auto& [ours, value] : alias.defaults) defaults.push_back(Code(absl::StrCat(ours, ": ", value)));
     absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(alias.hook), " | ",
-                    absl::StrJoin(keys, ", "), " |\n");
+                    absl::StrJoin(keys, ", "), " | ", absl::StrJoin(defaults, ", "), " |\n");
   }
   return table;
 }

@@ -21,6 +21,7 @@
 #include "ssl/hooks/memory_checkpoint_hook.h"
 #include "ssl/hooks/memory_empty_hook.h"
 #include "ssl/hooks/memory_summary_hook.h"
+#include "ssl/hooks/metric_printer_hook.h"
 #include "ssl/hooks/model_complexity_hook.h"
 #include "ssl/hooks/model_output_mask_hook.h"
 #include "ssl/hooks/perf_stats_hook.h"
@@ -52,6 +53,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterMemoryCheckpointHook(registries));
   SSL_RETURN_IF_ERROR(RegisterMemoryEmptyHook(registries));
   SSL_RETURN_IF_ERROR(RegisterMemorySummaryHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterMetricPrinterHook(registries));
   SSL_RETURN_IF_ERROR(RegisterModelComplexityHook(registries));
   SSL_RETURN_IF_ERROR(RegisterModelOutputMaskHook(registries));
   SSL_RETURN_IF_ERROR(RegisterPerfStatsHook(registries));

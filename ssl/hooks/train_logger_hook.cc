@@ -3,12 +3,18 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
+#include "ssl/hooks/sinks/tensorboard_sink.h"
 
 namespace ssl {
 namespace {
@@ -16,15 +22,67 @@ namespace {
 // At the start people look at every step; two show that data, forward, backward and update all work.
 constexpr int64_t kFirstSteps = 2;
 constexpr double kBytesPerMegabyte = 1e6;
+constexpr absl::string_view kTensorboard = "tensorboard";
+constexpr absl::string_view kPavi = "pavi";
 
 double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
 
+// Where its event files lie: below the run's directory, so that a run leaves nothing elsewhere.
+absl::Status CheckLogdir(const std::string& logdir, const ConfigNode& params) {
+  const std::vector<std::string> parts = absl::StrSplit(logdir, '/');
+  const bool leaves = std::find(parts.begin(), parts.end(), "..") != parts.end();
+  if (!logdir.empty() && logdir[0] != '/' && !leaves) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "LOGDIR"), " is '", logdir,
+                                                 "', expected a directory inside the run's, such as log"));
+}
+
+absl::StatusOr<std::unique_ptr<MetricSink>> MakeWriter(const TrainLoggerOptions& options, const ConfigNode& params,
+                                                       const BuildContext& context) {
+  if (options.summary_writer == kPavi) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        PlaceOf(params, "SUMMARY_WRITER"), " is 'pavi', a service inside the company that made United Perception, ",
+        "expected tensorboard, or '' for no writer"));
+  }
+  if (!options.summary_writer.empty() && options.summary_writer != kTensorboard) {
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "SUMMARY_WRITER"), " is '", options.summary_writer,
+                                                   "', expected tensorboard, or '' for no writer"));
+  }
+  SSL_RETURN_IF_ERROR(CheckLogdir(options.logdir, params));
+  if (options.summary_writer.empty() || context.run_directory.empty()) return nullptr;
+  return MakeTensorboardSink(context.file_system, absl::StrCat(context.run_directory, "/", options.logdir),
+                             Clock::Real());
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeTrainLogger(const TrainLoggerOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
-  return std::make_unique<TrainLoggerHook>(options.report.log_frequency);
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<MetricSink> writer, MakeWriter(options, params, context));
+  return std::make_unique<TrainLoggerHook>(options.report.log_frequency, options.skip_first_k, std::move(writer));
+}
+
+// What the steps that are left take at the mean rate so far; of `window` while no step was timed.
+double SecondsLeft(StepContext& context, const PerfStats& window) {
+  const MetricHistory* times = context.metrics.History(kStepSeconds);
+  const double of_window = Ratio(window.Seconds(StepPart::kStepTotal), static_cast<double>(window.steps()));
+  const int64_t left = context.state.max_iterations - context.state.iteration;
+  return (times != nullptr ? times->GlobalMean() : of_window) * static_cast<double>(left);
 }
 
 }  // namespace
+
+void TrainLoggerOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("SKIP_FIRST_K", &skip_first_k,
+                Doc("first iterations of a process that timing leaves out (ours)").AtLeast(0).MayChange());
+  visitor.Field("SUMMARY_WRITER", &summary_writer,
+                Doc("tensorboard: event files in LOGDIR, beside the sinks; empty: none (ours)").MayChange());
+  visitor.Field("LOGDIR", &logdir, Doc("directory inside the run's for SUMMARY_WRITER (ours)").MayChange());
+}
+
+absl::Status TrainLoggerHook::OnStart(StepContext& context) {
+  constexpr MetricRule kSlowestRank = {MetricReduction::kMax, /*median_window=*/20};
+  if (writer_ != nullptr) context.metrics.AddSink(std::move(writer_));
+  SSL_RETURN_IF_ERROR(context.metrics.Declare(kStepSeconds, kSlowestRank));
+  return context.metrics.Declare(kDataSeconds, kSlowestRank);
+}
 
 bool TrainLoggerHook::Due(const StepContext& context) const {
   const int64_t iteration = context.state.iteration;
@@ -32,19 +90,8 @@ bool TrainLoggerHook::Due(const StepContext& context) const {
          iteration == context.state.max_iterations;
 }
 
-double TrainLoggerHook::SecondsLeft(const StepContext& context, const PerfStats& window) {
-  if (has_first_step_only_) {
-    seconds_ = 0.0;
-    steps_ = 0;
-  }
-  has_first_step_only_ = steps_ == 0 && window.steps() == 1;
-  seconds_ += window.Seconds(StepPart::kStepTotal);
-  steps_ += window.steps();
-  const int64_t left = context.state.max_iterations - context.state.iteration;
-  return Ratio(seconds_, static_cast<double>(steps_)) * static_cast<double>(left);
-}
-
 absl::Status TrainLoggerHook::OnPhaseStart(StepContext& context) {
+  step_begin_ = context.perf_stats;
   if (!context.state.training) not_reported_ = context.perf_stats.Since(reported_);
   return absl::OkStatus();
 }
@@ -55,8 +102,20 @@ absl::Status TrainLoggerHook::OnLossAndMeter(StepContext& context) {
 }
 
 absl::Status TrainLoggerHook::OnStep(StepContext& context) {
-  if (!context.state.training || !Due(context)) return absl::OkStatus();
-  return Report(context);
+  if (!context.state.training) return absl::OkStatus();
+  AddTimes(context);
+  if (Due(context)) SSL_RETURN_IF_ERROR(Report(context));
+  const bool warmed_up = context.state.iteration - context.first_iteration == skip_first_k_;
+  if (warmed_up) reported_ = context.perf_stats;  // the speed of the next report is that of the steps behind these
+  return absl::OkStatus();
+}
+
+void TrainLoggerHook::AddTimes(StepContext& context) {
+  const PerfStats step = context.perf_stats.Since(step_begin_);
+  step_begin_ = context.perf_stats;
+  if (context.state.iteration - context.first_iteration <= skip_first_k_) return;
+  context.metrics.Add(kStepSeconds, step.Seconds(StepPart::kStepTotal));
+  context.metrics.Add(kDataSeconds, step.Seconds(StepPart::kReadSample));
 }
 
 absl::Status TrainLoggerHook::Report(StepContext& context) {

@@ -6,16 +6,28 @@
 // It collects the loss of every step as a tensor and reads it from the device only when a line is due, so the loss that
 // it shows is the mean since the last line over all ranks. Metrics: Training/Loss, Training/Learning_rate,
 // Speed/samples_per_sec (all ranks), Speed/data_wait_share, Speed/ETA_seconds, Memory/rss_mb (rank 0's process).
-// Time left is what the remaining steps take at the mean rate of this process, test phases not counted.
+// Speed/step_seconds and Speed/data_seconds (of the slowest rank: the median of its last 20 iterations; not there while
+// all are left out of timing). Time left is what the remaining steps take at the mean rate of this process.
+//
+// Timing leaves out test phases and the first SKIP_FIRST_K iterations of a process, which warm up; a report before
+// their end has no others and tells of these. (United Perception's train_val_logger: there SKIP_FIRST_K has no effect,
+// and the command's display replaces freq. Here both do what is documented.)
+//
+// SUMMARY_WRITER `tensorboard` adds a writer of event files in <run directory>/LOGDIR beside the configured sinks.
 #ifndef SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
 #define SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/metrics.h"
 #include "ssl/core/perf_stats.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/shared_options.h"
@@ -24,23 +36,35 @@
 
 namespace ssl {
 
-// LOG_FREQUENCY.
+// What it adds in each step that is timed; for hooks that show their history.
+inline constexpr absl::string_view kStepSeconds = "Speed/step_seconds";
+inline constexpr absl::string_view kDataSeconds = "Speed/data_seconds";
+
+// LOG_FREQUENCY, and the section HOOKS.TRAIN_LOGGER (ours).
 struct TrainLoggerOptions : public OncePerRunOptions {
   ReportOptions report;
+  int64_t skip_first_k = 1;
+  std::string summary_writer;  // "": none
+  std::string logdir = "log";
 
-  absl::string_view section() const override { return ""; }
+  absl::string_view section() const override { return "HOOKS.TRAIN_LOGGER"; }
   bool enabled() const override { return true; }
+  void VisitFields(FieldVisitor& visitor) override;
   std::vector<SharedOptions> shared() override { return {{"", &report}}; }
 };
 
 class TrainLoggerHook : public Hook {
  public:
-  // log_frequency: iterations between lines.
-  explicit TrainLoggerHook(int64_t log_frequency) : log_frequency_(log_frequency) {}
+  // log_frequency: iterations between lines. skip_first_k: first iterations of the process that timing leaves out.
+  // writer: a sink of its own, or null.
+  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1,
+                           std::unique_ptr<MetricSink> writer = nullptr)
+      : log_frequency_(log_frequency), skip_first_k_(skip_first_k), writer_(std::move(writer)) {}
 
   absl::string_view name() const override { return "train_logger"; }
   HookStage stage() const override { return HookStage::kReport; }
 
+  absl::Status OnStart(StepContext& context) override;
   absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;
@@ -50,15 +74,13 @@ class TrainLoggerHook : public Hook {
 
  private:
   bool Due(const StepContext& context) const;
+  void AddTimes(StepContext& context);
   absl::Status Report(StepContext& context);
-  // Expected seconds to the end; the first step, which warms up, is left out once there is another.
-  double SecondsLeft(const StepContext& context, const PerfStats& window);
 
   const int64_t log_frequency_;
-  // Of this process: speed does not belong to the run's state.
-  double seconds_ = 0.0;
-  int64_t steps_ = 0;
-  bool has_first_step_only_ = false;
+  const int64_t skip_first_k_;
+  std::unique_ptr<MetricSink> writer_;  // until the run starts: then the store's
+  PerfStats step_begin_;
   PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats
   PerfStats not_reported_;  // while a test phase runs: what the train phase before it has not reported yet
 };

@@ -119,6 +119,62 @@ TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
   EXPECT_NEAR(step.sink.reports[2].values.at("Speed/ETA_seconds"), 2 * 0.5, 1e-9);
 }
 
+TEST(TrainLoggerHook, SkippedIterations_AreLeftOutOfTiming) {
+  FakeStep step;
+  step.state.max_iterations = 100;
+  step.context.batch_size = 6;
+  TrainLoggerHook hook(10, /*skip_first_k=*/5);
+
+  for (int i = 0; i < 5; ++i) Step(hook, step, 60.0, 1.0);
+  for (int i = 0; i < 5; ++i) Step(hook, step, 0.5, 1.0);
+
+  ASSERT_EQ(step.sink.reports.size(), 3u);
+  EXPECT_DOUBLE_EQ(step.sink.reports[1].values.at("Speed/samples_per_sec"), 0.1) << "there is nothing else to tell";
+  EXPECT_EQ(step.sink.reports[1].values.count("Speed/step_seconds"), 0u);
+  EXPECT_DOUBLE_EQ(step.sink.reports[2].values.at("Speed/samples_per_sec"), 12.0);
+  EXPECT_DOUBLE_EQ(step.sink.reports[2].values.at("Speed/ETA_seconds"), 90 * 0.5);
+  EXPECT_DOUBLE_EQ(step.sink.reports[2].values.at("Speed/step_seconds"), 0.5);
+}
+
+// detectron2's test_engine.py: 50 iterations of which the timer leaves out two make 48 times.
+TEST(TrainLoggerHook, Times_AreThoseOfAllOtherIterations) {
+  FakeStep step;
+  step.state.max_iterations = 50;
+  TrainLoggerHook hook(10, /*skip_first_k=*/2);
+  ASSERT_OK(hook.OnStart(step.context));
+
+  for (int i = 1; i <= 50; ++i) {
+    step.metrics.set_iteration(i);
+    Step(hook, step, i, 1.0);
+  }
+
+  const MetricHistory& times = *step.metrics.History(kStepSeconds);
+  ASSERT_EQ(times.size(), 48);
+  EXPECT_EQ(times.FromNewest(47).value, 3.0);
+  EXPECT_EQ(times.FromNewest(47).iteration, 3);
+  EXPECT_EQ(times.Latest().iteration, 50);
+  EXPECT_EQ(step.metrics.History(kDataSeconds)->size(), 48);
+  // The median of the last 20 iterations.
+  EXPECT_DOUBLE_EQ(step.sink.reports.back().values.at("Speed/step_seconds"), 40.5);
+}
+
+TEST(TrainLoggerHook, StepSeconds_AreThoseOfTheSlowestRank) {
+  ThreadWorld world(2, absl::Seconds(60));
+  std::vector<MetricReport> reports;
+  ASSERT_OK(world.Run([&](Communicator& communicator) {
+    FakeStep step(communicator);
+    step.state.max_iterations = 2;
+    TrainLoggerHook hook(1, /*skip_first_k=*/0);
+    EXPECT_OK(hook.OnStart(step.context));
+    Step(hook, step, communicator.rank() == 0 ? 1.0 : 3.0, 1.0);
+    if (communicator.rank() == 0) reports = step.sink.reports;
+    return absl::OkStatus();
+  }));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_DOUBLE_EQ(reports[0].values.at("Speed/step_seconds"), 3.0);
+  EXPECT_DOUBLE_EQ(reports[0].values.at("Speed/data_seconds"), 0.75);
+}
+
 TEST(TrainLoggerHook, Line_IsForPeople) {
   CapturedLog log;
   FakeStep step;

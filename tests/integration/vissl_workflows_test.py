@@ -230,6 +230,21 @@ class WorkflowTest(unittest.TestCase):
             self.assertEqual(state, (self.folder / "listed/checkpoints/step_20" / name).read_bytes(), name)
         self.assertIn(b"hooks/grad_clipper/limit", state)
 
+    # LiBai's default list: its period of 20, beside our reports of the first two iterations.
+
+    def test_hooks_of_libais_default_trainer_run(self):
+        log = self.run_to_the_end("--config=test/swav_tiny", "+config/hooks=libai_default", "engine_name=train",
+                                  "config.CHECKPOINT.DIR=libai", "config.OPTIMIZER.num_epochs=3",
+                                  "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=False")
+        lines = [json.loads(line) for line in (self.folder / "libai/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["iteration"] for line in lines if "Training/Loss" in line], [1, 2, 20, 30])
+        printed = re.findall(r"eta: (\S+)  iteration: (\d+)/30  consumed_samples: (\d+)  .*Training/Loss: ", log)
+        self.assertEqual([line[1:] for line in printed], [("20", "160"), ("30", "240")])
+        self.assertEqual(printed[-1][0], "0:00:00")
+        self.assertEqual(len(list((self.folder / "libai/tb_logs").iterdir())), 1)
+        self.assertIn("Average train batch time", log)
+        self.assertTrue((self.folder / "libai/checkpoints/best.step").is_file())
+
     def limits(self, run):
         """The clipper's limit by iteration."""
         lines = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
