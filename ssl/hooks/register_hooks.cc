@@ -62,9 +62,6 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterScheduleMonitorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterStragglerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterSystemStatsHook(registries));
-  SSL_RETURN_IF_ERROR(RegisterFeatureVisHook(registries));
-  SSL_RETURN_IF_ERROR(RegisterGradCamHook(registries));
-  SSL_RETURN_IF_ERROR(RegisterGradientCollectorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterTrainLoggerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterJsonlSink(registries));
   return RegisterTensorboardSink(registries);
