@@ -77,7 +77,7 @@ class FieldVisitor {
   virtual void Field(absl::string_view name, std::vector<int64_t>* value, const Doc& doc) = 0;
   virtual void Field(absl::string_view name, std::vector<double>* value, const Doc& doc) = 0;
   virtual void Field(absl::string_view name, std::vector<std::string>* value, const Doc& doc) = 0;
-  // Free form: any value, whose keys nobody checks.
+  // Free form: any value, whose keys nobody checks. Where the default is a list or a map, the value is one, too.
   virtual void Field(absl::string_view name, ConfigNode* value, const Doc& doc) = 0;
   // A map of its own below `name`.
   virtual void Section(absl::string_view name, Options* nested, const Doc& doc) = 0;

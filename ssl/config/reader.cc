@@ -43,7 +43,7 @@ class OptionReader : public FieldVisitor {
     ReadField(name, value, doc);
   }
   void Field(absl::string_view name, ConfigNode* value, const Doc&) override {
-    if (const ConfigNode* node = FindField(name)) *value = *node;
+    if (const ConfigNode* node = FindField(name)) ReadTree(*node, JoinPath(path_, name), value);
   }
   void Section(absl::string_view name, Options* nested, const Doc&) override {
     if (const ConfigNode* node = FindField(name)) {
@@ -55,6 +55,17 @@ class OptionReader : public FieldVisitor {
   const ConfigNode* FindField(absl::string_view name) {
     known_.emplace_back(name);
     return node_.Find(name);
+  }
+
+  // A list or map by default is one always: nobody looks for items in a text that stands for a list.
+  void ReadTree(const ConfigNode& node, const std::string& path, ConfigNode* value) {
+    if (value->is_list() && !node.is_list() && !node.is_null()) {
+      Report(node, path, "a list");
+    } else if (value->is_map() && !node.is_map() && !node.is_null()) {
+      Report(node, path, "a map");
+    } else {
+      *value = node;
+    }
   }
 
   template <class T>

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-absl::Status Read(absl::string_view yaml, TestingOptions* options, UnknownKeys unknown = UnknownKeys::kError) {
+absl::Status Read(absl::string_view yaml, Options* options, UnknownKeys unknown = UnknownKeys::kError) {
   absl::StatusOr<ConfigNode> node = ParseYaml(yaml, "f.yaml", nullptr);
   if (!node.ok()) return absl::InternalError(node.status().message());
   return ReadOptions(*node, "config.LOSS", unknown, options);
@@ -102,6 +102,31 @@ TEST(ReadOptionsTest, WrongValues_LeaveTheirFieldsAlone_RightOnesAreSet) {
   EXPECT_THAT(options.crops, ElementsAre(2, 6));
   EXPECT_EQ(options.queue_length, 0);
   EXPECT_EQ(options.name, "moco");
+}
+
+struct FreeFormOptions : public Options {
+  ConfigNode list = ConfigNode::List();
+  ConfigNode map = ConfigNode::Map();
+  ConfigNode any = ConfigNode::FromString("auto");
+
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("list", &list, Doc("Entries."));
+    visitor.Field("map", &map, Doc("Parameters."));
+    visitor.Field("any", &any, Doc("Anything."));
+  }
+};
+
+// "[a]" without its brackets is no empty list.
+TEST(ReadOptionsTest, FreeFormListsAndMaps_AreOfTheKindOfTheirDefault) {
+  FreeFormOptions options;
+  EXPECT_EQ(Read("list: abc\nmap: [1]\nany: 3\n", &options).message(),
+            "f.yaml:1: config.LOSS.list is 'abc', expected a list\n"
+            "f.yaml:2: config.LOSS.map is a list, expected a map");
+  EXPECT_TRUE(options.list.is_list());
+  EXPECT_FALSE(Read("list: {name: nope}\n", &options).ok());
+  EXPECT_FALSE(Read("map: 3\n", &options).ok());
+  EXPECT_OK(Read("list: [{name: a}]\nmap: {b: 1}\nany: [1]\n", &options));
+  EXPECT_OK(Read("list:\nmap:\nany:\n", &options));
 }
 
 TEST(ReadOptionsTest, UnknownKeys_MayBeIgnoredAtEveryLevel) {
