@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <utility>
@@ -163,7 +164,24 @@ absl::StatusOr<WeightsFile> ReadTorchWeights(FileSystem& file_system, const std:
   return weights;
 }
 
+// A file of a checkpoint, named by its own path, is checked as it would be with the whole checkpoint: one changed byte
+// of a tensor still gives a tensor.
+absl::Status CheckAgainstManifest(FileSystem& file_system, const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string manifest_path = absl::StrCat(directory, "/", kManifestName);
+  const absl::StatusOr<std::string> json = file_system.Read(manifest_path);
+  if (absl::IsNotFound(json.status())) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(json.status());
+  SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(*json, manifest_path));
+  // The others are not read, and need not be there.
+  const auto is_other = [&](const ManifestEntry& entry) { return entry.file != file.filename(); };
+  manifest.files.erase(std::remove_if(manifest.files.begin(), manifest.files.end(), is_other), manifest.files.end());
+  return VerifyManifest(file_system, directory, manifest);
+}
+
 absl::StatusOr<WeightsFile> MapWeights(FileSystem& file_system, const std::string& path) {
+  SSL_RETURN_IF_ERROR(CheckAgainstManifest(file_system, path));
   WeightsFile weights;
   weights.origin = path;
   SSL_ASSIGN_OR_RETURN(weights.tensors, MapSafetensors(file_system, path));

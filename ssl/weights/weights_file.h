@@ -7,9 +7,9 @@
 //   a directory                      our checkpoint: step_<N>, or a run directory or its checkpoints/ (the newest
 //   intact)
 //
-// The content decides between the two kinds of files, not the name. Tensors of files are read-only views of the mapped
-// file; copying them into a model is the only copy. Those of directories are copies: the run may remove the checkpoint.
-// Thread-safe.
+// The content decides between the two kinds of files, not the name. A safetensors file beside a checkpoint's manifest
+// that lists it is checked against it. Tensors of files are read-only views of the mapped file; copying them into a
+// model is the only copy. Those of directories are copies: the run may remove the checkpoint. Thread-safe.
 //
 //   SSL_ASSIGN_OR_RETURN(const WeightsFile weights, ReadWeightsFile(path, {"state_dict"}));
 

@@ -136,6 +136,29 @@ TEST(WeightsFile, ReadsTheNewestCheckpointOfARun) {
   EXPECT_THAT(ReadWeightsFile(run + "/checkpoints/step_10", {}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// A file of a checkpoint by its own path: one changed byte still gives tensors.
+TEST(WeightsFile, FileBesideItsManifest_IsCheckedAgainstIt) {
+  const std::string run = MakeTempDir("weights");
+  const auto alone = MakeLocalCommunicator();
+  CheckpointStore store({run + "/checkpoints", 0, ""}, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Save(9, {{"model.safetensors", {{"trunk", at::full({1000}, 2.5)}}}}));
+  const std::string model = store.StepDirectory(9) + "/model.safetensors";
+  ASSERT_OK_AND_ASSIGN(const std::string whole, PosixFileSystem().Read(model));
+  EXPECT_OK(ReadWeightsFile(model, {}).status());
+
+  std::string damaged = whole;
+  damaged[whole.size() - 7] ^= 1;
+  for (const std::string& path : {model, store.StepDirectory(9) + "/copy.safetensors"}) {
+    ASSERT_OK_AND_ASSIGN(const auto file, PosixFileSystem().Create(path));
+    ASSERT_OK(file->Append(damaged));
+    ASSERT_OK(file->Close());
+  }
+  EXPECT_THAT(ReadWeightsFile(model, {}).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("model.safetensors")));
+  // The manifest does not list it.
+  EXPECT_OK(ReadWeightsFile(store.StepDirectory(9) + "/copy.safetensors", {}).status());
+}
+
 // As a run's removal of the checkpoint might, from another host of a network file system.
 TEST(WeightsFile, WeightsOfARun_DoNotChangeWithItsFiles) {
   const std::string run = MakeTempDir("weights");
