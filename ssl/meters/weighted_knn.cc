@@ -2,8 +2,12 @@
 #include "ssl/meters/weighted_knn.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_unique.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -16,6 +20,7 @@
 namespace ssl {
 namespace {
 
+constexpr int64_t kTop = 5;
 constexpr int64_t kBlockBytes = int64_t{64} << 20;
 
 absl::Status CheckShapes(const at::Tensor& bank, const at::Tensor& bank_labels, const at::Tensor& queries,
@@ -47,6 +52,16 @@ at::Tensor NormalizeRows(const at::Tensor& rows) {
   return rows.div(rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12));
 }
 
+// The classes that can be among the first `top` of a query, ascending: those that occur, and of the others, which get
+// no vote and so rank by their number, the lowest. Labels may be identifiers, and votes for every number below the
+// largest would take all memory.
+at::Tensor RankableClasses(const at::Tensor& bank_labels, const at::Tensor& query_labels, int64_t top) {
+  const at::Tensor labels = at::cat({bank_labels.flatten(), query_labels.flatten()});
+  const at::Tensor occurring = std::get<0>(at::_unique(labels));
+  const int64_t lowest = std::min(labels.max().item<int64_t>() + 1, occurring.numel() + top);
+  return std::get<0>(at::_unique(at::cat({occurring, at::arange(lowest, labels.options())}), /*sorted=*/true));
+}
+
 }  // namespace
 
 absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor& bank_labels,
@@ -55,8 +70,11 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
   SSL_RETURN_IF_ERROR(CheckShapes(bank, bank_labels, queries, query_labels, options.k));
   SSL_RETURN_IF_ERROR(CheckFinite(bank, "bank"));
   SSL_RETURN_IF_ERROR(CheckFinite(queries, "queries"));
-  const int64_t classes = std::max(bank_labels.max().item<int64_t>(), query_labels.max().item<int64_t>()) + 1;
-  const int64_t top = std::min<int64_t>(5, classes);
+  const at::Tensor classes =
+      RankableClasses(bank_labels, query_labels, kTop);  // from here on a class is its place in it
+  const at::Tensor bank_classes = at::searchsorted(classes, bank_labels.flatten());
+  const at::Tensor query_classes = at::searchsorted(classes, query_labels.flatten());
+  const int64_t top = std::min<int64_t>(kTop, classes.numel());
   const int64_t block = std::max<int64_t>(1, kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))));
   const at::Tensor bank_rows = (options.normalize ? NormalizeRows(bank) : bank).t();  // [D, N]
   const at::Tensor predictions = at::empty({queries.size(0), top}, query_labels.options());
@@ -69,14 +87,14 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
     const at::Tensor rows = queries.slice(0, begin, begin + block);                                    // [b, D]
     const at::Tensor similarity = (options.normalize ? NormalizeRows(rows) : rows).matmul(bank_rows);  // [b, N]
     const auto [nearest, neighbors] = similarity.topk(options.k);                                      // [b, k]
-    const at::Tensor votes = at::zeros({rows.size(0), classes}, bank.options());
+    const at::Tensor votes = at::zeros({rows.size(0), classes.numel()}, bank.options());
     // Relative to the nearest neighbour: a factor that all of a query's votes share, and no overflow.
     const at::Tensor weights = (nearest - nearest.slice(1, 0, 1)).div(options.temperature).exp();
-    votes.scatter_add_(1, bank_labels.index_select(0, neighbors.flatten()).view_as(neighbors), weights);
+    votes.scatter_add_(1, bank_classes.index_select(0, neighbors.flatten()).view_as(neighbors), weights);
     // Stable: classes without a vote rank by their number, as in VISSL.
     const at::Tensor ranked = std::get<1>(votes.sort(/*stable=*/true, 1, /*descending=*/true)).slice(1, 0, top);
-    const at::Tensor hits = ranked.eq(query_labels.slice(0, begin, begin + block).unsqueeze(1));
-    predictions.slice(0, begin, begin + block).copy_(ranked);
+    const at::Tensor hits = ranked.eq(query_classes.slice(0, begin, begin + block).unsqueeze(1));
+    predictions.slice(0, begin, begin + block).copy_(classes.index_select(0, ranked.flatten()).view_as(ranked));
     top1 += hits.slice(1, 0, 1).sum().item<int64_t>();
     top5 += hits.sum().item<int64_t>();
     if (options.on_progress) options.on_progress(std::min(begin + block, queries.size(0)));

@@ -31,9 +31,9 @@ struct KnnAccuracy {
   at::Tensor predictions = {};  // [M, min(5, classes)] int64, the most voted class first
 };
 
-// bank: [N, D], queries: [M, D] float; labels: [N] and [M] int64, from 0. Similarities are computed for a block of
-// queries at a time, within 64 MiB, never all N x M at once. InvalidArgument when shapes do not fit, k > N, or a
-// feature is not finite; Cancelled when a stop is requested. May throw LibTorch exceptions.
+// bank: [N, D], queries: [M, D] float; labels: [N] and [M] int64, from 0, with gaps of any size. Similarities are
+// computed for a block of queries at a time, within 64 MiB, never all N x M at once. InvalidArgument when shapes do not
+// fit, k > N, or a feature is not finite; Cancelled when a stop is requested. May throw LibTorch exceptions.
 absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor& bank_labels,
                                         const at::Tensor& queries, const at::Tensor& query_labels,
                                         const WeightedKnnOptions& options);

@@ -4,6 +4,8 @@
 #include "ssl/meters/weighted_knn.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -100,6 +102,32 @@ TEST(WeightedKnnTest, ZeroVectors_AreNoNan) {
   Problem problem = RandomProblem(10, 3, 2);
   problem.queries = at::zeros({3, 6});
   EXPECT_OK(WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, {5, 0.07, true, {}}));
+}
+
+// Labels that are identifiers: memory is for the classes that occur, not for all numbers below. Classes without a vote
+// still rank by their number, those that do not occur too.
+TEST(WeightedKnnTest, GapsBetweenClasses_CostNothingAndChangeNothing) {
+  const Problem problem = RandomProblem(40, 25, 4);
+  const WeightedKnnOptions options = {3, 0.07, true, {}};
+  const auto spread = [](const at::Tensor& labels, int64_t distance) { return labels.mul(distance).add(1); };
+  ASSERT_OK_AND_ASSIGN(const KnnAccuracy near, WeightedKnn(problem.bank, spread(problem.bank_labels, 3),
+                                                           problem.queries, spread(problem.query_labels, 3), options));
+  ASSERT_OK_AND_ASSIGN(const KnnAccuracy far,
+                       WeightedKnn(problem.bank, spread(problem.bank_labels, 600000000), problem.queries,
+                                   spread(problem.query_labels, 600000000), options));
+  EXPECT_EQ(near.top1, far.top1);
+  ASSERT_EQ(near.predictions.sizes(), at::IntArrayRef({25, 5}));
+  EXPECT_TRUE(at::equal(near.predictions.select(1, 0).sub(1).div(3, "trunc"),
+                        far.predictions.select(1, 0).sub(1).div(600000000, "trunc")));
+  Problem shifted = problem;
+  shifted.bank_labels = spread(problem.bank_labels, 2);  // 1, 3, 5, 7
+  for (int64_t query = 0; query < 25; ++query) {
+    const std::vector<int64_t> ranked = RankedClasses(shifted, query, options);
+    ASSERT_OK_AND_ASSIGN(const KnnAccuracy one,
+                         WeightedKnn(shifted.bank, shifted.bank_labels, problem.queries.slice(0, query, query + 1),
+                                     spread(problem.query_labels, 2).slice(0, query, query + 1), options));
+    for (int64_t rank = 0; rank < 5; ++rank) EXPECT_EQ(one.predictions[0][rank].item<int64_t>(), ranked[rank]) << query;
+  }
 }
 
 TEST(WeightedKnnTest, MoreNeighboursThanSamples_IsRefused) {
