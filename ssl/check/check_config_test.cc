@@ -254,7 +254,7 @@ std::vector<WrongConfig> WrongCombinations() {
        {"swav_tiny.yaml:1", "config.DATA.TRAIN.DATA_SOURCES", "has label 8", "below 4", "command line:3"}},
       {"NoLabels",
        Supervised({"config.DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=0", "config.DATA.TRAIN.LABEL_SOURCES=[synthetic]"}),
-       {"swav_tiny.yaml:1", "config.DATA.TRAIN.DATA_SOURCES", "has no labels", "below 4"}},
+       {"command line:9: config.DATA.TRAIN.LABEL_SOURCES is [synthetic]", "DATA_SOURCES [synthetic] has none"}},
       {"TopKBeyondTheOutputs",
        Supervised({"config.METERS.accuracy_list_meter.topk_values=[1, 5]"}),
        {"command line:8", "topk_values holds 5", "at most 4"}},

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/check/dry_build.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,9 +13,10 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
-#include "ssl/check/setting_checks.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/label_check.h"
 #include "ssl/core/meter.h"
 #include "ssl/core/method.h"
 #include "ssl/core/model.h"
@@ -26,6 +25,7 @@
 #include "ssl/core/phases_builder.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/session.h"
+#include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/dataset_builder.h"
 #include "ssl/data/transform.h"
@@ -130,22 +130,19 @@ class Builder {
     Add(status, config_, "config");
   }
 
-  // Every label has to be an output of the last head.
-  void CheckLabels() {
-    const ConfigNode& split = config_.Section("DATA.TRAIN");
-    const int64_t outputs = LastHeadOutputs(config_);
-    if (train_set_ == nullptr || !labels_are_classes_ || outputs == 0 ||
-        split.FindPath("LABEL_TYPE")->text() != "standard")
-      return;
-    int64_t highest = -1;
-    for (int64_t i = 0; i < train_set_->size(); ++i) highest = std::max(highest, train_set_->Label(i));
-    if (train_set_->has_labels() && highest < outputs) return;
-    const std::string labels = train_set_->has_labels() ? absl::StrCat("label ", highest) : "no labels";
-    problems_.push_back(absl::InvalidArgumentError(
-        absl::StrCat(split.Find("DATA_SOURCES")->location().ToString(),
-                     ": config.DATA.TRAIN.DATA_SOURCES: ", train_set_->description(), " has ", labels,
-                     ", expected labels below ", outputs, ", the outputs of config.MODEL.HEAD.PARAMS (",
-                     config_.FindPath("MODEL.HEAD.PARAMS")->location().ToString(), ")")));
+  // The session checks labels too, but cannot be opened where anything else is wrong.
+  void CheckTrainLabels() {
+    const ConfigNode& section = config_.Section("DATA.TRAIN");
+    const absl::StatusOr<DataSplitOptions> split = ReadDataSplit(section, config_);
+    if (method_ == nullptr || !split.ok() || split->data_sources.empty()) return;
+    absl::Status labels;
+    const auto check = [&]() -> absl::Status {
+      const absl::StatusOr<std::unique_ptr<BatchSource>> source =
+          context_.registries.batch_sources.Make(split->base_dataset, section, context_);
+      if (source.ok()) labels = CheckLabels(*method_, "TRAIN", **source, config_);  // else the data set has said so
+      return absl::OkStatus();
+    };
+    if (GuardTorch("config.DATA.TRAIN", check).ok()) Add(labels, section, "config.DATA.TRAIN");
   }
 
  private:
@@ -153,11 +150,12 @@ class Builder {
     const std::string path = absl::StrCat("LOSS.", name);
     const ConfigNode& params = config_.Section(path);
     Add(GuardTorch(absl::StrCat("config.", path),
-                   [&] {
-                     const absl::StatusOr<std::unique_ptr<Method>> method =
+                   [&]() -> absl::Status {
+                     absl::StatusOr<std::unique_ptr<Method>> method =
                          context_.registries.methods.Make(name, params, context_);
-                     labels_are_classes_ = method.ok() && (*method)->labels_are_classes();
-                     return method.status();
+                     if (!method.ok()) return method.status();
+                     method_ = *std::move(method);
+                     return absl::OkStatus();
                    }),
         params, absl::StrCat("config.", path));
   }
@@ -166,9 +164,7 @@ class Builder {
   void MakeDataset(const std::string& split) {
     const std::string path = absl::StrCat("DATA.", split);
     if (config_.FindPath(absl::StrCat(path, ".DATA_SOURCES"))->items().empty()) return;  // the session says so
-    absl::StatusOr<std::unique_ptr<Dataset>> dataset = BuildDataset(config_.Section(path), context_);
-    Add(dataset.status(), config_.Section(path), absl::StrCat("config.", path));
-    if (dataset.ok() && split == "TRAIN") train_set_ = *std::move(dataset);
+    Add(BuildDataset(config_.Section(path), context_).status(), config_.Section(path), absl::StrCat("config.", path));
   }
 
   void Add(const absl::Status& status, const ConfigNode& node, const std::string& path) {
@@ -179,8 +175,7 @@ class Builder {
   const ConfigNode& config_;
   std::unique_ptr<Communicator> communicator_;
   BuildContext context_;
-  std::unique_ptr<Dataset> train_set_;  // when training reads it and it can be built
-  bool labels_are_classes_ = false;
+  std::unique_ptr<Method> method_;  // when it can be built
   std::vector<absl::Status> problems_;
 };
 
@@ -193,8 +188,11 @@ std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& reg
   builder.MakeParts();
   if (Trains(root)) {
     builder.MakeModelAndData();
-    if (builder.ok()) builder.OpenSession();
-    builder.CheckLabels();
+    if (builder.ok()) {
+      builder.OpenSession();
+    } else {
+      builder.CheckTrainLabels();
+    }
   }
   if (builder.ok()) builder.CheckEngines();
   return builder.Take();

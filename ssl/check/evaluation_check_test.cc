@@ -37,6 +37,13 @@ TEST_F(EvaluationCheckTest, MistakesOfData_Layers_AndMethod_AreFound) {
   EXPECT_THAT(Mistakes("[train,knn]", "config.NEAREST_NEIGHBOR.TOPK=100000"),
               ElementsAre(HasSubstr("command line:3: config.NEAREST_NEIGHBOR.TOPK is 100000, expected at most")));
   EXPECT_THAT(Mistakes("[train,knn]", "config.NEAREST_NEIGHBOR.LAYERS=[res9]"), ElementsAre(HasSubstr("res9")));
+  for (const std::string engine : {"knn", "linear_eval", "full_tune"}) {
+    for (const std::string split : {"TRAIN", "TEST"}) {
+      EXPECT_THAT(Mistakes("[train," + engine + "]", "config.DATA." + split + ".RANDOM_SYNTHETIC_LABELS=0"),
+                  ElementsAre(HasSubstr("config.DATA." + split + ".DATA_SOURCES [synthetic] has none")))
+          << engine;
+    }
+  }
   EXPECT_THAT(Mistakes("[train,extract_label_predictions]", "config.SEED_VALUE=1"),
               ElementsAre(HasSubstr("config.LOSS.name is swav_loss, whose heads give embeddings")));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/config/world_shape.h"
+#include "ssl/core/head_outputs.h"
 
 namespace ssl {
 namespace {
@@ -153,15 +154,6 @@ std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool tr
   CheckAllowedChanges(config, &problems);
   if (trains) CheckTestViews(config, &problems);
   return problems;
-}
-
-int64_t LastHeadOutputs(const ConfigNode& config) {
-  const ConfigNode* heads = config.FindPath("MODEL.HEAD.PARAMS");
-  if (heads == nullptr || heads->items().empty()) return 0;
-  const ConfigNode* last = &heads->items().back();
-  while (!last->items().empty() && last->items()[0].is_list()) last = &last->items().back();
-  const ConfigNode* dims = last->items().size() == 2 ? last->items()[1].Find("dims") : nullptr;
-  return dims == nullptr || dims->items().empty() ? 0 : dims->items().back().AsInt().value_or(0);
 }
 
 }  // namespace ssl

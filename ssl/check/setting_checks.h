@@ -5,7 +5,6 @@
 #ifndef SSL_CHECK_SETTING_CHECKS_H_
 #define SSL_CHECK_SETTING_CHECKS_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,6 @@ namespace ssl {
 // - where something is trained, a test phase on fewer or more views of an image than training has.
 // What one method asks for is its resolver's to check. Values of a wrong type are left to OptionCatalog::Check.
 std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool trains);
-
-// The outputs of the last head by its `dims`; 0 when these do not tell.
-int64_t LastHeadOutputs(const ConfigNode& config);
 
 }  // namespace ssl
 

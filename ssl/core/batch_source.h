@@ -27,6 +27,9 @@ class BatchSource {
   // Samples in the whole data set, over all ranks.
   virtual int64_t dataset_size() const = 0;
 
+  // Whether its batches have targets. A source that says nothing has them; what needs them asks before it begins.
+  virtual bool has_labels() const { return true; }
+
   // The class labels that occur in the data set, in ascending order, without reading pictures. Unimplemented when the
   // source cannot tell.
   virtual absl::StatusOr<std::vector<int64_t>> Classes() const;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/label_check.h"
 
 namespace ssl {
 namespace {
@@ -49,6 +50,7 @@ std::string PlaceOf(const std::string& split, const ConfigNode& config) {
 }  // namespace
 
 absl::StatusOr<SplitClasses> ClassesOf(const std::string& split, const BatchSource& source, const ConfigNode& config) {
+  SSL_RETURN_IF_ERROR(CheckHasLabels("this evaluation needs labels", split, source, config));
   SplitClasses classes{PlaceOf(split, config), source.ClassNames(), {}};
   absl::StatusOr<std::vector<int64_t>> numbers = source.Classes();
   if (numbers.ok()) classes.numbers = *std::move(numbers);

@@ -25,7 +25,8 @@ struct SplitClasses {
   std::vector<int64_t> numbers;    // of the classes that occur, ascending; empty: not known
 };
 
-// Those of `source`, which the section config.DATA.<split> describes. config: the tree under "config".
+// Those of `source`, which the section config.DATA.<split> describes. config: the tree under "config". InvalidArgument
+// for a source without labels.
 absl::StatusOr<SplitClasses> ClassesOf(const std::string& split, const BatchSource& source, const ConfigNode& config);
 
 // From the class numbers of test data to those of training data: by name where both have names, else as they are.

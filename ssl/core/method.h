@@ -5,6 +5,7 @@
 #ifndef SSL_CORE_METHOD_H_
 #define SSL_CORE_METHOD_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -36,8 +37,14 @@ class Method : public Stateful {
   // batch that was trained on, after the update if there was one. May throw LibTorch exceptions.
   virtual absl::Status Advance(StepContext& context) { return absl::OkStatus(); }
 
+  // Whether batches have to have labels, in train and in test phases.
+  virtual bool needs_labels() const { return false; }
+
   // Whether each label is the number of a class, one for each column of the last output.
   virtual bool labels_are_classes() const { return false; }
+
+  // The number in the place of a label that says not to count the sample.
+  virtual int64_t ignored_label() const { return -1; }
 
   // Whether the columns of an output are scores of classes, rather than an embedding.
   virtual bool scores_classes() const { return labels_are_classes(); }

@@ -25,6 +25,7 @@ class RenumberedSource : public BatchSource {
 
   int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   int64_t dataset_size() const override { return source_->dataset_size(); }
+  bool has_labels() const override { return source_->has_labels(); }
   std::vector<std::string> ClassNames() const override { return names_; }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override {
     return source_->StartEpoch(epoch, first_batch);
@@ -59,6 +60,8 @@ class RenumberedSource : public BatchSource {
 
 absl::StatusOr<std::unique_ptr<BatchSource>> NumberedAsInTraining(std::unique_ptr<BatchSource> test,
                                                                   const BatchSource& train, const ConfigNode& config) {
+  // Nothing to number, or numbers only, which stay as they are.
+  if (!test->has_labels() || (!train.has_labels() && test->ClassNames().empty())) return test;
   SSL_ASSIGN_OR_RETURN(SplitClasses in_training, ClassesOf("TRAIN", train, config));
   SSL_ASSIGN_OR_RETURN(const SplitClasses in_test, ClassesOf("TEST", *test, config));
   // A head has an output for every class, also for one that DATA_LIMIT has left without a sample.

@@ -14,8 +14,9 @@
 namespace ssl {
 
 // Gives the labels of `test` by the names of their classes; `test` itself where the numbers agree already, or where
-// both have numbers only. The sources are those of config.DATA.TEST and config.DATA.TRAIN. InvalidArgument names both
-// and the classes when test data have one that training data lack, or when only one side has names.
+// both have numbers only, and where it has no labels. The sources are those of config.DATA.TEST and config.DATA.TRAIN.
+// InvalidArgument names both and the classes when test data have one that training data lack, or when only one side has
+// names.
 absl::StatusOr<std::unique_ptr<BatchSource>> NumberedAsInTraining(std::unique_ptr<BatchSource> test,
                                                                   const BatchSource& train, const ConfigNode& config);
 

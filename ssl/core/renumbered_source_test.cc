@@ -23,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // One batch with one sample of each of `numbers`.
 class NamedSource : public BatchSource {
@@ -77,6 +78,32 @@ TEST(RenumberedSource, EqualNames_AreTheSourceItself) {
   const BatchSource* given = test.get();
   ASSERT_OK_AND_ASSIGN(const auto renumbered, NumberedAsInTraining(std::move(test), train, Folders()));
   EXPECT_EQ(renumbered.get(), given);
+}
+
+class UnlabelledSource : public NamedSource {
+ public:
+  UnlabelledSource() : NamedSource({}, {}) {}
+  bool has_labels() const override { return false; }
+};
+
+TEST(RenumberedSource, WithoutLabels_AreTheSourceItself) {
+  const NamedSource train({"ant", "bee"}, {0, 1});
+  ASSERT_OK_AND_ASSIGN(auto test, NumberedAsInTraining(std::make_unique<UnlabelledSource>(), train, Folders()));
+  EXPECT_FALSE(test->has_labels());
+  // Numbers of classes stay as they are, whatever training has.
+  test = std::make_unique<NamedSource>(std::vector<std::string>{}, std::vector<int64_t>{0, 1});
+  const BatchSource* given = test.get();
+  ASSERT_OK_AND_ASSIGN(test, NumberedAsInTraining(std::move(test), UnlabelledSource(), Folders()));
+  EXPECT_EQ(test.get(), given);
+}
+
+TEST(RenumberedSource, NamesAgainstNoLabels_AreToldSo) {
+  auto test = std::make_unique<NamedSource>(std::vector<std::string>{"ant"}, std::vector<int64_t>{0});
+  EXPECT_THAT(NumberedAsInTraining(std::move(test), UnlabelledSource(), Folders()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("needs labels, but run.yaml:1: config.DATA.TRAIN.DATA_PATHS [photos/train] has "
+                                       "none: config.DATA.TRAIN.LABEL_SOURCES is []"),
+                             Not(HasSubstr("numbers")))));
 }
 
 TEST(RenumberedSource, ClassThatTrainingLacks_IsRefusedWithBothFolders) {

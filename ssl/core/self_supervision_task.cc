@@ -15,6 +15,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/label_check.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/step_context.h"
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   task->phases_ = task->MakePhasesBuilder().Build();
   SSL_RETURN_IF_ERROR(task->BuildSources(context, std::move(sources)));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
-  SSL_RETURN_IF_ERROR(task->NumberClasses(context));
+  SSL_RETURN_IF_ERROR(task->MatchLabels(context));
   SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));
   SSL_RETURN_IF_ERROR(task->BuildSchedules(context));
   SSL_RETURN_IF_ERROR(task->BuildLoop(context));
@@ -109,6 +110,16 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
   return absl::OkStatus();
+}
+
+// Before anything is trained, or removed for it: a wrong label may be met after hours only.
+absl::Status SelfSupervisionTask::MatchLabels(const BuildContext& context) {
+  if (train_source_ != nullptr) {
+    SSL_RETURN_IF_ERROR(CheckLabels(*method_, "TRAIN", *train_source_, context.config));
+  }
+  SSL_RETURN_IF_ERROR(NumberClasses(context));
+  if (test_source_ == nullptr) return absl::OkStatus();
+  return CheckLabels(*method_, "TEST", *test_source_, context.config);
 }
 
 // The outputs of a classifier are the classes of training data, by their numbers there.

@@ -80,6 +80,7 @@ class SelfSupervisionTask : public Stateful {
   PhasesBuilder MakePhasesBuilder() const;
   absl::Status BuildSources(const BuildContext& context, HostSources sources);
   absl::Status BuildModel(const BuildContext& context);
+  absl::Status MatchLabels(const BuildContext& context);
   absl::Status NumberClasses(const BuildContext& context);
   absl::Status BuildOptimizer(const BuildContext& context);
   absl::Status BuildSchedules(const BuildContext& context);

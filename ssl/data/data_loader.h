@@ -51,6 +51,7 @@ class DataLoader : public BatchSource {
 
   int64_t batches_per_epoch() const override;
   int64_t dataset_size() const override { return pipeline_.dataset().size(); }
+  bool has_labels() const override { return pipeline_.has_labels(); }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;

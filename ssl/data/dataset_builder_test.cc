@@ -14,7 +14,6 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/datasets/array_dataset.h"
-#include "ssl/data/label_source.h"
 #include "ssl/data/sample.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
@@ -176,27 +175,6 @@ TEST_F(DatasetBuilderTest, BalancedLimit_NamesAClassThatIsTooSmall) {
       Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [", path,
                          "]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IS_BALANCED: class 1 has 3 samples, but 4 are needed")));
-}
-
-std::string ResolvedLabelType(const std::string& split) {
-  ConfigNode config = ParseYaml(absl::StrCat("DATA:\n  TRAIN: {}\n  TEST: ", split), "run.yaml", nullptr).value();
-  EXPECT_OK(ResolveLabelType(&config));
-  const ConfigNode* type = config.FindPath("DATA.TEST.LABEL_TYPE");
-  return type == nullptr ? "" : type->text();
-}
-
-TEST(ResolveLabelType, SourcesWithoutLabels_AreLabelledByIndex) {
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_filelist]}"), "sample_index");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_filelist], LABEL_TYPE: standard}"), "sample_index");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [synthetic]}"), "sample_index");
-}
-
-TEST(ResolveLabelType, OthersStay) {
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_filelist], LABEL_TYPE: zero}"), "zero");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_filelist], LABEL_SOURCES: [disk_filelist]}"), "");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [disk_folder]}"), "");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [synthetic], RANDOM_SYNTHETIC_LABELS: 4}"), "");
-  EXPECT_EQ(ResolvedLabelType("{DATA_SOURCES: [torchvision_dataset]}"), "");
 }
 
 TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {

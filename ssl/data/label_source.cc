@@ -35,12 +35,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> 
   return std::make_unique<LabelledDataset>(std::move(dataset), *std::move(labels));
 }
 
-bool BringsNoLabels(const DataSplitOptions& options) {
-  if (options.data_sources.size() != 1) return false;
-  const std::string& source = options.data_sources.front();
-  return source == kFileList || (source == "synthetic" && options.random_synthetic_labels == 0);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyLabelSource(std::unique_ptr<Dataset> dataset,
@@ -54,17 +48,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyLabelSource(std::unique_ptr<Datase
   return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "LABEL_SOURCES"), " is [", source,
                                                  "], expected nothing, [", kFileList, "] or [",
                                                  options.data_sources.front(), "] as DATA_SOURCES"));
-}
-
-absl::Status ResolveLabelType(ConfigNode* config) {
-  for (const std::string path : {"DATA.TRAIN", "DATA.TEST"}) {
-    const ConfigNode* split = config->FindPath(path);
-    if (split == nullptr) continue;
-    SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(*split, *config));
-    if (!options.label_sources.empty() || options.label_type != "standard" || !BringsNoLabels(options)) continue;
-    config->SetPath(absl::StrCat(path, ".LABEL_TYPE"), ConfigNode::FromString("sample_index"));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace ssl

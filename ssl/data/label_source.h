@@ -3,8 +3,9 @@
 // Where labels come from: LABEL_SOURCES, LABEL_PATHS and LABEL_TYPE.
 //
 // VISSL gives a data set only those labels that LABEL_SOURCES asks for. Sources here bring their labels along
-// (disk_folder, torchvision_dataset, synthetic with RANDOM_SYNTHETIC_LABELS), so that empty LABEL_SOURCES mean these,
-// and only a data set that has none is labelled by its index, as VISSL labels any.
+// (disk_folder, torchvision_dataset, synthetic with RANDOM_SYNTHETIC_LABELS), so that empty LABEL_SOURCES mean these. A
+// data set that has none stays without: VISSL then labels every sample by its index, which a classifier trains on
+// without a word. Who wants that sets LABEL_TYPE sample_index.
 #ifndef SSL_DATA_LABEL_SOURCE_H_
 #define SSL_DATA_LABEL_SOURCE_H_
 
@@ -26,10 +27,6 @@ namespace ssl {
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyLabelSource(std::unique_ptr<Dataset> dataset,
                                                           const DataSplitOptions& options, const ConfigNode& data_split,
                                                           const BuildContext& context);
-
-// A Resolver: LABEL_TYPE standard becomes sample_index in DATA.TRAIN and DATA.TEST where LABEL_SOURCES is empty and the
-// data source is known to bring no labels.
-absl::Status ResolveLabelType(ConfigNode* config);
 
 }  // namespace ssl
 

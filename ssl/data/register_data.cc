@@ -10,7 +10,6 @@
 #include "ssl/data/datasets/disk_dataset.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/data/datasets/torchvision_dataset.h"
-#include "ssl/data/label_source.h"
 #include "ssl/data/transforms/register_transforms.h"
 
 namespace ssl {
@@ -43,7 +42,6 @@ absl::Status RegisterData(Registries* registries) {
   // What a run is tested on does not change what it learns.
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TEST", SplitOptions("test"), AtResume::kMayChange));
   SSL_RETURN_IF_ERROR(registries->options.Add("DATA.TRAIN", SplitOptions("train")));
-  registries->resolvers.push_back(&ResolveLabelType);
   return absl::OkStatus();
 }
 

@@ -17,10 +17,10 @@
 #include "ssl/core/batch.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/label_check.h"
+#include "ssl/core/renumbered_source.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
-#include "ssl/data/dataset.h"
-#include "ssl/data/dataset_builder.h"
 #include "ssl/engines/accuracy_recorder.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
@@ -35,6 +35,12 @@ constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
 constexpr char kEarlyStop[] = "HOOKS.EARLY_STOP";
 constexpr char kHooks[] = "hooks";
 constexpr char kMeter[] = "accuracy_list_meter";
+constexpr char kNeedsLabels[] = "full_tune needs labels";
+constexpr int64_t kIgnored = -1;  // of kLoss
+// A head has an output for each number up to the largest: labels that are identifiers would take all memory.
+constexpr int64_t kMostClasses = int64_t{1} << 20;
+constexpr char kWhyMostClasses[] =
+    "the most outputs that a counted head has: number the classes from 0 on, or set config.FULL_TUNE.NUM_CLASSES";
 // Of the fine-tuning run only. No file may set it.
 constexpr char kInitialWeights[] = "FULL_TUNE.initial_weights";
 
@@ -137,12 +143,6 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
   return size;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const char* split, EngineContext& context) {
-  const OpeningScope opening(context);
-  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
-  return BuildDataset(context.config.Section(split), MakeBuildContext(context, /*seed=*/0));
-}
-
 void AllowChange(absl::string_view key, ConfigNode* config) {
   const ConfigNode* allowed = config->FindPath("CHECKPOINT.ALLOW_CHANGES");
   ConfigNode keys = allowed != nullptr && allowed->is_list() ? *allowed : ConfigNode::List();
@@ -169,14 +169,41 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
                    "that folder and nothing else"));
 }
 
-// The largest label and one.
-absl::StatusOr<int64_t> CountClasses(const Dataset& dataset) {
-  int64_t largest = -1;
-  for (int64_t i = 0; i < dataset.size(); ++i) largest = std::max(largest, dataset.Label(i));
-  if (largest >= 0) return largest + 1;
-  return absl::FailedPreconditionError(absl::StrCat("full_tune: ", dataset.description(),
-                                                    " tells no class numbers; check config.DATA.TRAIN.LABEL_SOURCES, "
-                                                    "or set config.FULL_TUNE.NUM_CLASSES"));
+// What the new head is trained and measured on.
+struct LabelledData {
+  int64_t num_samples = 0;  // of DATA.TRAIN
+  int64_t num_classes = 0;
+};
+
+// As many as the names, or one more than the largest number.
+absl::StatusOr<int64_t> CountClasses(const BatchSource& train) {
+  const absl::StatusOr<std::vector<int64_t>> classes = train.Classes();
+  if (absl::IsUnimplemented(classes.status()) || (classes.ok() && classes->empty())) {
+    return absl::InvalidArgumentError(
+        "full_tune: config.DATA.TRAIN tells no class numbers; set config.FULL_TUNE.NUM_CLASSES");
+  }
+  SSL_RETURN_IF_ERROR(classes.status());
+  return std::max<int64_t>(classes->back() + 1, train.ClassNames().size());
+}
+
+// context: with a complete configuration. num_classes: 0: counted.
+absl::StatusOr<LabelledData> OpenLabelledData(int64_t num_classes, EngineContext& context) {
+  const ConfigNode& config = context.config;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitSource("TRAIN", context));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test, MakeSplitSource("TEST", context));
+  SSL_RETURN_IF_ERROR(CheckHasLabels(kNeedsLabels, "TRAIN", *train, config));
+  SSL_RETURN_IF_ERROR(CheckHasLabels(kNeedsLabels, "TEST", *test, config));
+  SSL_ASSIGN_OR_RETURN(test, NumberedAsInTraining(std::move(test), *train, config));
+  LabelledData data{train->dataset_size(), num_classes};
+  std::string limit = "as config.FULL_TUNE.NUM_CLASSES says";
+  if (num_classes == 0) {
+    SSL_RETURN_IF_ERROR(CheckClassesBelow(kMostClasses, kWhyMostClasses, kIgnored, "TRAIN", *train, config));
+    SSL_ASSIGN_OR_RETURN(data.num_classes, CountClasses(*train));
+    limit = "the classes of config.DATA.TRAIN, which are counted: config.FULL_TUNE.NUM_CLASSES says otherwise";
+  }
+  SSL_RETURN_IF_ERROR(CheckClassesBelow(data.num_classes, limit, kIgnored, "TRAIN", *train, config));
+  SSL_RETURN_IF_ERROR(CheckClassesBelow(data.num_classes, limit, kIgnored, "TEST", *test, config));
+  return data;
 }
 
 class FullTuneEngine : public Engine {
@@ -189,6 +216,11 @@ class FullTuneEngine : public Engine {
 
   std::string TrainingDirectory(const std::string& run_directory) const override {
     return absl::StrCat(run_directory, "/", kFullTuneFolder);
+  }
+
+  absl::Status Check(EngineContext& context) const override {
+    return CheckWithEvaluationPlan(
+        context, [this](EngineContext& complete) { return OpenLabelledData(options_.num_classes, complete).status(); });
   }
 
  private:
@@ -229,6 +261,7 @@ class FullTuneEngine : public Engine {
   }
 
   absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(const LabelledData data, OpenLabelledData(options_.num_classes, context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     FullTuneTask task;
     task.directory = TrainingDirectory(context.run_directory);
@@ -238,12 +271,8 @@ class FullTuneEngine : public Engine {
     const std::string iteration = network.checkpoint.empty() ? "" : absl::StrCat(network.weights, ", ");
     task.initial_weights = absl::StrFormat("%scrc32c:%08x", iteration, checksum);
     SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
-    task.num_classes = options_.num_classes;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, MakeDataset("DATA.TRAIN", context));
-    task.samples_per_rank = std::max<int64_t>(1, dataset->size() / context.communicator.size());
-    if (task.num_classes == 0) {
-      SSL_ASSIGN_OR_RETURN(task.num_classes, CountClasses(*dataset));
-    }
+    task.num_classes = data.num_classes;
+    task.samples_per_rank = std::max<int64_t>(1, data.num_samples / context.communicator.size());
     return task;
   }
 

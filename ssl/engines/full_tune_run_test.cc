@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fine-tuning as a whole, with the real parts: a small ResNet, synthetic pictures, two epochs.
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -95,6 +96,14 @@ class FullTuneRunTest : public ::testing::Test {
     if (!engine.ok()) return engine.status();
     EngineContext context = Context();
     return (*engine)->Run(context);
+  }
+
+  absl::Status Check() {
+    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
+    absl::StatusOr<std::unique_ptr<Engine>> engine = registries_.engines.Make("full_tune", config_, build);
+    if (!engine.ok()) return engine.status();
+    EngineContext context = Context();
+    return (*engine)->Check(context);
   }
 
   std::string directory_ = MakeTempDir("full_tune");
@@ -226,6 +235,56 @@ TEST_F(FullTuneRunTest, CheckpointRemovedMeanwhile_IsTheNextOne) {
   };
   ASSERT_OK(Run().status());
   EXPECT_EQ(calls, 2);
+}
+
+// Found by the check before a training, too, and before an earlier fine-tuning is removed.
+TEST_F(FullTuneRunTest, WithoutLabels_NothingIsRemoved) {
+  SaveCheckpoint();
+  ASSERT_OK(Run().status());
+  config_.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));
+  const ConfigNode labelled = config_;
+  for (const std::string split : {"DATA.TRAIN", "DATA.TEST"}) {
+    for (const int64_t num_classes : {0, 48}) {
+      config_ = labelled;
+      config_.SetPath(split + ".RANDOM_SYNTHETIC_LABELS", ConfigNode::FromInt(0));
+      config_.SetPath("FULL_TUNE.NUM_CLASSES", ConfigNode::FromInt(num_classes));
+      const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                    AllOf(HasSubstr("full_tune needs labels"), HasSubstr(split + ".LABEL_SOURCES")));
+      EXPECT_THAT(Run().status(), refused);
+      EXPECT_THAT(Check(), refused);
+      EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_6"));
+    }
+  }
+  config_ = labelled;
+  EXPECT_OK(Check());
+}
+
+// A head would have an output for each number below.
+TEST_F(FullTuneRunTest, LabelsThatAreIdentifiers_AreRefusedWithTheirFile) {
+  SaveCheckpoint();
+  const std::string labels = directory_ + "/labels.txt";
+  std::string lines;
+  for (int i = 0; i < 48; ++i) absl::StrAppend(&lines, i % 2 == 0 ? "0\n" : "2000000000\n");
+  std::ofstream(labels) << lines;
+  config_.SetPath("DATA.TRAIN.LABEL_SOURCES", ConfigNode::FromStrings({"disk_filelist"}));
+  config_.SetPath("DATA.TRAIN.LABEL_PATHS", ConfigNode::FromStrings({labels}));
+  const auto refused = StatusIs(
+      absl::StatusCode::kInvalidArgument,
+      AllOf(HasSubstr(absl::StrCat("LABEL_PATHS [", labels, "] has label 2000000000")), HasSubstr("from 0 on")));
+  EXPECT_THAT(Run().status(), refused);
+  EXPECT_THAT(Check(), refused);
+}
+
+TEST_F(FullTuneRunTest, ClassesOfTheTestSetThatTrainingLacks_AreRefusedBeforeTraining) {
+  SaveCheckpoint();
+  config_.SetPath("DATA.TEST.RANDOM_SYNTHETIC_LABELS", ConfigNode::FromInt(5));
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("config.DATA.TEST.DATA_SOURCES [synthetic] has label 4"),
+                                      HasSubstr("below 4"), HasSubstr("config.FULL_TUNE.NUM_CLASSES")));
+  EXPECT_THAT(Run().status(), refused);
+  EXPECT_THAT(Check(), refused);
+  config_.SetPath("FULL_TUNE.NUM_CLASSES", ConfigNode::FromInt(5));
+  EXPECT_OK(Check());
 }
 
 TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {

@@ -23,6 +23,7 @@ class MultipleOutputCrossEntropy : public SupervisedLoss {
   absl::StatusOr<std::vector<at::Tensor>> Terms(const std::vector<at::Tensor>& outputs,
                                                 const at::Tensor& targets) override;
   bool labels_are_classes() const override { return true; }
+  int64_t ignored_label() const override { return ignore_index_; }
 
  private:
   std::vector<double> weight_;

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ class SupervisedLoss : public Options {
 
   // Whether targets are class numbers: below the number of the outputs' columns.
   virtual bool labels_are_classes() const { return false; }
+  // The class number that says not to count a sample.
+  virtual int64_t ignored_label() const { return -1; }
 };
 
 // A loss that LOSS.name can name.

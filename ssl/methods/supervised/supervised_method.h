@@ -7,6 +7,7 @@
 #ifndef SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
 #define SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +28,9 @@ class SupervisedMethod : public Method {
   // InvalidArgument when the batch has no labels, or when they do not fit the outputs.
   absl::Status ComputeLoss(StepContext& context) override;
 
+  bool needs_labels() const override { return true; }
   bool labels_are_classes() const override { return loss_->labels_are_classes(); }
+  int64_t ignored_label() const override { return loss_->ignored_label(); }
   // Also where the labels are a value for each class.
   bool scores_classes() const override { return true; }
 

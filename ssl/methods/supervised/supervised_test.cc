@@ -78,6 +78,7 @@ TEST_F(SupervisedTest, SomeLossesTakeLabelsAsClasses) {
   std::vector<std::string> names;
   for (const std::string& name : registries_.methods.Names()) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Method> method, Make(name));
+    EXPECT_TRUE(method->needs_labels()) << name;
     if (method->labels_are_classes()) names.push_back(name);
   }
   EXPECT_THAT(names, ElementsAre("CrossEntropyLoss", "MultiMarginLoss", "NLLLoss", kSeveralOutputs));

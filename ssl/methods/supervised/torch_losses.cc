@@ -231,6 +231,7 @@ class TorchLoss : public SupervisedLoss {
 
   // All others compare values, in the shape of the output.
   bool labels_are_classes() const override { return row_.prepare != &SameShape; }
+  int64_t ignored_label() const override { return arguments_.ignore_index; }
 
  private:
   const Row row_;
