@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -143,6 +144,38 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
   return size;
 }
 
+// What the keys of FULL_TUNE become in the configuration of the fine-tuning run, whose messages know no others.
+struct TunedKey {
+  const char* key;
+  const char* tuned;
+};
+constexpr TunedKey kTunedKeys[] = {
+    {"FULL_TUNE.BATCH_SIZE", "DATA.TRAIN.BATCHSIZE_PER_REPLICA"},
+    {"FULL_TUNE.DATA_LIMIT", "DATA.TRAIN.DATA_LIMIT"},
+    {"FULL_TUNE.LEARNING_RATE", "OPTIMIZER.param_schedulers.lr.start_value"},
+    {"FULL_TUNE.NUM_CLASSES", "MODEL.HEAD.PARAMS"},
+    {"FULL_TUNE.NUM_EPOCHS", "OPTIMIZER.num_epochs"},
+    {"FULL_TUNE.TRANSFORMS", "DATA.TRAIN.TRANSFORMS"},
+    {"FULL_TUNE.WEIGHT_DECAY", "OPTIMIZER.weight_decay"},
+};
+
+// "file:line: "; "" for a key that no file sets.
+std::string PlaceOf(absl::string_view key, const ConfigNode& config) {
+  const ConfigNode* node = config.FindPath(key);
+  return node == nullptr || node->location().file.empty() ? "" : absl::StrCat(node->location().ToString(), ": ");
+}
+
+// A line for each key that `message` names and that the user has not written.
+std::string WhoSets(absl::string_view message, const ConfigNode& config) {
+  std::string lines;
+  for (const TunedKey& entry : kTunedKeys) {
+    if (!absl::StrContains(message, entry.tuned)) continue;
+    absl::StrAppend(&lines, "\n", PlaceOf(entry.key, config), "config.", entry.key, " sets config.", entry.tuned,
+                    " of the fine-tuning");
+  }
+  return lines;
+}
+
 void AllowChange(absl::string_view key, ConfigNode* config) {
   const ConfigNode* allowed = config->FindPath("CHECKPOINT.ALLOW_CHANGES");
   ConfigNode keys = allowed != nullptr && allowed->is_list() ? *allowed : ConfigNode::List();
@@ -161,12 +194,17 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, context.registries, std::move(options));
-  const std::string checkpoints = CheckpointDirectory(directory);
-  if (!absl::IsInvalidArgument(session.status()) || !context.file_system.IsDirectory(checkpoints)) return session;
-  return absl::InvalidArgumentError(
-      absl::StrCat(session.status().message(), "\nthe fine-tuning in ", directory,
-                   " can be started anew: engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True removes "
-                   "that folder and nothing else"));
+  if (!absl::IsInvalidArgument(session.status())) return session;
+  std::string message(session.status().message());
+  absl::StrAppend(&message, WhoSets(message, context.config));
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
+  if (!task.checkpoint.overwrite_existing && context.file_system.IsDirectory(CheckpointDirectory(directory))) {
+    absl::StrAppend(
+        &message, "\nthe fine-tuning in ", directory,
+        " can be started anew: engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True removes "
+        "that folder and nothing else");
+  }
+  return absl::InvalidArgumentError(message);
 }
 
 // What the new head is trained and measured on.
@@ -286,7 +324,8 @@ void FullTuneOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("BATCH_SIZE", &batch_size, Doc("samples per rank and step (ours)").AtLeast(1));
   visitor.Field("LEARNING_RATE", &learning_rate, Doc("at the start; falls to 0 along a cosine (ours)").Above(0.0));
   visitor.Field("WEIGHT_DECAY", &weight_decay, Doc("of weights (ours)").AtLeast(0.0));
-  visitor.Field("DATA_LIMIT", &data_limit, Doc("training samples, equally many of each class; -1: all (ours)"));
+  visitor.Field("DATA_LIMIT", &data_limit,
+                Doc("training samples, equally many of each class; -1: all (ours)").AtLeast(-1));
   visitor.Field("NUM_CLASSES", &num_classes, Doc("0: counted from the labels (ours)").AtLeast(0));
   visitor.Field("TRANSFORMS", &transforms, Doc("of training; []: DATA.TEST.TRANSFORMS (ours)"));
 }
@@ -317,6 +356,11 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeFullTuneEngine(const ConfigNode& con
   FullTuneOptions options;
   SSL_RETURN_IF_ERROR(
       ReadOptions(config.Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
+  if (options.data_limit == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf("FULL_TUNE.DATA_LIMIT", config),
+                                                   "config.FULL_TUNE.DATA_LIMIT is 0, expected at least 1, or -1 for "
+                                                   "all"));
+  }
   return std::make_unique<FullTuneEngine>(std::move(options));
 }
 

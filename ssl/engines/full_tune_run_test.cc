@@ -34,6 +34,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kRun[] = R"(
 DATA:
@@ -285,6 +286,30 @@ TEST_F(FullTuneRunTest, ClassesOfTheTestSetThatTrainingLacks_AreRefusedBeforeTra
   EXPECT_THAT(Check(), refused);
   config_.SetPath("FULL_TUNE.NUM_CLASSES", ConfigNode::FromInt(5));
   EXPECT_OK(Check());
+}
+
+// The user knows the keys of FULL_TUNE only.
+TEST_F(FullTuneRunTest, Mistakes_AreNamedByTheKeysOfFullTune) {
+  SaveCheckpoint();
+  config_.SetPath("FULL_TUNE.DATA_LIMIT", ParseYaml("0", "tune.yaml", nullptr).value());
+  EXPECT_THAT(Run().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tune.yaml:1: config.FULL_TUNE.DATA_LIMIT is 0, expected at least 1, or -1")));
+  config_.SetPath("FULL_TUNE.DATA_LIMIT", ConfigNode::FromInt(-1));
+  ASSERT_OK(Run().status());
+  config_.SetPath("FULL_TUNE.NUM_EPOCHS", ParseYaml("3", "tune.yaml", nullptr).value());
+  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       AllOf(HasSubstr("OPTIMIZER.num_epochs: 2 in the checkpoint, 3"),
+                                             HasSubstr("tune.yaml:1: config.FULL_TUNE.NUM_EPOCHS sets "
+                                                       "config.OPTIMIZER.num_epochs"),
+                                             HasSubstr("OVERWRITE_EXISTING=True removes that folder"))));
+  // No advice to do what is done.
+  config_.SetPath("CHECKPOINT.OVERWRITE_EXISTING", ConfigNode::FromBool(true));
+  config_.SetPath("FULL_TUNE.TRANSFORMS", ParseYaml("[{name: CenterCrop, size: 0}]", "tune.yaml", nullptr).value());
+  EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       AllOf(HasSubstr("tune.yaml:1"), Not(HasSubstr("OVERWRITE_EXISTING")))));
+  config_.SetPath("FULL_TUNE.TRANSFORMS", ConfigNode::List());
+  EXPECT_OK(Run().status());
 }
 
 TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
