@@ -46,6 +46,13 @@ void FeatureVisOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
 }
 
+std::vector<PlannedAction> FeatureVisHook::Plan() const {
+  return {{"draws features over images",
+           {Cadence::Unit::kUpdate, options_.freq, 1, 0, false},
+           false,
+           absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
+}
+
 FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, std::string directory)
     : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
 

@@ -46,6 +46,7 @@ class FeatureVisHook : public Hook {
 
   absl::string_view name() const override { return "feature_vis"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   // NotFound for a stage that the trunk does not have.
   absl::Status OnStart(StepContext& context) override;

@@ -62,6 +62,13 @@ void GradCamOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
 }
 
+std::vector<PlannedAction> GradCamHook::Plan() const {
+  return {{"draws what speaks for images",
+           {Cadence::Unit::kUpdate, options_.freq, 1, 0, false},
+           false,
+           absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
+}
+
 GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, std::string directory)
     : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
 

@@ -56,6 +56,7 @@ class GradCamHook : public Hook {
 
   absl::string_view name() const override { return "grad_cam"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   // NotFound for a stage that the trunk does not have.
   absl::Status OnStart(StepContext& context) override;

@@ -52,6 +52,10 @@ void GradientCollectorOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("freq", &freq, Doc("updates between two looks (ours)").AtLeast(1));
 }
 
+std::vector<PlannedAction> GradientCollectorHook::Plan() const {
+  return {{"reports gradients", {Cadence::Unit::kUpdate, options_.freq, 1, 0, false}}};
+}
+
 absl::Status GradientCollectorHook::OnStart(StepContext& context) {
   const std::vector<NamedParameter> all = context.model.Parameters();
   for (const std::string& entry : options_.hook_module) {

@@ -48,6 +48,7 @@ class GradientCollectorHook : public Hook {
 
   absl::string_view name() const override { return "gradient_collector"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   // NotFound names an entry that matches no parameter, InvalidArgument one that is no pattern.
   absl::Status OnStart(StepContext& context) override;
