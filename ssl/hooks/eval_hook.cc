@@ -204,6 +204,7 @@ absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(BatchSource& s
 }
 
 absl::Status EvalHook::Evaluate(StepContext& context) {
+  latest_.clear();  // an evaluation that is interrupted has no values, and those of the one before are told
   const absl::Time begin = Clock::Real().Now();
   const GeneratorScope generator;  // a model of the host's may draw
   const at::NoGradGuard no_grad;

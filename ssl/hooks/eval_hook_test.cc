@@ -222,6 +222,23 @@ TEST(EvalHook, AStop_EndsItAfterABatchWithoutValues) {
   EXPECT_EQ(sources.test->epochs, 0);
 }
 
+TEST(EvalHook, AnInterruptedEvaluation_DoesNotRepeatTheOneBefore) {
+  EvalOptions options = Options();
+  options.iter_frequency = 4;
+  Sources sources;
+  EvalHook hook(options, MakeData(&sources));
+  FakeStep step;
+  StopToken interruption;
+  step.context.interruption = &interruption;
+  step.state.iteration = 4;
+  ASSERT_OK(hook.OnStep(step.context));
+  interruption.Request(kStopTerminate);
+  step.state.iteration = 8;
+  ASSERT_OK(hook.OnStep(step.context));
+  ASSERT_THAT(step.sink.reports, SizeIs(1));
+  EXPECT_EQ(step.sink.reports[0].iteration, 4);
+}
+
 TEST(EvalHook, TwoRanks_MeasureEachSampleOnceAndAgree) {
   std::vector<std::map<std::string, double>> values(2);
   ThreadWorld world(2, absl::Seconds(30));
