@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/broken_images.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
 
 namespace ssl {
 namespace {
@@ -30,6 +34,12 @@ size_t KindOf(const absl::Status& reason) {
   }
 }
 
+// Says nothing about the image.
+bool IsOfTheProcess(const absl::Status& reason) {
+  const std::string number = DetailOf(reason, kDetailErrno);
+  return number == absl::StrCat(EMFILE) || number == absl::StrCat(ENFILE) || number == absl::StrCat(ENOMEM);
+}
+
 bool IsPowerOfTen(int64_t value) {
   while (value >= 10 && value % 10 == 0) value /= 10;
   return value == 1;
@@ -48,6 +58,8 @@ BrokenImages::~BrokenImages() {
 }
 
 void BrokenImages::AddGood(int64_t index) {
+  // Threads that read good images share the line until one fails.
+  if (in_a_row_.load(std::memory_order_relaxed) > 0) in_a_row_.store(0, std::memory_order_relaxed);
   uint8_t unread = kUnread;
   if (states_[index].compare_exchange_strong(unread, kGood, std::memory_order_relaxed)) {
     read_.fetch_add(1, std::memory_order_relaxed);
@@ -55,9 +67,17 @@ void BrokenImages::AddGood(int64_t index) {
 }
 
 absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) {
+  if (IsOfTheProcess(reason)) return reason;
+  const int64_t in_a_row = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
-  if (before == kBroken) return absl::OkStatus();
-  const int64_t read = read_.fetch_add(before == kUnread ? 1 : 0, std::memory_order_relaxed) + (before == kUnread);
+  if (before != kBroken) SSL_RETURN_IF_ERROR(CountBroken(before == kUnread, reason));
+  if (in_a_row <= kMostInARow || max_fraction_ >= 1.0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the last ", in_a_row, " images could not be read (", place_,
+                                          "=1 would go on): ", reason.message()));
+}
+
+absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& reason) {
+  const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
   const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
   kinds_[KindOf(reason)].fetch_add(1, std::memory_order_relaxed);
   if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {

@@ -20,8 +20,10 @@ namespace ssl {
 class BrokenImages {
  public:
   // Among the first kWindow images that are read, fewer when the data set is smaller, at most max_fraction may be
-  // broken. place: the key that says so, for messages.
+  // broken, and at any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone, and
+  // grey images would be learned. place: the key that says so, for messages.
   static constexpr int64_t kWindow = 1000;
+  static constexpr int64_t kMostInARow = 100;
   BrokenImages(int64_t dataset_size, double max_fraction, std::string place);
   // Logs Summary when there is something to tell.
   ~BrokenImages();
@@ -32,7 +34,8 @@ class BrokenImages {
   void AddGood(int64_t index);
 
   // Image `index` was not, for `reason`, which names it. Warns of the first few, then of the 10th, 100th, 1000th, ...
-  // DataLoss when these are too many.
+  // DataLoss when these are too many. An error that is the process's, not the image's (no descriptor or memory left),
+  // is returned as it is and counts for nothing.
   absl::Status AddBroken(int64_t index, const absl::Status& reason);
 
   int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
@@ -41,6 +44,8 @@ class BrokenImages {
   std::string Summary() const;
 
  private:
+  absl::Status CountBroken(bool is_first_read, const absl::Status& reason);
+
   static constexpr size_t kKinds = 5;
   enum State : uint8_t { kUnread, kGood, kBroken };
 
@@ -50,6 +55,7 @@ class BrokenImages {
   std::vector<std::atomic<uint8_t>> states_;  // of each image
   std::atomic<int64_t> read_{0};              // good and broken
   std::atomic<int64_t> broken_{0};
+  std::atomic<int64_t> in_a_row_{0};  // reads that failed since the last good one, repeated ones too
   std::array<std::atomic<int64_t>, kKinds> kinds_{};
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -25,7 +26,10 @@ TEST(BrokenImages, FirstFew_AreNamed_ThenOnlyCounted) {
   {
     BrokenImages images(1000000, 0.5, "MAX_BROKEN_FRACTION");
     for (int i = 1000; i < 1900; ++i) images.AddGood(i);
-    for (int i = 0; i < 150; ++i) EXPECT_OK(images.AddBroken(i, Reason(i)));
+    for (int i = 0; i < 150; ++i) {
+      EXPECT_OK(images.AddBroken(i, Reason(i)));
+      if (i % 10 == 0) images.AddGood(1000);
+    }
     ASSERT_EQ(log.lines.size(), 7u);
     EXPECT_EQ(images.broken(), 150);
   }
@@ -86,6 +90,29 @@ TEST(BrokenImages, AfterTheFirstThousand_NothingIsAnError) {
   BrokenImages images(1000000, 0.0, "MAX_BROKEN_FRACTION");
   for (int64_t i = 0; i < BrokenImages::kWindow; ++i) images.AddGood(i);
   EXPECT_OK(images.AddBroken(BrokenImages::kWindow, Reason(0)));
+}
+
+// The disk is gone in the third epoch.
+TEST(BrokenImages, AHundredInARow_AreAnErrorAtAnyTime) {
+  BrokenImages images(5000, 0.1, "run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION");
+  for (int64_t i = 0; i < 5000; ++i) images.AddGood(i);
+  for (int i = 0; i < 60; ++i) EXPECT_OK(images.AddBroken(i, Reason(i)));
+  images.AddGood(70);
+  for (int i = 0; i < 100; ++i) EXPECT_OK(images.AddBroken(i, Reason(i))) << "again for the first 60";
+  EXPECT_THAT(images.AddBroken(100, Reason(100)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("the last 101 images could not be read"),
+                             HasSubstr("run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION=1"), HasSubstr("100.jpg"))));
+  BrokenImages all_allowed(5000, 1.0, "MAX_BROKEN_FRACTION");
+  for (int i = 0; i < 1000; ++i) EXPECT_OK(all_allowed.AddBroken(i, Reason(i)));
+}
+
+TEST(BrokenImages, ALimitOfTheProcess_IsNoBrokenImage) {
+  BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
+  const absl::Status no_descriptor =
+      WithDetail(absl::ResourceExhaustedError("too many open files"), kDetailErrno, "24");
+  EXPECT_EQ(images.AddBroken(3, no_descriptor), no_descriptor);
+  EXPECT_EQ(images.broken(), 0);
 }
 
 TEST(BrokenImages, SmallDataSet_IsMeasuredByItsSize) {
