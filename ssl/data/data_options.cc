@@ -42,9 +42,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("NEW_IMG_PATH_PREFIX", &new_img_path_prefix, Doc("See REMOVE_IMG_PATH_PREFIX."));
   visitor.Field("ENABLE_QUEUE_DATASET", &enable_queue_dataset,
                 Doc("A broken picture is replaced by a neighbour in the data set instead of a grey one."));
-  visitor.Field(
-      "MAX_BROKEN_FRACTION", &max_broken_fraction,
-      Doc("Share of the first 1000 images that may be broken before the run stops; below 1, more than 100 in a row stop it at any time.").Between(0, 1).MayChange());
+  visitor.Field("MAX_BROKEN_FRACTION", &max_broken_fraction,
+                Doc("Share of the first 1000 images that may be broken before the run stops; below 1, more than 100 in "
+                    "a row stop it at any time.")
+                    .Between(0, 1)
+                    .MayChange());
   BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(
