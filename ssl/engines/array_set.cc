@@ -12,10 +12,10 @@
 namespace ssl {
 namespace {
 
-absl::Status RemoveEarlier(const std::string& directory, const std::vector<NamedArray>& arrays,
+absl::Status RemoveEarlier(const std::string& directory, const std::vector<std::string>& names,
                            FileSystem& file_system) {
-  for (const NamedArray& array : arrays) {
-    const std::string path = absl::StrCat(directory, "/", array.file);
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(directory, "/", name);
     if (file_system.Exists(path)) SSL_RETURN_IF_ERROR(file_system.RemoveFile(path));
   }
   // Else a power loss could bring one of them back beside the new ones.
@@ -24,6 +24,7 @@ absl::Status RemoveEarlier(const std::string& directory, const std::vector<Named
 
 absl::StatusOr<std::vector<WrittenArray>> WriteAndReplace(const std::string& directory, const std::string& staging,
                                                           const std::vector<NamedArray>& arrays,
+                                                          const std::vector<std::string>& earlier,
                                                           FileSystem& file_system) {
   SSL_RETURN_IF_ERROR(file_system.RemoveAll(staging));
   SSL_RETURN_IF_ERROR(file_system.CreateDirectories(staging));
@@ -31,7 +32,7 @@ absl::StatusOr<std::vector<WrittenArray>> WriteAndReplace(const std::string& dir
   for (const NamedArray& array : arrays) {
     SSL_ASSIGN_OR_RETURN(written.emplace_back(), WriteArray(staging, array.file, array.values, file_system));
   }
-  SSL_RETURN_IF_ERROR(RemoveEarlier(directory, arrays, file_system));
+  SSL_RETURN_IF_ERROR(RemoveEarlier(directory, earlier, file_system));
   for (const NamedArray& array : arrays) {
     SSL_RETURN_IF_ERROR(
         file_system.Rename(absl::StrCat(staging, "/", array.file), absl::StrCat(directory, "/", array.file)));
@@ -44,10 +45,11 @@ absl::StatusOr<std::vector<WrittenArray>> WriteAndReplace(const std::string& dir
 
 absl::StatusOr<std::vector<WrittenArray>> ReplaceArrays(const std::string& directory,
                                                         const std::vector<NamedArray>& arrays,
-                                                        FileSystem& file_system) {
+                                                        std::vector<std::string> earlier, FileSystem& file_system) {
   if (arrays.empty()) return std::vector<WrittenArray>();
   const std::string staging = absl::StrCat(directory, "/", arrays.front().file, ".tmp-", getpid());
-  absl::StatusOr<std::vector<WrittenArray>> written = WriteAndReplace(directory, staging, arrays, file_system);
+  for (const NamedArray& array : arrays) earlier.push_back(array.file);
+  absl::StatusOr<std::vector<WrittenArray>> written = WriteAndReplace(directory, staging, arrays, earlier, file_system);
   // What stays is no array, and RemoveUnfinishedFiles removes it.
   file_system.RemoveAll(staging).IgnoreError();
   return written;

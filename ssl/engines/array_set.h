@@ -2,8 +2,8 @@
 //
 // Arrays that belong together, as files of one directory: predictions and the targets that they are compared with.
 //
-//   SSL_RETURN_IF_ERROR(ReplaceArrays(directory, {{"predictions.npy", classes}, {"targets.npy", labels}}, file_system)
-//                           .status());
+//   SSL_RETURN_IF_ERROR(ReplaceArrays(directory, {{"predictions.npy", classes}, {"targets.npy", labels}}, {},
+//                                     file_system).status());
 #ifndef SSL_ENGINES_ARRAY_SET_H_
 #define SSL_ENGINES_ARRAY_SET_H_
 
@@ -24,10 +24,12 @@ struct NamedArray {
 };
 
 // Writes all of them into a folder of their own, "<first file>.tmp-<process>", and puts them into the place of files of
-// those names once all are complete. However it ends, `directory` never holds files of an earlier set beside files of
-// this one: those of the earlier set stay, or some are missing. One process at a time writes a set of these names.
+// those names, and of `earlier`, other files of the earlier set, once all are complete. However it ends, `directory`
+// never holds files of an earlier set beside files of this one: those of the earlier set stay, or some are missing. One
+// process at a time writes a set of these names.
 absl::StatusOr<std::vector<WrittenArray>> ReplaceArrays(const std::string& directory,
-                                                        const std::vector<NamedArray>& arrays, FileSystem& file_system);
+                                                        const std::vector<NamedArray>& arrays,
+                                                        std::vector<std::string> earlier, FileSystem& file_system);
 
 }  // namespace ssl
 

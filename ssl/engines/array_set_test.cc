@@ -46,8 +46,9 @@ std::vector<int64_t> ValuesIn(const std::string& directory) {
 
 TEST(ArraySetTest, Set_TakesThePlaceOfTheEarlierOne) {
   const std::string directory = MakeTempDir("arrays");
-  ASSERT_OK(ReplaceArrays(directory, SetOf(1), PosixFileSystem()).status());
-  ASSERT_OK_AND_ASSIGN(const std::vector<WrittenArray> written, ReplaceArrays(directory, SetOf(2), PosixFileSystem()));
+  ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
+  ASSERT_OK_AND_ASSIGN(const std::vector<WrittenArray> written,
+                       ReplaceArrays(directory, SetOf(2), {}, PosixFileSystem()));
   EXPECT_EQ(written.size(), kFiles.size());
   EXPECT_EQ(written[0].file, "predictions.npy");
   EXPECT_THAT(written[0].shape, ElementsAre(3, 1));
@@ -60,14 +61,14 @@ TEST(ArraySetTest, FullDiskOrCrashAtAnyCall_MixesNoSets) {
     int call = 1;
     for (bool failed = true; failed; ++call) {
       const std::string directory = MakeTempDir("arrays");
-      ASSERT_OK(ReplaceArrays(directory, SetOf(1), PosixFileSystem()).status());
+      ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
       FaultFileSystem files(PosixFileSystem(), directory);
       if (crashes) {
         files.CrashAtCall(call);
       } else {
         files.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
       }
-      const absl::Status status = ReplaceArrays(directory, SetOf(2), files).status();
+      const absl::Status status = ReplaceArrays(directory, SetOf(2), {}, files).status();
       failed = files.failed_calls() > 0;
       const std::vector<int64_t> values = ValuesIn(directory);
       EXPECT_LE(std::set<int64_t>(values.begin(), values.end()).size(), 1) << "call " << call;
@@ -81,10 +82,10 @@ TEST(ArraySetTest, PowerLossAtAnyCall_MixesNoSets) {
   int call = 1;
   for (bool failed = true; failed; ++call) {
     const std::string directory = MakeTempDir("arrays");
-    ASSERT_OK(ReplaceArrays(directory, SetOf(1), PosixFileSystem()).status());
+    ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
     FaultFileSystem files(PosixFileSystem(), directory);
     files.CrashAtCall(call);
-    ReplaceArrays(directory, SetOf(2), files).status().IgnoreError();
+    ReplaceArrays(directory, SetOf(2), {}, files).status().IgnoreError();
     failed = files.failed_calls() > 0;
     ASSERT_OK(files.DropUnsynced());
     const std::vector<int64_t> values = ValuesIn(directory);

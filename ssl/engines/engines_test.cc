@@ -238,5 +238,24 @@ TEST_F(EnginesTest, Export_WritesTheTensorsAndSaysHowToOpenThem) {
   EXPECT_THAT(Run("export").status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("EXPORT.FILES is empty")));
 }
 
+// What the data tell no labels of has no targets and no accuracies: those of an earlier extraction are of other rows.
+TEST_F(EnginesTest, LabelPredictions_ReplaceAllOfAnEarlierExtraction) {
+  SaveRandomCheckpoint();
+  ASSERT_OK(Run("extract_label_predictions").status());
+  const std::string prefix = directory_ + "/rank0_test_";
+  ASSERT_TRUE(PosixFileSystem().Exists(prefix + "heads_targets.npy"));
+  ASSERT_OK(WriteFileDurably(PosixFileSystem(), prefix + "gone_targets.npy", "of a head that there was"));
+  ASSERT_OK(WriteFileDurably(PosixFileSystem(), directory_ + "/rank1_test_heads_targets.npy", "of another rank"));
+  ASSERT_GE(Result("extract_label_predictions.test.heads"), 0.0);
+  Set("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS", "0");
+  Set("DATA.TEST.RANDOM_SYNTHETIC_LABELS", "0");
+  ASSERT_OK(Run("extract_label_predictions").status());
+  EXPECT_TRUE(PosixFileSystem().Exists(prefix + "heads_predictions.npy"));
+  EXPECT_FALSE(PosixFileSystem().Exists(prefix + "heads_targets.npy"));
+  EXPECT_FALSE(PosixFileSystem().Exists(prefix + "gone_targets.npy"));
+  EXPECT_FALSE(PosixFileSystem().Exists(directory_ + "/rank1_test_heads_targets.npy"));
+  EXPECT_EQ(results_.FindPath("extract_label_predictions.test"), nullptr);
+}
+
 }  // namespace
 }  // namespace ssl

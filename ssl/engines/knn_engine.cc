@@ -162,7 +162,7 @@ class KnnEngine : public Engine {
                                             {KnnFile(subject.layer, "targets"), subject.test.labels},
                                             {KnnFile(subject.layer, "image_indices"), subject.test.indices}};
     SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
-    return ReplaceArrays(context.run_directory, arrays, context.file_system).status();
+    return ReplaceArrays(context.run_directory, arrays, {}, context.file_system).status();
   }
 
   const NearestNeighborOptions options_;

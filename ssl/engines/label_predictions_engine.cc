@@ -151,15 +151,21 @@ class LabelPredictionsEngine : public Engine {
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
     std::vector<NamedArray> arrays;
+    ConfigNode results = ConfigNode::Map();
     SSL_RETURN_IF_ERROR(GuardTorch(kPrefix, [&] {
       for (size_t i = 0; i < sources.size(); ++i) {
-        AddArrays(sources[i].first, *network.model, predictions[i], context, &table, &arrays);
+        AddArrays(sources[i].first, *network.model, predictions[i], context.communicator.rank(), &results, &table,
+                  &arrays);
       }
       return absl::OkStatus();
     }));
-    // Predictions beside the targets of another extraction would pass for a result.
+    // Predictions beside the targets or accuracies of another extraction would pass for a result.
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> earlier,
+                         EarlierPredictionFiles(context.run_directory, context.communicator.rank(),
+                                                context.communicator.size(), context.file_system));
     SSL_ASSIGN_OR_RETURN(const std::vector<WrittenArray> written,
-                         ReplaceArrays(context.run_directory, arrays, context.file_system));
+                         ReplaceArrays(context.run_directory, arrays, earlier, context.file_system));
+    context.results.Set(kPrefix, std::move(results));
     EngineReport report;
     report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, written));
     return report;
@@ -178,8 +184,8 @@ class LabelPredictionsEngine : public Engine {
   }
 
   // The files of one split, and a line of the table for each head.
-  void AddArrays(const std::string& split, const Model& model, const SplitPredictions& predictions,
-                 EngineContext& context, std::string* table, std::vector<NamedArray>* arrays) const {
+  void AddArrays(const std::string& split, const Model& model, const SplitPredictions& predictions, int64_t rank,
+                 ConfigNode* results, std::string* table, std::vector<NamedArray>* arrays) const {
     const at::Tensor indices = at::cat(predictions.indices);
     const at::Tensor labels = predictions.labels.empty() ? at::Tensor() : at::cat(predictions.labels);
     const std::vector<std::string> names = HeadNames(meter_, model, predictions.heads.size());
@@ -189,20 +195,20 @@ class LabelPredictionsEngine : public Engine {
           {"predictions", classes}, {"conf_scores", at::cat(predictions.heads[head].probabilities)}, {"inds", indices}};
       if (labels.defined()) files.emplace_back("targets", labels.dim() == 1 ? labels.unsqueeze(1) : labels);
       for (const auto& [kind, array] : files) {
-        arrays->push_back({PredictionFile(context.communicator.rank(), split, names[head], kind), array});
+        arrays->push_back({PredictionFile(rank, split, names[head], kind), array});
       }
-      AddRow(split, names[head], classes, labels, context.results, table);
+      AddRow(split, names[head], classes, labels, results, table);
     }
   }
 
   static void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes,
-                     const at::Tensor& labels, ConfigNode& results, std::string* table) {
+                     const at::Tensor& labels, ConfigNode* results, std::string* table) {
     absl::StrAppendFormat(table, "%-6s %-14s %8d", split, name, classes.size(0));
     if (labels.defined() && labels.dim() == 1) {
       const at::Tensor hits = classes.eq(labels.unsqueeze(1)).to(at::kDouble);
       const double top1 = hits.select(1, 0).mean().item<double>();
       absl::StrAppendFormat(table, " %7.2f%% %7.2f%%", 100 * top1, 100 * hits.sum(1).mean().item<double>());
-      results.SetPath(absl::StrCat(kPrefix, ".", split, ".", name), ConfigNode::FromDouble(top1));
+      results->SetPath(absl::StrCat(split, ".", name), ConfigNode::FromDouble(top1));
     }
     absl::StrAppend(table, "\n");
   }

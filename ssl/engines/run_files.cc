@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -47,15 +46,21 @@ bool IsKnnFile(absl::string_view name) {
                      [name](absl::string_view kind) { return absl::EndsWith(name, KnnEnd(kind)); });
 }
 
-bool IsPredictionFile(absl::string_view name) {
-  if (!absl::ConsumePrefix(&name, "rank")) return false;
+// Below 0 for a file of another kind.
+int64_t RankOfPredictionFile(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, "rank")) return -1;
   const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  int64_t rank = 0;
+  if (!absl::SimpleAtoi(name.substr(0, digits), &rank)) return -1;
   name.remove_prefix(digits);
   const auto begins = [name](absl::string_view split) { return absl::StartsWith(name, absl::StrCat("_", split, "_")); };
   const auto ends = [name](absl::string_view kind) { return absl::EndsWith(name, PredictionEnd(kind)); };
-  return digits > 0 && std::any_of(kSplits.begin(), kSplits.end(), begins) &&
-         std::any_of(kPredictionKinds.begin(), kPredictionKinds.end(), ends);
+  const bool is_prediction = std::any_of(kSplits.begin(), kSplits.end(), begins) &&
+                             std::any_of(kPredictionKinds.begin(), kPredictionKinds.end(), ends);
+  return is_prediction ? rank : -1;
 }
+
+bool IsPredictionFile(absl::string_view name) { return RankOfPredictionFile(name) >= 0; }
 
 // The temporary folder of arrays (array_set.h), or file of one (ssl/io/npy.cc), whose writer does not live any more.
 bool IsUnfinished(absl::string_view name) {
@@ -82,6 +87,17 @@ std::string KnnFile(absl::string_view layer, absl::string_view kind) {
 
 std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_view head, absl::string_view kind) {
   return absl::StrCat("rank", rank, "_", split, "_", head, PredictionEnd(kind));
+}
+
+absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::string& run_directory, int64_t rank,
+                                                                int64_t ranks, FileSystem& file_system) {
+  SSL_ASSIGN_OR_RETURN(std::vector<std::string> names, file_system.List(run_directory));
+  const auto stays = [rank, ranks](const std::string& name) {
+    const int64_t writer = RankOfPredictionFile(name);
+    return writer != rank && !(rank == 0 && writer >= ranks);
+  };
+  names.erase(std::remove_if(names.begin(), names.end(), stays), names.end());
+  return names;
 }
 
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines) {

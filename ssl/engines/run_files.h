@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/io/file_system.h"
 
@@ -30,6 +31,11 @@ std::string KnnFile(absl::string_view layer, absl::string_view kind);
 
 // rank<r>_<split>_<head>_<kind>.npy; split: "train", "test"; kind: "predictions", "conf_scores", "targets", "inds".
 std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_view head, absl::string_view kind);
+
+// What an extraction of predictions by `ranks` processes takes the place of, as far as process `rank` has to remove it:
+// its own files, of whatever heads, and on rank 0 those of ranks that are no more.
+absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::string& run_directory, int64_t rank,
+                                                                int64_t ranks, FileSystem& file_system);
 
 // Whether `name` is one of the above, but for those of a training. engines: all that there are.
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines);

@@ -9,7 +9,6 @@
 #include "ssl/base/error_detail.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/engines/results_file.h"
@@ -23,17 +22,21 @@ namespace {
 constexpr char kConfigHeader[] = "# @package _global_\n";
 constexpr char kResults[] = "results.json";
 
-ConfigNode ChangedSince(const ConfigNode& earlier, const ConfigNode& now) {
-  ConfigNode changed = ConfigNode::Map();
+// `file` with what differs between `earlier` and `now`: set, or taken away. What another command has written since then
+// stays.
+ConfigNode WithChanges(const ConfigNode& file, const ConfigNode& earlier, const ConfigNode& now) {
+  ConfigNode merged = ConfigNode::Map();
+  for (const auto& [key, value] : file.entries()) {
+    if (earlier.Find(key) == nullptr || now.Find(key) != nullptr) merged.Set(key, value);
+  }
   for (const auto& [key, value] : now.entries()) {
     const ConfigNode* before = earlier.Find(key);
-    if (before == nullptr) {
-      changed.Set(key, value);
-    } else if (*before != value) {
-      changed.Set(key, before->is_map() && value.is_map() ? ChangedSince(*before, value) : value);
-    }
+    if (before != nullptr && *before == value) continue;
+    const ConfigNode* there = merged.Find(key);
+    const bool are_maps = there != nullptr && there->is_map() && value.is_map();
+    merged.Set(key, are_maps ? WithChanges(*there, before != nullptr ? *before : ConfigNode::Map(), value) : value);
   }
-  return changed;
+  return merged;
 }
 
 void SetIfThere(absl::string_view path, ConfigNode value, ConfigNode* root) {
@@ -126,9 +129,8 @@ absl::StatusOr<ConfigNode> RunRecord::ReadOrSetAsideResults() const {
 absl::Status RunRecord::SaveResults() {
   if (!is_writable_) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(CheckSameRun());
-  SSL_ASSIGN_OR_RETURN(ConfigNode merged, ReadOrSetAsideResults());
-  MergeInto(&merged, ChangedSince(saved_results_, results_));
-  SSL_RETURN_IF_ERROR(WriteResults(File(kResults), merged, file_system_));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode file, ReadOrSetAsideResults());
+  SSL_RETURN_IF_ERROR(WriteResults(File(kResults), WithChanges(file, saved_results_, results_), file_system_));
   saved_results_ = results_;
   return absl::OkStatus();
 }

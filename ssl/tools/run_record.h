@@ -51,7 +51,7 @@ class RunRecord {
 
   // What results.json holds and will hold; engines set their keys. A damaged file is set aside, results.json.damaged.
   ConfigNode& results() { return results_; }
-  // Writes what was set since the file was read, and keeps what another command has written meanwhile.
+  // Writes what was set or taken away since the file was read, and keeps what another command has written meanwhile.
   // FailedPrecondition, having written nothing, when another run lies in the directory by now, or in that of the
   // checkpoints: an evaluation holds no lock, and its figures are of the run that was there.
   absl::Status SaveResults();

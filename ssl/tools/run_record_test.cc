@@ -239,5 +239,26 @@ TEST_F(RunRecordTest, ResultsDamagedMeanwhile_AreSetAside) {
   EXPECT_EQ(Read("results.json"), "{\n  \"seconds\": 1\n}\n");
 }
 
+TEST_F(RunRecordTest, ResultsThatAnEngineTakesBack_LeaveTheFile) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> earlier, Open({"knn"}, false));
+    earlier->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+    earlier->results().SetPath("knn.k", ConfigNode::FromInt(20));
+    earlier->results().SetPath("gone.top1", ConfigNode::FromInt(1));
+    ASSERT_OK(earlier->SaveResults());
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"linear_eval"}, false));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> other, Open({"knn"}, false));
+  other->results().SetPath("export.file", ConfigNode::FromString("a"));
+  ASSERT_OK(other->SaveResults());
+  ConfigNode now = ConfigNode::Map();
+  now.SetPath("knn.k", ConfigNode::FromInt(5));
+  record->results() = now;
+  ASSERT_OK(record->SaveResults());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> later, Open({"knn"}, false));
+  now.SetPath("export.file", ConfigNode::FromString("a"));
+  EXPECT_TRUE(later->results() == now) << Read("results.json");
+}
+
 }  // namespace
 }  // namespace ssl
