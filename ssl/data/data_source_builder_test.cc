@@ -126,7 +126,7 @@ TEST_F(DataSourceBuilderTest, Register_TwiceIsHarmlessAndNamesAreKnown) {
   EXPECT_THAT(registries_.datasets.Names(),
               ElementsAre("disk_filelist", "disk_folder", "synthetic", "torchvision_dataset"));
   EXPECT_THAT(registries_.transforms.Names(), IsSupersetOf({"ImgPilToMultiCrop", "Normalize", "ToTensor"}));
-  EXPECT_EQ(registries_.resolvers.size(), 1u);
+  EXPECT_EQ(registries_.resolvers.size(), 0u);
   EXPECT_THAT(registries_.options.Paths(), ElementsAre("DATA", "DATA.TEST", "DATA.TRAIN"));
 }
 
