@@ -69,7 +69,7 @@ class FullTuneConfigTest : public ::testing::Test {
 TEST_F(FullTuneConfigTest, NewHeadOnTheRunsTrunk) {
   const ConfigNode tuned = Tuned();
   ExpectAt(tuned, "CHECKPOINT",
-           "{DIR: runs/swav/full_tune, KEEP_LAST: 5, RESUME_FROM: -1, "
+           "{DIR: runs/swav/full_tune, KEEP_LAST: 5, RESUME_FROM: -1, EVALUATE: '', "
            "ALLOW_CHANGES: [MODEL.WEIGHTS_INIT.PARAMS_FILE]}");
   ExpectAt(tuned, "FULL_TUNE.initial_weights", "step 7");
   ExpectAt(tuned, "MODEL.TRUNK", "{NAME: resnet}");
