@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/metric_summaries.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 

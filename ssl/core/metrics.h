@@ -28,30 +28,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/core/metric_history.h"
-#include "ssl/core/metric_summaries.h"
+#include "ssl/core/metric_report.h"
 #include "ssl/core/tensor_fwd.h"
 
 namespace ssl {
 
 class Communicator;
-
-// What was measured at one moment of training. Names are paths: "Training/Loss".
-struct MetricReport {
-  int64_t iteration = 0;  // updates done
-  int64_t epoch = 0;
-  std::map<std::string, double> values;
-  std::map<std::string, MetricHistogram> histograms = {};
-  std::map<std::string, MetricImage> images = {};
-};
-
-// Consumes reports: console, JSON lines, TensorBoard. Owned by the MetricStore.
-class MetricSink {
- public:
-  virtual ~MetricSink() = default;
-  virtual absl::Status Write(const MetricReport& report) = 0;
-  // Makes everything written so far durable.
-  virtual absl::Status Flush() = 0;
-};
 
 enum class MetricReduction { kMean, kSum, kMax, kMin };
 

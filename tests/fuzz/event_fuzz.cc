@@ -126,7 +126,7 @@ void CheckWritten(absl::string_view input) {
   Scalars read;
   uint64_t read_step = 0;
   const std::string file =
-      absl::StrCat(EncodeRecord(EncodeFileVersion(1.5)), EncodeRecord(EncodeScalars(2.5, step, values)));
+      absl::StrCat(EncodeRecord(EncodeFileVersion(1.5)), EncodeRecord(EncodeReport(2.5, {step, 0, values}).value()));
   CheckFuzz(ReadFile(file, &read_step, &read), "what was written is an event file");
   CheckFuzz(read_step == static_cast<uint64_t>(step), "the step reads back");
   CheckFuzz(read.size() == values.size(), "all scalars read back");
@@ -145,7 +145,7 @@ std::vector<std::string> Samples() {
                    "a",
                    std::string(8, '\0'));
   return {numbers, absl::StrCat(EncodeRecord(EncodeFileVersion(1.5)), EncodeRecord(EncodeSessionStart(1.5, 300)),
-                                EncodeRecord(EncodeScalars(1.5, 300, {{"a", 0.5}, {"b/c", -2.0}})))};
+                                EncodeRecord(EncodeReport(1.5, {300, 0, {{"a", 0.5}, {"b/c", -2.0}}}).value()))};
 }
 
 }  // namespace ssl::fuzz

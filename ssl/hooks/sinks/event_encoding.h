@@ -22,7 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "ssl/core/metrics.h"
+#include "ssl/core/metric_report.h"
 
 namespace ssl {
 
