@@ -67,8 +67,7 @@ TEST_F(EnginesTest, EvaluationModel_WithoutWeights) {
   EXPECT_THAT(MakeEvaluationModel(context, EvaluationWeights::kTrained).status(),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr(problem), HasSubstr("; train first"))));
   ASSERT_OK_AND_ASSIGN(const EvaluationModel first, MakeEvaluationModel(context, EvaluationWeights::kInitial));
-  ASSERT_OK_AND_ASSIGN(const EvaluationModel second,
-                       MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial));
+  ASSERT_OK_AND_ASSIGN(const EvaluationModel second, MakeEvaluationModel(context, EvaluationWeights::kInitial));
   EXPECT_EQ(second.weights, "random weights");
   EXPECT_TRUE(
       at::equal(static_cast<MatrixModel&>(*first.model).weight, static_cast<MatrixModel&>(*second.model).weight));
@@ -101,7 +100,15 @@ TEST_F(EnginesTest, ExtractFeatures_WritesBothSplitsInOrder) {
   EXPECT_EQ(Result("extract_features.test_samples"), 20);
 }
 
-TEST_F(EnginesTest, ExtractFeatures_WithoutWeightsAndLayers_WritesTheLastStage) {
+// A typo in the path of the run, most likely: features of random weights would pass for the run's.
+TEST_F(EnginesTest, ExtractFeatures_WithoutWeights_IsRefused) {
+  EXPECT_THAT(Run("extract_features").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no trained weights: neither " + directory_)));
+  EXPECT_FALSE(PosixFileSystem().Exists(directory_ + "/features"));
+}
+
+TEST_F(EnginesTest, ExtractFeatures_WithoutLayers_WritesTheLastStage) {
+  SaveCheckpoint(0.5);
   Set("EXTRACT_FEATURES.OUTPUT_DIR", directory_ + "/elsewhere/deep");
   Set("DATA.TRAIN.DATA_SOURCES", "[]");
   ASSERT_OK(Run("extract_features").status());

@@ -147,16 +147,10 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, const Che
     network->weights = file;
     return build.registries.initialize_weights(*network->model, build);
   }
-  const std::string problem = absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
-                                           " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
-  if (weights == EvaluationWeights::kTrained) {
-    return absl::NotFoundError(absl::StrCat(
-        problem,
-        "; train first (engine_name=train, or [train, ...]), or name the run with config.CHECKPOINT.DIR, or a "
-        "file of weights with PARAMS_FILE"));
-  }
-  SSL_LOG(WARNING) << problem << "; the network has " << kRandomWeights;
-  return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
+                   " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE; train first (engine_name=train, or [train, ...]), or "
+                   "name the run with config.CHECKPOINT.DIR, or a file of weights with PARAMS_FILE"));
 }
 
 }  // namespace

@@ -14,9 +14,8 @@
 namespace ssl {
 
 enum class EvaluationWeights {
-  kInitial,           // random, as a training run with this configuration starts
-  kTrained,           // an error when there are none
-  kTrainedOrInitial,  // a warning when there are none
+  kInitial,  // random, as a training run with this configuration starts
+  kTrained,  // an error when there are none
 };
 
 struct EvaluationModel {

@@ -149,11 +149,9 @@ TEST_F(EvaluationModelTest, ResumeFromWhoseFilesAreGone_IsDataLoss) {
     SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
     SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 8);
     ASSERT_OK(file_system_->RemoveFile(absl::StrCat(directory_, "/checkpoints/step_7/", file)));
-    for (const EvaluationWeights weights : {EvaluationWeights::kTrained, EvaluationWeights::kTrainedOrInitial}) {
-      EXPECT_THAT(MakeEvaluationModel(context, weights).status(),
-                  StatusIs(absl::StatusCode::kDataLoss,
-                           AllOf(HasSubstr("config.CHECKPOINT.RESUME_FROM is 7"), HasSubstr("step_7/" + file))));
-    }
+    EXPECT_THAT(MakeEvaluationModel(context, EvaluationWeights::kTrained).status(),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("config.CHECKPOINT.RESUME_FROM is 7"), HasSubstr("step_7/" + file))));
   }
   EXPECT_FALSE(read_file);
 }
@@ -169,7 +167,7 @@ TEST_F(EvaluationModelTest, ResumeFromThatVanishesWhileItIsRead_IsDataLoss) {
     files.ActAtCall(removed_at, [&] { ASSERT_OK(PosixFileSystem().RemoveAll(directory_ + "/checkpoints/step_7")); });
     file_system_ = &files;
     EngineContext context = Context();
-    const absl::StatusOr<EvaluationModel> network = MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial);
+    const absl::StatusOr<EvaluationModel> network = MakeEvaluationModel(context, EvaluationWeights::kTrained);
     file_system_ = &PosixFileSystem();
     acted = files.calls() >= removed_at;
     if (network.ok()) {
@@ -196,7 +194,7 @@ TEST_F(EvaluationModelTest, ResumeFromThatOneRankCannotRead_IsAnErrorOfAll) {
     if (communicator.rank() == 1) files.FailCall(1, EIO, FaultFileSystem::Repeat::kFromThenOn);
     ConfigNode results = ConfigNode::Map();
     EngineContext context{config_, registries_, communicator, *stop_, files, directory_, results};
-    statuses[communicator.rank()] = MakeEvaluationModel(context, EvaluationWeights::kTrainedOrInitial).status();
+    statuses[communicator.rank()] = MakeEvaluationModel(context, EvaluationWeights::kTrained).status();
     return absl::OkStatus();
   });
   ASSERT_OK(ran);

@@ -4,7 +4,7 @@
 // (ssl/engines/feature_files.h), in evaluation mode, both with DATA.TEST's transforms; what the configuration leaves
 // open follows from the training run (evaluation_plan.h). Layers: EXTRACT_FEATURES.LAYERS; without it
 // MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP; without that the trunk's last stage (feature_layers.h).
-// A stopped or failed extraction leaves no files.
+// A stopped or failed extraction leaves no files; one without trained weights is refused, as other evaluations are.
 // Results: {"extract_features": {"directory": path, "layers": [...], "train_samples": n, "test_samples": n}}.
 #ifndef SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_
 #define SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_
