@@ -34,10 +34,16 @@ absl::StatusOr<std::unique_ptr<FeatureStaging>> FeatureStaging::Open(const std::
 }
 
 absl::Status FeatureStaging::Prepare() {
+  const absl::Status status = TakeFolder();
+  if (status.ok()) return status;
+  if (absl::IsUnavailable(status)) return Annotate(status, absl::StrCat("another extraction writes to ", directory_));
+  return Annotate(status, absl::StrCat("features cannot be written to ", directory_,
+                                       " (config.EXTRACT_FEATURES.OUTPUT_DIR names another place)"));
+}
+
+absl::Status FeatureStaging::TakeFolder() {
   SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
-  absl::StatusOr<std::unique_ptr<FileLock>> lock = file_system_.Lock(absl::StrCat(directory_, "/", kLock));
-  if (!lock.ok()) return Annotate(lock.status(), absl::StrCat("another extraction writes to ", directory_));
-  lock_ = *std::move(lock);
+  SSL_ASSIGN_OR_RETURN(lock_, file_system_.Lock(absl::StrCat(directory_, "/", kLock)));
   SSL_RETURN_IF_ERROR(file_system_.RemoveAll(path_));  // of a process that was killed
   return file_system_.CreateDirectories(path_);
 }

@@ -24,7 +24,8 @@ namespace ssl {
 class FeatureStaging {
  public:
   // Makes `directory`, takes its lock, and removes what a killed extraction left; rank 0 does so for all. Unavailable,
-  // naming process and host, while another extraction has it. The references outlive the object. Collective.
+  // naming process and host, while another extraction has it; what else is wrong is the place, which the error names.
+  // The references outlive the object. Collective.
   static absl::StatusOr<std::unique_ptr<FeatureStaging>> Open(const std::string& directory, FileSystem& file_system,
                                                               Communicator& communicator);
   // Removes what was not published.
@@ -39,6 +40,7 @@ class FeatureStaging {
   FeatureStaging(std::string directory, FileSystem& file_system, Communicator& communicator);
 
   absl::Status Prepare();
+  absl::Status TakeFolder();
   absl::Status Replace(const std::vector<std::string>& splits);
 
   const std::string directory_;

@@ -28,7 +28,9 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<std::string> kSplits = {"train", "test"};
 constexpr int64_t kSamples = 4;  // of each split, in two chunks
@@ -103,6 +105,19 @@ TEST_F(FeatureStagingTest, InterruptedReplacement_SaysSoUntilTheNextExtraction) 
   ASSERT_FALSE(Extract(3, 0, false));
   EXPECT_EQ(Load("train"), 3);
   EXPECT_EQ(Load("test"), 3);
+}
+
+TEST_F(FeatureStagingTest, PlaceThatCannotBeWritten_IsNoMatterOfAnotherExtraction) {
+  for (int call = 1; call <= 4; ++call) {
+    FaultFileSystem files(PosixFileSystem(), directory_);
+    files.FailCall(call, EROFS, FaultFileSystem::Repeat::kOnce);
+    EXPECT_THAT(
+        FeatureStaging::Open(directory_, files, *communicator_).status(),
+        StatusIs(absl::StatusCode::kPermissionDenied,
+                 AllOf(HasSubstr("features cannot be written to " + directory_), HasSubstr("Read-only file system"),
+                       HasSubstr("config.EXTRACT_FEATURES.OUTPUT_DIR"), Not(HasSubstr("another extraction")))))
+        << call;
+  }
 }
 
 }  // namespace
