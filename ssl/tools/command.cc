@@ -87,7 +87,8 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
                          SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
                          out << report.summary << "\n" << std::flush;
                          // An evaluation that was stopped has no results: the file stays as it is.
-                         return context.results != earlier ? record.SaveResults() : absl::OkStatus();
+                         const bool has_none = report.stopped && context.results == earlier;
+                         return has_none ? absl::OkStatus() : record.SaveResults();
                        }));
   return went_on && !report.stopped;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/run_record.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -70,7 +72,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
     record->checkpoints_ = std::make_unique<const WatchedDirectory>(CheckpointDirectory(path));
   }
   if (status.ok() && trains) SSL_RETURN_IF_ERROR(admit());
-  if (status.ok() && !trains) status = record->WriteBeginning();
+  if (status.ok() && !trains) status = record->BeginEvaluation();
   if (status.ok()) record->OpenLog();
   if (!trains && absl::IsPermissionDenied(status)) {
     SSL_LOG(WARNING) << "run directory " << path << " cannot be written (" << status.message()
@@ -86,12 +88,24 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
 }
 
 absl::Status RunRecord::Begin() {
-  const absl::Status status = WriteBeginning();
+  absl::Status status = WriteConfig();
+  if (status.ok()) status = RemoveEarlierFailure();
   return status.ok() ? status : CannotBeUsed(status);
 }
 
-absl::Status RunRecord::WriteBeginning() {
-  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, File(CommandConfigFile(name_)), config_));
+// Its files come hours later: whether they can is known now.
+absl::Status RunRecord::BeginEvaluation() {
+  const std::string probe = absl::StrCat(File(CommandConfigFile(name_)), ".probe-", getpid());
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, probe, config_));
+  SSL_RETURN_IF_ERROR(file_system_.RemoveFile(probe));
+  return RemoveEarlierFailure();
+}
+
+absl::Status RunRecord::WriteConfig() {
+  return WriteFileAtomically(file_system_, File(CommandConfigFile(name_)), config_);
+}
+
+absl::Status RunRecord::RemoveEarlierFailure() {
   const std::string failure = File(CommandFailureFile(name_));
   if (file_system_.Exists(failure)) SSL_RETURN_IF_ERROR(file_system_.RemoveFile(failure));
   has_begun_ = true;
@@ -132,7 +146,8 @@ absl::Status RunRecord::SaveResults() {
   SSL_ASSIGN_OR_RETURN(const ConfigNode file, ReadOrSetAsideResults());
   SSL_RETURN_IF_ERROR(WriteResults(File(kResults), WithChanges(file, saved_results_, results_), file_system_));
   saved_results_ = results_;
-  return absl::OkStatus();
+  // A configuration that failed would stand beside the results of another one.
+  return held_ == nullptr ? WriteConfig() : absl::OkStatus();
 }
 
 // A run that starts anew in its place removes the folder of its checkpoints and makes another one; a run that goes on

@@ -6,8 +6,8 @@
 // A command that trains has the directory for itself: it takes the lock before it writes anything, so a second one
 // changes nothing. Its files are train_config.yaml and failure.json, which are the earlier run's until the training
 // begins: a start that is refused changes the log only. Evaluations read the directory, also while a
-// training uses it; their files have their own names, knn_config.yaml and knn_failure.json, and where they may not
-// write, their results are printed only.
+// training uses it; their files have their own names, knn_config.yaml, which comes with the results, and
+// knn_failure.json, and where they may not write, their results are printed only.
 #ifndef SSL_TOOLS_RUN_RECORD_H_
 #define SSL_TOOLS_RUN_RECORD_H_
 
@@ -33,8 +33,8 @@ namespace ssl {
 class RunRecord {
  public:
   // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains and asks
-  // `admit`, whose error it returns having changed nothing; then sends the log there. `root` is kept for Begin, which
-  // an evaluation does not wait for. Whatever is wrong, it is the place and not the configuration: Unavailable, naming
+  // `admit`, whose error it returns having changed nothing; then sends the log there. `root` is kept for Begin, or of
+  // an evaluation for SaveResults. Whatever is wrong, it is the place and not the configuration: Unavailable, naming
   // process and host, when another training has it; PermissionDenied, ResourceExhausted, or else FailedPrecondition.
   static absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::string& path,
                                                          const std::vector<std::string>& engines, bool trains,
@@ -51,9 +51,10 @@ class RunRecord {
 
   // What results.json holds and will hold; engines set their keys. A damaged file is set aside, results.json.damaged.
   ConfigNode& results() { return results_; }
-  // Writes what was set or taken away since the file was read, and keeps what another command has written meanwhile.
-  // FailedPrecondition, having written nothing, when another run lies in the directory by now, or in that of the
-  // checkpoints: an evaluation holds no lock, and its figures are of the run that was there.
+  // Of an evaluation, together with its configuration. Writes what was set or taken away since the file was read, and
+  // keeps what another command has written meanwhile. FailedPrecondition, having written nothing, when another run lies
+  // in the directory by now, or in that of the checkpoints: an evaluation holds no lock, and its figures are of the run
+  // that was there.
   absl::Status SaveResults();
 
   // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's, nor
@@ -67,7 +68,9 @@ class RunRecord {
   RunRecord(std::string path, std::string name, std::string config, FileSystem& file_system)
       : path_(std::move(path)), name_(std::move(name)), config_(std::move(config)), file_system_(file_system) {}
 
-  absl::Status WriteBeginning();
+  absl::Status BeginEvaluation();
+  absl::Status WriteConfig();
+  absl::Status RemoveEarlierFailure();
   absl::Status CheckSameRun() const;
   void OpenLog();
   bool IsRefusal(const absl::Status& error) const;

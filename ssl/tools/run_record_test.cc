@@ -109,7 +109,8 @@ TEST_F(RunRecordTest, WrittenConfiguration_DoesNotRepeatWhatAStartDoesOnce) {
   ASSERT_OK(Open({"train"}, true));
   EXPECT_THAT(Read("train_config.yaml"), AllOf(HasSubstr("OVERWRITE_EXISTING: false"), HasSubstr("RESUME_FROM: -1")));
   // What an evaluation evaluates stays.
-  ASSERT_OK(Open({"knn"}, false));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn"}, false));
+  ASSERT_OK(evaluation->SaveResults());
   EXPECT_THAT(Read("knn_config.yaml"), AllOf(HasSubstr("OVERWRITE_EXISTING: false"), HasSubstr("RESUME_FROM: 7")));
 }
 
@@ -119,8 +120,9 @@ TEST_F(RunRecordTest, Evaluation_HasItsOwnFilesAndNoLock) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> evaluation, Open({"knn", "linear_eval"}, false, "2"));
   EXPECT_EQ(evaluation->held(), nullptr);
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
-  EXPECT_THAT(Read("knn_linear_eval_config.yaml"), HasSubstr("seed: \"2\""));
   EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  ASSERT_OK(evaluation->SaveResults());
+  EXPECT_THAT(Read("knn_linear_eval_config.yaml"), HasSubstr("seed: \"2\""));
   evaluation->WriteFailure(absl::InternalError("worse"), kSource, {});
   EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
   EXPECT_THAT(Read("knn_linear_eval_failure.json"), HasSubstr("worse"));
@@ -258,6 +260,24 @@ TEST_F(RunRecordTest, ResultsThatAnEngineTakesBack_LeaveTheFile) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> later, Open({"knn"}, false));
   now.SetPath("export.file", ConfigNode::FromString("a"));
   EXPECT_TRUE(later->results() == now) << Read("results.json");
+}
+
+// Whoever runs the file again gets the results that lie beside it.
+TEST_F(RunRecordTest, ConfigurationOfAnEvaluation_ComesWithItsResults) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> first, Open({"knn"}, false, "1"));
+    EXPECT_FALSE(Has("knn_config.yaml"));
+    first->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+    ASSERT_OK(first->SaveResults());
+    EXPECT_THAT(Read("knn_config.yaml"), HasSubstr("seed: \"1\""));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> second, Open({"knn"}, false, "2"));
+  second->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
+  EXPECT_THAT(Read("knn_failure.json"), HasSubstr("mistake"));
+  EXPECT_THAT(Read("knn_config.yaml"), HasSubstr("seed: \"1\""));
+  // The same figures once more, of other settings.
+  ASSERT_OK(second->SaveResults());
+  EXPECT_THAT(Read("knn_config.yaml"), HasSubstr("seed: \"2\""));
 }
 
 }  // namespace
