@@ -75,16 +75,33 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   if (status.ok() && !trains) status = record->BeginEvaluation();
   if (status.ok()) record->OpenLog();
   if (!trains && absl::IsPermissionDenied(status)) {
-    SSL_LOG(WARNING) << "run directory " << path << " cannot be written (" << status.message()
-                     << "): results are printed and not kept";
-    record->is_writable_ = false;
-    InitLogging({});  // no longer to the file of a run before
+    record->KeepNothing(status);
     status = absl::OkStatus();
   }
   if (!status.ok()) return record->CannotBeUsed(status);
-  SSL_ASSIGN_OR_RETURN(record->results_, record->ReadOrSetAsideResults());
-  record->saved_results_ = record->results_;
+  SSL_RETURN_IF_ERROR(record->LoadResults());
   return record;
+}
+
+void RunRecord::KeepNothing(const absl::Status& status) {
+  SSL_LOG(WARNING) << "run directory " << path_ << " cannot be used as its owner can (" << status.message()
+                   << "): results are printed and not kept";
+  is_writable_ = false;
+  failure_ = ReportFile();
+  InitLogging({});  // no longer to the file of a run before
+}
+
+// Results that an evaluation may not read are somebody else's: it would replace them by its own alone.
+absl::Status RunRecord::LoadResults() {
+  absl::StatusOr<ConfigNode> results = ReadOrSetAsideResults();
+  if (absl::IsPermissionDenied(results.status()) && held_ == nullptr) {
+    if (is_writable_) KeepNothing(results.status());
+    results = ConfigNode::Map();
+  }
+  SSL_RETURN_IF_ERROR(results.status());
+  results_ = *std::move(results);
+  saved_results_ = results_;
+  return absl::OkStatus();
 }
 
 absl::Status RunRecord::Begin() {

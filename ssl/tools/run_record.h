@@ -7,7 +7,7 @@
 // changes nothing. Its files are train_config.yaml and failure.json, which are the earlier run's until the training
 // begins: a start that is refused changes the log only. Evaluations read the directory, also while a
 // training uses it; their files have their own names, knn_config.yaml, which comes with the results, and
-// knn_failure.json, and where they may not write, their results are printed only.
+// knn_failure.json, and where they may not write, or not read the results that are there, their own are printed only.
 #ifndef SSL_TOOLS_RUN_RECORD_H_
 #define SSL_TOOLS_RUN_RECORD_H_
 
@@ -71,6 +71,8 @@ class RunRecord {
   absl::Status BeginEvaluation();
   absl::Status WriteConfig();
   absl::Status RemoveEarlierFailure();
+  void KeepNothing(const absl::Status& status);
+  absl::Status LoadResults();
   absl::Status CheckSameRun() const;
   void OpenLog();
   bool IsRefusal(const absl::Status& error) const;

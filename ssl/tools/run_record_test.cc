@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/run_record.h"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -278,6 +280,37 @@ TEST_F(RunRecordTest, ConfigurationOfAnEvaluation_ComesWithItsResults) {
   // The same figures once more, of other settings.
   ASSERT_OK(second->SaveResults());
   EXPECT_THAT(Read("knn_config.yaml"), HasSubstr("seed: \"2\""));
+}
+
+// Of a run of somebody else: what an evaluation may not read or write is no reason to fail.
+TEST_F(RunRecordTest, RightThatAnEvaluationLacks_NeverEndsIt) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> earlier, Open({"knn"}, false));
+    earlier->results().SetPath("knn.trained", ConfigNode::FromDouble(0.5));
+    earlier->results().SetPath("export.file", ConfigNode::FromString("a"));
+    ASSERT_OK(earlier->SaveResults());
+  }
+  const std::string before = Read("results.json");
+  int call = 1;
+  for (bool failed = true; failed; ++call) {
+    FaultFileSystem files(PosixFileSystem(), directory_);
+    files.set_fault_reads(true);
+    files.FailCall(call, EACCES, FaultFileSystem::Repeat::kOnce);
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<RunRecord> record,
+        RunRecord::Open(
+            directory_, {"knn"}, false, root_, [] { return absl::OkStatus(); }, files, *communicator_));
+    failed = files.failed_calls() > 0;
+    const bool sees_results = record->results().Find("knn") != nullptr;
+    EXPECT_TRUE(sees_results || failed);
+    if (!failed) break;
+    record->results().SetPath("knn.trained", ConfigNode::FromDouble(0.7));
+    EXPECT_OK(record->SaveResults()) << call;
+    // Unread, they would be replaced by those of this evaluation alone.
+    EXPECT_THAT(Read("results.json"), HasSubstr("\"file\": \"a\"")) << call;
+    ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/results.json"), before));
+  }
+  EXPECT_GT(call, 5);
 }
 
 }  // namespace
