@@ -84,4 +84,21 @@ absl::Status CheckClassesOfCheckpoint(const std::string& checkpoint, const std::
   return RunIdentity::CheckClasses(names, absl::StrCat("config.DATA.", split), *json, path);
 }
 
+absl::Status CheckInitialWeights(const ConfigNode& config, const OptionCatalog& catalog, const std::string& key,
+                                 const std::string& checkpoints, FileSystem& file_system, Communicator& communicator) {
+  const CheckpointStore store({checkpoints, 0, ""}, file_system, communicator);
+  std::string passed_over;
+  const absl::StatusOr<int64_t> newest = store.FindNewestValid(&passed_over);
+  if (!newest.ok()) return absl::OkStatus();
+  const absl::StatusOr<std::string> json = store.ReadConfig(*newest);
+  if (!json.ok()) return absl::OkStatus();
+  const RunIdentity identity(config, catalog, /*allow_changes=*/{});
+  const absl::StatusOr<std::string> before = identity.SavedSetting(key, *json, store.StepDirectory(*newest));
+  const std::string now = FormatValue(*config.FindPath(key));
+  if (!before.ok() || *before == now) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(store.StepDirectory(*newest),
+                                                 ": the training began with other weights than those that are there ",
+                                                 "now:\n  ", key, ": ", *before, " in the checkpoint, ", now, " now"));
+}
+
 }  // namespace ssl

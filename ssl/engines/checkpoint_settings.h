@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -28,6 +29,12 @@ absl::StatusOr<std::vector<std::string>> ChangesSinceTraining(const ConfigNode& 
 //   checkpoint: its step directory, "" for weights of another origin, about which nothing is known.
 absl::Status CheckClassesOfCheckpoint(const std::string& checkpoint, const std::string& split,
                                       const std::vector<std::string>& names, FileSystem& file_system);
+
+// OK when the newest intact checkpoint in `checkpoints`, a directory, records the same text under `key`, which says
+// with which weights its training began, as `config` has there; InvalidArgument with both. What else is wrong with the
+// checkpoints is not looked at. Rank 0.
+absl::Status CheckInitialWeights(const ConfigNode& config, const OptionCatalog& catalog, const std::string& key,
+                                 const std::string& checkpoints, FileSystem& file_system, Communicator& communicator);
 
 }  // namespace ssl
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -22,7 +23,9 @@
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/accuracy_recorder.h"
+#include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -176,11 +179,24 @@ std::string WhoSets(absl::string_view message, const ConfigNode& config) {
   return lines;
 }
 
-void AllowChange(absl::string_view key, ConfigNode* config) {
-  const ConfigNode* allowed = config->FindPath("CHECKPOINT.ALLOW_CHANGES");
-  ConfigNode keys = allowed != nullptr && allowed->is_list() ? *allowed : ConfigNode::List();
-  keys.Append(ConfigNode::FromString(key));
-  config->SetPath("CHECKPOINT.ALLOW_CHANGES", std::move(keys));
+// What a fine-tuning may go on with: what the user allows, and weights at another place. Never other weights to begin
+// with: nothing of them would be in what goes on.
+void SetAllowedChanges(const ConfigNode& defaults, ConfigNode* config) {
+  constexpr char kKey[] = "CHECKPOINT.ALLOW_CHANGES";
+  ConfigNode keys = ConfigNode::List();
+  keys.Append(ConfigNode::FromString("MODEL.WEIGHTS_INIT.PARAMS_FILE"));
+  const ConfigNode* allowed = config->FindPath(kKey);
+  for (const ConfigNode& item : allowed != nullptr ? allowed->items() : std::vector<ConfigNode>()) {
+    const absl::string_view key = absl::StripPrefix(item.text(), "config.");
+    if (key == kSection) {
+      for (const auto& [name, value] : defaults.Section(kSection).entries()) {
+        keys.Append(ConfigNode::FromString(absl::StrCat(kSection, ".", name)));
+      }
+    } else if (key != kInitialWeights) {
+      keys.Append(item);
+    }
+  }
+  config->SetPath(kKey, std::move(keys));
 }
 
 // Opens the fine-tuning run. What is refused about an earlier one has a way out of its own.
@@ -193,11 +209,19 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   options.progress = context.progress;
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, context.registries, std::move(options));
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
+  absl::Status admitted;
+  if (!task.checkpoint.overwrite_existing && context.communicator.rank() == 0) {
+    // Before the session, which would offer to allow it.
+    admitted = CheckInitialWeights(config, context.registries.options, kInitialWeights, CheckpointDirectory(directory),
+                                   context.file_system, context.communicator);
+  }
+  admitted = AgreeOnStatus(admitted, "comparing weights", context.communicator);
+  absl::StatusOr<std::unique_ptr<Session>> session =
+      admitted.ok() ? Session::Create(config, context.registries, std::move(options)) : admitted;
   if (!absl::IsInvalidArgument(session.status())) return session;
   std::string message(session.status().message());
   absl::StrAppend(&message, WhoSets(message, context.config));
-  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
   if (!task.checkpoint.overwrite_existing && context.file_system.IsDirectory(CheckpointDirectory(directory))) {
     absl::StrAppend(
         &message, "\nthe fine-tuning in ", directory,
@@ -339,7 +363,7 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   // Whether a fine-tuning that is there may go on is decided by the weights that it began with, not by where they lie.
   // AUTO_RESUME, OVERWRITE_EXISTING and ALLOW_CHANGES mean the training that the command does: this one, too.
   tuned.SetPath(kInitialWeights, ConfigNode::FromString(task.initial_weights));
-  AllowChange("MODEL.WEIGHTS_INIT.PARAMS_FILE", &tuned);
+  SetAllowedChanges(defaults, &tuned);
   tuned.Set("TEST_MODEL", ConfigNode::FromBool(true));
   tuned.Set("TEST_ONLY", ConfigNode::FromBool(false));
   tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));

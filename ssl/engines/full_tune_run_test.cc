@@ -316,5 +316,19 @@ TEST_F(FullTuneRunTest, WithoutWeights_IsAnError) {
   EXPECT_THAT(Run().status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no trained weights")));
 }
 
+// Nothing of the present weights would be in what goes on, whatever the user allows.
+TEST_F(FullTuneRunTest, LaterWeights_CannotBeAllowed) {
+  SaveCheckpoint(7);
+  ASSERT_OK(Run().status());
+  SaveCheckpoint(9, 1);
+  const absl::Status refused = Run().status();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("OVERWRITE_EXISTING=True")));
+  EXPECT_THAT(refused.message(), Not(HasSubstr("ALLOW_CHANGES")));
+  for (const char* allowed : {"FULL_TUNE.initial_weights", "FULL_TUNE"}) {
+    config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({allowed}));
+    EXPECT_EQ(Run().status(), refused) << allowed;
+  }
+}
+
 }  // namespace
 }  // namespace ssl
