@@ -264,5 +264,29 @@ TEST_F(EnginesTest, LabelPredictions_ReplaceAllOfAnEarlierExtraction) {
   EXPECT_EQ(results_.FindPath("extract_label_predictions.test"), nullptr);
 }
 
+TEST_F(EnginesTest, Results_SayWhichWeightsTheyAreOf) {
+  SaveRandomCheckpoint();
+  Set("NEAREST_NEIGHBOR.TOPK", "[3, 7]");
+  Set("EXPORT.FORMAT", "native");
+  Set("EXPORT.FILES", "[weights.safetensors]");
+  for (const char* engine : {"knn", "linear_eval", "extract_features", "extract_label_predictions", "export"}) {
+    ASSERT_OK(Run(engine).status());
+    ASSERT_EQ(Result(absl::StrCat(engine, ".iteration")), 7) << engine;
+    EXPECT_EQ(results_.FindPath(absl::StrCat(engine, ".weights"))->text(), "checkpoint of iteration 7") << engine;
+  }
+  SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 9);
+  Set("NEAREST_NEIGHBOR.TOPK", "3");
+  ASSERT_OK(Run("knn").status());
+  EXPECT_EQ(Result("knn.iteration"), 9);
+  EXPECT_EQ(results_.FindPath("knn.trained_k7"), nullptr) << "of the weights of before";
+  EXPECT_EQ(Result("linear_eval.iteration"), 7);
+  // Files of features say nothing about an iteration.
+  Set("NEAREST_NEIGHBOR.FEATURES.PATH", directory_ + "/features");
+  Set("NEAREST_NEIGHBOR.LAYERS", "[]");
+  ASSERT_OK(Run("knn").status());
+  EXPECT_EQ(results_.FindPath("knn.iteration"), nullptr);
+  EXPECT_EQ(results_.FindPath("knn.weights")->text(), absl::StrCat("features in ", directory_, "/features"));
+}
+
 }  // namespace
 }  // namespace ssl

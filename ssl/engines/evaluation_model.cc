@@ -126,6 +126,7 @@ absl::Status RestoreCheckpoint(EngineContext& context, const CheckpointOptions& 
   WarnOfChanges(store, *iteration, context);
   network->weights = absl::StrCat("checkpoint of iteration ", *iteration);
   network->checkpoint = store.StepDirectory(*iteration);
+  network->iteration = *iteration;
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #ifndef SSL_ENGINES_EVALUATION_MODEL_H_
 #define SSL_ENGINES_EVALUATION_MODEL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@ struct EvaluationModel {
   std::unique_ptr<Model> model;
   std::string weights;     // for people: "checkpoint of iteration 120", "model.pth", "random weights"
   std::string checkpoint;  // the directory of the run's checkpoint that the weights are from; "" for others
+  int64_t iteration = -1;  // of that checkpoint
 };
 
 // Trained weights are those of the run directory's newest checkpoint, or of the one that CHECKPOINT.EVALUATE names, or

@@ -233,8 +233,15 @@ EngineReport StoppedReport(const std::string& engine) {
   return report;
 }
 
-void SetResults(const std::string& engine, const ConfigNode& findings, ConfigNode* results) {
-  for (const auto& [key, value] : findings.entries()) results->SetPath(absl::StrCat(engine, ".", key), value);
+void SetResults(const std::string& engine, const ConfigNode& findings, const EvaluatedWeights& weights,
+                ConfigNode* results) {
+  const ConfigNode* earlier = results->FindPath(absl::StrCat(engine, ".weights"));
+  const bool are_the_same = earlier != nullptr && earlier->text() == weights.description;
+  ConfigNode section = are_the_same ? *results->Find(engine) : ConfigNode::Map();
+  for (const auto& [key, value] : findings.entries()) section.Set(key, value);
+  section.Set("weights", ConfigNode::FromString(weights.description));
+  if (weights.iteration >= 0) section.Set("iteration", ConfigNode::FromInt(weights.iteration));
+  results->Set(engine, std::move(section));
 }
 
 }  // namespace ssl

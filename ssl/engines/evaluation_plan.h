@@ -13,6 +13,7 @@
 #ifndef SSL_ENGINES_EVALUATION_PLAN_H_
 #define SSL_ENGINES_EVALUATION_PLAN_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,16 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
 // Plans without a word, and calls `check` with a context whose configuration is complete.
 absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check);
 
-// Puts `findings`, a map, under the key `engine` of `results`, one by one: figures of an earlier evaluation that this
-// one did not measure stay.
-void SetResults(const std::string& engine, const ConfigNode& findings, ConfigNode* results);
+// What figures are of: a run may be trained further after its evaluation.
+struct EvaluatedWeights {
+  std::string description;  // "checkpoint of iteration 120", "model.pth"
+  int64_t iteration = -1;   // of the checkpoint; below 0 for others
+};
+
+// Puts `findings`, a map, under the key `engine` of `results`, one by one, with "weights" and, of a checkpoint,
+// "iteration". Figures of an earlier evaluation that this one did not measure stay where they are of the same weights.
+void SetResults(const std::string& engine, const ConfigNode& findings, const EvaluatedWeights& weights,
+                ConfigNode* results);
 
 }  // namespace ssl
 

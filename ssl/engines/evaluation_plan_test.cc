@@ -207,12 +207,18 @@ TEST_F(EvaluationPlanTest, CompleteConfiguration_IsItsOwnPlan) {
   EXPECT_THAT(again.choices, IsEmpty());
 }
 
-TEST(SetResultsTest, FiguresThatWereNotMeasuredStay) {
-  ConfigNode results = ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.6}, other: 1}", "results.json", nullptr).value();
+TEST(SetResultsTest, FiguresOfTheSameWeightsStay) {
+  ConfigNode results =
+      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.6, weights: w, iteration: 7}, other: 1}", "results.json", nullptr)
+          .value();
   ConfigNode findings = ConfigNode::Map();
   findings.Set("trained", ConfigNode::FromDouble(0.7));
-  SetResults("knn", findings, &results);
-  EXPECT_TRUE(results == ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.7}, other: 1}", "expected", nullptr).value());
+  SetResults("knn", findings, {"w", 7}, &results);
+  EXPECT_TRUE(
+      results ==
+      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.7, weights: w, iteration: 7}, other: 1}", "", nullptr).value());
+  SetResults("knn", findings, {"v", -1}, &results);
+  EXPECT_TRUE(results == ParseYaml("{knn: {trained: 0.7, weights: v}, other: 1}", "", nullptr).value());
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "ssl/data/evaluation_source.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
-#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
 
@@ -128,10 +127,10 @@ class Splits {
 };
 
 absl::Status EvaluateLayers(const Subject& subject, const std::vector<std::string>& names, const ClassMap& classes,
-                            FeatureSet train, FeatureSet test,
+                            const EvaluatedWeights& weights, FeatureSet train, FeatureSet test,
                             absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
   for (size_t i = 0; i < names.size(); ++i) {
-    SubjectFeatures features{subject.name, subject.title, names[i], TakeLayer(&train, i), TakeLayer(&test, i)};
+    SubjectFeatures features{subject.name, subject.title, names[i], TakeLayer(&train, i), TakeLayer(&test, i), weights};
     SSL_RETURN_IF_ERROR(CheckLabels(features));
     SSL_ASSIGN_OR_RETURN(features.test.labels, classes.Apply(features.test.labels, features.train.labels));
     SSL_RETURN_IF_ERROR(evaluate(features));
@@ -168,7 +167,10 @@ absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepare
   FeatureSet train;
   FeatureSet test;
   SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context.stop, &train, &test));
-  return EvaluateLayers(subject, prepared.layers.names, splits.classes(), std::move(train), std::move(test), evaluate);
+  EvaluatedWeights weights;
+  if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
+  return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),
+                        evaluate);
 }
 
 // The named layers of a split as one set of several tensors.
@@ -213,7 +215,8 @@ absl::Status EvaluateFiles(const Subject& subject, const std::string& path, cons
     names = {absl::StrJoin(names, "+")};
   }
   SSL_ASSIGN_OR_RETURN(const ClassMap classes, FileClasses(path, file_system));
-  return EvaluateLayers(subject, names, classes, std::move(train), std::move(test), evaluate);
+  return EvaluateLayers(subject, names, classes, {absl::StrCat("features in ", path)}, std::move(train),
+                        std::move(test), evaluate);
 }
 
 }  // namespace

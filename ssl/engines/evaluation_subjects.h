@@ -16,6 +16,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/core/model.h"
 #include "ssl/engines/engine.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/feature_extraction.h"
 
 namespace ssl {
@@ -50,6 +51,7 @@ struct SubjectFeatures {
   std::string layer;  // "res4", "res4+res5avg", "pixels"
   FeatureSet train;
   FeatureSet test;
+  EvaluatedWeights weights;  // of the trained network; else ""
 };
 
 class EvaluationSubjects {

@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/evaluation_plan.h"
 #include "ssl/io/file_system.h"
 #include "ssl/weights/export.h"
 
@@ -51,14 +52,14 @@ class ExportEngine : public Engine {
     ExportResult result;
     absl::Status status;
     if (context.communicator.rank() == 0) {
-      status = GuardTorch("export", [&] { return Write(*network.model, context, &result); });
+      status = GuardTorch("export", [&] { return Write(network, context, &result); });
     }
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "export", context.communicator));
     return EngineReport{false, FormatTable(result, options_.format, network.weights)};
   }
 
  private:
-  absl::Status Write(Model& model, EngineContext& context, ExportResult* result) const {
+  absl::Status Write(const EvaluationModel& network, EngineContext& context, ExportResult* result) const {
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/export") : options_.output_dir;
     if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
@@ -66,12 +67,12 @@ class ExportEngine : public Engine {
     ExportOptions request;
     request.format = options_.format;
     for (const std::string& file : options_.files) request.files.push_back(absl::StrCat(directory, "/", file));
-    SSL_ASSIGN_OR_RETURN(*result, ExportWeights(context.file_system, model, request));
+    SSL_ASSIGN_OR_RETURN(*result, ExportWeights(context.file_system, *network.model, request));
     ConfigNode files = ConfigNode::Map();
     for (const std::string& file : options_.files) {
       files.Set(file, ConfigNode::FromString(absl::StrCat(directory, "/", file)));
     }
-    context.results.Set("export", std::move(files));
+    SetResults("export", files, {network.weights, network.iteration}, &context.results);
     return absl::OkStatus();
   }
 

@@ -73,7 +73,7 @@ class ExtractFeaturesEngine : public Engine {
       names.push_back(split.name);
     }
     SSL_RETURN_IF_ERROR(staging->Publish(names));
-    return Report(splits, layers, directory, context);
+    return Report(splits, layers, directory, {network.weights, network.iteration}, context);
   }
 
   // Both are opened, and a mistake in either is found, before the first feature is computed.
@@ -105,7 +105,7 @@ class ExtractFeaturesEngine : public Engine {
   }
 
   static EngineReport Report(const std::vector<Split>& splits, const FeatureLayers& layers,
-                             const std::string& directory, EngineContext& context) {
+                             const std::string& directory, const EvaluatedWeights& weights, EngineContext& context) {
     ConfigNode results = ConfigNode::Map();
     results.Set("directory", ConfigNode::FromString(directory));
     results.Set("layers", ConfigNode::FromStrings(layers.names));
@@ -114,7 +114,7 @@ class ExtractFeaturesEngine : public Engine {
       results.Set(absl::StrCat(split.name, "_samples"), ConfigNode::FromInt(split.source->dataset_size()));
       arrays.insert(arrays.end(), split.arrays.begin(), split.arrays.end());
     }
-    SetResults(kPrefix, results, &context.results);
+    SetResults(kPrefix, results, weights, &context.results);
     EngineReport report;
     report.summary = FormatArrayTable(directory, arrays);
     return report;

@@ -28,7 +28,6 @@
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
-#include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/run_files.h"
 
 namespace ssl {
@@ -299,10 +298,11 @@ class FullTuneEngine : public Engine {
         absl::StrCat("fine-tuning of ", task.num_classes, " classes in ", task.directory, "\n", accuracies.Table());
     if (!report.stopped && !accuracies.epochs().empty()) {
       const std::vector<double>& top1 = accuracies.top1();
-      context.results.SetPath("full_tune.top1", ConfigNode::FromDouble(top1.back()));
-      context.results.SetPath("full_tune.top5", ConfigNode::FromDouble(accuracies.top5().back()));
-      context.results.SetPath("full_tune.best_top1",
-                              ConfigNode::FromDouble(*std::max_element(top1.begin(), top1.end())));
+      ConfigNode results = ConfigNode::Map();
+      results.Set("top1", ConfigNode::FromDouble(top1.back()));
+      results.Set("top5", ConfigNode::FromDouble(accuracies.top5().back()));
+      results.Set("best_top1", ConfigNode::FromDouble(*std::max_element(top1.begin(), top1.end())));
+      SetResults("full_tune", results, task.weights, &context.results);
     }
     return report;
   }
@@ -328,6 +328,7 @@ class FullTuneEngine : public Engine {
     FullTuneTask task;
     task.directory = TrainingDirectory(context.run_directory);
     task.params_file = network.checkpoint;
+    task.weights = {network.weights, network.iteration};
     SSL_ASSIGN_OR_RETURN(const uint32_t checksum, HashState(*network.model));
     // Of a file, the content: its path says nothing about the weights.
     const std::string iteration = network.checkpoint.empty() ? "" : absl::StrCat(network.weights, ", ");

@@ -17,6 +17,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/engines/engine.h"
+#include "ssl/engines/evaluation_plan.h"
 
 namespace ssl {
 
@@ -39,7 +40,8 @@ struct FullTuneTask {
   std::string initial_weights;  // what tells them from others: "checkpoint of iteration 120, crc32c:0a1b2c3d"
   int64_t feature_size = 0;     // of the trunk's output
   int64_t num_classes = 0;
-  int64_t samples_per_rank = 0;  // of DATA.TRAIN; 0: not known
+  int64_t samples_per_rank = 0;   // of DATA.TRAIN; 0: not known
+  EvaluatedWeights weights = {};  // those that it begins with
 };
 
 // The tree under "config" of the fine-tuning run: `config`, the run's own, resolved, with one linear head, cross

@@ -121,6 +121,8 @@ TEST_F(FullTuneRunTest, TrainsANewHeadAndMeasuresEachEpoch) {
   EXPECT_FALSE(report.stopped);
   EXPECT_THAT(report.summary, HasSubstr("fine-tuning of 4 classes"));
   EXPECT_THAT(report.summary, HasSubstr("\n2 "));
+  ASSERT_NE(results_.FindPath("full_tune.iteration"), nullptr);
+  EXPECT_EQ(results_.FindPath("full_tune.iteration")->text(), "7");
   EXPECT_GE(results_.FindPath("full_tune.best_top1")->AsDouble().value(),
             results_.FindPath("full_tune.top1")->AsDouble().value());
   // 48 samples in batches of 16, twice.

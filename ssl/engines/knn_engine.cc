@@ -101,6 +101,7 @@ class KnnEngine : public Engine {
   struct Findings {
     std::string rows;
     ConfigNode results = ConfigNode::Map();
+    EvaluatedWeights weights;
   };
 
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
@@ -108,6 +109,7 @@ class KnnEngine : public Engine {
     std::vector<int64_t> topk;
     const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
       topk = TopkFor(subject.train.labels.size(0));
+      findings.weights = subject.weights;  // the trained network comes last
       for (const int64_t k : topk) {
         SSL_RETURN_IF_ERROR(Evaluate(subject, k, k == topk.front(), context, &findings));
       }
@@ -115,8 +117,8 @@ class KnnEngine : public Engine {
     });
     if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
     SSL_RETURN_IF_ERROR(status);
-    SetResults(kPrefix, findings.results, &context.results);
-    context.results.SetPath("knn.k", ConfigNode::FromInt(topk.front()));
+    findings.results.Set("k", ConfigNode::FromInt(topk.front()));
+    SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
     report.summary =
         absl::StrFormat("%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s)\n%s", "features", "top-1", "top-5",

@@ -165,7 +165,8 @@ class LabelPredictionsEngine : public Engine {
                                                 context.communicator.size(), context.file_system));
     SSL_ASSIGN_OR_RETURN(const std::vector<WrittenArray> written,
                          ReplaceArrays(context.run_directory, arrays, earlier, context.file_system));
-    context.results.Set(kPrefix, std::move(results));
+    context.results.Set(kPrefix, ConfigNode::Map());  // nothing of an earlier one stays
+    SetResults(kPrefix, results, {network.weights, network.iteration}, &context.results);
     EngineReport report;
     report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, written));
     return report;

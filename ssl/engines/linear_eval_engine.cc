@@ -68,6 +68,7 @@ class LinearEvalEngine : public Engine {
   struct Findings {
     std::string rows;
     ConfigNode results = ConfigNode::Map();
+    EvaluatedWeights weights;
   };
 
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
@@ -78,7 +79,7 @@ class LinearEvalEngine : public Engine {
     });
     if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
     SSL_RETURN_IF_ERROR(status);
-    SetResults(kPrefix, findings.results, &context.results);
+    SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
     report.summary = absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs)\n%s", "features", "layer",
                                      "rate", "held out", "top-1", "top-5", options_.num_epochs, findings.rows);
@@ -93,6 +94,7 @@ class LinearEvalEngine : public Engine {
                          TrainLinearProbe(subject.train.features[0], subject.train.labels, subject.test.features[0],
                                           subject.test.labels, probe, stop));
     absl::StrAppend(&findings->rows, FormatRows(subject, result));
+    findings->weights = subject.weights;  // the trained network comes last
     const std::string key = subjects_.ResultKey(subject);
     ConfigNode& results = findings->results;
     results.SetPath(key, ConfigNode::FromDouble(result.top1));
