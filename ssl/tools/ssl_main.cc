@@ -70,6 +70,12 @@ Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damage
 rank, 75 stopped (same command resumes), 1 other.
 )";
 
+// `exit_code`, once all that was printed has arrived: whoever asked for it would take a part for the whole.
+absl::StatusOr<int> Printed(int exit_code) {
+  if (std::cout.flush()) return exit_code;
+  return absl::ResourceExhaustedError("standard output cannot be written: what was asked for is not all there");
+}
+
 // --config first, then the bare tokens in their order, then the other flags that stand for one.
 ssl::CommandLine MakeCommandLine(const std::string& program, const std::vector<std::string>& tokens) {
   ssl::CommandLine line;
@@ -105,7 +111,7 @@ absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, c
   SSL_RETURN_IF_ERROR(CheckIsOneRun(num_runs, "--print_config prints one configuration"));
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
   std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
-  return ssl::kExitFinished;
+  return Printed(ssl::kExitFinished);
 }
 
 absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
@@ -118,15 +124,15 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
       return absl::InvalidArgumentError(absl::StrCat("--help_config: ", absl::StripSuffix(help, "\n")));
     }
     std::cout << help;
-    return ssl::kExitFinished;
+    return Printed(ssl::kExitFinished);
   }
   if (!FLAGS_list.empty()) {
     SSL_ASSIGN_OR_RETURN(const std::string names, ssl::ListNames(FLAGS_list, registries));
     std::cout << names;
-    return ssl::kExitFinished;
+    return Printed(ssl::kExitFinished);
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<ssl::SweepRun> runs, ssl::ExpandSweep(line.tokens));
-  if (FLAGS_check_config) return ssl::CheckRuns(line, runs, registries, std::cout);
+  if (FLAGS_check_config) return Printed(ssl::CheckRuns(line, runs, registries, std::cout));
   if (FLAGS_print_config) return PrintConfig(line, runs.size(), registries);
   SSL_RETURN_IF_ERROR(CheckNamesAConfiguration(line));
   if (FLAGS_dry_run) SSL_RETURN_IF_ERROR(CheckIsOneRun(runs.size(), "--dry_run shows one run"));
@@ -137,7 +143,7 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
   if (FLAGS_dry_run) {
     SSL_RETURN_IF_ERROR(ssl::DryRun(root, registries, std::cout));
-    return ssl::kExitFinished;
+    return Printed(ssl::kExitFinished);
   }
   ssl::StopOnSignals(&stop);
   SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, registries, stop, std::cout));
@@ -146,6 +152,11 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
 
 absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<std::string>& arguments,
                                 ssl::StopToken& stop) {
+  const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
+  if (arguments.empty() || std::any_of(arguments.begin(), arguments.end(), asks_for_help)) {
+    std::cout << kUsage;
+    return Printed(ssl::kExitFinished);
+  }
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> tokens, ssl::ParseFlags(arguments, {"help_config"}));
   // `bazel run` starts the binary elsewhere: relative paths are those of the user's directory.
   const char* working_directory = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -160,11 +171,6 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
 int main(int argc, char** argv) {
   ssl::PrepareProcess();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
-  if (arguments.empty() || std::any_of(arguments.begin(), arguments.end(), asks_for_help)) {
-    std::cout << kUsage;
-    return ssl::kExitFinished;
-  }
   ssl::InitLogging({});
   ssl::InstallTensorMemory();
   static ssl::StopToken stop;  // signals may come until the process is gone

@@ -28,6 +28,15 @@ class RunCommandTest(RunCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("--help_config[=PREFIX]", result.stdout)
 
+    def test_what_cannot_be_printed_is_a_failure(self):
+        for flags in (["--help"], ["--list=hooks"], ["--help_config=LOSS"], ["--config=test/swav_tiny", "--print_config"],
+                      ["--config=test/swav_tiny", "--check_config"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([BINARY, *flags], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True,
+                                        env=environment())
+            self.assertEqual(result.returncode, 5, (flags, result.stderr))
+            self.assertIn("standard output cannot be written", result.stderr)
+
     def test_help_of_no_key_is_a_mistake(self):
         self.assert_refused(self.call("--help_config=foo"), 2, "no option begins with 'config.foo'")
 
