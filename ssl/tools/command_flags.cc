@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -94,7 +95,12 @@ class FlagParser {
         absl::StrCat("command line: --", flag.name, " lacks its value (", flag.description, ")"));
   }
 
-  static absl::Status SetValue(const gflags::CommandLineFlagInfo& flag, const std::string& value) {
+  absl::Status SetValue(const gflags::CommandLineFlagInfo& flag, const std::string& value) {
+    const auto [given, is_first] = given_.emplace(flag.name, value);
+    if (!is_first && given->second != value) {
+      return absl::InvalidArgumentError(absl::StrCat("command line: --", flag.name, " is given twice, as '",
+                                                     given->second, "' and as '", value, "', expected one of them"));
+    }
     if (!value.empty() && !gflags::SetCommandLineOption(flag.name.c_str(), value.c_str()).empty()) {
       return absl::OkStatus();
     }
@@ -107,6 +113,7 @@ class FlagParser {
   const std::vector<std::string>& optional_values_;
   size_t next_ = 0;
   std::vector<std::string> rest_;
+  std::map<std::string, std::string> given_;  // values by flag
 };
 
 }  // namespace

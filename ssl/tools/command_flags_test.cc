@@ -77,5 +77,13 @@ TEST_F(ParseFlagsTest, WrongMissingAndEmptyValues_AreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--colour is '', expected a value: the name")));
 }
 
+TEST_F(ParseFlagsTest, FlagThatStandsTwice_IsRefused) {
+  EXPECT_THAT(Parse({"--colour=red", "a=1", "--colour", "blue"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("command line: --colour is given twice, as 'red' and as 'blue'")));
+  ASSERT_OK(Parse({"--colour=red", "--colour=red"}));
+  EXPECT_EQ(FLAGS_colour, "red");
+}
+
 }  // namespace
 }  // namespace ssl
