@@ -2,16 +2,27 @@
 #include "ssl/config/sweep.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "ssl/config/flow_text.h"
 
 namespace ssl {
 namespace {
+
+// Whether a token that names a configuration has one file as its value, commas and all.
+bool NamesOneFile(absl::string_view key, const std::string& value) {
+  absl::ConsumePrefix(&key, "+");
+  std::error_code error;
+  return (key == "config=" || absl::StartsWith(key, "config/")) && std::filesystem::is_regular_file(value, error);
+}
 
 // The tokens that `token` stands for: itself alone, unless its value has several choices.
 std::vector<std::string> Alternatives(const std::string& token) {
@@ -19,7 +30,7 @@ std::vector<std::string> Alternatives(const std::string& token) {
   if (sign == std::string::npos) return {token};
   const absl::string_view key = absl::string_view(token).substr(0, sign + 1);
   const std::vector<absl::string_view> choices = SplitTopLevel(absl::string_view(token).substr(sign + 1), ',');
-  if (choices.size() == 1) return {token};
+  if (choices.size() == 1 || NamesOneFile(key, token.substr(sign + 1))) return {token};
   std::vector<std::string> alternatives;
   for (absl::string_view choice : choices) {
     alternatives.push_back(choice.empty() ? "" : absl::StrCat(key, choice));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command lines with choices: `lr=0.1,0.2 seed=0,1` stands for four runs, as in VISSL (hydra's multirun). Stateless;
-// safe from any thread.
+// Command lines with choices: `lr=0.1,0.2 seed=0,1` stands for four runs, as in VISSL (hydra's multirun). Safe from
+// any thread.
 //
 //   SSL_ASSIGN_OR_RETURN(const std::vector<SweepRun> runs, ExpandSweep(tokens));
 //   if (runs.size() == 1) return Train(runs[0].tokens);
@@ -24,9 +24,9 @@ struct SweepRun {
 };
 
 // A token KEY=VALUE whose value has commas outside quotes, brackets and braces gives a choice, `config=FILE` and
-// `+config/GROUP=FILE` too. The runs are all combinations; the last token varies fastest. Without a choice there is one
-// run with the tokens as they are. InvalidArgument names every token with an empty choice ("seed=0,"), or says that
-// there are more than kMaxSweepRuns runs.
+// `+config/GROUP=FILE` too, unless a file of that very name, commas and all, is there. The runs are all combinations;
+// the last token varies fastest. Without a choice there is one run with the tokens as they are. InvalidArgument names
+// every token with an empty choice ("seed=0,"), or says that there are more than kMaxSweepRuns runs.
 absl::StatusOr<std::vector<SweepRun>> ExpandSweep(const std::vector<std::string>& tokens);
 
 }  // namespace ssl

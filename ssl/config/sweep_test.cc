@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/config/sweep.h"
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
@@ -80,6 +82,15 @@ TEST(ExpandSweepTest, RunsAreLimited) {
   const std::vector<std::string> many(50, ten);
   EXPECT_EQ(ExpandSweep(many).status(),
             absl::InvalidArgumentError("command line: the choices make 100000 runs or more, expected at most 10000"));
+}
+
+TEST(ExpandSweepTest, FileWithACommaInItsName_IsNoChoice) {
+  const std::string path = absl::StrCat(MakeTempDir("sweep"), "/a,b.yaml");
+  EXPECT_EQ(Lines({absl::StrCat("config=", path)}).size(), 2u);
+  std::ofstream(path) << "config: {}";
+  EXPECT_THAT(Lines({absl::StrCat("config=", path), absl::StrCat("+config/base=", path)}),
+              ElementsAre(absl::StrCat("config=", path, " +config/base=", path)));
+  EXPECT_EQ(Lines({absl::StrCat("config.A=", path)}).size(), 2u);
 }
 
 }  // namespace
