@@ -167,16 +167,18 @@ absl::Status EvalHook::OnStep(StepContext& context) {
   return now.values.empty() ? absl::OkStatus() : context.metrics.Write(now, context.communicator);
 }
 
-bool EvalHook::EpochIsDue(const StepContext& context) const {
+bool EvalHook::PhaseIsDue(const StepContext& context) const {
   const int64_t epochs = context.state.train_phase_index + 1;
-  return IsEvery(options_.epoch_frequency, epochs) || epochs == context.num_epochs;
+  return IsEvery(options_.epoch_frequency, epochs) || epochs == context.num_epochs ||
+         IsEvery(options_.iter_frequency, context.state.iteration);
 }
 
+// Values of an iteration before are not the phase's: what is kept or ended by them would be weights that nobody has
+// measured. Those of this iteration are, also for a process that resumes behind OnStep and has to measure them again.
 absl::Status EvalHook::OnPhaseEnd(StepContext& context) {
-  if (!context.state.training) return absl::OkStatus();
-  if (EpochIsDue(context) && evaluated_at_ != context.state.iteration) SSL_RETURN_IF_ERROR(Evaluate(context));
-  for (MeterReport& report : latest_) context.meter_reports.push_back(std::move(report));
-  latest_.clear();
+  if (!context.state.training || !PhaseIsDue(context)) return absl::OkStatus();
+  if (evaluated_at_ != context.state.iteration) SSL_RETURN_IF_ERROR(Evaluate(context));
+  context.meter_reports.insert(context.meter_reports.end(), latest_.begin(), latest_.end());
   return absl::OkStatus();
 }
 

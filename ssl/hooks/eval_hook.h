@@ -7,8 +7,9 @@
 //   Evaluation/knn_top_1, Evaluation/knn_top_5, Evaluation/linear_top_1, Evaluation/linear_top_5   in percent
 //
 // (Evaluation/<name>_knn_top_1 ... of an instance with a name of its own.) Those of an iteration are a report of their
-// own; the last of a train phase stand in its meter reports, so that sinks, metrics.json and early_stop have them. A
-// loss on held-out data is that of test phases (config.TEST_MODEL): Testing/loss_mean.
+// own; those of the iteration at which a train phase ends stand in its meter reports, so that metrics.json, early_stop
+// and best_checkpoint have them: other phases have none. A loss on held-out data is that of test phases
+// (config.TEST_MODEL): Testing/loss_mean.
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time and read with DATA.TEST's transforms.
@@ -81,7 +82,7 @@ class EvalHook : public Hook {
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
-  bool EpochIsDue(const StepContext& context) const;
+  bool PhaseIsDue(const StepContext& context) const;
   absl::Status Evaluate(StepContext& context);
   at::Tensor Compute(Model& model, const at::Tensor& images) const;
   absl::StatusOr<std::optional<LabelledFeatures>> Collect(BatchSource& source, const std::string& split,
@@ -92,8 +93,8 @@ class EvalHook : public Hook {
 
   const EvalOptions options_;
   EvalData data_;
-  std::vector<MeterReport> latest_;  // of the phase in progress
-  int64_t evaluated_at_ = -1;        // iteration
+  std::vector<MeterReport> latest_;
+  int64_t evaluated_at_ = -1;  // iteration of `latest_`
 };
 
 absl::Status RegisterEvalHook(Registries* registries);

@@ -24,6 +24,7 @@
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -189,6 +190,25 @@ TEST(EvalHook, ValuesOfIterations_AreAReportOfTheirOwn) {
       << "the window of the training metrics stays open";
 }
 
+TEST(EvalHook, APhaseEnd_HasTheValuesOfItsOwnIterationOnly) {
+  EvalOptions options = Options();
+  options.epoch_frequency = -1;
+  options.iter_frequency = 4;
+  Sources sources;
+  EvalHook hook(options, MakeData(&sources));
+  FakeStep step;
+  step.context.num_epochs = 3;
+  step.state.iteration = 8;
+  ASSERT_OK(hook.OnStep(step.context));
+  EXPECT_THAT(EndEpoch(hook, step, 0), IsEmpty()) << "iteration 10";
+  step.state.iteration = 20;
+  ASSERT_OK(hook.OnStep(step.context));
+  EXPECT_THAT(EndEpoch(hook, step, 1), SizeIs(4)) << "iteration 20";
+  EXPECT_EQ(sources.train->epochs, 2);
+  EvalHook resumed(options, MakeData(&sources));
+  EXPECT_THAT(EndEpoch(resumed, step, 1), SizeIs(4)) << "a run that was stopped between the two events";
+}
+
 TEST(EvalHook, FeaturesThatAreNotFinite_AreAWarningAndNoValue) {
   class InfiniteModel : public FakeModel {
    public:
@@ -287,6 +307,16 @@ TEST(EvalHookInARun, EarlyStop_UsesItsValues) {
                                    "Evaluation/linear_top_5, MODE: max, PATIENCE: 1}}\nOPTIMIZER: {num_epochs: 9}"));
   ASSERT_OK(session->Train());
   EXPECT_EQ(session->state().train_phase_index, 1) << "100 percent at once, and no more in the second epoch";
+}
+
+TEST(EvalHookInARun, TheBestCheckpoint_IsOneThatWasEvaluated) {
+  ASSERT_OK_AND_ASSIGN(
+      const TinyRunResult run,
+      TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, EPOCH_FREQUENCY: -1, ITER_FREQUENCY: 4, KNN: False}, "
+                   "BEST_CHECKPOINT: {METRICS: [Evaluation/linear_top_5]}}"));
+  // Evaluated at 4, 8, 10, each with 100 percent of 4 classes; epochs end at 5 and 10.
+  ASSERT_OK_AND_ASSIGN(const std::string best, PosixFileSystem().Read(run.directory + "/checkpoints/best.step"));
+  EXPECT_EQ(best, "step_10\n");
 }
 
 TEST(EvalHookInARun, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {
