@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   if (status.ok() && !trains) status = record->BeginEvaluation();
   if (status.ok()) record->OpenLog();
   if (!trains && absl::IsPermissionDenied(status)) {
-    record->KeepNothing(status);
+    record->KeepNothing("cannot be written", status);
     status = absl::OkStatus();
   }
   if (!status.ok()) return record->CannotBeUsed(status);
@@ -83,8 +83,8 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   return record;
 }
 
-void RunRecord::KeepNothing(const absl::Status& status) {
-  SSL_LOG(WARNING) << "run directory " << path_ << " cannot be used as its owner can (" << status.message()
+void RunRecord::KeepNothing(const char* problem, const absl::Status& status) {
+  SSL_LOG(WARNING) << "run directory " << path_ << " " << problem << " (" << status.message()
                    << "): results are printed and not kept";
   is_writable_ = false;
   failure_ = ReportFile();
@@ -95,7 +95,7 @@ void RunRecord::KeepNothing(const absl::Status& status) {
 absl::Status RunRecord::LoadResults() {
   absl::StatusOr<ConfigNode> results = ReadOrSetAsideResults();
   if (absl::IsPermissionDenied(results.status()) && held_ == nullptr) {
-    if (is_writable_) KeepNothing(results.status());
+    if (is_writable_) KeepNothing("has results that cannot be read", results.status());
     results = ConfigNode::Map();
   }
   SSL_RETURN_IF_ERROR(results.status());

@@ -71,7 +71,7 @@ class RunRecord {
   absl::Status BeginEvaluation();
   absl::Status WriteConfig();
   absl::Status RemoveEarlierFailure();
-  void KeepNothing(const absl::Status& status);
+  void KeepNothing(const char* problem, const absl::Status& status);
   absl::Status LoadResults();
   absl::Status CheckSameRun() const;
   void OpenLog();
