@@ -304,7 +304,8 @@ class NewcomerTest(unittest.TestCase):
             (run / name).write_text("mine")
         # As of a supervised run: this one predicts no labels.
         (run / "rank0_test_heads_predictions.npy").write_text("of an earlier run")
-        for written in ("kNN_*.npy", "rank0_test_*.npy", "knn_failure.json", "knn_config.yaml", "features"):
+        for written in ("kNN_*.npy", "rank0_test_*.npy", "knn_failure.json",
+                        "knn_extract_features_config.yaml", "features"):
             self.assertTrue(list(run.glob(written)), written)
         self.finish(data, "config.SEED_VALUE=1", "config.CHECKPOINT.OVERWRITE_EXISTING=True")
         self.assertEqual(sorted(path.name for path in run.iterdir()),
