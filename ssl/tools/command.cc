@@ -2,6 +2,7 @@
 #include "ssl/tools/command.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -126,14 +127,15 @@ void ChooseDirectory(const std::vector<std::string>& files, ConfigNode* root) {
   root->SetPath(kDirectory, ConfigNode::FromString(absl::StrCat("runs/", name)));
 }
 
-// What contradicts each other in the resolved tree. What has no effect here is warned about.
-absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registries& registries) {
+// What contradicts each other in the resolved tree. What has no effect here is added to `warnings`.
+absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registries& registries,
+                           std::vector<std::string>* warnings) {
   SSL_RETURN_IF_ERROR(registries.options.Check(config));
   const std::vector<std::string> contradictions = ContradictingSettings(config, trains);
   if (!contradictions.empty()) return absl::InvalidArgumentError(absl::StrJoin(contradictions, "\n"));
   for (const UnsupportedKey& key : registries.options.Unsupported(config)) {
-    SSL_LOG(WARNING) << key.location.ToString() << ": config." << key.path << " is " << key.value
-                     << ", which has no effect here: " << key.note;
+    warnings->push_back(absl::StrCat(key.location.ToString(), ": config.", key.path, " is ", key.value,
+                                     ", which has no effect here: ", key.note));
   }
   return absl::OkStatus();
 }
@@ -157,13 +159,19 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
   return request;
 }
 
-absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries) {
+absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries,
+                                       std::vector<std::string>* warnings) {
   SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
-  for (const std::string& warning : composed.warnings) SSL_LOG(WARNING) << warning;
+  std::vector<std::string> found = std::move(composed.warnings);
+  // At once: one of them may explain an error that follows.
+  for (const std::string& warning : found) SSL_LOG(WARNING) << warning;
+  const size_t logged = found.size();
   SSL_RETURN_IF_ERROR(CheckValues(composed.root, registries));
   ChooseDirectory(composed.files, &composed.root);
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
-  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composed.root), registries));
+  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composed.root), registries, &found));
+  for (size_t i = logged; i < found.size(); ++i) SSL_LOG(WARNING) << found[i];
+  if (warnings != nullptr) *warnings = std::move(found);
   composed.root.Set("config", std::move(config));
   return std::move(composed.root);
 }
@@ -174,8 +182,8 @@ absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
   return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator);
 }
 
-absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
-                                std::ostream& out) {
+absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
+                                const Registries& registries, StopToken& stop, std::ostream& out) {
   const ConfigNode& config = *root.Find("config");
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
@@ -193,6 +201,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& regist
   SSL_ASSIGN_OR_RETURN(
       const std::unique_ptr<RunRecord> record,
       RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, admit, file_system, *communicator));
+  record->AddToLog(warnings);
   const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
   SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
   RunProgress progress;

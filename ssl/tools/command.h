@@ -31,17 +31,18 @@ absl::Status FillRegistries(const CommandLine& line, Registries* registries);
 ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& registries);
 
 // The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
-// Warnings go to the log.
-absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries);
+// Warnings go to the log, and to `warnings` for that of the run, which is not open yet; null: nobody asks.
+absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries,
+                                       std::vector<std::string>* warnings = nullptr);
 
 // What a training with `root` would be refused for because of what its run directory holds, as far as that can be told
 // without building it; OK when nothing trains. Reads only.
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
 
 // Runs the engines of `root` in the run directory (run_record.h); true when all work is done, false when it was
-// stopped. An error leaves a failure report there (failure_report.h).
-absl::StatusOr<bool> RunEngines(const ConfigNode& root, const Registries& registries, StopToken& stop,
-                                std::ostream& out);
+// stopped. An error leaves a failure report there (failure_report.h). warnings: of ComposeRoot.
+absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
+                                const Registries& registries, StopToken& stop, std::ostream& out);
 
 // Names of one kind ("methods", "hooks", ...), one per line; NotFound names the kinds.
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries);

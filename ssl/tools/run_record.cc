@@ -22,6 +22,7 @@ namespace ssl {
 namespace {
 
 constexpr char kConfigHeader[] = "# @package _global_\n";
+constexpr char kLog[] = "log.txt";
 constexpr char kResults[] = "results.json";
 
 // `file` with what differs between `earlier` and `now`: set, or taken away. What another command has written since then
@@ -131,9 +132,20 @@ absl::Status RunRecord::RemoveEarlierFailure() {
 
 void RunRecord::OpenLog() {
   LogOptions log;
-  log.file = File("log.txt");
+  log.file = File(kLog);
   InitLogging(log);
   failure_ = ReportFile(File(CommandFailureFile(name_)));
+}
+
+void RunRecord::AddToLog(const std::vector<std::string>& warnings) const {
+  if (warnings.empty() || !is_writable_) return;
+  LogOptions log;
+  log.file = File(kLog);
+  log.to_stderr = false;
+  InitLogging(log);
+  for (const std::string& warning : warnings) SSL_LOG(WARNING) << warning;
+  log.to_stderr = true;
+  InitLogging(log);
 }
 
 absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {

@@ -46,6 +46,9 @@ class RunRecord {
   // training that nothing refuses any more. Errors as of Open.
   absl::Status Begin();
 
+  // Into the log of the run only: what was on stderr before that log was open.
+  void AddToLog(const std::vector<std::string>& warnings) const;
+
   // Null when nothing trains.
   const RunDirectory* held() const { return held_.get(); }
 

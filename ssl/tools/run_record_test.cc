@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/log.h"
 #include "ssl/config/node.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
@@ -25,6 +26,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const FailureSource kSource{"train", "checkpoints", 1};
 
@@ -311,6 +313,18 @@ TEST_F(RunRecordTest, RightThatAnEvaluationLacks_NeverEndsIt) {
     ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/results.json"), before));
   }
   EXPECT_GT(call, 5);
+}
+
+// What was said of the configuration comes before the directory is open, and belongs to the run's record.
+TEST_F(RunRecordTest, EarlierWarnings_StandInTheLogOfTheRun) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true));
+  ::testing::internal::CaptureStderr();
+  record->AddToLog({"a.yaml:3: unknown key", "a.yaml:4: key stands twice"});
+  SSL_LOG(INFO) << "and so on";
+  const std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(Read("log.txt"), AllOf(HasSubstr("a.yaml:3: unknown key\n"), HasSubstr("a.yaml:4: key stands twice\n"),
+                                     HasSubstr("and so on\n")));
+  EXPECT_THAT(printed, AllOf(HasSubstr("and so on"), Not(HasSubstr("a.yaml"))));
 }
 
 }  // namespace

@@ -140,13 +140,14 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
     ssl::StopOnSignals(&stop);
     return ssl::RunSweep(line, runs, registries, stop, std::cout);
   }
-  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
+  std::vector<std::string> warnings;
+  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries, &warnings));
   if (FLAGS_dry_run) {
     SSL_RETURN_IF_ERROR(ssl::DryRun(root, registries, std::cout));
     return Printed(ssl::kExitFinished);
   }
   ssl::StopOnSignals(&stop);
-  SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, registries, stop, std::cout));
+  SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, warnings, registries, stop, std::cout));
   return finished ? ssl::kExitFinished : ssl::kExitStopped;
 }
 

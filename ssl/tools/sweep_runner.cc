@@ -48,6 +48,7 @@ CommandLine WithTokens(CommandLine line, const SweepRun& run) {
 struct Member {
   std::string directory;
   ConfigNode root;
+  std::vector<std::string> warnings;
 };
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
@@ -58,7 +59,8 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
   std::vector<Member> members;
   std::vector<std::string> problems;
   for (const SweepRun& run : runs) {
-    absl::StatusOr<ConfigNode> root = ComposeRoot(WithTokens(line, run), registries);
+    std::vector<std::string> warnings;
+    absl::StatusOr<ConfigNode> root = ComposeRoot(WithTokens(line, run), registries, &warnings);
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", members.size());
     Member& member = members.emplace_back();
     if (!root.ok()) {
@@ -67,6 +69,7 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
       continue;
     }
     member.root = *std::move(root);
+    member.warnings = std::move(warnings);
     const ConfigNode& base = *member.root.FindPath(kDirectory);
     member.directory = absl::StrCat(base.text(), below);
     const absl::Status status = CheckRunIdentity(member.directory, run.choices, PosixFileSystem());
@@ -82,7 +85,7 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
 absl::StatusOr<bool> RunOne(const Member& member, const SweepRun& run, const Registries& registries, StopToken& stop,
                             std::ostream& out) {
   SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  return RunEngines(member.root, registries, stop, out);
+  return RunEngines(member.root, member.warnings, registries, stop, out);
 }
 
 // "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
