@@ -35,10 +35,7 @@ absl::Status ReadSection(const ConfigNode& config, absl::string_view section, Op
 }
 
 void CopyKeys(const ConfigNode& config, absl::string_view section, Options& options, ConfigNode* params) {
-  const ConfigNode& node = config.Section(section);
-  for (const std::string& key : KeysOf(options)) {
-    if (const ConfigNode* value = node.Find(key)) params->Set(key, *value);
-  }
+  CopyDeclared(config.Section(section), options, params);
 }
 
 // Reads the values of `config` and returns those that stand there, as parameters.

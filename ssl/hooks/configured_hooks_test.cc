@@ -143,6 +143,14 @@ TEST_F(ConfiguredHooksTest, KeysOfOtherComponents_AreNotTakenForTheHooks) {
   EXPECT_THAT(NamesFor("LOG_FREQUENCY: 5\nSEED_VALUE: 1\nCHECKPOINT: {DIR: x, CHECKPOINT_FREQUENCY: 2}"), SizeIs(5));
 }
 
+// VISSL's keys that nobody reads stand in the same nested sections as ours.
+TEST_F(ConfiguredHooksTest, KeysOfOthersInANestedSection_AreNotTakenForTheHooks) {
+  const std::string profiling = "PROFILING: {RUNTIME_PROFILING: {PROFILE_CPU: True, USE_PROFILER: True}}\n";
+  for (const std::string& yaml : {profiling, profiling + "hooks: [{type: profiler}]\n"}) {
+    EXPECT_OK(MakeConfiguredHooks(Context(yaml, MakeTempDir("profiled")))) << yaml;
+  }
+}
+
 TEST_F(ConfiguredHooksTest, WrongValues_AreNamedWithTheirPlace) {
   EXPECT_THAT(
       MakeConfiguredHooks(Context("A: 1\nLOG_FREQUENCY: 0")),

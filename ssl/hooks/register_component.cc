@@ -20,6 +20,13 @@ std::vector<std::string> KeysOf(Options& options) {
   return keys;
 }
 
+void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params) {
+  for (const HelpRow& row : HelpRows("", options)) {
+    const ConfigNode* value = row.type == kSectionType ? nullptr : node.FindPath(row.key);
+    if (value != nullptr) params->SetPath(row.key, *value);
+  }
+}
+
 absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_view what, absl::string_view file) {
   if (context.run_directory.empty()) {
     return absl::FailedPreconditionError(

@@ -90,6 +90,10 @@ absl::Status RegisterSink(Registries* registries, Component component, MakeCompo
 // The names of the keys that `options` visits, without those inside its sections.
 std::vector<std::string> KeysOf(Options& options);
 
+// Adds to `params` what stands in `node` for the keys of `options`, nested ones too. Keys that others declare in the same
+// map (VISSL's that nobody reads) stay behind.
+void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params);
+
 // A path inside the run directory; FailedPrecondition, which `what` begins ("hook 'profiler'"), when the run keeps no
 // files.
 absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_view what, absl::string_view file);
