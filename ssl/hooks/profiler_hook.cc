@@ -17,6 +17,8 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
 
@@ -178,13 +180,23 @@ absl::Status ProfilerHook::OnUpdate(StepContext& context) {
 
 absl::Status ProfilerHook::OnStep(StepContext& context) {
   if (recording_ != nullptr) recording_->EndStep();
-  if (!context.state.training || context.state.iteration < end()) return absl::OkStatus();
-  // Ranks that record nothing ask as well.
-  if (options_.stop_training_after_profiling && context.first_iteration < end()) context.stop.Request(kStopTerminate);
-  return Save(context);
+  if (!context.state.training || context.state.iteration != end()) return absl::OkStatus();
+  // Ranks that record nothing ask and agree as well.
+  if (options_.stop_training_after_profiling) context.stop.Request(kStopTerminate);
+  return SaveOnAll(context);
 }
 
-absl::Status ProfilerHook::OnEnd(StepContext& context) { return Save(context); }
+absl::Status ProfilerHook::OnException(StepContext& context, const absl::Status& error) {
+  run_has_failed_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ProfilerHook::OnEnd(StepContext& context) { return run_has_failed_ ? Save(context) : SaveOnAll(context); }
+
+absl::Status ProfilerHook::SaveOnAll(StepContext& context) {
+  const absl::Status saved = GuardTorch("saving a trace", [&] { return Save(context); });
+  return AgreeOnStatus(saved, "saving a trace", context.communicator);
+}
 
 absl::Status ProfilerHook::Save(StepContext& context) {
   records_ = false;

@@ -73,6 +73,7 @@ class ProfilerHook : public Hook {
   absl::Status OnUpdate(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnEnd(StepContext& context) override;
+  absl::Status OnException(StepContext& context, const absl::Status& error) override;
 
  private:
   class Recording;
@@ -81,12 +82,15 @@ class ProfilerHook : public Hook {
   int64_t end() const { return first_recorded() + options_.num_iterations; }
   void Begin(StepContext& context);
   absl::Status Save(StepContext& context);
+  // The error of one rank is that of all. Collective.
+  absl::Status SaveOnAll(StepContext& context);
   void BeginPart(StepContext& context, const char* name);
 
   const ProfilerOptions options_;
   FileSystem& file_system_;
   const std::string directory_;
   bool records_ = false;                  // this rank does, and the range is not over
+  bool run_has_failed_ = false;           // other ranks may be gone
   std::unique_ptr<Recording> recording_;  // null outside of the range
 };
 

@@ -11,10 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
@@ -183,6 +186,43 @@ TEST_F(ProfilerHookTest, PlaceThatCannotBeWritten_IsAnError) {
   ASSERT_OK(hook.OnStart(step.context));
   Train(hook, step, 1);
   EXPECT_THAT(hook.OnEnd(step.context).message(), HasSubstr(directory_));
+}
+
+TEST_F(ProfilerHookTest, ErrorOfOneRank_IsThatOfBoth) {
+  ASSERT_OK(PosixFileSystem().Create(directory_));  // a file, where the folder should be
+  for (const bool at_end_of_run : {false, true}) {
+    std::vector<absl::Status> statuses(2);
+    ThreadWorld world(2, absl::Seconds(30));
+    ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+      ProfilerOptions options = Options(0, 0, 1);
+      options.profiled_ranks = {1};
+      ProfilerHook hook(options, PosixFileSystem(), directory_);
+      FakeStep step(communicator);
+      absl::Status status = hook.OnStart(step.context);
+      status.Update(hook.OnBatchStart(step.context));
+      ++step.state.iteration;
+      statuses[communicator.rank()] = at_end_of_run ? hook.OnEnd(step.context) : hook.OnStep(step.context);
+      return status;
+    }));
+    EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("another rank")));
+    EXPECT_THAT(statuses[1].message(), HasSubstr(directory_));
+  }
+}
+
+// The other ranks may be gone, so that nobody waits for them.
+TEST_F(ProfilerHookTest, AfterAnErrorOfTheRun_ARankSavesAlone) {
+  ThreadWorld world(2, absl::Seconds(30));
+  ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    if (communicator.rank() == 1) return absl::OkStatus();
+    ProfilerHook hook(Options(0, 0, 9), PosixFileSystem(), directory_);
+    FakeStep step(communicator);
+    absl::Status status = hook.OnStart(step.context);
+    status.Update(hook.OnBatchStart(step.context));
+    status.Update(hook.OnException(step.context, absl::InternalError("lost")));
+    status.Update(hook.OnEnd(step.context));
+    return status;
+  }));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-0.json"));
 }
 
 TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
