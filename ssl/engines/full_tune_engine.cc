@@ -35,8 +35,17 @@ namespace {
 
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
-constexpr char kEarlyStop[] = "HOOKS.EARLY_STOP";
 constexpr char kHooks[] = "hooks";
+constexpr char kMemoryCheckpoint[] = "memory_checkpoint";
+// What ends a pre-training, keeps or measures parts of it, and cuts its epochs, knows nothing of a fine-tuning.
+constexpr const char* kOfThePretraining[] = {"DATA.TRAIN.MINI_EPOCHS",
+                                             "DATA.TRAIN.MINI_EPOCH_GROUPS",
+                                             "HOOKS.BEST_CHECKPOINT",
+                                             "HOOKS.EARLY_STOP",
+                                             "HOOKS.EVAL",
+                                             "PROFILING",
+                                             "TEST_ANCHOR",
+                                             "TEST_START"};
 constexpr char kMeter[] = "accuracy_list_meter";
 constexpr char kNeedsLabels[] = "full_tune needs labels";
 constexpr int64_t kIgnored = -1;  // of kLoss
@@ -75,15 +84,17 @@ void SetModel(const ConfigNode& defaults, const FullTuneTask& task, ConfigNode* 
   config->SetPath("MODEL.WEIGHTS_INIT.SKIP_LAYERS", ConfigNode::FromStrings({"num_batches_tracked", "heads."}));
 }
 
-// What ends a pre-training early knows nothing of a fine-tuning's figures.
-void RemoveEarlyStop(const ConfigNode& defaults, ConfigNode* config) {
-  if (config->FindPath(kEarlyStop) != nullptr) Reset(kEarlyStop, defaults, config);
+// Of the list only memory_checkpoint stays, without which the network may not fit into memory.
+void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
+  for (const char* key : kOfThePretraining) {
+    if (config->FindPath(key) != nullptr) Reset(key, defaults, config);
+  }
   const ConfigNode* hooks = config->Find(kHooks);
   if (hooks == nullptr || !hooks->is_list()) return;
   ConfigNode kept = ConfigNode::List(hooks->location());
   for (const ConfigNode& hook : hooks->items()) {
     const ConfigNode* type = hook.Find("type");
-    if (type == nullptr || type->text() != "early_stop") kept.Append(hook);
+    if (type != nullptr && type->text() == kMemoryCheckpoint) kept.Append(hook);
   }
   config->Set(kHooks, std::move(kept));
 }
@@ -371,7 +382,7 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   tuned.SetPath("LOSS.name", ConfigNode::FromString(kLoss));
   SetModel(defaults, task, &tuned);
   SetData(options, task, &tuned);
-  RemoveEarlyStop(defaults, &tuned);
+  RemoveHooks(defaults, &tuned);
   SetOptimizer(defaults, options, &tuned);
   SetMeters(defaults, task.num_classes, &tuned);
   return tuned;

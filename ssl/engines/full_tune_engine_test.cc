@@ -135,15 +135,38 @@ TEST_F(FullTuneConfigTest, Batch_IsNoLargerThanTheData) {
   ExpectAt(Tuned(), "DATA.TRAIN.BATCHSIZE_PER_REPLICA", "16");
 }
 
-TEST_F(FullTuneConfigTest, WhatEndsThePretrainingEarly_IsNotInherited) {
-  defaults_.SetPath("HOOKS.EARLY_STOP.METRIC", ConfigNode::FromString(""));
-  run_.SetPath("HOOKS.EARLY_STOP.METRIC", ConfigNode::FromString("Loss/train"));
-  run_.Set(
-      "hooks",
-      ParseYaml("[{type: early_stop, kwargs: {METRIC: x}}, {type: memory_checkpoint}]", "run.yaml", nullptr).value());
+TEST_F(FullTuneConfigTest, HooksOfThePretraining_AreNotInherited) {
+  constexpr struct {
+    const char* key;
+    const char* of_run;
+    const char* of_tuning;
+  } kSettings[] = {{"HOOKS.EARLY_STOP.METRIC", "Loss/train", "''"},
+                   {"HOOKS.BEST_CHECKPOINT.METRICS", "[Evaluation/knn_top_1]", "[]"},
+                   {"HOOKS.EVAL.ONLINE_EVALUATION", "True", "False"},
+                   {"PROFILING.STOP_TRAINING_AFTER_PROFILING", "True", "False"}};
+  for (const auto& setting : kSettings) {
+    defaults_.SetPath(setting.key, ParseYaml(setting.of_tuning, "defaults.yaml", nullptr).value());
+    run_.SetPath(setting.key, ParseYaml(setting.of_run, "run.yaml", nullptr).value());
+  }
+  run_.Set("hooks", ParseYaml("[{type: early_stop, kwargs: {METRIC: x}}, {type: memory_checkpoint}, "
+                              "{type: BestCheckpointer}, {type: grad_clipper}, {type: feature_vis}]",
+                              "run.yaml", nullptr)
+                        .value());
   const ConfigNode tuned = Tuned();
-  ExpectAt(tuned, "HOOKS.EARLY_STOP.METRIC", "''");
+  for (const auto& setting : kSettings) ExpectAt(tuned, setting.key, setting.of_tuning);
   ExpectAt(tuned, "hooks", "[{type: memory_checkpoint}]");
+}
+
+TEST_F(FullTuneConfigTest, EpochsAndTests_AreWholeAndOfEach) {
+  for (const char* key : {"DATA.TRAIN.MINI_EPOCHS", "DATA.TRAIN.MINI_EPOCH_GROUPS", "TEST_START", "TEST_ANCHOR"}) {
+    defaults_.SetPath(key, ConfigNode::FromInt(1));
+    run_.SetPath(key, ConfigNode::FromInt(4));
+  }
+  const ConfigNode tuned = Tuned();
+  ExpectAt(tuned, "DATA.TRAIN.MINI_EPOCHS", "1");
+  ExpectAt(tuned, "DATA.TRAIN.MINI_EPOCH_GROUPS", "1");
+  ExpectAt(tuned, "TEST_START", "1");
+  ExpectAt(tuned, "TEST_ANCHOR", "1");
 }
 
 }  // namespace
