@@ -23,6 +23,10 @@ absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& st
       absl::StrCat(place, " is empty, and the model is no chain of blocks, so that its last map is not known"));
 }
 
+std::string DrawingName(const Hook& hook, const std::string& stage) {
+  return hook.instance_name() == hook.name() ? stage : absl::StrCat(hook.instance_name(), "_", stage);
+}
+
 absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most) {
   const std::vector<at::Tensor>& views = context.batch->views;
   if (view < static_cast<int64_t>(views.size())) {

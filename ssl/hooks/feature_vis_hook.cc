@@ -91,7 +91,7 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
     const at::Tensor maps =
         ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
     const at::Tensor drawings = DrawOverImages(maps, images);
-    SSL_RETURN_IF_ERROR(WriteDrawings(drawings, layers_[i], directory, file_system_));
+    SSL_RETURN_IF_ERROR(WriteDrawings(drawings, DrawingName(*this, layers_[i]), directory, file_system_));
     SSL_RETURN_IF_ERROR(AddDrawings(drawings, absl::StrCat(instance_name(), "/", layers_[i]), context.metrics));
   }
   return absl::OkStatus();

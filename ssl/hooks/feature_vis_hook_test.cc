@@ -36,7 +36,7 @@ std::vector<std::string> Files(const std::string& directory) {
 TEST(FeatureVisInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   const std::string hook = "{type: feature_vis, kwargs: {layer_name: [conv1, res5], freq: 4, num_images: 2}}";
-  const std::string same = "{type: feature_vis, name: last, kwargs: {save_dir: last, interpolation: area, freq: 10}}";
+  const std::string same = "{type: feature_vis, name: last, kwargs: {interpolation: area, freq: 8}}";
   ASSERT_OK_AND_ASSIGN(const TinyRunResult drawn, TrainTinyRun("hooks: [" + hook + ", " + same + "]"));
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     EXPECT_EQ(drawn.state.at(file), plain.state.at(file)) << file;
@@ -48,8 +48,9 @@ TEST(FeatureVisInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
   EXPECT_THAT(Files(drawn.directory + "/feat_vis"), ElementsAre("iteration_4", "iteration_8"));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_4"),
               ElementsAre("conv1_0.png", "conv1_1.png", "res5_0.png", "res5_1.png"));
-  EXPECT_THAT(Files(drawn.directory + "/last/iteration_10"),
-              ElementsAre("res5_0.png", "res5_1.png", "res5_2.png", "res5_3.png"));
+  EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_8"),
+              ElementsAre("conv1_0.png", "conv1_1.png", "last_res5_0.png", "last_res5_1.png", "last_res5_2.png",
+                          "last_res5_3.png", "res5_0.png", "res5_1.png"));
 }
 
 TEST(FeatureVisInARun, StageThatIsNone_IsNamedAtTheStart) {

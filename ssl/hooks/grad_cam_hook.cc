@@ -112,7 +112,7 @@ absl::Status GradCamHook::Draw(StepContext& context) {
       ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
   const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
   const at::Tensor drawings = DrawOverImages(maps, images);
-  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, layer_, directory, file_system_));
+  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, DrawingName(*this, layer_), directory, file_system_));
   return AddDrawings(drawings, absl::StrCat(instance_name(), "/", layer_), context.metrics);
 }
 
