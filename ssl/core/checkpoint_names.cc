@@ -50,8 +50,10 @@ absl::StatusOr<std::map<std::string, int64_t>> CheckpointNames::All() const {
   for (const std::string& file : *files) {
     absl::string_view name = file;
     if (!absl::ConsumeSuffix(&name, kNameSuffix)) continue;
-    SSL_ASSIGN_OR_RETURN(const std::string text, file_system_.Read(Path(name)));
-    const int64_t iteration = IterationOf(absl::StripTrailingAsciiWhitespace(text));
+    const absl::StatusOr<std::string> text = file_system_.Read(Path(name));
+    if (absl::IsNotFound(text.status())) continue;  // a training beside this process has dropped it since
+    SSL_RETURN_IF_ERROR(text.status());
+    const int64_t iteration = IterationOf(absl::StripTrailingAsciiWhitespace(*text));
     if (iteration < 0) {
       return absl::DataLossError(absl::StrCat(Path(name),
                                               ": does not name a checkpoint, expected step_<iteration>; "

@@ -47,6 +47,17 @@ class CheckpointNamesTest : public ::testing::Test {
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
 
+TEST_F(CheckpointNamesTest, NameThatGoesMeanwhile_IsNone) {
+  CheckpointNames names(directory_, posix_);
+  ASSERT_OK(names.Move("best", 5));
+  ASSERT_OK(names.Move("rolling", 7));
+  FaultFileSystem beside(posix_, directory_);
+  beside.set_fault_reads(true);
+  constexpr int kReadOfBest = 2;  // after List
+  beside.ActAtCall(kReadOfBest, [&] { ASSERT_OK(names.Drop("best")); });
+  EXPECT_THAT(*CheckpointNames(directory_, beside).All(), ElementsAre(Pair("rolling", 7)));
+}
+
 TEST_F(CheckpointNamesTest, Move_SaysWhichHasNoNameAnyMore) {
   CheckpointNames names(directory_, posix_);
   EXPECT_EQ(*names.Move("best", 5), -1);
