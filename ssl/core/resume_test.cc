@@ -121,7 +121,7 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
   for (const char* name : {"metrics.jsonl", "results.json", "log.txt"}) {
     ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(run_, "/", name), "old"));
   }
-  for (const char* name : {"tb_logs", "export"}) {
+  for (const char* name : {"tb_logs", "log", "feat_vis", "grad_cam", "profile", "export"}) {
     ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
   }
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");

@@ -35,9 +35,10 @@ namespace ssl {
 namespace {
 
 // What a training leaves in its directory beside checkpoints, and what would be taken for a later run's. What
-// evaluations leave there is the program's to remove (removed_earlier_run).
-constexpr std::array<absl::string_view, 7> kRecords = {"metrics.jsonl", "metrics.json", "results.json", "tb_logs",
-                                                       "profile",       "feat_vis",     "grad_cam"};
+// evaluations leave there is the program's to remove (removed_earlier_run). Folders of hooks by their defaults: others
+// may be named by whoever keeps them.
+constexpr std::array<absl::string_view, 8> kRecords = {"metrics.jsonl", "metrics.json", "results.json", "tb_logs",
+                                                       "log",           "profile",      "feat_vis",     "grad_cam"};
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
 struct RunScope {

@@ -15,6 +15,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/register_component.h"
 
@@ -29,6 +30,7 @@ Interpolation InterpolationOf(absl::string_view name) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
   SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'feature_vis'", options.save_dir));
   return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(directory));
 }

@@ -68,6 +68,20 @@ TEST(FeatureVisInARun, StageThatIsNone_IsNamedAtTheStart) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("expected a run directory")));
 }
 
+TEST(FeatureVisInARun, FolderOutsideTheRun_IsRefused) {
+  const std::string directory = MakeTempDir("feature_vis");
+  for (const std::string hook : {"feature_vis", "grad_cam"}) {
+    for (const std::string folder : {"..", "../other", "a/../../other", "/tmp/other", "''", "."}) {
+      EXPECT_THAT(OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nhooks: [{type: " + hook +
+                              ", kwargs: {save_dir: " + folder + "}}]")
+                      .status(),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           AllOf(HasSubstr("test.yaml:2: save_dir is '"), HasSubstr("inside the run's"))))
+          << hook << " " << folder;
+    }
+  }
+}
+
 TEST(FeatureVisInARun, PooledStage_IsAnError) {
   EXPECT_THAT(TrainTinyRun("hooks: [{type: feature_vis, kwargs: {layer_name: [res5avg], freq: 1}}]").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -17,6 +17,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/register_component.h"
 
@@ -42,6 +43,7 @@ absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const at::Te
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
                                                   const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
   SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'grad_cam'", options.save_dir));
   return std::make_unique<GradCamHook>(options, context.file_system, std::move(directory));
 }

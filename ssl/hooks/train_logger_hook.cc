@@ -3,14 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
@@ -27,15 +25,6 @@ constexpr absl::string_view kPavi = "pavi";
 
 double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
 
-// Where its event files lie: below the run's directory, so that a run leaves nothing elsewhere.
-absl::Status CheckLogdir(const std::string& logdir, const ConfigNode& params) {
-  const std::vector<std::string> parts = absl::StrSplit(logdir, '/');
-  const bool leaves = std::find(parts.begin(), parts.end(), "..") != parts.end();
-  if (!logdir.empty() && logdir[0] != '/' && !leaves) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "LOGDIR"), " is '", logdir,
-                                                 "', expected a directory inside the run's, such as log"));
-}
-
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeWriter(const TrainLoggerOptions& options, const ConfigNode& params,
                                                        const BuildContext& context) {
   if (options.summary_writer == kPavi) {
@@ -47,7 +36,7 @@ absl::StatusOr<std::unique_ptr<MetricSink>> MakeWriter(const TrainLoggerOptions&
     return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "SUMMARY_WRITER"), " is '", options.summary_writer,
                                                    "', expected tensorboard, or '' for no writer"));
   }
-  SSL_RETURN_IF_ERROR(CheckLogdir(options.logdir, params));
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir));
   if (options.summary_writer.empty() || context.run_directory.empty()) return nullptr;
   return MakeTensorboardSink(context.file_system, absl::StrCat(context.run_directory, "/", options.logdir),
                              Clock::Real());

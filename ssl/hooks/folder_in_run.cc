@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/folder_in_run.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+
+absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder) {
+  const std::vector<std::string> parts = absl::StrSplit(folder, '/', absl::SkipEmpty());
+  const bool leaves = std::find(parts.begin(), parts.end(), "..") != parts.end();
+  const bool is_run = std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return part == "."; });
+  if (!is_run && !leaves && folder[0] != '/') return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key), " is '", folder,
+                                                 "', expected a directory inside the run's, such as drawings"));
+}
+
+}  // namespace ssl

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folders that options name lie inside the run's directory, so that a run leaves nothing elsewhere.
+#ifndef SSL_HOOKS_FOLDER_IN_RUN_H_
+#define SSL_HOOKS_FOLDER_IN_RUN_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
+
+namespace ssl {
+
+// InvalidArgument, with file and line of `key` in `params`, unless `folder`, its value, is a path below the run's
+// directory: relative, without "..", and not that directory itself.
+absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_FOLDER_IN_RUN_H_
