@@ -148,27 +148,26 @@ class Matcher : public ScopedVisitor {
 
   void Scope(absl::string_view name, Stateful& child) override {
     const bool is_optional = open_scopes_.count(prefix()) > 0;
-    if (is_optional) optional_scopes_.insert(Path(name));
-    if (!is_optional || HoldsScope(Path(name))) return ScopedVisitor::Scope(name, child);
-    // Walked all the same, to learn whether it has any state.
-    within_absent_scope_ = true;
-    absent_scope_has_state_ = false;
+    const bool is_absent = is_optional && !within_absent_scope_ && !HoldsScope(Path(name));
+    const bool outer_is_absent = within_absent_scope_;
+    const int64_t visited_before = visited_;
+    // An absent one is walked all the same, to learn whether it has any state.
+    within_absent_scope_ = outer_is_absent || is_absent;
     ScopedVisitor::Scope(name, child);
-    within_absent_scope_ = false;
-    if (absent_scope_has_state_) absent_scopes_.insert(Path(name));
+    within_absent_scope_ = outer_is_absent;
+    if (!is_optional || visited_ == visited_before) return;
+    optional_scopes_.insert(Path(name));
+    if (is_absent) absent_scopes_.insert(Path(name));
   }
 
   // Whether the state's `name` belongs to a part that this run does not have, and need not have.
-  bool IsOfAnotherPart(absl::string_view name) const {
-    const std::string scope = OptionalScopeOf(name);
-    return !scope.empty() && optional_scopes_.count(scope) == 0;
-  }
+  bool IsOfAnotherPart(absl::string_view name) const { return !OtherPartOf(name).empty(); }
 
   // After the walk; "" when the state has the scopes of this run.
   std::string DescribeDifferentScopes() const {
     std::set<std::string> others;
     for (const auto& entry : unclaimed_) {
-      if (IsOfAnotherPart(entry.first)) others.insert(OptionalScopeOf(entry.first));
+      if (IsOfAnotherPart(entry.first)) others.insert(OtherPartOf(entry.first));
     }
     std::vector<std::string> parts;
     if (!absent_scopes_.empty()) {
@@ -213,18 +212,21 @@ class Matcher : public ScopedVisitor {
                        [&begin](const auto& entry) { return absl::StartsWith(entry.first, begin); });
   }
 
-  // "hooks/ema" for "hooks/ema/names" when the scopes of "hooks/" may differ; "" for what is in no such scope.
-  std::string OptionalScopeOf(absl::string_view name) const {
+  // "hooks/ema" for "hooks/ema/names" when the scopes of "hooks/" may differ and this run has no state of ema; "" for
+  // what is in no such scope. Open scopes may lie in one another; the outermost comes first in the order of names.
+  std::string OtherPartOf(absl::string_view name) const {
     for (const std::string& outer : open_scopes_) {
       const size_t end = absl::StartsWith(name, outer) ? name.find('/', outer.size()) : absl::string_view::npos;
-      if (end != absl::string_view::npos) return std::string(name.substr(0, end));
+      if (end == absl::string_view::npos) continue;
+      std::string scope(name.substr(0, end));
+      if (optional_scopes_.count(scope) == 0) return scope;
     }
     return "";
   }
 
   // The tensor of that name, which no other name can claim then; undefined, with a problem noted, when missing.
   at::Tensor Claim(absl::string_view name) {
-    absent_scope_has_state_ = true;
+    ++visited_;
     if (within_absent_scope_) return at::Tensor();
     const auto found = unclaimed_.find(Path(name));
     if (found == unclaimed_.end()) {
@@ -262,10 +264,10 @@ class Matcher : public ScopedVisitor {
   std::vector<std::string> problems_;
   std::set<std::string> may_be_non_finite_;
   std::set<std::string> open_scopes_;      // whose scopes may differ; each ends with '/'
-  std::set<std::string> optional_scopes_;  // walked within those
-  std::set<std::string> absent_scopes_;    // of these, those that the state lacks although they have state
+  std::set<std::string> optional_scopes_;  // walked within those, with state
+  std::set<std::string> absent_scopes_;    // of these, those that the state lacks; the outermost ones
   bool within_absent_scope_ = false;
-  bool absent_scope_has_state_ = false;
+  int64_t visited_ = 0;  // tensors and numbers
 };
 
 }  // namespace

@@ -240,6 +240,80 @@ TEST(StateDictTest, ScopesThatMayDiffer_AreNamedAndTheRestIsRestored) {
   EXPECT_EQ(log.lines.size(), 1u) << "nothing differs";
 }
 
+// One part whose own parts come and go, as the metrics of a hook do, and a count after them.
+struct PartOfParts : Stateful {
+  Parts parts;
+  int64_t count = 0;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Scope("parts", parts);
+    visitor.Int("count", count);
+  }
+};
+
+struct Nested : Stateful {
+  bool has_part = true;
+  PartOfParts part;
+  Inner other;
+  void VisitState(StateVisitor& visitor) override {
+    visitor.ScopesMayDiffer();
+    if (has_part) visitor.Scope("part", part);
+    visitor.Scope("other", other);
+  }
+};
+
+TEST(StateDictTest, ScopesThatMayDiffer_MayLieInOneAnother) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  Nested saved;
+  saved.part.parts.has_second = false;
+  saved.part.count = 8;
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  Nested removed;
+  removed.part.parts.has_first = false;
+  removed.part.parts.has_second = false;
+  Nested replaced;
+  replaced.part.parts.has_first = false;
+  const CapturedLog log;
+
+  ASSERT_OK(RestoreState(removed, state, "step_4"));
+  ASSERT_OK(RestoreState(replaced, state, "step_4"));
+
+  EXPECT_EQ(removed.part.count, 8);
+  EXPECT_EQ(replaced.part.count, 8);
+  const std::string gone = "the state of part/parts/first is of no part of this run";
+  EXPECT_THAT(log.lines,
+              ElementsAre("step_4: " + gone,
+                          "step_4: has no state of part/parts/second, which start anew; " + gone));
+}
+
+TEST(StateDictTest, NewPart_MayHaveStateAfterPartsOfItsOwn) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  Nested saved;
+  saved.has_part = false;
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  Nested now;
+  now.part.count = 3;
+  const CapturedLog log;
+
+  ASSERT_OK(RestoreState(now, state, "step_4"));
+
+  EXPECT_EQ(now.part.count, 3);
+  EXPECT_THAT(log.lines, ElementsAre("step_4: has no state of part, which start anew"));
+}
+
+TEST(StateDictTest, PartThatHasNoStateAnyMore_TakesNone) {
+  InitLogging({/*to_stderr=*/true, "test", "", 0});
+  WithParts saved;
+  ASSERT_OK_AND_ASSIGN(std::vector<NamedTensor> state, CollectState(saved));
+  state.push_back({"parts/idle/count", at::zeros({}, at::kLong)});
+  WithParts now;
+  now.parts.has_idle = true;
+  const CapturedLog log;
+
+  ASSERT_OK(RestoreState(now, state, "step_4"));
+
+  EXPECT_THAT(log.lines, ElementsAre("step_4: the state of parts/idle is of no part of this run"));
+}
+
 TEST(StateDictTest, ScopesThatMayDiffer_StillMatchInside) {
   WithParts saved;
   ASSERT_OK_AND_ASSIGN(std::vector<NamedTensor> state, CollectState(saved));
