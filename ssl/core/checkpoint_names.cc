@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kStepPrefix[] = "step_";
 constexpr char kNameSuffix[] = ".step";
+constexpr char kReplaceable[] = "\nreplaceable";
 constexpr char kUnfinished[] = ".step.tmp-";  // of an atomic write (ssl/io/atomic_file.cc)
 
 bool IsNameCharacter(char c) {
@@ -42,26 +43,44 @@ std::string CheckpointNames::Path(absl::string_view name) const {
   return absl::StrCat(directory_, "/", name, kNameSuffix);
 }
 
-absl::StatusOr<std::map<std::string, int64_t>> CheckpointNames::All() const {
+absl::StatusOr<CheckpointNames::Named> CheckpointNames::Read(absl::string_view name) const {
+  SSL_ASSIGN_OR_RETURN(const std::string text, file_system_.Read(Path(name)));
+  absl::string_view step = absl::StripTrailingAsciiWhitespace(text);
+  Named named;
+  named.replaceable = absl::ConsumeSuffix(&step, kReplaceable);
+  named.iteration = IterationOf(step);
+  if (named.iteration >= 0) return named;
+  return absl::DataLossError(absl::StrCat(Path(name),
+                                          ": does not name a checkpoint, expected step_<iteration>; "
+                                          "remove the file, or write the name of the checkpoint into it"));
+}
+
+absl::StatusOr<std::map<std::string, CheckpointNames::Named>> CheckpointNames::ReadAll() const {
   const absl::StatusOr<std::vector<std::string>> files = file_system_.List(directory_);
-  if (absl::IsNotFound(files.status())) return std::map<std::string, int64_t>();
+  if (absl::IsNotFound(files.status())) return std::map<std::string, Named>();
   SSL_RETURN_IF_ERROR(files.status());
-  std::map<std::string, int64_t> names;
+  std::map<std::string, Named> all;
   for (const std::string& file : *files) {
     absl::string_view name = file;
     if (!absl::ConsumeSuffix(&name, kNameSuffix)) continue;
-    const absl::StatusOr<std::string> text = file_system_.Read(Path(name));
-    if (absl::IsNotFound(text.status())) continue;  // a training beside this process has dropped it since
-    SSL_RETURN_IF_ERROR(text.status());
-    const int64_t iteration = IterationOf(absl::StripTrailingAsciiWhitespace(*text));
-    if (iteration < 0) {
-      return absl::DataLossError(absl::StrCat(Path(name),
-                                              ": does not name a checkpoint, expected step_<iteration>; "
-                                              "remove the file, or write the name of the checkpoint into it"));
-    }
-    names.emplace(name, iteration);
+    const absl::StatusOr<Named> named = Read(name);
+    if (absl::IsNotFound(named.status())) continue;  // a training beside this process has dropped it since
+    SSL_RETURN_IF_ERROR(named.status());
+    all.emplace(name, *named);
   }
-  return names;
+  return all;
+}
+
+absl::Status CheckpointNames::Write(absl::string_view name, const Named& named) {
+  return WriteFileAtomically(file_system_, Path(name),
+                             absl::StrCat(StepName(named.iteration), named.replaceable ? kReplaceable : "", "\n"));
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> CheckpointNames::All() const {
+  SSL_ASSIGN_OR_RETURN(const auto all, ReadAll());
+  std::map<std::string, int64_t> iterations;
+  for (const auto& [name, named] : all) iterations.emplace(name, named.iteration);
+  return iterations;
 }
 
 absl::StatusOr<std::set<int64_t>> CheckpointNames::Iterations() const {
@@ -71,18 +90,36 @@ absl::StatusOr<std::set<int64_t>> CheckpointNames::Iterations() const {
   return iterations;
 }
 
-absl::StatusOr<int64_t> CheckpointNames::Move(const std::string& name, int64_t iteration) {
+absl::StatusOr<CheckpointNames::Nameless> CheckpointNames::Move(const std::string& name, int64_t iteration,
+                                                                bool replaceable) {
   if (name.empty() || !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
     return absl::InvalidArgumentError(
         absl::StrCat("name of a checkpoint is '", name, "', expected letters, digits, '_', '-' and '.'"));
   }
-  SSL_ASSIGN_OR_RETURN(const auto before, All());
+  SSL_ASSIGN_OR_RETURN(const auto before, ReadAll());
   const auto previous = before.find(name);
-  if (previous != before.end() && previous->second == iteration) return -1;
-  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, Path(name), absl::StrCat(StepName(iteration), "\n")));
-  if (previous == before.end()) return -1;
+  if (previous != before.end() && previous->second.iteration == iteration) return Nameless();
+  SSL_RETURN_IF_ERROR(Write(name, {iteration, replaceable}));
+  if (previous == before.end()) return Nameless();
   SSL_ASSIGN_OR_RETURN(const std::set<int64_t> named, Iterations());
-  return named.count(previous->second) > 0 ? -1 : previous->second;
+  if (named.count(previous->second.iteration) > 0) return Nameless();
+  return Nameless{previous->second.iteration, previous->second.replaceable};
+}
+
+absl::StatusOr<bool> CheckpointNames::IsReplaceable(int64_t iteration) const {
+  SSL_ASSIGN_OR_RETURN(const auto all, ReadAll());
+  return std::any_of(all.begin(), all.end(), [iteration](const auto& entry) {
+    return entry.second.iteration == iteration && entry.second.replaceable;
+  });
+}
+
+absl::Status CheckpointNames::Keep(int64_t iteration) {
+  SSL_ASSIGN_OR_RETURN(const auto all, ReadAll());
+  for (const auto& [name, named] : all) {
+    if (named.iteration != iteration || !named.replaceable) continue;
+    SSL_RETURN_IF_ERROR(Write(name, {iteration, /*replaceable=*/false}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointNames::DropAfter(int64_t iteration) {

@@ -2,7 +2,8 @@
 //
 // What checkpoints are called: step_<iteration>, and names of their own that keep them. Such a name is a file beside
 // the checkpoints, `<name>.step`, with the text "step_<iteration>": replacing it is one rename, so that a crash leaves
-// it with the old checkpoint or with the new one.
+// it with the old checkpoint or with the new one. A second line "replaceable" says that the checkpoint is there for that
+// name alone, and goes when the name does.
 #ifndef SSL_CORE_CHECKPOINT_NAMES_H_
 #define SSL_CORE_CHECKPOINT_NAMES_H_
 
@@ -36,9 +37,19 @@ class CheckpointNames {
   // Those that have a name.
   absl::StatusOr<std::set<int64_t>> Iterations() const;
 
-  // Gives the name to `iteration`; returns the iteration that has no name any more, -1 for none. InvalidArgument for a
-  // name that is empty or has other characters than letters, digits, '_', '-' and '.'.
-  absl::StatusOr<int64_t> Move(const std::string& name, int64_t iteration);
+  // A checkpoint that has lost its last name.
+  struct Nameless {
+    int64_t iteration = -1;  // below 0: there is none
+    bool replaceable = false;
+  };
+
+  // Gives the name to `iteration`; returns which one has no name any more. InvalidArgument for a name that is empty or
+  // has other characters than letters, digits, '_', '-' and '.'.
+  absl::StatusOr<Nameless> Move(const std::string& name, int64_t iteration, bool replaceable);
+
+  // Whether a name says that `iteration` is replaceable; Keep takes that back.
+  absl::StatusOr<bool> IsReplaceable(int64_t iteration) const;
+  absl::Status Keep(int64_t iteration);
 
   // OK, too, when nothing has the name.
   absl::Status Drop(const std::string& name);
@@ -50,7 +61,16 @@ class CheckpointNames {
   static bool IsLeftOver(absl::string_view file);
 
  private:
+  // What the file of a name says.
+  struct Named {
+    int64_t iteration = -1;
+    bool replaceable = false;
+  };
+
   std::string Path(absl::string_view name) const;
+  absl::StatusOr<Named> Read(absl::string_view name) const;
+  absl::StatusOr<std::map<std::string, Named>> ReadAll() const;
+  absl::Status Write(absl::string_view name, const Named& named);
 
   const std::string directory_;
   FileSystem& file_system_;

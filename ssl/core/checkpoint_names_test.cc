@@ -60,22 +60,35 @@ TEST_F(CheckpointNamesTest, NameThatGoesMeanwhile_IsNone) {
 
 TEST_F(CheckpointNamesTest, Move_SaysWhichHasNoNameAnyMore) {
   CheckpointNames names(directory_, posix_);
-  EXPECT_EQ(*names.Move("best", 5), -1);
-  EXPECT_EQ(*names.Move("best", 5), -1);
-  EXPECT_EQ(*names.Move("rolling", 5), -1);
-  EXPECT_EQ(*names.Move("best", 7), -1) << "5 is the rolling one";
-  EXPECT_EQ(*names.Move("rolling", 7), 5);
+  EXPECT_EQ(names.Move("best", 5, false)->iteration, -1);
+  EXPECT_EQ(names.Move("best", 5, false)->iteration, -1);
+  EXPECT_EQ(names.Move("rolling", 5, false)->iteration, -1);
+  EXPECT_EQ(names.Move("best", 7, false)->iteration, -1) << "5 is the rolling one";
+  EXPECT_EQ(names.Move("rolling", 7, true)->iteration, 5);
   EXPECT_THAT(*names.All(), ElementsAre(Pair("best", 7), Pair("rolling", 7)));
   EXPECT_EQ(*posix_.Read(directory_ + "/best.step"), "step_7\n");
+  EXPECT_EQ(*posix_.Read(directory_ + "/rolling.step"), "step_7\nreplaceable\n");
   ASSERT_OK(names.Drop("best"));
   ASSERT_OK(names.Drop("best"));
   EXPECT_THAT(*names.All(), ElementsAre(Pair("rolling", 7)));
 }
 
+TEST_F(CheckpointNamesTest, Replaceable_IsWhatANameSaysUntilItIsKept) {
+  CheckpointNames names(directory_, posix_);
+  ASSERT_OK(names.Move("rolling", 5, true));
+  ASSERT_OK(names.Move("other", 7, true));
+  EXPECT_TRUE(*names.IsReplaceable(5));
+  ASSERT_OK(names.Keep(5));
+  EXPECT_FALSE(*names.IsReplaceable(5));
+  EXPECT_TRUE(*names.IsReplaceable(7));
+  EXPECT_FALSE(names.Move("rolling", 9, true)->replaceable);
+  EXPECT_TRUE(names.Move("other", 9, true)->replaceable);
+}
+
 TEST_F(CheckpointNamesTest, NamesThatAreNone_AreRefusedAndFilesThatSayNothingAreNamed) {
   CheckpointNames names(directory_, posix_);
   for (const char* name : {"", "a/b", "a b", "\n"}) {
-    EXPECT_THAT(names.Move(name, 5), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected letters")));
+    EXPECT_THAT(names.Move(name, 5, false), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected letters")));
   }
   EXPECT_THAT(*posix_.List(directory_), IsEmpty());
   ASSERT_OK((*posix_.Create(directory_ + "/best.step"))->Append("step_x"));
@@ -86,7 +99,7 @@ TEST_F(CheckpointNamesTest, KeepLast_NeverCountsNorRemovesWhatHasAName) {
   {
     CheckpointStore store = Store(2);
     for (const int64_t iteration : {5, 10}) ASSERT_OK(Save(store, iteration));
-    ASSERT_OK(store.SetName("best", 5, /*replaces=*/false));
+    ASSERT_OK(store.SetName("best", 5, /*replaceable=*/false));
     for (const int64_t iteration : {15, 20}) ASSERT_OK(Save(store, iteration));
   }
   EXPECT_THAT(Steps(), ElementsAre(5, 15, 20));
@@ -94,23 +107,28 @@ TEST_F(CheckpointNamesTest, KeepLast_NeverCountsNorRemovesWhatHasAName) {
   ASSERT_OK(restarted.Open());
   for (const int64_t iteration : {25, 30}) ASSERT_OK(Save(restarted, iteration));
   EXPECT_THAT(Steps(), ElementsAre(5, 25, 30));
-  ASSERT_OK(restarted.SetName("best", 30, /*replaces=*/false));
+  ASSERT_OK(restarted.SetName("best", 30, /*replaceable=*/false));
   ASSERT_OK(Save(restarted, 35));
   EXPECT_THAT(Steps(), ElementsAre(25, 30, 35)) << "25 and 35 are the newest two without a name";
   ASSERT_OK(Save(restarted, 40));
   EXPECT_THAT(Steps(), ElementsAre(30, 35, 40));
 }
 
-TEST_F(CheckpointNamesTest, Replaces_RemovesTheOneBeforeUnlessItHasAnotherName) {
+TEST_F(CheckpointNamesTest, Replaceable_GoesWhenItsLastNameMovesOn) {
   CheckpointStore store = Store(0);
-  for (const int64_t iteration : {5, 10, 15, 20}) ASSERT_OK(Save(store, iteration));
+  for (const int64_t iteration : {5, 10, 15, 20, 25}) ASSERT_OK(Save(store, iteration));
   ASSERT_OK(store.SetName("rolling", 5, true));
   ASSERT_OK(store.SetName("best", 10, false));
   ASSERT_OK(store.SetName("rolling", 10, true));
-  EXPECT_THAT(Steps(), ElementsAre(10, 15, 20));
+  EXPECT_THAT(Steps(), ElementsAre(10, 15, 20, 25));
   ASSERT_OK(store.SetName("rolling", 15, true));
   ASSERT_OK(store.SetName("rolling", 15, true));
-  EXPECT_THAT(Steps(), ElementsAre(10, 15, 20));
+  EXPECT_THAT(Steps(), ElementsAre(10, 15, 20, 25)) << "10 is the best one";
+  ASSERT_OK(store.Keep(15));
+  ASSERT_OK(store.SetName("rolling", 20, true));
+  EXPECT_THAT(Steps(), ElementsAre(10, 15, 20, 25)) << "15 is kept";
+  ASSERT_OK(store.SetName("rolling", 25, false));
+  EXPECT_THAT(Steps(), ElementsAre(10, 15, 25));
 }
 
 TEST_F(CheckpointNamesTest, CheckpointsThatAreSetAside_LoseTheirNames) {

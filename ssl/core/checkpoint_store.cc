@@ -188,13 +188,20 @@ absl::Status CheckpointStore::MarkFinished(int64_t iteration, absl::string_view 
   return WriteNote(kFinishedName, absl::StrCat(StepName(iteration), "\n", why_early, why_early.empty() ? "" : "\n"));
 }
 
-absl::Status CheckpointStore::SetName(const std::string& name, int64_t iteration, bool replaces) {
+absl::Status CheckpointStore::SetName(const std::string& name, int64_t iteration, bool replaceable) {
   SSL_RETURN_IF_ERROR(CheckInUse());
-  SSL_ASSIGN_OR_RETURN(const int64_t nameless, names_.Move(name, iteration));
-  if (nameless < 0 || !file_system_.Exists(StepDirectory(nameless))) return absl::OkStatus();
-  if (replaces) SSL_RETURN_IF_ERROR(Remove(nameless));
+  SSL_ASSIGN_OR_RETURN(const CheckpointNames::Nameless nameless, names_.Move(name, iteration, replaceable));
+  if (nameless.iteration < 0 || !file_system_.Exists(StepDirectory(nameless.iteration))) return absl::OkStatus();
+  if (nameless.replaceable) SSL_RETURN_IF_ERROR(Remove(nameless.iteration));
   if (tidied_ == iteration) TidyUp(iteration);  // the nameless one counts among the newest
   return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::Keep(int64_t iteration) {
+  SSL_ASSIGN_OR_RETURN(const bool is_replaceable, IsReplaceable(iteration));
+  if (!is_replaceable) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(CheckInUse());
+  return names_.Keep(iteration);
 }
 
 absl::Status CheckpointStore::DropFinished() {

@@ -80,9 +80,12 @@ class CheckpointStore {
   // Notes that nothing is left to do after this checkpoint, and why when the run has ended early. Rank 0.
   absl::Status MarkFinished(int64_t iteration, absl::string_view why_early = "");
 
-  // Gives `name` to a checkpoint that is there. The one that had it loses it; with `replaces` that one goes, unless it
-  // has another name. A crash leaves the name with one of the two, and both of them there until it has moved. Rank 0.
-  absl::Status SetName(const std::string& name, int64_t iteration, bool replaces);
+  // Gives `name` to a checkpoint that is there. The one that had it loses it, and goes if it was `replaceable` and has
+  // no other name. A crash leaves the name with one of the two, and both of them there until it has moved. Rank 0.
+  absl::Status SetName(const std::string& name, int64_t iteration, bool replaceable);
+  // Whether a name holds the checkpoint as replaceable; Keep makes it one that stays. Rank 0.
+  absl::StatusOr<bool> IsReplaceable(int64_t iteration) const { return names_.IsReplaceable(iteration); }
+  absl::Status Keep(int64_t iteration);
   absl::Status DropName(const std::string& name) { return names_.Drop(name); }
   // Iterations by name; DataLoss for a file that names none.
   absl::StatusOr<std::map<std::string, int64_t>> Names() const { return names_.All(); }

@@ -74,6 +74,18 @@ absl::Status Checkpointer::OnRankZero(const std::string& what, const std::functi
   return AgreeOnStatus(communicator_.rank() == 0 ? work() : absl::OkStatus(), what, communicator_);
 }
 
+absl::StatusOr<bool> Checkpointer::AskRankZero(const std::string& what,
+                                                const std::function<absl::StatusOr<bool>()>& question) {
+  bool said = false;
+  SSL_RETURN_IF_ERROR(OnRankZero(what, [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(said, question());
+    return absl::OkStatus();
+  }));
+  at::Tensor answer = at::full({1}, said ? 1 : 0, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
+  return answer.item<int64_t>() == 1;
+}
+
 absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, const RunIdentity& identity) {
   ResumePlan plan;
   SSL_RETURN_IF_ERROR(OnRankZero("looking at the checkpoints", [&]() -> absl::Status {
@@ -124,6 +136,19 @@ void Checkpointer::Stage(std::vector<CheckpointPart>* parts) {
 }
 
 absl::Status Checkpointer::Save() {
+  SSL_RETURN_IF_ERROR(Keep());
+  return SaveState();
+}
+
+// A name may have made the checkpoint replaceable before, in this process or an earlier one.
+absl::Status Checkpointer::Keep() {
+  kept_iteration_ = state_.iteration;
+  if (replaceable_iteration_ != state_.iteration) return absl::OkStatus();
+  replaceable_iteration_ = -1;
+  return OnRankZero("keeping a checkpoint", [this] { return store_.Keep(state_.iteration); });
+}
+
+absl::Status Checkpointer::SaveState() {
   const int64_t iteration = state_.iteration;
   const bool finished = state_.finished(options_.num_phases);
   if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
@@ -173,23 +198,22 @@ absl::Status Checkpointer::MarkFinished(const std::string& why_early) {
 }
 
 // Nothing has a name before it is on disk.
-absl::Status Checkpointer::SaveAs(const std::string& name, bool replaces) {
-  SSL_RETURN_IF_ERROR(Save());
+absl::Status Checkpointer::SaveAs(const std::string& name, bool replaceable) {
+  SSL_RETURN_IF_ERROR(replaceable ? SaveState() : Save());
   SSL_RETURN_IF_ERROR(Wait());
-  return OnRankZero("naming a checkpoint", [&] { return store_.SetName(name, state_.iteration, replaces); });
+  const bool is_replaceable = replaceable && kept_iteration_ != state_.iteration;
+  if (is_replaceable) replaceable_iteration_ = state_.iteration;
+  return OnRankZero("naming a checkpoint", [&] { return store_.SetName(name, state_.iteration, is_replaceable); });
 }
 
 absl::StatusOr<bool> Checkpointer::NameSaved(const std::string& name, int64_t iteration) {
   SSL_RETURN_IF_ERROR(Wait());
-  bool is_there = false;
-  SSL_RETURN_IF_ERROR(OnRankZero("naming a checkpoint", [&]() -> absl::Status {
+  return AskRankZero("naming a checkpoint", [&]() -> absl::StatusOr<bool> {
     SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store_.Iterations());
-    is_there = std::binary_search(iterations.begin(), iterations.end(), iteration);
-    return is_there ? store_.SetName(name, iteration, /*replaces=*/false) : store_.DropName(name);
-  }));
-  at::Tensor answer = at::full({1}, is_there ? 1 : 0, at::kLong);
-  SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
-  return answer.item<int64_t>() == 1;
+    const bool is_there = std::binary_search(iterations.begin(), iterations.end(), iteration);
+    SSL_RETURN_IF_ERROR(is_there ? store_.SetName(name, iteration, /*replaceable=*/false) : store_.DropName(name));
+    return is_there;
+  });
 }
 
 absl::Status Checkpointer::Poll() {
@@ -248,6 +272,9 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;
+  SSL_ASSIGN_OR_RETURN(const bool is_replaceable,
+                       AskRankZero("restoring", [&] { return store_.IsReplaceable(iteration); }));
+  (is_replaceable ? replaceable_iteration_ : kept_iteration_) = iteration;
   return OnRankZero("setting checkpoints aside", [&]() -> absl::Status {
     if (!state_.finished(options_.num_phases)) SSL_RETURN_IF_ERROR(store_.DropFinished());
     return store_.SetAsideAfter(iteration);

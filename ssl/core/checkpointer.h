@@ -66,7 +66,7 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Save() override;
   absl::Status Poll() override;
   absl::Status Wait() override;
-  absl::Status SaveAs(const std::string& name, bool replaces) override;
+  absl::Status SaveAs(const std::string& name, bool replaceable) override;
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
 
   // Notes that nothing is left to do after the newest checkpoint, which is on disk: for a run that ends before its last
@@ -83,7 +83,13 @@ class Checkpointer : public CheckpointSaver {
   Checkpointer(CheckpointerOptions options, FileSystem& file_system, std::unique_ptr<Communicator> own,
                Communicator& communicator, Stateful& root, const TrainState& state);
 
+  // Saves the state of this moment, whoever asks for it.
+  absl::Status SaveState();
+  // Notes that the checkpoint of this iteration, saved or not yet, stays when a name moves on.
+  absl::Status Keep();
   absl::Status OnRankZero(const std::string& what, const std::function<absl::Status()>& work);
+  // The same for a question, whose answer every rank gets.
+  absl::StatusOr<bool> AskRankZero(const std::string& what, const std::function<absl::StatusOr<bool>()>& question);
   std::vector<CheckpointPart> Split(const std::vector<NamedTensor>& state) const;
   // Replaces the run's tensors by copies.
   void Stage(std::vector<CheckpointPart>* parts);
@@ -103,6 +109,9 @@ class Checkpointer : public CheckpointSaver {
   // What was asked for last; the same once more costs nothing.
   int64_t asked_iteration_ = -1;
   bool asked_finished_ = false;
+  // The last checkpoints that are known to stay when a name moves on, and to go then.
+  int64_t kept_iteration_ = -1;
+  int64_t replaceable_iteration_ = -1;
   // The copies of the last save, whose memory the next one uses. By file and name.
   std::unordered_map<std::string, at::Tensor> staged_;
   BackgroundTask task_;  // last: its thread uses the members above

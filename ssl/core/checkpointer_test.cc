@@ -206,6 +206,22 @@ TEST_F(CheckpointerTest, CheckpointBehindTheEnd_IsRefused) {
 }
 
 // Also when the last step was saved before, as a step that the run went on from.
+TEST_F(CheckpointerTest, Replaceable_GoesUnlessItIsAskedForOnceMore_AlsoAfterARestart) {
+  for (const int64_t last : {7, 9}) {
+    FakeRun run;
+    const std::unique_ptr<Checkpointer> checkpointer = Make(PosixFileSystem(), run);
+    const absl::Status restored = last == 9 ? checkpointer->Restore(7) : absl::OkStatus();
+    ASSERT_OK(restored);
+    for (run.state.iteration = last - 2; run.state.iteration <= last; ++run.state.iteration) {
+      ASSERT_OK(checkpointer->SaveAs("rolling", /*replaceable=*/true));
+      const absl::Status asked_again = run.state.iteration == 6 ? checkpointer->Save() : absl::OkStatus();
+      ASSERT_OK(asked_again);
+    }
+  }
+  CheckpointStore store({directory_, 0, ""}, PosixFileSystem(), *communicator_);
+  EXPECT_THAT(*store.Iterations(), ElementsAre(6, 9));
+}
+
 TEST_F(CheckpointerTest, EndOfTheLastPhase_IsMarked) {
   FakeRun run;
   run.state.iteration = 9;

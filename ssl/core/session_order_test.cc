@@ -63,6 +63,39 @@ TEST(SaveTest, WithinAStep_IsRefused) {
   }
 }
 
+// Counts the ends of phases, after the hooks that ask for a save there.
+class LateCounter : public Hook {
+ public:
+  absl::string_view name() const override { return "late_counter"; }
+  HookStage stage() const override { return HookStage::kPersist; }
+  absl::Status OnPhaseEnd(StepContext&) override {
+    ++count;
+    return absl::OkStatus();
+  }
+  void VisitState(StateVisitor& visitor) override { visitor.Int("count", count); }
+
+  int64_t count = 0;
+};
+
+TEST(SaveTest, AskedForInAnEvent_HoldsWhatAllItsHandlersHaveNoted) {
+  const ConfigNode config = FakeConfig(MakeTempDir("asked"));
+  int64_t restored = -1;
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+    std::vector<std::string> events;
+    auto saving = std::make_unique<RecordingHook>("saving", HookStage::kPersist, &events);
+    saving->At("OnPhaseEnd", [](StepContext& context) { return context.checkpoints->SaveAs("end", false); });
+    ASSERT_OK(session->AddHook(std::move(saving)));
+    auto counter = std::make_unique<LateCounter>();
+    const LateCounter& late = *counter;
+    ASSERT_OK(session->AddHook(std::move(counter)));
+    ASSERT_OK(session->Start());
+    restored = late.count;
+    for (int i = 0; run == 0 && i < 11; ++i) ASSERT_OK(session->Step());  // killed after the first epoch
+  }
+  EXPECT_EQ(restored, 1);
+}
+
 TEST(SaveTest, AtTheEnd_IsOneSaveOfWhatIsNew) {
   const ConfigNode config = FakeConfig(MakeTempDir("end"));
   {

@@ -27,6 +27,9 @@
 namespace ssl {
 
 // Saves the run's state; implemented by the checkpointer. All calls are collective.
+//
+// What hooks ask to be saved in OnStart, OnPhaseStart, OnStep or OnPhaseEnd is saved once all handlers of the event have
+// run: it holds what each of them has noted in it, whatever their order. The error of such a save is the run's then.
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;
@@ -38,9 +41,9 @@ class CheckpointSaver {
   // Returns when everything is on disk, with the error of what could not be written.
   virtual absl::Status Wait() = 0;
   // Save, Wait, and from then on the checkpoint has `name` (letters, digits, '_', '-', '.') in place of the one that
-  // had it: it is kept, and not counted among those that KEEP_LAST keeps. With `replaces`, the other one goes, unless
-  // it has another name.
-  virtual absl::Status SaveAs(const std::string& name, bool replaces) = 0;
+  // had it: it is kept, and not counted among those that KEEP_LAST keeps. A `replaceable` one goes when the name moves
+  // on, unless it has another name or was asked for in another way (Save, or a name that is not replaceable) as well.
+  virtual absl::Status SaveAs(const std::string& name, bool replaceable) = 0;
   // Gives the name to the checkpoint of `iteration`; false when there is none: then nothing has the name.
   virtual absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) = 0;
 };

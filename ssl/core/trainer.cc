@@ -53,15 +53,27 @@ absl::Status Trainer::CheckMaySave() const {
   return absl::FailedPreconditionError("a step is under way: its state can be saved from OnStep on");
 }
 
-absl::Status Trainer::Save() {
-  SSL_RETURN_IF_ERROR(CheckMaySave());
-  return saver_->Save();
+// A checkpoint of one iteration is written once: made while a handler runs, it would lack what the next one notes.
+absl::Status Trainer::Tell(const HookEvent& event) {
+  asked_saves_.clear();
+  collects_saves_ = true;
+  const absl::Status told = hooks_.Run(event, context_);
+  collects_saves_ = false;
+  SSL_RETURN_IF_ERROR(told);
+  for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeSave(asked));
+  return absl::OkStatus();
 }
 
-absl::Status Trainer::SaveAs(const std::string& name, bool replaces) {
+absl::Status Trainer::MakeSave(const AskedSave& asked) {
   SSL_RETURN_IF_ERROR(CheckMaySave());
-  return saver_->SaveAs(name, replaces);
+  if (!collects_saves_) return asked.name.empty() ? saver_->Save() : saver_->SaveAs(asked.name, asked.replaceable);
+  asked_saves_.push_back(asked);
+  return absl::OkStatus();
 }
+
+absl::Status Trainer::Save() { return MakeSave({}); }
+
+absl::Status Trainer::SaveAs(const std::string& name, bool replaceable) { return MakeSave({name, replaceable}); }
 
 absl::StatusOr<bool> Trainer::NameSaved(const std::string& name, int64_t iteration) {
   return saver_->NameSaved(name, iteration);
@@ -76,7 +88,7 @@ absl::Status Trainer::Start() {
   context_.first_iteration = state.iteration;
   SSL_LOG(INFO) << "hooks: " << hooks_.Order();
   SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
-  SSL_RETURN_IF_ERROR(hooks_.Run(kOnStart, context_));
+  SSL_RETURN_IF_ERROR(Tell(kOnStart));
   if (state.phase_index < 0) return absl::OkStatus();
   // A checkpoint from the middle of a phase goes on in that phase; a finished phase is not entered again.
   state.training = task_->phases()[state.phase_index].train;
@@ -92,7 +104,7 @@ absl::StatusOr<bool> Trainer::Step() {
   SSL_RETURN_IF_ERROR(RunStep());
   const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
   context_.perf_stats.Add(StepPart::kStepTotal, seconds);
-  SSL_RETURN_IF_ERROR(hooks_.Run(kOnStep, context_));
+  SSL_RETURN_IF_ERROR(Tell(kOnStep));
   return true;
 }
 
@@ -194,14 +206,14 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
   SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
-  return hooks_.Run(kOnPhaseStart, context_);
+  return Tell(kOnPhaseStart);
 }
 
 absl::Status Trainer::EndPhase() {
   phase_is_running_ = false;
   task_->state().phase_ended = 1;  // what a hook saves now goes on with the next phase
   SSL_RETURN_IF_ERROR(GuardTorch("reading the meters", [this] { return ReadMeters(); }));
-  return hooks_.Run(kOnPhaseEnd, context_);
+  return Tell(kOnPhaseEnd);
 }
 
 void Trainer::ResetMeters() {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,13 +71,23 @@ class Trainer : public Stateful, private CheckpointSaver {
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  // A save that a hook has asked for.
+  struct AskedSave {
+    std::string name;  // "" for none
+    bool replaceable = false;
+  };
+
+  // Runs the handlers of an event, then makes the saves that they have asked for.
+  absl::Status Tell(const HookEvent& event);
+  absl::Status MakeSave(const AskedSave& asked);
+
   // What hooks see as context.checkpoints. FailedPrecondition within a step and after an error: such a state is half
   // of one step and half of another.
   absl::Status CheckMaySave() const;
   absl::Status Save() override;
   absl::Status Poll() override;
   absl::Status Wait() override;
-  absl::Status SaveAs(const std::string& name, bool replaces) override;
+  absl::Status SaveAs(const std::string& name, bool replaceable) override;
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
   absl::Status SaveAtEnd();
   absl::Status SaveSnapshot();
@@ -106,6 +117,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   HookList hooks_;
   StepContext context_;
   CheckpointSaver* saver_ = nullptr;
+  bool collects_saves_ = false;  // while Tell runs handlers
+  std::vector<AskedSave> asked_saves_;
   int stop_reason_ = kStopNone;
   bool ended_early_ = false;
   std::string end_reason_;

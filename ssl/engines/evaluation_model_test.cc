@@ -92,7 +92,7 @@ TEST_F(EvaluationModelTest, Evaluate_NamesTheCheckpoint) {
   Set("CHECKPOINT.EVALUATE", "bset");
   const auto evaluate = [&] { return MakeEvaluationModel(context, EvaluationWeights::kTrained); };
   EXPECT_THAT(evaluate().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names: none")));
-  ASSERT_OK(store.SetName("best", 7, /*replaces=*/false));
+  ASSERT_OK(store.SetName("best", 7, /*replaceable=*/false));
   EXPECT_THAT(evaluate().status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("config.CHECKPOINT.EVALUATE is 'bset'"), HasSubstr("did you mean 'best'"))));

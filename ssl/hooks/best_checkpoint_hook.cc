@@ -115,19 +115,16 @@ absl::Status BestCheckpointHook::OnStart(StepContext& context) {
   return absl::OkStatus();
 }
 
-// All values are noted before anything is saved: what is saved knows all of them. Ranks agree, because the values are
-// those of all ranks.
+// Ranks agree, because the values are those of all ranks.
 absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
-  std::vector<const Best*> beaten;
   for (Best& best : bests_) {
     SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
                          PhaseValue(best.metric, "config.HOOKS.BEST_CHECKPOINT.METRICS", context));
     if (!value.has_value() || !best.IsBeatenBy(*value)) continue;
     best.value = *value;
     best.iteration = context.state.iteration;
-    beaten.push_back(&best);
+    SSL_RETURN_IF_ERROR(Keep(best, context));
   }
-  for (const Best* best : beaten) SSL_RETURN_IF_ERROR(Keep(*best, context));
   return absl::OkStatus();
 }
 
@@ -145,7 +142,7 @@ absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
 
 absl::Status BestCheckpointHook::Keep(const Best& best, StepContext& context) const {
   if (context.checkpoints == nullptr) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(context.checkpoints->SaveAs(CheckpointName(best), /*replaces=*/false));
+  SSL_RETURN_IF_ERROR(context.checkpoints->SaveAs(CheckpointName(best), /*replaceable=*/false));
   if (context.communicator.rank() != 0) return absl::OkStatus();
   SSL_LOG(INFO) << instance_name() << ": " << best.metric << " is " << best.value << " at iteration " << best.iteration
                 << ", the best so far";

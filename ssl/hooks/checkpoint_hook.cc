@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/checkpoint_hook.h"
 
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/hooks/register_component.h"
 
@@ -11,7 +12,6 @@ absl::Status Save(StepContext& context) {
   return context.checkpoints == nullptr ? absl::OkStatus() : context.checkpoints->Save();
 }
 
-constexpr char kRolling[] = "rolling";
 constexpr char kStepFile[] = "checkpoints/step_<iteration>";
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const CheckpointHookOptions& options, const ConfigNode& params,
@@ -32,9 +32,15 @@ std::vector<PlannedAction> CheckpointHook::Plan() const {
   std::vector<PlannedAction> plan;
   if (epochs_.every > 0) plan.push_back({"saves the run", epochs_, false, kStepFile});
   if (updates_.every > 0) plan.push_back({"saves the run", updates_, false, kStepFile});
-  if (rolling_.every > 0)
-    plan.push_back({"replaces the rolling checkpoint", rolling_, false, "checkpoints/rolling.step"});
+  if (rolling_.every > 0) {
+    plan.push_back({"replaces the rolling checkpoint", rolling_, false,
+                    absl::StrCat("checkpoints/", RollingName(), ".step")});
+  }
   return plan;
+}
+
+std::string CheckpointHook::RollingName() const {
+  return instance_name() == name() ? "rolling" : absl::StrCat("rolling.", instance_name());
 }
 
 absl::Status CheckpointHook::OnStep(StepContext& context) {
@@ -47,17 +53,10 @@ absl::Status CheckpointHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
   if (!state.training) return absl::OkStatus();
   const int64_t done = state.train_phase_index + 1;
-  const bool is_due = epochs_.IsDue(done, context.num_epochs);
-  if (!rolling_.IsDue(done, context.num_epochs) || context.checkpoints == nullptr) {
-    return is_due ? Save(context) : absl::OkStatus();
-  }
-  // Before the save, which writes it down for the run that goes on from there.
-  const bool replaces = rolling_is_extra_ != 0;
-  rolling_is_extra_ = is_due || updates_.IsDue(state.iteration, state.max_iterations) ? 0 : 1;
-  return context.checkpoints->SaveAs(kRolling, replaces);
+  if (epochs_.IsDue(done, context.num_epochs)) SSL_RETURN_IF_ERROR(Save(context));
+  if (!rolling_.IsDue(done, context.num_epochs) || context.checkpoints == nullptr) return absl::OkStatus();
+  return context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true);
 }
-
-void CheckpointHook::VisitState(StateVisitor& visitor) { visitor.Int("rolling_is_extra", rolling_is_extra_); }
 
 absl::Status RegisterCheckpointHook(Registries* registries) {
   return RegisterHook(registries, {"checkpoint", "saves the state of the run"}, &MakeCheckpoint);

@@ -5,14 +5,16 @@
 // Saved are, at the end of a train phase (before that epoch's test phase):
 // - epochs 1, F + 1, 2 F + 1, ... and the last one (F = CHECKPOINT_FREQUENCY, VISSL's rule). CHECKPOINT_ANCHOR=0 makes
 //   that F, 2 F, ... and CHECKPOINT_START leaves out those before it (United Perception's save_freq and save_start).
-// - every ROLLING_FREQUENCY epochs from ROLLING_START on, as the checkpoint named "rolling", of which there is one: the
-//   one before goes, unless it was due for another reason (save_cur_freq and save_cur_start, which United Perception
-//   documents and does not have: theirs is the rule, the rest is ours).
+// - every ROLLING_FREQUENCY epochs from ROLLING_START on, as the checkpoint named "rolling" ("rolling.<instance>" of an
+//   instance with a name of its own), of which there is one: the one before goes, unless anything else has asked for it
+//   (save_cur_freq and save_cur_start, which United Perception documents and does not have: theirs is the rule, the
+//   rest is ours).
 // And every CHECKPOINT_ITER_FREQUENCY iterations. What is new when a run ends well or is asked to stop, the trainer
-// saves itself. All decisions follow from counters that are equal on all ranks. State: `rolling_is_extra`.
+// saves itself. All decisions follow from counters that are equal on all ranks. No state.
 #ifndef SSL_HOOKS_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_CHECKPOINT_HOOK_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,13 +49,12 @@ class CheckpointHook : public Hook {
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
 
-  void VisitState(StateVisitor& visitor) override;
-
  private:
+  std::string RollingName() const;
+
   const Cadence epochs_;
   const Cadence updates_;
   const Cadence rolling_;
-  int64_t rolling_is_extra_ = 0;  // 1 when nothing else would have saved the last rolling checkpoint
 };
 
 absl::Status RegisterCheckpointHook(Registries* registries);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,21 +67,23 @@ class FakeOptimizer : public Optimizer {
   std::vector<ParameterGroup> groups_;
 };
 
-// Notes at which iterations it was asked to save.
+// Notes at which iterations it was asked to save; each is saved once.
 class RecordingSaver : public CheckpointSaver {
  public:
   explicit RecordingSaver(const TrainState& state) : state_(state) {}
 
   absl::Status Save() override {
-    iterations.push_back(state_.iteration);
-    return result;
+    kept.insert(state_.iteration);
+    return SaveState();
   }
   absl::Status Poll() override { return polled; }
   absl::Status Wait() override { return absl::OkStatus(); }
-  absl::Status SaveAs(const std::string& name, bool replaces) override {
-    if (replaces && names.count(name) > 0) replaced.push_back(names[name]);
+  absl::Status SaveAs(const std::string& name, bool replaceable) override {
+    if (!replaceable) kept.insert(state_.iteration);
+    const auto before = names.find(name);
+    if (before != names.end() && kept.count(before->second) == 0) replaced.push_back(before->second);
     names[name] = state_.iteration;
-    return Save();
+    return SaveState();
   }
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override {
     const bool is_there = std::find(iterations.begin(), iterations.end(), iteration) != iterations.end();
@@ -90,12 +93,18 @@ class RecordingSaver : public CheckpointSaver {
   }
 
   std::map<std::string, int64_t> names;
-  std::vector<int64_t> replaced;  // iterations that lost their name to a later save
+  std::set<int64_t> kept;         // iterations asked for otherwise than as replaceable
+  std::vector<int64_t> replaced;  // iterations that lost their name to a later save, and nothing else had asked for
   std::vector<int64_t> iterations;
   absl::Status result;
   absl::Status polled;
 
  private:
+  absl::Status SaveState() {
+    if (iterations.empty() || iterations.back() != state_.iteration) iterations.push_back(state_.iteration);
+    return result;
+  }
+
   const TrainState& state_;
 };
 
