@@ -67,10 +67,23 @@ absl::Status WrongName(const HookEntry& entry, absl::string_view what) {
       absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path, ".name is '", entry.name, "', ", what));
 }
 
+// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours shows
+// it.
+bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNode& of_defaults) {
+  const ConfigNode* value = of_section.Find(key);
+  const ConfigNode* ours = of_defaults.Find(key);
+  return value != nullptr && (!value->location().file.empty() || ours == nullptr || !(*value == *ours));
+}
+
+void Overlay(const ConfigNode& values, ConfigNode* params) {
+  for (const auto& [key, value] : values.entries()) params->Set(key, value);
+}
+
 // kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
 absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std::string, Component>& components,
-                                     const ConfigNode& config) {
-  Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.kwargs};
+                                     const BuildContext& context) {
+  Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.defaults};
+  Overlay(entry.kwargs, &choice.params);
   const auto component = components.find(entry.type);
   if (component == components.end()) return choice;  // of the host's, or unknown: its factory tells
   choice.rank = component->second.rank;
@@ -82,10 +95,15 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   ComponentParameters parameters(options.get());
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
   if (choice.instance != entry.type) return choice;
-  SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(config, options.get()));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode of_defaults, ReadComponent(context.registries.options.Defaults(),
+                                                                   component->second.make_options().get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());
-  for (const auto& [key, value] : of_section.entries()) choice.params.Set(key, value);
-  for (const auto& [key, value] : entry.kwargs.entries()) choice.params.Set(key, value);
+  Overlay(of_section, &choice.params);
+  for (const auto& [key, value] : entry.defaults.entries()) {
+    if (!IsSet(key, of_section, of_defaults)) choice.params.Set(key, value);
+  }
+  Overlay(entry.kwargs, &choice.params);
   return choice;
 }
 
@@ -103,7 +121,7 @@ absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::ve
     if (entry.name != entry.type && context.registries.hooks.Has(entry.name)) {
       return WrongName(entry, "the name of another hook, whose place it would take; expected a name that no hook has");
     }
-    SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, components, context.config));
+    SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, components, context));
     const auto [path, is_new] = paths.emplace(choice.instance, entry.path);
     if (!is_new) {
       return absl::InvalidArgumentError(absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path,

@@ -4,6 +4,16 @@
 #include <utility>
 
 namespace ssl {
+namespace {
+
+ConfigNode AsList(const ConfigNode& value) {
+  if (!value.is_scalar()) return value;
+  ConfigNode list = ConfigNode::List(value.location());
+  list.Append(value);
+  return list;
+}
+
+}  // namespace
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
@@ -59,21 +69,24 @@ const std::vector<HookAlias>& HookAliases() {
   return aliases;
 }
 
-void ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
+ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
+  ConfigNode defaults = ConfigNode::Map(kwargs->location());
   for (const HookAlias& alias : HookAliases()) {
     if (alias.name != *type) continue;
     ConfigNode renamed = ConfigNode::Map(kwargs->location());
     for (const auto& [key, value] : kwargs->entries()) {
-      const auto ours = alias.keys.find(key);
-      renamed.Set(ours == alias.keys.end() ? key : ours->second, value);
+      const auto found = alias.keys.find(key);
+      const std::string& ours = found == alias.keys.end() ? key : found->second;
+      renamed.Set(ours, alias.lists.count(ours) > 0 ? AsList(value) : value);
     }
     for (const auto& [key, value] : alias.defaults) {
-      if (renamed.Find(key) == nullptr) renamed.Set(key, ConfigNode::Scalar(value, false, kwargs->location()));
+      defaults.Set(key, ConfigNode::Scalar(value, false, kwargs->location()));
     }
     *type = alias.hook;
     *kwargs = std::move(renamed);
-    return;
+    break;
   }
+  return defaults;
 }
 
 }  // namespace ssl

@@ -5,6 +5,7 @@
 #define SSL_HOOKS_HOOK_ALIASES_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,19 @@ struct HookAlias {
   std::string name;                         // there
   std::string hook;                         // here: a hook, or a metric sink
   std::map<std::string, std::string> keys;  // theirs to ours, where they differ
-  // Values of keys of ours that an entry does not set: what the other program documents, where ours differs.
+  // Values of keys of ours that neither the entry nor the configuration sets: what the other program documents, where
+  // ours differs.
   std::map<std::string, std::string> defaults = {};
+  // Keys of ours that have a list, where one text may stand there.
+  std::set<std::string> lists = {};
 };
 
 // Sorted by program and name. A name that several programs use means the same hook in all of them.
 const std::vector<HookAlias>& HookAliases();
 
-// Replaces another program's name for a hook, and for the keys of its kwargs, and adds its defaults. Names of ours
-// stay.
-void ResolveHookAlias(std::string* type, ConfigNode* kwargs);
+// Replaces another program's name for a hook, and for the keys of its kwargs; returns its defaults, a map. Names of ours
+// stay, and have none.
+ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs);
 
 }  // namespace ssl
 

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<HookEntry>> ReadHookEntries(const ConfigNode& config)
   for (size_t i = 0; i < list->items().size(); ++i) {
     absl::StatusOr<HookEntry> entry = ReadEntry(list->items()[i], absl::StrCat("config.hooks.", i));
     if (entry.ok()) {
-      ResolveHookAlias(&entry->type, &entry->kwargs);
+      entry->defaults = ResolveHookAlias(&entry->type, &entry->kwargs);
       entries.push_back(*std::move(entry));
     } else {
       problems.emplace_back(entry.status().message());

@@ -8,7 +8,7 @@
 //
 // An entry turns its hook on. Without `name` it is the hook that the section of that hook configures, with kwargs in
 // place of the section's values; with a `name` it is one more hook of that type, with defaults in place of them. `type`
-// may be a name that another program has for the hook (hook_aliases.h).
+// may be a name that another program has for the hook (hook_aliases.h): what nobody has set is as in that program then.
 #ifndef SSL_HOOKS_HOOK_ENTRIES_H_
 #define SSL_HOOKS_HOOK_ENTRIES_H_
 
@@ -33,6 +33,7 @@ struct HookEntry : public Options {
   std::string type;  // a hook of ours; another program's name for one is replaced
   std::string name;  // of the instance; "" when none is given
   ConfigNode kwargs = ConfigNode::Map();
+  ConfigNode defaults = ConfigNode::Map();  // of the other program whose name `type` was
   std::string path;  // "config.hooks.0"
 
   void VisitFields(FieldVisitor& visitor) override;

@@ -3,6 +3,7 @@
 // What reports the progress of a run, together: train_logger, metric_printer, phase_metrics and the sinks, as the list
 // config.hooks names them in other programs' words.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -39,11 +40,12 @@ class MetricHooksTest : public ::testing::Test {
   }
 
   // A run of the fakes, 10 iterations an epoch, with `yaml` over their configuration.
-  absl::Status Train(const std::string& yaml) {
+  absl::Status Train(const std::string& yaml, const std::function<void(ConfigNode&)>& change = nullptr) {
     std::vector<std::string> warnings;
     ConfigNode config = FakeConfig(directory_);
     SSL_ASSIGN_OR_RETURN(const ConfigNode changes, ParseYaml(yaml, "test.yaml", &warnings));
     MergeInto(&config, changes);
+    if (change != nullptr) change(config);
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries_, {}));
     return session->Train().status();
   }
@@ -101,6 +103,18 @@ TEST_F(MetricHooksTest, TrainValLogger_HasItsDocumentedDefaults) {
   EXPECT_THAT(IterationsWith("Training/Loss"), SizeIs(20)) << "freq is 1";
   EXPECT_THAT(IterationsWith("Speed/step_seconds"), SizeIs(19)) << "skip_first_k is 1";
   EXPECT_THAT(*PosixFileSystem().List(directory_ + "/log"), ElementsAre(HasSubstr("events.out.tfevents.")));
+}
+
+// Its entry says nothing about the period, so that the configuration's own key counts, also where that is our default.
+TEST_F(MetricHooksTest, TrainValLogger_FollowsTheSectionsKeys) {
+  ASSERT_OK(Train("LOG_FREQUENCY: 10\nhooks: [{type: train_val_logger}]"));
+  EXPECT_THAT(IterationsWith("Training/Loss"), ElementsAre(1, 2, 10, 20));
+}
+
+TEST_F(MetricHooksTest, TrainValLogger_FollowsAKeyThatTheHostHasSet) {
+  ASSERT_OK(Train("hooks: [{type: train_val_logger}]",
+                  [](ConfigNode& config) { config.SetPath("LOG_FREQUENCY", ConfigNode::FromInt(20)); }));
+  EXPECT_THAT(IterationsWith("Training/Loss"), ElementsAre(1, 2, 20));
 }
 
 TEST_F(MetricHooksTest, TrainValLogger_DoesWhatItsKwargsSay) {
