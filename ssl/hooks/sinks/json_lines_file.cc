@@ -30,12 +30,39 @@ bool ShareValue(const Json& a, const Json& b, const std::vector<std::string>& pl
   return false;
 }
 
+// Whether both reports have the same names.
+bool HaveTheSameNames(const Json& a, const Json& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [key, value] : a.items()) {
+    if (!b.contains(key)) return false;
+  }
+  return true;
+}
+
+struct ReportLine {
+  Json object;
+  absl::string_view text;
+};
+
+// `first`, as an earlier process made it: the end of `lines` when it did not. Another report of the place may have some
+// of the same values, such as the evaluation of an epoch's last iteration and the report of that epoch.
+std::vector<ReportLine>::const_iterator FindEarlier(const std::vector<ReportLine>& lines, const Json& first,
+                                                    const std::vector<std::string>& place_keys) {
+  const auto same = std::find_if(lines.begin(), lines.end(), [&first](const ReportLine& line) {
+    return HaveTheSameNames(line.object, first);
+  });
+  if (same != lines.end()) return same;
+  return std::find_if(lines.begin(), lines.end(), [&first, &place_keys](const ReportLine& line) {
+    return ShareValue(line.object, first, place_keys);
+  });
+}
+
 // The lines of `text` that come before the report `first`, whose place is `place`.
 KeptLines LinesBefore(absl::string_view text, const std::vector<std::string>& place_keys, int64_t place,
                       const Json& first) {
   const std::string& key = place_keys.front();
   KeptLines kept;
-  bool made_before = false;  // `first`, by an earlier process
+  std::vector<ReportLine> here;  // of `place`, the last that may stay
   // A last line without its line feed was cut off, and may parse nevertheless.
   const absl::string_view complete = text.substr(0, text.find_last_of('\n') + 1);
   for (const absl::string_view line : absl::StrSplit(complete, '\n', absl::SkipEmpty())) {
@@ -46,9 +73,11 @@ KeptLines LinesBefore(absl::string_view text, const std::vector<std::string>& pl
       continue;
     }
     const int64_t line_place = object[key].get<int64_t>();
-    made_before = made_before || (line_place == place && ShareValue(object, first, place_keys));
-    if (line_place < place || (line_place == place && !made_before)) absl::StrAppend(&kept.text, line, "\n");
+    if (line_place < place) absl::StrAppend(&kept.text, line, "\n");
+    if (line_place == place) here.push_back({object, line});
   }
+  const auto end = FindEarlier(here, first, place_keys);
+  for (auto line = here.cbegin(); line != end; ++line) absl::StrAppend(&kept.text, line->text, "\n");
   return kept;
 }
 

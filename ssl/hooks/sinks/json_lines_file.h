@@ -24,8 +24,8 @@ namespace ssl {
 class JsonLinesFile {
  public:
   // path: made with its directory when missing. place_keys: the integer's key first, then others that say where a
-  // report belongs; all further keys are values, and two reports of one place are the same when they share one. The
-  // file system outlives the object.
+  // report belongs; all further keys are values. Two reports of one place are the same when they have the same names;
+  // where none has, when they share one. The file system outlives the object.
   JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys);
 
   // json: an object on one line, whose first place key is `place`. It reaches the operating system at once. Errors name

@@ -116,6 +116,23 @@ TEST_F(JsonlSinkTest, ResumeBetweenTwoReportsOfAnIteration_KeepsTheFirst) {
   EXPECT_EQ(Content(), all);
 }
 
+// An evaluation at an epoch's last iteration has names of the epoch's report, which the resumed process makes again.
+TEST_F(JsonlSinkTest, ResumeBeforeTheReportOfAnEpoch_KeepsThatOfItsLastIteration) {
+  const MetricReport evaluation{10, 0, {{"Evaluation/knn_top_1", 40.0}}};
+  const MetricReport step{10, 0, {{"Training/Loss", 0.5}}};
+  const MetricReport epoch{10, 0, {{"Evaluation/knn_top_1", 40.0}, {"Training/loss_mean", 0.75}}};
+  const auto write = [this](std::initializer_list<MetricReport> reports) {
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
+  };
+  write({Report(9), evaluation, step, epoch, Report(11), Report(12)});
+  const std::string all = Content();
+
+  write({epoch, Report(11), Report(12)});
+
+  EXPECT_EQ(Content(), all);
+}
+
 TEST_F(JsonlSinkTest, ResumeAfterTheLastLine_KeepsAllLines) {
   RunProcess({1, 2});
 
