@@ -55,6 +55,8 @@ class HookList : public Stateful {
   absl::Status RunOnException(StepContext& context, const absl::Status& error);
 
   const HookFailure& failure() const { return failure_; }
+  // What Run returned last is no failure of the run.
+  void ForgetFailure() { failure_ = {}; }
 
   // In the order in which they are called.
   std::vector<const Hook*> hooks() const;

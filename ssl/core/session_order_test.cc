@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -248,6 +249,45 @@ TEST(EarlyEndTest, RankThatDecides_EndsAll) {
     return absl::OkStatus();
   }));
   EXPECT_THAT(ended_at, ElementsAre(5, 5)) << "the end of an epoch of 40 samples, 4 a batch, over two ranks";
+}
+
+// As an evaluation does that gives way to a signal.
+TEST(InterruptedPhaseEndTest, IsToldAnewWhenTheRunGoesOn) {
+  for (const int64_t at : {kTotalSteps / 2, kTotalSteps}) {
+    const ConfigNode config = FakeConfig(MakeTempDir("phase_end"));
+    std::vector<std::string> events;
+    for (const bool is_first : {true, false}) {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+      auto measuring = std::make_unique<RecordingHook>("measuring", HookStage::kObserve, &events);
+      measuring->At("OnPhaseEnd", [&](StepContext& context) {
+        if (!is_first || context.state.iteration != at) return absl::OkStatus();
+        session->RequestStop(kStopTerminate);
+        return absl::CancelledError("measuring: stopped");
+      });
+      ASSERT_OK(session->AddHook(std::move(measuring)));
+      ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("telling", HookStage::kReport, &events)));
+      ASSERT_OK_AND_ASSIGN(const TrainOutcome outcome, session->Train());
+      EXPECT_EQ(outcome, is_first ? TrainOutcome::kStopped : TrainOutcome::kFinished);
+      EXPECT_EQ(session->progress().phase, is_first ? "stopped" : "finished");
+      EXPECT_EQ(session->progress().failing_hook, "");
+      if (!is_first) {
+        EXPECT_EQ(*HashState(session->model()), UninterruptedHash());
+      }
+    }
+    EXPECT_THAT(events, Contains(absl::StrCat("measuring.OnPhaseEnd@", at)).Times(2));
+    EXPECT_THAT(events, Contains(absl::StrCat("telling.OnPhaseEnd@", at)).Times(1));
+    EXPECT_THAT(events, Contains(HasSubstr("OnException")).Times(0));
+  }
+}
+
+TEST(InterruptedPhaseEndTest, WithoutAStop_IsAnError) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("measuring", HookStage::kObserve, &events);
+  hook->At("OnPhaseEnd", [](StepContext&) { return absl::CancelledError("nobody has asked"); });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kCancelled, HasSubstr("nobody has asked")));
+  EXPECT_EQ(session->progress().failing_hook, "measuring");
 }
 
 TEST(SnapshotTest, IsSavedBetweenTwoStepsAndChangesNothing) {

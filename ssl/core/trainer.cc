@@ -213,7 +213,18 @@ absl::Status Trainer::EndPhase() {
   phase_is_running_ = false;
   task_->state().phase_ended = 1;  // what a hook saves now goes on with the next phase
   SSL_RETURN_IF_ERROR(GuardTorch("reading the meters", [this] { return ReadMeters(); }));
-  return Tell(kOnPhaseEnd);
+  const absl::Status told = Tell(kOnPhaseEnd);
+  return absl::IsCancelled(told) ? InterruptPhaseEnd(told) : told;
+}
+
+// What is saved now is a run whose phase has not ended: the hooks behind the one that gave way never heard of it, and
+// the process that goes on tells all of them.
+absl::Status Trainer::InterruptPhaseEnd(const absl::Status& cancelled) {
+  SSL_RETURN_IF_ERROR(EndIsRequested().status());
+  if (stop_reason_ == kStopNone) return cancelled;
+  hooks_.ForgetFailure();
+  task_->state().phase_ended = 0;
+  return absl::OkStatus();
 }
 
 void Trainer::ResetMeters() {

@@ -29,6 +29,10 @@ namespace ssl {
 // other reason of either interrupts it. A snapshot (StopToken::RequestSnapshot of `stop`) is saved between two steps,
 // and the run goes on. Ranks agree on all three by one operation before each step and phase.
 //
+// OnPhaseEnd may give way to a stop that is asked for meanwhile: when a handler returns Cancelled, on all ranks, the
+// run stops as before the end of that phase, which every hook is told again when the run goes on. Cancelled without a
+// stop is an error like any other.
+//
 // One thread uses a trainer. References outlive it. Its calls may throw LibTorch exceptions, except Finish; after an
 // error or an exception only Finish may follow.
 class Trainer : public Stateful, private CheckpointSaver {
@@ -100,6 +104,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::StatusOr<bool> BeginNextPhase();
   absl::Status StartPhase(int64_t first_batch);
   absl::Status EndPhase();
+  absl::Status InterruptPhaseEnd(const absl::Status& cancelled);
   absl::Status FetchBatch();
   bool PhaseHasSteps() const;
   // Batches that the next step takes.

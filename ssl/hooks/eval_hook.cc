@@ -36,8 +36,10 @@ constexpr char kScope[] = "Evaluation";
 // The trunk's output under the name that evaluations know it by.
 constexpr char kPooled[] = "res5avg";
 constexpr double kPercent = 100.0;
-// What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier.
+// What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier; whether it was
+// stopped.
 constexpr int64_t kValues = 4;
+constexpr int64_t kWasStopped = kValues;
 
 absl::Status MeasureKnn(const EvalOptions& options, const LabelledFeatures& train, const LabelledFeatures& test,
                         const StopToken* stop, double* percentages) {
@@ -74,6 +76,8 @@ absl::Status Measure(const EvalOptions& options, int64_t seed, const LabelledFea
 }
 
 bool IsFinite(const LabelledFeatures& data) { return at::isfinite(data.features).all().item<bool>(); }
+
+absl::Status Stopped() { return absl::CancelledError("evaluation: stopped"); }
 
 bool IsEvery(int64_t frequency, int64_t count) { return frequency > 0 && count % frequency == 0; }
 
@@ -156,7 +160,9 @@ std::vector<PlannedAction> EvalHook::Plan() const {
 
 absl::Status EvalHook::OnStep(StepContext& context) {
   if (!context.state.training || !IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(Evaluate(context));
+  const absl::Status status = Evaluate(context);
+  if (absl::IsCancelled(status)) return absl::OkStatus();  // the step is done; the run stops before the next one
+  SSL_RETURN_IF_ERROR(status);
   MetricReport now{context.state.iteration, context.state.train_phase_index, {}};
   for (const MeterReport& report : latest_) {
     for (const MeterValue& value : report.values) {
@@ -206,14 +212,14 @@ absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(BatchSource& s
 }
 
 absl::Status EvalHook::Evaluate(StepContext& context) {
-  latest_.clear();  // an evaluation that is interrupted has no values, and those of the one before are told
+  latest_.clear();
   const absl::Time begin = Clock::Real().Now();
   const GeneratorScope generator;  // a model of the host's may draw
   const at::NoGradGuard no_grad;
   SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> train, Collect(*data_.train, "TRAIN", context));
-  if (!train.has_value()) return absl::OkStatus();
+  if (!train.has_value()) return Stopped();
   SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> test, Collect(*data_.test, "TEST", context));
-  if (!test.has_value()) return absl::OkStatus();
+  if (!test.has_value()) return Stopped();
   SSL_ASSIGN_OR_RETURN(const std::vector<double> percentages, MeasureForAll(*train, *test, context));
   latest_ = Reports(percentages);
   evaluated_at_ = context.state.iteration;
@@ -225,24 +231,27 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   return absl::OkStatus();
 }
 
-// One rank classifies and tells the others, so that all decide by the same numbers.
+// One rank classifies and tells the others, so that all decide by the same numbers, and stop together.
 absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
                                                             StepContext& context) const {
-  at::Tensor percentages = at::full({kValues}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+  at::Tensor told = at::full({kValues + 1}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+  double* values = told.mutable_data_ptr<double>();
+  values[kWasStopped] = 0.0;
   absl::Status status;
   if (context.communicator.rank() == 0 && !(IsFinite(train) && IsFinite(test))) {
     SSL_LOG(WARNING) << instance_name() << ": features at iteration " << context.state.iteration
                      << " are not finite, so that nothing is measured";
   } else if (context.communicator.rank() == 0) {
-    status = Measure(options_, data_.seed, train, test, context.interruption, percentages.mutable_data_ptr<double>());
+    status = Measure(options_, data_.seed, train, test, context.interruption, values);
   }
   if (absl::IsCancelled(status)) {
-    percentages.fill_(std::numeric_limits<double>::quiet_NaN());
+    values[kWasStopped] = 1.0;
     status = absl::OkStatus();
   }
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "evaluating features", context.communicator));
-  SSL_RETURN_IF_ERROR(context.communicator.Broadcast(percentages, 0));
-  const double* values = percentages.const_data_ptr<double>();
+  SSL_RETURN_IF_ERROR(context.communicator.Broadcast(told, 0));
+  values = told.mutable_data_ptr<double>();
+  if (values[kWasStopped] != 0.0) return Stopped();
   return std::vector<double>(values, values + kValues);
 }
 

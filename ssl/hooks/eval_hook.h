@@ -13,9 +13,10 @@
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time and read with DATA.TEST's transforms.
-// Features that are not finite give a warning and no value. A stop of the run ends an evaluation after a batch, without
-// values. Ranks share the samples; rank 0 classifies. Stage kObserve, ahead of early_stop. No state: an evaluation that
-// a resumed run repeats has the same values.
+// Features that are not finite give a warning and no value. Ranks share the samples; rank 0 classifies. Stage kObserve,
+// ahead of early_stop. A stop of the run ends an evaluation after a batch, without values: that of a phase's end is
+// made anew when the run goes on (ssl/core/trainer.h), that of an iteration within a phase is left out. No state: an
+// evaluation that a resumed run repeats has the same values.
 #ifndef SSL_HOOKS_EVAL_HOOK_H_
 #define SSL_HOOKS_EVAL_HOOK_H_
 
@@ -83,6 +84,7 @@ class EvalHook : public Hook {
 
  private:
   bool PhaseIsDue(const StepContext& context) const;
+  // Cancelled, on all ranks, when the run is to stop.
   absl::Status Evaluate(StepContext& context);
   at::Tensor Compute(Model& model, const at::Tensor& images) const;
   absl::StatusOr<std::optional<LabelledFeatures>> Collect(BatchSource& source, const std::string& split,

@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
-#include "ssl/hooks/testing/tiny_run.h"
-#include "ssl/io/file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -237,7 +237,8 @@ TEST(EvalHook, AStop_EndsItAfterABatchWithoutValues) {
     batches = batch;
     if (batch == 2) interruption.Request(kStopTerminate);
   };
-  EXPECT_THAT(EndEpoch(hook, step, 0), IsEmpty());
+  EXPECT_THAT(hook.OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+  EXPECT_THAT(step.context.meter_reports, IsEmpty());
   EXPECT_EQ(batches, 2);
   EXPECT_EQ(sources.test->epochs, 0);
 }
@@ -283,59 +284,47 @@ TEST(EvalHook, AStopOfOneRank_EndsTheEvaluationOfBoth) {
     StopToken interruption;
     step.context.interruption = &interruption;
     if (communicator.rank() == 1) interruption.Request(kStopTerminate);
-    EXPECT_THAT(EndEpoch(hook, step, 0), IsEmpty());
+    EXPECT_THAT(hook.OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+    EXPECT_THAT(step.context.meter_reports, IsEmpty());
     return absl::OkStatus();
   }));
 }
 
-TEST(EvalHookInARun, Training_IsBitwiseTheSame) {
-  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
-  ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
-                       TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, ITER_FREQUENCY: 2, KNN_K: 5}}"));
-  EXPECT_EQ(watched.state, plain.state);
-  EXPECT_EQ(watched.Values("Training/Loss"), plain.Values("Training/Loss"));
-  EXPECT_THAT(plain.Values("Evaluation/knn_top_1"), IsEmpty());
-  // Iterations 2, 4, epoch 1 at iteration 5, iterations 6, 8, 10, where epoch 2 ends.
-  EXPECT_THAT(watched.Values("Evaluation/knn_top_1"), SizeIs(testing::Ge(6)));
-  for (const double value : watched.Values("Evaluation/linear_top_5")) EXPECT_EQ(value, 100.0) << "of 4 classes";
-}
+// A signal comes when all features are there.
+class SignalledCommunicator : public Communicator {
+ public:
+  SignalledCommunicator(Communicator& base, StopToken& stop) : base_(base), stop_(stop) {}
+  int64_t rank() const override { return base_.rank(); }
+  int64_t size() const override { return base_.size(); }
+  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override { return base_.AllReduce(tensor, op); }
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override {
+    constexpr int kGathers = 6;  // features, labels and indices of two splits
+    if (++gathers_ == kGathers) stop_.Request(kStopTerminate);
+    return base_.AllGather(tensor);
+  }
+  absl::Status Broadcast(at::Tensor& tensor, int64_t root) override { return base_.Broadcast(tensor, root); }
+  absl::Status Barrier() override { return base_.Barrier(); }
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return base_.Duplicate(); }
 
-TEST(EvalHookInARun, EarlyStop_UsesItsValues) {
-  CapturedLog log;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
-                       OpenTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False}, EARLY_STOP: {METRIC: "
-                                   "Evaluation/linear_top_5, MODE: max, PATIENCE: 1}}\nOPTIMIZER: {num_epochs: 9}"));
-  ASSERT_OK(session->Train());
-  EXPECT_EQ(session->state().train_phase_index, 1) << "100 percent at once, and no more in the second epoch";
-}
+ private:
+  Communicator& base_;
+  StopToken& stop_;
+  int gathers_ = 0;
+};
 
-TEST(EvalHookInARun, TheBestCheckpoint_IsOneThatWasEvaluated) {
-  ASSERT_OK_AND_ASSIGN(
-      const TinyRunResult run,
-      TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, EPOCH_FREQUENCY: -1, ITER_FREQUENCY: 4, KNN: False}, "
-                   "BEST_CHECKPOINT: {METRICS: [Evaluation/linear_top_5]}}"));
-  // Evaluated at 4, 8, 10, each with 100 percent of 4 classes; epochs end at 5 and 10.
-  ASSERT_OK_AND_ASSIGN(const std::string best, PosixFileSystem().Read(run.directory + "/checkpoints/best.step"));
-  EXPECT_EQ(best, "step_10\n");
-}
-
-TEST(EvalHookInARun, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {
-  const auto start = [](const std::string& overrides) {
-    const auto session = OpenTinyRun(overrides);
-    return session.ok() ? (*session)->Start() : session.status();
-  };
-  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True}}\nDATA: {TEST: {COLLATE_FUNCTION: multicrop_collator, "
-                    "TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [8], "
-                    "crop_scales: [[0.3, 1.0]]}, {name: ToTensor}]}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("hook 'eval' (OnStart"), HasSubstr("2 views, expected 1"))));
-  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, FEATURES: res6}}"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("config.HOOKS.EVAL.FEATURES is 'res6'")));
-  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, NUM_TEST_SAMPLES: 1}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUM_TEST_SAMPLES is 1, expected at least 2")));
-  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True}}\nDATA: {TEST: {DATA_SOURCES: []}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("config.DATA.TEST.DATA_SOURCES"), HasSubstr("the data of the hook eval"))));
+TEST(EvalHook, AStopWhileRank0Classifies_EndsTheEvaluationOfBoth) {
+  ThreadWorld world(2, absl::Seconds(30));
+  EXPECT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    StopToken signal;
+    SignalledCommunicator signalled(communicator, signal);
+    Sources sources;
+    EvalHook hook(Options(), MakeData(&sources, communicator.rank(), 2));
+    FakeStep step(signalled);
+    if (communicator.rank() == 0) step.context.interruption = &signal;
+    EXPECT_THAT(hook.OnPhaseEnd(step.context), StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+    EXPECT_THAT(step.context.meter_reports, IsEmpty());
+    return absl::OkStatus();
+  }));
 }
 
 }  // namespace

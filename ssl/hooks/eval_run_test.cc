@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs that are evaluated while they train.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(EvalRunTest, Training_IsBitwiseTheSame) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
+                       TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, ITER_FREQUENCY: 2, KNN_K: 5}}"));
+  EXPECT_EQ(watched.state, plain.state);
+  EXPECT_EQ(watched.Values("Training/Loss"), plain.Values("Training/Loss"));
+  EXPECT_THAT(plain.Values("Evaluation/knn_top_1"), IsEmpty());
+  // Iterations 2, 4, epoch 1 at iteration 5, iterations 6, 8, 10, where epoch 2 ends.
+  EXPECT_THAT(watched.Values("Evaluation/knn_top_1"), SizeIs(testing::Ge(6)));
+  for (const double value : watched.Values("Evaluation/linear_top_5")) EXPECT_EQ(value, 100.0) << "of 4 classes";
+}
+
+TEST(EvalRunTest, EarlyStop_UsesItsValues) {
+  CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       OpenTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False}, EARLY_STOP: {METRIC: "
+                                   "Evaluation/linear_top_5, MODE: max, PATIENCE: 1}}\nOPTIMIZER: {num_epochs: 9}"));
+  ASSERT_OK(session->Train());
+  EXPECT_EQ(session->state().train_phase_index, 1) << "100 percent at once, and no more in the second epoch";
+}
+
+TEST(EvalRunTest, TheBestCheckpoint_IsOneThatWasEvaluated) {
+  ASSERT_OK_AND_ASSIGN(
+      const TinyRunResult run,
+      TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, EPOCH_FREQUENCY: -1, ITER_FREQUENCY: 4, KNN: False}, "
+                   "BEST_CHECKPOINT: {METRICS: [Evaluation/linear_top_5]}}"));
+  // Evaluated at 4, 8, 10, each with 100 percent of 4 classes; epochs end at 5 and 10.
+  ASSERT_OK_AND_ASSIGN(const std::string best, PosixFileSystem().Read(run.directory + "/checkpoints/best.step"));
+  EXPECT_EQ(best, "step_10\n");
+}
+
+// A signal, just before the evaluation at the end of an epoch.
+class SignalHook : public Hook {
+ public:
+  SignalHook(int64_t epoch, Session& session) : epoch_(epoch), session_(session) {}
+  absl::string_view name() const override { return "signal"; }
+  HookStage stage() const override { return HookStage::kTiming; }
+  absl::Status OnPhaseEnd(StepContext& context) override {
+    if (context.state.train_phase_index == epoch_) session_.RequestStop(kStopTerminate);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t epoch_;
+  Session& session_;
+};
+
+// What a run leaves that is stopped in the evaluation of `stop_in`, an epoch, and goes on; -1: it is not stopped.
+std::vector<std::string> LeftByRun(int64_t stop_in) {
+  const std::string directory = MakeTempDir("evaluated");
+  for (const int64_t epoch : {stop_in, int64_t{-1}}) {
+    const auto session = OpenTinyRun("CHECKPOINT: {DIR: " + directory + R"(}
+HOOKS:
+  EVAL: {ONLINE_EVALUATION: True, KNN_K: 5}
+  BEST_CHECKPOINT: {METRICS: [Evaluation/linear_top_5]}
+  EARLY_STOP: {METRIC: Evaluation/linear_top_5, MODE: max, PATIENCE: 9}
+)");
+    EXPECT_OK(session);
+    if (!session.ok()) return {};
+    EXPECT_OK((*session)->AddHook(std::make_unique<SignalHook>(epoch, **session)));
+    const absl::StatusOr<TrainOutcome> outcome = (*session)->Train();
+    EXPECT_OK(outcome);
+    EXPECT_TRUE(outcome.ok() && (*outcome == TrainOutcome::kStopped) == (epoch >= 0));
+  }
+  std::vector<std::string> files;
+  for (const char* file : {"metrics.json", "checkpoints/best.step", "checkpoints/step_10/state_rank0.safetensors"}) {
+    files.push_back(PosixFileSystem().Read(directory + "/" + file).value_or(absl::StrCat("no ", file)));
+  }
+  return files;
+}
+
+TEST(EvalRunTest, StopInAnEvaluation_LeavesWhatARunWithoutItLeaves) {
+  const std::vector<std::string> whole = LeftByRun(-1);
+  EXPECT_THAT(whole.at(0), HasSubstr("linear"));
+  EXPECT_EQ(LeftByRun(0), whole) << "between two epochs";
+  // step_10 is that of the stop then, which knows of no end: whoever starts from it is told of the end once more.
+  const std::vector<std::string> at_end = LeftByRun(1);
+  EXPECT_EQ(at_end.at(0), whole.at(0));
+  EXPECT_EQ(at_end.at(1), whole.at(1));
+}
+
+TEST(EvalRunTest, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {
+  const auto start = [](const std::string& overrides) {
+    const auto session = OpenTinyRun(overrides);
+    return session.ok() ? (*session)->Start() : session.status();
+  };
+  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True}}\nDATA: {TEST: {COLLATE_FUNCTION: multicrop_collator, "
+                    "TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [8], "
+                    "crop_scales: [[0.3, 1.0]]}, {name: ToTensor}]}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("hook 'eval' (OnStart"), HasSubstr("2 views, expected 1"))));
+  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, FEATURES: res6}}"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("config.HOOKS.EVAL.FEATURES is 'res6'")));
+  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, NUM_TEST_SAMPLES: 1}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUM_TEST_SAMPLES is 1, expected at least 2")));
+  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True}}\nDATA: {TEST: {DATA_SOURCES: []}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("config.DATA.TEST.DATA_SOURCES"), HasSubstr("the data of the hook eval"))));
+}
+
+}  // namespace
+}  // namespace ssl
