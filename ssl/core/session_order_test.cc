@@ -8,10 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/core/perf_stats.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
@@ -288,6 +291,34 @@ TEST(InterruptedPhaseEndTest, WithoutAStop_IsAnError) {
   ASSERT_OK(session->AddHook(std::move(hook)));
   EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kCancelled, HasSubstr("nobody has asked")));
   EXPECT_EQ(session->progress().failing_hook, "measuring");
+}
+
+TEST(StepTimeTest, LeavesOutWhatIsDoneBetweenPhases) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  absl::Time begin;
+  absl::Duration between;
+  double in_steps = 0.0;
+  auto slow = std::make_unique<RecordingHook>("slow", HookStage::kObserve, &events);
+  slow->At("OnPhaseEnd", [&](StepContext&) {
+    const absl::Time entered = Clock::Real().Now();
+    absl::Time now = entered;
+    while (now - entered < 3 * (entered - begin)) now = Clock::Real().Now();
+    between += now - entered;
+    return absl::OkStatus();
+  });
+  auto reader = std::make_unique<RecordingHook>("reader", HookStage::kReport, &events);
+  reader->At("OnEnd", [&](StepContext& context) {
+    in_steps = context.perf_stats.Seconds(StepPart::kStepTotal);
+    return absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(slow)));
+  ASSERT_OK(session->AddHook(std::move(reader)));
+  ASSERT_OK(session->Start());
+  begin = Clock::Real().Now();
+  ASSERT_OK(session->Train());
+  // Whatever the machine does beside: no moment is in both.
+  EXPECT_LE(in_steps + absl::ToDoubleSeconds(between), absl::ToDoubleSeconds(Clock::Real().Now() - begin));
 }
 
 TEST(SnapshotTest, IsSavedBetweenTwoStepsAndChangesNothing) {

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/metrics.h"
@@ -129,6 +130,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   std::string end_reason_;
   bool phase_is_running_ = false;
   bool within_step_ = false;  // stays true when the step fails
+  absl::Time step_begin_;     // with the wait for its first batch
   bool failed_ = false;
   HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
   at::Tensor phase_loss_;     // scalar: the sum over this rank's batches of the phase
