@@ -67,8 +67,8 @@ absl::Status WrongName(const HookEntry& entry, absl::string_view what) {
       absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path, ".name is '", entry.name, "', ", what));
 }
 
-// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours shows
-// it.
+// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours
+// shows it.
 bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNode& of_defaults) {
   const ConfigNode* value = of_section.Find(key);
   const ConfigNode* ours = of_defaults.Find(key);
@@ -96,8 +96,8 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
   if (choice.instance != entry.type) return choice;
   SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
-  SSL_ASSIGN_OR_RETURN(const ConfigNode of_defaults, ReadComponent(context.registries.options.Defaults(),
-                                                                   component->second.make_options().get()));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode of_defaults,
+                       ReadComponent(context.registries.options.Defaults(), component->second.make_options().get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());
   Overlay(of_section, &choice.params);
   for (const auto& [key, value] : entry.defaults.entries()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
@@ -15,6 +16,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/io/file_system.h"
@@ -360,6 +362,35 @@ TEST_F(ConfiguredHooksTest, Files_AreWrittenThroughTheRunsFileSystem) {
 
 TEST_F(ConfiguredHooksTest, Tensorboard_IsOffByDefault) {
   EXPECT_THAT(*MakeConfiguredSinks(Context("{}", MakeTempDir("run"))), SizeIs(1));
+}
+
+// What the hooks of an entry do and leave.
+std::vector<std::string> Plans(const std::vector<std::unique_ptr<Hook>>& hooks, absl::string_view name) {
+  std::vector<std::string> plans;
+  for (const std::unique_ptr<Hook>& hook : hooks) {
+    if (hook->name() != name) continue;
+    for (const PlannedAction& action : hook->Plan()) {
+      plans.push_back(absl::StrCat(action.what, " every ", action.when.every));
+    }
+  }
+  return plans;
+}
+
+TEST_F(ConfiguredHooksTest, LiBaisAndDetectron2sEntries_MeanWhatTheyMeanThere) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<std::unique_ptr<Hook>> hooks,
+      MakeConfiguredHooks(Context("hooks: [{type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}},\n"
+                                  "        {type: PeriodicCheckpointer, kwargs: {period: 7}}]")));
+  EXPECT_THAT(Plans(hooks, "best_checkpoint"), ElementsAre("looks for a better Training/loss_mean every 1"));
+  EXPECT_THAT(Plans(hooks, "checkpoint"), ElementsAre("saves the run every 7")) << "and none after each epoch";
+  ASSERT_OK_AND_ASSIGN(const std::vector<HookEntry> entries,
+                       ReadHookEntries(Context("hooks: [{type: EvalHook, kwargs: {eval_period: 7}},\n"
+                                               "        {type: BestCheckpointer, kwargs: {val_metric: [a, b]}}]")
+                                           .config));
+  EXPECT_EQ(entries[0].kwargs.Find("ITER_FREQUENCY")->text(), "7");
+  EXPECT_EQ(entries[0].defaults.Find("EPOCH_FREQUENCY")->text(), "-1");
+  EXPECT_EQ(entries[1].kwargs.Find("METRICS")->items().size(), 2u);
+  EXPECT_EQ(entries[1].defaults.Find("MODE")->text(), "max");
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct HookAlias {
 // Sorted by program and name. A name that several programs use means the same hook in all of them.
 const std::vector<HookAlias>& HookAliases();
 
-// Replaces another program's name for a hook, and for the keys of its kwargs; returns its defaults, a map. Names of ours
-// stay, and have none.
+// Replaces another program's name for a hook, and for the keys of its kwargs; returns its defaults, a map. Names of
+// ours stay, and have none.
 ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs);
 
 }  // namespace ssl

@@ -34,7 +34,7 @@ struct HookEntry : public Options {
   std::string name;  // of the instance; "" when none is given
   ConfigNode kwargs = ConfigNode::Map();
   ConfigNode defaults = ConfigNode::Map();  // of the other program whose name `type` was
-  std::string path;  // "config.hooks.0"
+  std::string path;                         // "config.hooks.0"
 
   void VisitFields(FieldVisitor& visitor) override;
 };

@@ -45,6 +45,9 @@ Without a counterpart: United Perception's `before_data` and `before_allreduce`;
 `perf_stats` tells their times. LiBai's `before_step` comes before the batch is fetched, `OnBatchStart` after. Here test phases
 have all events but `OnBackward` and `OnUpdate`, where United Perception has events of their own.
 
+What hooks ask to be saved in `OnStart`, `OnPhaseStart`, `OnStep` or `OnPhaseEnd` is saved once all handlers of that event have run; within
+a step nothing can be saved.
+
 ## In a configuration
 A hook has keys in a section that turn it on (below), and may stand in the list `config.hooks`, as in United Perception:
 
@@ -62,8 +65,8 @@ config:
 - `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
   state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
   with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
-- `type` may be another program's name (last table), with that program's keys where the table lists them, and its defaults where
-  ours differ. A key that we do not have is an error with its place and the nearest name, also where the other program ignores it.
+- `type` may be another program's name (last table), with that program's keys where the table lists them. What neither `kwargs` nor
+  the section set has that program's default, where ours differs. A key that we do not have is an error with its place and the nearest name, also where the other program ignores it.
   The list stands under `config`.
 - `type` may be a metric sink, too: it is turned on as by its section. A sink takes no name.
 
