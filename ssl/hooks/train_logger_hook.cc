@@ -25,8 +25,8 @@ constexpr absl::string_view kPavi = "pavi";
 
 double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
 
-absl::StatusOr<std::unique_ptr<MetricSink>> MakeWriter(const TrainLoggerOptions& options, const ConfigNode& params,
-                                                       const BuildContext& context) {
+absl::StatusOr<TrainLoggerHook::MakeWriter> WriterFor(const TrainLoggerOptions& options, const ConfigNode& params,
+                                                      const BuildContext& context) {
   if (options.summary_writer == kPavi) {
     return absl::InvalidArgumentError(absl::StrCat(
         PlaceOf(params, "SUMMARY_WRITER"), " is 'pavi', a service inside the company that made United Perception, ",
@@ -37,14 +37,16 @@ absl::StatusOr<std::unique_ptr<MetricSink>> MakeWriter(const TrainLoggerOptions&
                                                    "', expected tensorboard, or '' for no writer"));
   }
   SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir));
-  if (options.summary_writer.empty() || context.run_directory.empty()) return nullptr;
-  return MakeTensorboardSink(context.file_system, absl::StrCat(context.run_directory, "/", options.logdir),
-                             Clock::Real());
+  if (options.summary_writer.empty() || context.run_directory.empty()) return TrainLoggerHook::MakeWriter();
+  return [&file_system = context.file_system,
+          directory = absl::StrCat(context.run_directory, "/", options.logdir)](int64_t first_iteration) {
+    return MakeTensorboardSink(file_system, directory, Clock::Real(), first_iteration);
+  };
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeTrainLogger(const TrainLoggerOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<MetricSink> writer, MakeWriter(options, params, context));
+  SSL_ASSIGN_OR_RETURN(TrainLoggerHook::MakeWriter writer, WriterFor(options, params, context));
   return std::make_unique<TrainLoggerHook>(options.report.log_frequency, options.skip_first_k, std::move(writer));
 }
 
@@ -68,7 +70,7 @@ void TrainLoggerOptions::VisitFields(FieldVisitor& visitor) {
 
 absl::Status TrainLoggerHook::OnStart(StepContext& context) {
   constexpr MetricRule kSlowestRank = {MetricReduction::kMax, /*median_window=*/20};
-  if (writer_ != nullptr) context.metrics.AddSink(std::move(writer_));
+  if (make_writer_ != nullptr) context.metrics.AddSink(make_writer_(context.first_iteration));
   SSL_RETURN_IF_ERROR(context.metrics.Declare(kStepSeconds, kSlowestRank));
   return context.metrics.Declare(kDataSeconds, kSlowestRank);
 }

@@ -18,6 +18,7 @@
 #define SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,10 +57,12 @@ struct TrainLoggerOptions : public OncePerRunOptions {
 class TrainLoggerHook : public Hook {
  public:
   // log_frequency: iterations between lines. skip_first_k: first iterations of the process that timing leaves out.
-  // writer: a sink of its own, or null.
-  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1,
-                           std::unique_ptr<MetricSink> writer = nullptr)
-      : log_frequency_(log_frequency), skip_first_k_(skip_first_k), writer_(std::move(writer)) {}
+  // Makes a sink of its own for a run that starts with `first_iteration` updates done.
+  using MakeWriter = std::function<std::unique_ptr<MetricSink>(int64_t first_iteration)>;
+
+  // make_writer: null for no such sink.
+  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1, MakeWriter make_writer = nullptr)
+      : log_frequency_(log_frequency), skip_first_k_(skip_first_k), make_writer_(std::move(make_writer)) {}
 
   absl::string_view name() const override { return "train_logger"; }
   HookStage stage() const override { return HookStage::kReport; }
@@ -79,7 +82,7 @@ class TrainLoggerHook : public Hook {
 
   const int64_t log_frequency_;
   const int64_t skip_first_k_;
-  std::unique_ptr<MetricSink> writer_;  // until the run starts: then the store's
+  const MakeWriter make_writer_;
   PerfStats step_begin_;
   PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats
   PerfStats not_reported_;  // while a test phase runs: what the train phase before it has not reported yet

@@ -24,13 +24,17 @@ std::string HostName() {
 
 class TensorboardSink : public MetricSink {
  public:
-  TensorboardSink(FileSystem& file_system, std::string directory, Clock& clock)
-      : file_system_(file_system), directory_(std::move(directory)), clock_(clock) {}
+  // A run from its beginning writes what it reports before the first update, too.
+  TensorboardSink(FileSystem& file_system, std::string directory, Clock& clock, int64_t first_iteration)
+      : file_system_(file_system),
+        directory_(std::move(directory)),
+        clock_(clock),
+        session_start_(first_iteration > 0 ? first_iteration + 1 : 0) {}
 
   absl::Status Write(const MetricReport& report) override {
     const double now = absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch());
     SSL_ASSIGN_OR_RETURN(const std::string event, EncodeReport(now, report));
-    if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(now, report.iteration));
+    if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(now));
     absl::Status status = file_->Append(EncodeRecord(event));
     // Half a record hides all that follow it: the next report starts a new file.
     if (!status.ok()) file_.reset();
@@ -40,14 +44,16 @@ class TensorboardSink : public MetricSink {
   absl::Status Flush() override { return file_ == nullptr ? absl::OkStatus() : file_->Sync(); }
 
  private:
-  absl::Status Open(double now, int64_t iteration) {
+  absl::Status Open(double now) {
     SSL_RETURN_IF_ERROR(CheckNoLink(directory_));
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
-    SSL_RETURN_IF_ERROR(file->Append(
-        absl::StrCat(EncodeRecord(EncodeFileVersion(now)), EncodeRecord(EncodeSessionStart(now, iteration)))));
+    // A second file of this process, after a failed write, must not hide the first one.
+    const std::string mark = is_marked_ ? "" : EncodeRecord(EncodeSessionStart(now, session_start_));
+    SSL_RETURN_IF_ERROR(file->Append(absl::StrCat(EncodeRecord(EncodeFileVersion(now)), mark)));
     SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory_));
     file_ = std::move(file);
+    is_marked_ = true;
     return absl::OkStatus();
   }
 
@@ -64,19 +70,22 @@ class TensorboardSink : public MetricSink {
   FileSystem& file_system_;
   const std::string directory_;
   Clock& clock_;
+  const int64_t session_start_;
+  bool is_marked_ = false;
   std::unique_ptr<WritableFile> file_;  // null before the first report
 };
 
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeTensorboard(const TensorboardSinkOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(std::string directory, PathOfSink(context, "tensorboard", "tb_logs"));
-  return MakeTensorboardSink(context.file_system, std::move(directory), Clock::Real());
+  return MakeTensorboardSink(context.file_system, std::move(directory), Clock::Real(), context.first_iteration);
 }
 
 }  // namespace
 
-std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock) {
-  return std::make_unique<TensorboardSink>(file_system, std::move(directory), clock);
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock,
+                                                int64_t first_iteration) {
+  return std::make_unique<TensorboardSink>(file_system, std::move(directory), clock, first_iteration);
 }
 
 void TensorboardSinkOptions::VisitFields(FieldVisitor& visitor) {

@@ -4,11 +4,14 @@
 // One thread.
 //
 // Each process writes its own file, events.out.tfevents.<seconds>.<host>.<process>, opened at the first report. It
-// begins with the mark of a session start at that report's step, on which TensorBoard drops what an earlier, crashed
-// process wrote for that step and later ones. What a file holds when a process dies is complete up to the last record.
+// begins with the mark of a session start, on which TensorBoard drops what an earlier, crashed process wrote for that
+// step and later ones: the step after the checkpoint from which the run goes on. What was written for the step of the
+// checkpoint itself stays, because most of it is not written again; what is, such as a test phase that comes after it,
+// is there twice, with the same values. What a file holds when a process dies is complete up to the last record.
 #ifndef SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
 #define SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,8 +26,10 @@
 
 namespace ssl {
 
-// directory: made when missing. File system and clock (wall time of events) outlive the sink. Errors name the path.
-std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock);
+// directory: made when missing. File system and clock (wall time of events) outlive the sink. first_iteration: updates
+// that were done when this process started. Errors name the path.
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock,
+                                                int64_t first_iteration);
 
 // The section HOOKS.TENSORBOARD_SETUP; files lie in <run directory>/tb_logs.
 struct TensorboardSinkOptions : public OncePerRunOptions {

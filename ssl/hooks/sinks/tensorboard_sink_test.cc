@@ -158,7 +158,7 @@ class TensorboardSinkTest : public ::testing::Test {
 };
 
 TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
 
   ASSERT_OK(sink->Write({10, 0, {{"Training/Loss", 4.5}, {"Speed/samples_per_sec", 812.5}}}));
   clock_.Advance(absl::Seconds(3));
@@ -169,7 +169,7 @@ TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
   std::vector<Message> events = ReadEvents(Files()[0]);
   ASSERT_EQ(events.size(), 4u);
   EXPECT_THAT(events[0].bytes[3], ElementsAre("brain.Event:2"));
-  EXPECT_EQ(events[1].varints[2], 10u);
+  EXPECT_EQ(events[1].varints[2], 0u);
   EXPECT_EQ(Decode(events[1].bytes[7][0]).varints[1], 1u);  // SessionLog.START
   EXPECT_EQ(events[2].varints[2], 10u);
   EXPECT_EQ(events[2].doubles[1], 1700000000.0);
@@ -181,7 +181,7 @@ TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
 }
 
 TEST_F(TensorboardSinkTest, HistogramsAndImages_AreInTheEventOfTheirReport) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
   MetricReport report{10, 0, {{"loss", 0.5}}};
   report.histograms["weights"] = MakeHistogram(at::arange(128, at::kFloat));
   ASSERT_OK_AND_ASSIGN(report.images["crop"], MakeImage(at::full({2, 4, 3}, 200, at::kByte)));
@@ -214,26 +214,54 @@ TEST_F(TensorboardSinkTest, HistogramsAndImages_AreInTheEventOfTheirReport) {
 }
 
 TEST_F(TensorboardSinkTest, Name_IsOneThatTensorboardLooksFor) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
 
   ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
 
   EXPECT_THAT(Files()[0], StartsWith(directory_ + "/events.out.tfevents.1700000000."));
 }
 
-TEST_F(TensorboardSinkTest, SecondProcess_WritesAnotherFileThatSortsLater) {
-  for (const int64_t first : {1, 7}) {
-    const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
-    ASSERT_OK(sink->Write({first, 0, {{"a", 1.0}}}));
+// What TensorBoard shows of the files in the order of their names: a session start drops its step and later ones.
+std::map<std::string, std::vector<uint64_t>> ShownSteps(const std::vector<std::string>& files) {
+  std::map<std::string, std::vector<uint64_t>> shown;
+  for (const std::string& file : files) {
+    for (Message& event : ReadEvents(file)) {
+      const uint64_t step = event.varints[2];
+      for (auto& [name, steps] : shown) {
+        const auto later = [&](uint64_t other) { return event.bytes.count(7) > 0 && other >= step; };
+        steps.erase(std::remove_if(steps.begin(), steps.end(), later), steps.end());
+      }
+      for (const auto& [name, value] : ScalarsOf(event)) shown[name].push_back(step);
+    }
   }
+  return shown;
+}
+
+TEST_F(TensorboardSinkTest, ProcessThatGoesOn_HidesWhatItDoesAgainAndNothingElse) {
+  {
+    const auto killed = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+    for (const int64_t step : {10, 20, 22}) ASSERT_OK(killed->Write({step, 0, {{"Training/Loss", 1.0}}}));
+  }
+  const auto resumed = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 20);
+  ASSERT_OK(resumed->Write({20, 0, {{"Testing/accuracy", 50.0}}}));
+  ASSERT_OK(resumed->Write({30, 0, {{"Training/Loss", 1.0}}}));
 
   ASSERT_THAT(Files(), SizeIs(2));
-  EXPECT_EQ(ReadEvents(Files()[0])[1].varints[2], 1u);
-  EXPECT_EQ(ReadEvents(Files()[1])[1].varints[2], 7u);
+  const auto shown = ShownSteps(Files());
+  EXPECT_THAT(shown.at("Training/Loss"), ElementsAre(10, 20, 30));
+  EXPECT_THAT(shown.at("Testing/accuracy"), ElementsAre(20));
+}
+
+TEST_F(TensorboardSinkTest, ProcessThatBeginsAnew_HidesAllOfTheOneBefore) {
+  for (int process = 0; process < 2; ++process) {
+    const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+    for (const int64_t step : {0, 5}) ASSERT_OK(sink->Write({step, 0, {{"a", 1.0}}}));
+  }
+  EXPECT_THAT(ShownSteps(Files()).at("a"), ElementsAre(0, 5));
 }
 
 TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
 
   EXPECT_OK(sink->Flush());
 
@@ -241,7 +269,7 @@ TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
 }
 
 TEST_F(TensorboardSinkTest, EveryRecord_IsInTheFileBeforeTheNext) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
 
   ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
 
@@ -255,16 +283,17 @@ TEST_F(TensorboardSinkTest, EveryFailingCall_IsReportedAndTheNextReportStartsAFr
     FaultFileSystem faults(PosixFileSystem(), root_);
     faults.set_short_writes(true);
     faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
-    const auto sink = MakeTensorboardSink(faults, directory_, clock_);
+    const auto sink = MakeTensorboardSink(faults, directory_, clock_, 0);
     const absl::Status first = sink->Write({1, 0, {{"a", 1.0}}});
     if (faults.failed_calls() == 0) break;
     EXPECT_THAT(first, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(directory_)));
 
     ASSERT_OK(sink->Write({2, 0, {{"a", 2.0}}}));
 
+    const bool was_marked = call == 5;
     const std::vector<Message> events = ReadEvents(Files().back());
-    ASSERT_THAT(events, SizeIs(3)) << "call " << call;
-    EXPECT_EQ(ScalarsOf(events[2]).at("a"), 2.0F);
+    ASSERT_THAT(events, SizeIs(was_marked ? 2 : 3)) << "call " << call;
+    EXPECT_EQ(ScalarsOf(events.back()).at("a"), 2.0F);
   }
   EXPECT_EQ(call, 6);  // directory, file, head, directory's fsync and first record were made to fail
 }
