@@ -2,8 +2,8 @@
 //
 // What checkpoints are called: step_<iteration>, and names of their own that keep them. Such a name is a file beside
 // the checkpoints, `<name>.step`, with the text "step_<iteration>": replacing it is one rename, so that a crash leaves
-// it with the old checkpoint or with the new one. A second line "replaceable" says that the checkpoint is there for that
-// name alone, and goes when the name does.
+// it with the old checkpoint or with the new one. A second line "replaceable" says that the checkpoint is there for
+// that name alone, and goes when the name does.
 #ifndef SSL_CORE_CHECKPOINT_NAMES_H_
 #define SSL_CORE_CHECKPOINT_NAMES_H_
 

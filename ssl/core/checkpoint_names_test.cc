@@ -88,7 +88,8 @@ TEST_F(CheckpointNamesTest, Replaceable_IsWhatANameSaysUntilItIsKept) {
 TEST_F(CheckpointNamesTest, NamesThatAreNone_AreRefusedAndFilesThatSayNothingAreNamed) {
   CheckpointNames names(directory_, posix_);
   for (const char* name : {"", "a/b", "a b", "\n"}) {
-    EXPECT_THAT(names.Move(name, 5, false), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected letters")));
+    EXPECT_THAT(names.Move(name, 5, false),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected letters")));
   }
   EXPECT_THAT(*posix_.List(directory_), IsEmpty());
   ASSERT_OK((*posix_.Create(directory_ + "/best.step"))->Append("step_x"));

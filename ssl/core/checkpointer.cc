@@ -75,7 +75,7 @@ absl::Status Checkpointer::OnRankZero(const std::string& what, const std::functi
 }
 
 absl::StatusOr<bool> Checkpointer::AskRankZero(const std::string& what,
-                                                const std::function<absl::StatusOr<bool>()>& question) {
+                                               const std::function<absl::StatusOr<bool>()>& question) {
   bool said = false;
   SSL_RETURN_IF_ERROR(OnRankZero(what, [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(said, question());

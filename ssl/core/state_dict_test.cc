@@ -281,8 +281,7 @@ TEST(StateDictTest, ScopesThatMayDiffer_MayLieInOneAnother) {
   EXPECT_EQ(replaced.part.count, 8);
   const std::string gone = "the state of part/parts/first is of no part of this run";
   EXPECT_THAT(log.lines,
-              ElementsAre("step_4: " + gone,
-                          "step_4: has no state of part/parts/second, which start anew; " + gone));
+              ElementsAre("step_4: " + gone, "step_4: has no state of part/parts/second, which start anew; " + gone));
 }
 
 TEST(StateDictTest, NewPart_MayHaveStateAfterPartsOfItsOwn) {

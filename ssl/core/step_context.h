@@ -28,8 +28,9 @@ namespace ssl {
 
 // Saves the run's state; implemented by the checkpointer. All calls are collective.
 //
-// What hooks ask to be saved in OnStart, OnPhaseStart, OnStep or OnPhaseEnd is saved once all handlers of the event have
-// run: it holds what each of them has noted in it, whatever their order. The error of such a save is the run's then.
+// What hooks ask to be saved in OnStart, OnPhaseStart, OnStep or OnPhaseEnd is saved once all handlers of the event
+// have run: it holds what each of them has noted in it, whatever their order. The error of such a save is the run's
+// then.
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;

@@ -33,8 +33,8 @@ std::vector<PlannedAction> CheckpointHook::Plan() const {
   if (epochs_.every > 0) plan.push_back({"saves the run", epochs_, false, kStepFile});
   if (updates_.every > 0) plan.push_back({"saves the run", updates_, false, kStepFile});
   if (rolling_.every > 0) {
-    plan.push_back({"replaces the rolling checkpoint", rolling_, false,
-                    absl::StrCat("checkpoints/", RollingName(), ".step")});
+    plan.push_back(
+        {"replaces the rolling checkpoint", rolling_, false, absl::StrCat("checkpoints/", RollingName(), ".step")});
   }
   return plan;
 }

@@ -78,14 +78,13 @@ TEST_F(SavedCheckpointsTest, RollingInstances_LeaveEachOthersCheckpoints) {
   StepTo(*session, 21);
   EXPECT_THAT(Kept(run), ElementsAre("rolling.roll=step_20", "rolling.slow=step_10", "step_10", "step_20"));
   StepTo(*session, 31);
-  EXPECT_THAT(Kept(run),
-              ElementsAre("rolling.roll=step_30", "rolling.slow=step_10", "step_10", "step_20", "step_30"));
+  EXPECT_THAT(Kept(run), ElementsAre("rolling.roll=step_30", "rolling.slow=step_10", "step_10", "step_20", "step_30"));
 }
 
 TEST_F(SavedCheckpointsTest, Snapshot_StaysWhenTheRollingCheckpointMovesOn) {
   const std::string run = MakeTempDir("snapshot");
-  const std::unique_ptr<Session> session = Make(
-      run, "OPTIMIZER: {num_epochs: 4}\nCHECKPOINT: {CHECKPOINT_FREQUENCY: -1, KEEP_LAST: 0, ROLLING_START: 1}");
+  const std::unique_ptr<Session> session =
+      Make(run, "OPTIMIZER: {num_epochs: 4}\nCHECKPOINT: {CHECKPOINT_FREQUENCY: -1, KEEP_LAST: 0, ROLLING_START: 1}");
   StepTo(*session, 20);
   session->RequestSnapshot();
   StepTo(*session, 31);

@@ -48,9 +48,8 @@ struct ReportLine {
 // of the same values, such as the evaluation of an epoch's last iteration and the report of that epoch.
 std::vector<ReportLine>::const_iterator FindEarlier(const std::vector<ReportLine>& lines, const Json& first,
                                                     const std::vector<std::string>& place_keys) {
-  const auto same = std::find_if(lines.begin(), lines.end(), [&first](const ReportLine& line) {
-    return HaveTheSameNames(line.object, first);
-  });
+  const auto same = std::find_if(lines.begin(), lines.end(),
+                                 [&first](const ReportLine& line) { return HaveTheSameNames(line.object, first); });
   if (same != lines.end()) return same;
   return std::find_if(lines.begin(), lines.end(), [&first, &place_keys](const ReportLine& line) {
     return ShareValue(line.object, first, place_keys);
