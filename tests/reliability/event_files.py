@@ -92,14 +92,20 @@ def _decode(payload):
 
 
 def shown_steps(payloads):
-    """{tag: steps that TensorBoard shows}: the start of a process drops older events of its step and later ones."""
-    shown = {}
+    """{tag: steps that TensorBoard shows}: the start of a process drops older events of its step and later ones.
+
+    The step before is that of the checkpoint from which the process goes on: what it reports there once more, such as
+    a test phase that comes after the checkpoint, counts once."""
+    shown, resumed_at = {}, None
     for payload in payloads:
         step, tags, starts = _decode(payload)
         if starts:
             shown = {tag: [s for s in steps if s < step] for tag, steps in shown.items()}
+            resumed_at = step - 1
         for tag in tags:
-            shown.setdefault(tag, []).append(step)
+            steps = shown.setdefault(tag, [])
+            if step != resumed_at or step not in steps:
+                steps.append(step)
     return shown
 
 

@@ -136,9 +136,16 @@ class HarnessTest(unittest.TestCase):
             summary.check_all_steps("loss", 4)
         summary.check_all_steps("loss", 4, may_be_hidden=[4])
 
+    def test_report_of_the_checkpoint_itself_may_come_once_more(self):
+        self.write("tb/events.1", start(0) + scalar(1) + scalar(2))
+        self.write("tb/events.2", start(3) + scalar(2) + scalar(3))
+        summary = event_files.EventSummary(self.folder / "tb")
+        summary.check_no_step_twice()
+        summary.check_all_steps("loss", 3)
+
     def test_step_twice_is_found(self):
         self.write("tb/events.1", start(1) + scalar(1) + scalar(2))
-        self.write("tb/events.2", start(3) + scalar(2) + scalar(3))
+        self.write("tb/events.2", start(3) + scalar(1) + scalar(3))
         with self.assertRaises(AssertionError):
             event_files.EventSummary(self.folder / "tb").check_no_step_twice()
 
