@@ -49,8 +49,8 @@ class CheckpointNamesTest : public ::testing::Test {
 
 TEST_F(CheckpointNamesTest, NameThatGoesMeanwhile_IsNone) {
   CheckpointNames names(directory_, posix_);
-  ASSERT_OK(names.Move("best", 5));
-  ASSERT_OK(names.Move("rolling", 7));
+  ASSERT_OK(names.Move("best", 5, false));
+  ASSERT_OK(names.Move("rolling", 7, false));
   FaultFileSystem beside(posix_, directory_);
   beside.set_fault_reads(true);
   constexpr int kReadOfBest = 2;  // after List

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session's calls in any order, what it saves and when, and what it tells of its progress.
+// A session's calls in any order, and what it saves and when.
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,10 +11,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
-#include "ssl/core/perf_stats.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
@@ -293,34 +291,6 @@ TEST(InterruptedPhaseEndTest, WithoutAStop_IsAnError) {
   EXPECT_EQ(session->progress().failing_hook, "measuring");
 }
 
-TEST(StepTimeTest, LeavesOutWhatIsDoneBetweenPhases) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
-  std::vector<std::string> events;
-  absl::Time begin;
-  absl::Duration between;
-  double in_steps = 0.0;
-  auto slow = std::make_unique<RecordingHook>("slow", HookStage::kObserve, &events);
-  slow->At("OnPhaseEnd", [&](StepContext&) {
-    const absl::Time entered = Clock::Real().Now();
-    absl::Time now = entered;
-    while (now - entered < 3 * (entered - begin)) now = Clock::Real().Now();
-    between += now - entered;
-    return absl::OkStatus();
-  });
-  auto reader = std::make_unique<RecordingHook>("reader", HookStage::kReport, &events);
-  reader->At("OnEnd", [&](StepContext& context) {
-    in_steps = context.perf_stats.Seconds(StepPart::kStepTotal);
-    return absl::OkStatus();
-  });
-  ASSERT_OK(session->AddHook(std::move(slow)));
-  ASSERT_OK(session->AddHook(std::move(reader)));
-  ASSERT_OK(session->Start());
-  begin = Clock::Real().Now();
-  ASSERT_OK(session->Train());
-  // Whatever the machine does beside: no moment is in both.
-  EXPECT_LE(in_steps + absl::ToDoubleSeconds(between), absl::ToDoubleSeconds(Clock::Real().Now() - begin));
-}
-
 TEST(SnapshotTest, IsSavedBetweenTwoStepsAndChangesNothing) {
   ConfigNode config = FakeConfig(MakeTempDir("snapshot"));
   config.SetPath("CHECKPOINT.KEEP_LAST", ConfigNode::FromInt(0));
@@ -400,33 +370,6 @@ TEST(OrderOfCallsTest, HookAfterTheStart_IsRefused) {
   ASSERT_OK(session->Start());
   EXPECT_THAT(session->AddHook(std::make_unique<RecordingHook>("late", HookStage::kObserve, &events)),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("hook 'late' is added after")));
-}
-
-TEST(ProgressTest, IsNotedInTheHostsPlace) {
-  RunProgress progress;
-  SessionOptions options;
-  options.progress = &progress;
-  {
-    ConfigNode config = FakeConfig(MakeTempDir("progress"));
-    config.SetPath("TEST_MODEL", ConfigNode::FromBool(true));
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config, std::move(options)));
-    EXPECT_EQ(progress.phase, "building");
-    ASSERT_OK(session->Start());
-    EXPECT_EQ(progress.phase, "starting");
-    std::vector<std::string> phases;
-    bool more = true;
-    while (more) {
-      ASSERT_OK_AND_ASSIGN(more, session->Step());
-      if (more && (phases.empty() || phases.back() != progress.phase)) phases.push_back(progress.phase);
-    }
-    EXPECT_THAT(phases, ElementsAre("training", "testing", "training", "testing"));
-    ASSERT_OK(session->Finish());
-  }
-  EXPECT_EQ(progress.phase, "finished");
-  EXPECT_EQ(progress.rank, 0);
-  EXPECT_EQ(progress.iteration, kTotalSteps);
-  EXPECT_EQ(progress.epoch, 1);
-  EXPECT_EQ(progress.last_checkpoint, kTotalSteps);
 }
 
 }  // namespace

@@ -35,8 +35,6 @@ namespace {
 
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
-constexpr char kHooks[] = "hooks";
-constexpr char kMemoryCheckpoint[] = "memory_checkpoint";
 // What ends a pre-training, keeps or measures parts of it, and cuts its epochs, knows nothing of a fine-tuning.
 constexpr const char* kOfThePretraining[] = {"DATA.TRAIN.MINI_EPOCHS",
                                              "DATA.TRAIN.MINI_EPOCH_GROUPS",
@@ -89,21 +87,20 @@ void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
   for (const char* key : kOfThePretraining) {
     if (config->FindPath(key) != nullptr) Reset(key, defaults, config);
   }
-  const ConfigNode* hooks = config->Find(kHooks);
+  const ConfigNode* hooks = config->Find("hooks");
   if (hooks == nullptr || !hooks->is_list()) return;
   ConfigNode kept = ConfigNode::List(hooks->location());
   for (const ConfigNode& hook : hooks->items()) {
     const ConfigNode* type = hook.Find("type");
-    if (type != nullptr && type->text() == kMemoryCheckpoint) kept.Append(hook);
+    if (type != nullptr && type->text() == "memory_checkpoint") kept.Append(hook);
   }
-  config->Set(kHooks, std::move(kept));
+  config->Set("hooks", std::move(kept));
 }
 
 void SetData(const FullTuneOptions& options, const FullTuneTask& task, ConfigNode* config) {
   const ConfigNode* evaluation = config->FindPath("DATA.TEST.TRANSFORMS");
-  const bool own = !options.transforms.items().empty();
-  ConfigNode transforms = own || evaluation == nullptr ? options.transforms : *evaluation;
-  config->SetPath("DATA.TRAIN.TRANSFORMS", std::move(transforms));
+  const bool own = evaluation == nullptr || !options.transforms.items().empty();
+  config->SetPath("DATA.TRAIN.TRANSFORMS", own ? options.transforms : *evaluation);
   int64_t batch_size = options.batch_size;
   for (const int64_t samples : {options.data_limit, task.samples_per_rank}) {
     if (samples > 0) batch_size = std::min(batch_size, samples);
