@@ -69,7 +69,7 @@ class PlantedLinksTest(unittest.TestCase):
         for name in FOLDERS:
             with self.subTest(name):
                 run, path = self.plant(name)
-                engines = {"features": "[extract_features]", "export": "[export]"}.get(name, "[train]")
+                engines = {"features": "[train, extract_features]", "export": "[export]"}.get(name, "[train]")
                 result = self.run_main(run, f"engine_name={engines}", "config.EXPORT.FILES=[model.safetensors]")
                 self.assertEqual(sorted(os.listdir(self.victim)), ["other", "precious"])
                 self.assertEqual((self.victim / "precious").read_text(), CONTENT)
