@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
@@ -21,12 +22,6 @@ namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-Registries FakeRegistries() {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return registries;
-}
 
 TEST(InitialWeightsTest, AreAskedFor_UnlessACheckpointIsThere) {
   const std::string directory = MakeTempDir("weights");

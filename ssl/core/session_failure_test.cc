@@ -20,6 +20,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
@@ -33,16 +34,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kTotalSteps = 20;
-
-Registries FakeRegistries() {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return registries;
-}
-
-absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config, SessionOptions options = {}) {
-  return Session::Create(config, FakeRegistries(), std::move(options));
-}
 
 uint32_t UninterruptedHash() {
   std::unique_ptr<Session> session = *MakeSession(FakeConfig(""));

@@ -21,6 +21,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -30,13 +31,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Registries FakeRegistries() {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return registries;
-}
-
-std::unique_ptr<Session> MakeSession(ConfigNode config, int64_t seed = 0) {
+std::unique_ptr<Session> MakeSeededSession(ConfigNode config, int64_t seed = 0) {
   config.SetPath("SEED_VALUE", ConfigNode::FromInt(seed));
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, FakeRegistries(), {});
   EXPECT_OK(session);
@@ -44,7 +39,7 @@ std::unique_ptr<Session> MakeSession(ConfigNode config, int64_t seed = 0) {
 }
 
 uint32_t TrainedHash(int64_t seed) {
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), seed);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), seed);
   EXPECT_OK(session->Train());
   return *HashState(session->model());
 }
@@ -56,7 +51,7 @@ TEST(HostTest, DrawsOnAsIfThereWereNoSession) {
 
   SeedForBuilding(3, 0);
   EXPECT_TRUE(at::equal(at::rand({2}), expected[0]));
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""));
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""));
   EXPECT_TRUE(at::equal(at::rand({2}), expected[1])) << "after Create";
   ASSERT_OK(session->Step());
   EXPECT_TRUE(at::equal(at::rand({2}), expected[2])) << "after Step";
@@ -69,7 +64,7 @@ TEST(HostTest, DrawsOnAsIfThereWereNoSession) {
 TEST(HostTest, WhatItDraws_DoesNotReachTheRun) {
   const uint32_t alone = TrainedHash(1);
   at::rand({17});
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), 1);
   bool more = true;
   while (more) {
     at::rand({5});
@@ -79,8 +74,8 @@ TEST(HostTest, WhatItDraws_DoesNotReachTheRun) {
 }
 
 TEST(HostTest, TwoSessionsStepByStep_TrainAsEachAlone) {
-  const std::unique_ptr<Session> first = MakeSession(FakeConfig(""), 1);
-  const std::unique_ptr<Session> second = MakeSession(FakeConfig(""), 2);
+  const std::unique_ptr<Session> first = MakeSeededSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> second = MakeSeededSession(FakeConfig(""), 2);
   bool more = true;
   while (more) {
     ASSERT_OK(first->Step());
@@ -94,7 +89,7 @@ TEST(HostTest, TwoSessionsStepByStep_TrainAsEachAlone) {
 TEST(HostTest, ItsOwnAutocast_StaysAndDoesNotReachTheRun) {
   const uint32_t alone = TrainedHash(1);
   const AutocastScope of_the_host(Autocast::kFloat16);
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), 1);
   bool more = true;
   while (more) {
     ASSERT_OK_AND_ASSIGN(more, session->Step());
@@ -109,14 +104,14 @@ TEST(HostTest, ItsOwnAutocast_StaysAndDoesNotReachTheRun) {
 TEST(HostTest, ItsGradientMode_StaysAndDoesNotReachTheRun) {
   const uint32_t alone = TrainedHash(1);
   const c10::AutoGradMode of_the_host(false);
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), 1);
   ASSERT_OK(session->Train());
   EXPECT_FALSE(c10::GradMode::is_enabled());
   EXPECT_EQ(*HashState(session->model()), alone);
 }
 
 TEST(HostTest, AFailedStep_GivesEverythingBackToo) {
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""));
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""));
   std::vector<std::string> events;
   auto failing = std::make_unique<RecordingHook>("failing", HookStage::kObserve, &events);
   failing->At("OnForward", [](StepContext&) -> absl::Status { throw 5; });
@@ -130,7 +125,7 @@ TEST(HostTest, AFailedStep_GivesEverythingBackToo) {
 }
 
 TEST(FeaturesTest, AreTheModelsAndChangeNothing) {
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), 1);
   ASSERT_OK(session->Step());
   const at::Tensor images = at::ones({2, 1, 4, 4});
   ASSERT_OK_AND_ASSIGN(const std::vector<at::Tensor> features, session->Features(images, {{"res5", {}}}));
@@ -141,7 +136,7 @@ TEST(FeaturesTest, AreTheModelsAndChangeNothing) {
 }
 
 TEST(FeaturesTest, WhatTheModelThrows_IsAnErrorAndTheRunGoesOn) {
-  const std::unique_ptr<Session> session = MakeSession(FakeConfig(""), 1);
+  const std::unique_ptr<Session> session = MakeSeededSession(FakeConfig(""), 1);
   EXPECT_THAT(session->Features(at::ones({2, 1, 3, 3}), {{"res5", {}}}),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("features: ")));
   ASSERT_OK(session->Train());

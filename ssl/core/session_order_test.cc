@@ -16,6 +16,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/file_system.h"
@@ -31,12 +32,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int64_t kTotalSteps = 20;
-
-absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config, SessionOptions options = {}) {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return Session::Create(config, registries, std::move(options));
-}
 
 uint32_t UninterruptedHash() {
   std::unique_ptr<Session> session = *MakeSession(FakeConfig(""));

@@ -20,6 +20,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/core/train_step.h"
 #include "ssl/testing/status_matchers.h"
@@ -30,16 +31,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Registries FakeRegistries() {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return registries;
-}
-
-absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config) {
-  return Session::Create(config, FakeRegistries(), {});
-}
 
 // Runs `config` to its end and returns the events of one hook.
 std::vector<std::string> EventsOf(const ConfigNode& config) {

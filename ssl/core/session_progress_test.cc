@@ -14,6 +14,7 @@
 #include "ssl/core/perf_stats.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -24,12 +25,6 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr int64_t kTotalSteps = 20;
-
-absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config, SessionOptions options = {}) {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return Session::Create(config, registries, std::move(options));
-}
 
 TEST(StepTimeTest, LeavesOutWhatIsDoneBetweenPhases) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));

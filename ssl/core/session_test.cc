@@ -16,6 +16,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
@@ -30,16 +31,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kTotalSteps = 20;
-
-Registries FakeRegistries() {
-  Registries registries;
-  EXPECT_OK(RegisterFakes(&registries));
-  return registries;
-}
-
-absl::StatusOr<std::unique_ptr<Session>> MakeSession(const ConfigNode& config) {
-  return Session::Create(config, FakeRegistries(), {});
-}
 
 uint32_t ModelHash(Session& session) { return *HashState(session.model()); }
 
