@@ -6,7 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
+#include "ssl/hooks/folder_in_run.h"
+#include "ssl/hooks/heat_map.h"
+#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 
@@ -23,10 +27,6 @@ absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& st
       absl::StrCat(place, " is empty, and the model is no chain of blocks, so that its last map is not known"));
 }
 
-std::string DrawingName(const Hook& hook, const std::string& stage) {
-  return hook.instance_name() == hook.name() ? stage : absl::StrCat(hook.instance_name(), "_", stage);
-}
-
 absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most) {
   const std::vector<at::Tensor>& views = context.batch->views;
   if (view < static_cast<int64_t>(views.size())) {
@@ -35,6 +35,22 @@ absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view,
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the batch has ", views.size(), " views, expected at least ", view + 1, " to draw"));
+}
+
+absl::StatusOr<std::string> DrawingFolder(const std::string& save_dir, absl::string_view hook, const ConfigNode& params,
+                                          const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", save_dir));
+  return PathInRun(context, absl::StrCat("hook '", hook, "'"), save_dir);
+}
+
+absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
+                          const std::string& folder, FileSystem& file_system, StepContext& context) {
+  const at::Tensor drawings = DrawOverImages(maps, images);
+  const std::string directory = absl::StrCat(folder, "/iteration_", context.state.iteration);
+  const bool has_own_name = hook.instance_name() != hook.name();
+  const std::string file = has_own_name ? absl::StrCat(hook.instance_name(), "_", stage) : stage;
+  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, file, directory, file_system));
+  return AddDrawings(drawings, absl::StrCat(hook.instance_name(), "/", stage), context.metrics);
 }
 
 }  // namespace ssl

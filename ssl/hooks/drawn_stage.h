@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which stage of a trunk hooks draw, and on which images.
+// What hooks that draw have in common: which stage of a trunk, on which images, and where the drawings go.
 #ifndef SSL_HOOKS_DRAWN_STAGE_H_
 #define SSL_HOOKS_DRAWN_STAGE_H_
 
@@ -9,11 +9,15 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/node.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/model.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -24,12 +28,19 @@ inline constexpr int64_t kDrawingSize = 224;
 // stage, and FailedPrecondition when it has none that is a map; `place` begins the message.
 absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& stage, absl::string_view place);
 
-// What the files of `hook` are called: the stage, behind its own name for an instance that has one, so that several
-// hooks may share a folder.
-std::string DrawingName(const Hook& hook, const std::string& stage);
-
 // The first `most` images of view `view` of the batch, [B, C, H, W]. FailedPrecondition for a batch without it.
 absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most);
+
+// The folder of a hook's drawings, `save_dir` of its options. InvalidArgument, with file and line, when that is no path
+// inside the run; FailedPrecondition for a run that keeps no files.
+absl::StatusOr<std::string> DrawingFolder(const std::string& save_dir, absl::string_view hook, const ConfigNode& params,
+                                          const BuildContext& context);
+
+// Draws `maps`, [B, S, S] in [0, 1], over `images`, [B, 1 or 3, H, W], for the sinks and as the files
+//   <folder>/iteration_<iteration>/<stage>_0.png, ...
+// the stage behind the hook's own name for an instance that has one, so that several hooks may share a folder.
+absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
+                          const std::string& folder, FileSystem& file_system, StepContext& context);
 
 }  // namespace ssl
 

@@ -15,7 +15,6 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
-#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/register_component.h"
 
@@ -30,8 +29,7 @@ Interpolation InterpolationOf(absl::string_view name) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
-  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'feature_vis'", options.save_dir));
+  SSL_ASSIGN_OR_RETURN(std::string directory, DrawingFolder(options.save_dir, "feature_vis", params, context));
   return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(directory));
 }
 
@@ -84,7 +82,6 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
   std::vector<FeatureRequest> requests;
   for (const std::string& layer : layers_) requests.push_back({layer, {}, /*flatten=*/false});
   const std::vector<at::Tensor> features = context.model.Features(images, requests);
-  const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (features[i].dim() != 4) {
       return absl::InvalidArgumentError(
@@ -92,9 +89,7 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
     }
     const at::Tensor maps =
         ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
-    const at::Tensor drawings = DrawOverImages(maps, images);
-    SSL_RETURN_IF_ERROR(WriteDrawings(drawings, DrawingName(*this, layers_[i]), directory, file_system_));
-    SSL_RETURN_IF_ERROR(AddDrawings(drawings, absl::StrCat(instance_name(), "/", layers_[i]), context.metrics));
+    SSL_RETURN_IF_ERROR(KeepDrawings(maps, images, *this, layers_[i], directory_, file_system_, context));
   }
   return absl::OkStatus();
 }

@@ -17,7 +17,6 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
-#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/register_component.h"
 
@@ -43,8 +42,7 @@ absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const at::Te
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
                                                   const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
-  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'grad_cam'", options.save_dir));
+  SSL_ASSIGN_OR_RETURN(std::string directory, DrawingFolder(options.save_dir, "grad_cam", params, context));
   return std::make_unique<GradCamHook>(options, context.file_system, std::move(directory));
 }
 
@@ -112,10 +110,7 @@ absl::Status GradCamHook::Draw(StepContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor maps =
       ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
-  const std::string directory = absl::StrCat(directory_, "/iteration_", context.state.iteration);
-  const at::Tensor drawings = DrawOverImages(maps, images);
-  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, DrawingName(*this, layer_), directory, file_system_));
-  return AddDrawings(drawings, absl::StrCat(instance_name(), "/", layer_), context.metrics);
+  return KeepDrawings(maps, images, *this, layer_, directory_, file_system_, context);
 }
 
 absl::Status RegisterGradCamHook(Registries* registries) {
