@@ -2,41 +2,21 @@
 """The checkpoint with the best test metric, as whole processes: it outlives KEEP_LAST, stops and restarts, and
 evaluations find it by its name."""
 import json
-import os
-import pathlib
 import signal
-import subprocess
-import sys
-import tempfile
 import unittest
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+from tests.integration.run_case import RunCase
+
 BEST = "config.HOOKS.BEST_CHECKPOINT.METRICS=[Testing/loss_mean]"
 
 
-class BestCheckpointTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
+class BestCheckpointTest(RunCase):
 
     def run_main(self, *arguments, stop_when=None):
         """Runs one process, with SIGTERM at the first line of the log that holds `stop_when`; (exit code, log)."""
-        process = subprocess.Popen([BINARY, "--config=test/supervised_tiny", "config.CHECKPOINT.DIR=run",
-                                    "config.OPTIMIZER.num_epochs=6", "config.CHECKPOINT.KEEP_LAST=1", *arguments],
-                                   cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                   env={**os.environ, "OMP_NUM_THREADS": "1"})
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if stop_when is not None and stop_when in line:
-                process.send_signal(signal.SIGTERM)
-                stop_when = None
-        process.stderr.close()
-        return process.wait(), "".join(lines)
+        return self.signalled("--config=test/supervised_tiny", "config.CHECKPOINT.DIR=run",
+                              "config.OPTIMIZER.num_epochs=6", "config.CHECKPOINT.KEEP_LAST=1", *arguments,
+                              number=signal.SIGTERM, when=stop_when)
 
     def losses(self):
         """The iteration and the loss of each test phase."""

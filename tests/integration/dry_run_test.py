@@ -1,28 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """ssl_main --dry_run: what it says a run will do is what the run does, and it leaves nothing."""
-import os
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+from tests.integration.run_case import RunCase
 
 
-class DryRunTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
+class DryRunTest(RunCase):
 
     def run_main(self, *arguments, config="test/swav_tiny"):
-        return subprocess.run([BINARY, f"--config={config}", "config.CHECKPOINT.DIR=run", *arguments], cwd=self.folder,
-                              capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return self.call(f"--config={config}", "config.CHECKPOINT.DIR=run", *arguments)
 
     def test_it_tells_the_checkpoints_that_the_run_leaves_and_writes_nothing(self):
         dry = self.run_main("--dry_run", "engine_name=train")

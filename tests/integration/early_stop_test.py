@@ -2,33 +2,21 @@
 """A training that ends by its own decision (HOOKS.EARLY_STOP), as whole processes: it counts as finished, so whatever
 comes after it goes on."""
 import json
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
+from tests.integration.run_case import RunCase
+
 # Nothing gains that much: the first epoch sets the best value, the second one ends the run. 10 steps are an epoch.
 EARLY = ("config.HOOKS.EARLY_STOP.METRIC=Training/loss_mean", "config.HOOKS.EARLY_STOP.MIN_DELTA=1000",
          "config.HOOKS.EARLY_STOP.PATIENCE=1")
 END = 20
 
 
-class EarlyStopTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
+class EarlyStopTest(RunCase):
 
     def run_main(self, *arguments, epochs=4, config="test/swav_tiny"):
-        return subprocess.run([BINARY, f"--config={config}", "config.CHECKPOINT.DIR=run",
-                               f"config.OPTIMIZER.num_epochs={epochs}", *arguments], cwd=self.folder,
-                              capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return self.call(f"--config={config}", "config.CHECKPOINT.DIR=run",
+                         f"config.OPTIMIZER.num_epochs={epochs}", *arguments)
 
     def finish(self, *arguments, **options):
         result = self.run_main(*arguments, **options)

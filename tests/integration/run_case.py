@@ -42,6 +42,20 @@ class RunCase(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
+    def signalled(self, *arguments, number=None, when=None, once=True):
+        """Runs one process, with signal `number` at the first line of its log that holds `when`, or at each;
+        (exit code, log)."""
+        process = subprocess.Popen([BINARY, *arguments], cwd=self.folder, stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True, env=environment())
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if when is not None and when in line:
+                process.send_signal(number)
+                when = None if once else when
+        process.stderr.close()
+        return process.wait(), "".join(lines)
+
     def start(self, step, *arguments, run="run", **options):
         """Starts training and returns the process once the progress line of `step` is there."""
         process = subprocess.Popen(

@@ -1,42 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR1, as whole processes: a training saves at the next step and goes on to the very same end; where there is
 nothing to save it does nothing. Processes are watched through their log, never by waiting."""
-import os
-import pathlib
 import re
 import signal
-import subprocess
-import sys
-import tempfile
 import unittest
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
-STEPS = 20
+from tests.integration.run_case import STEPS, RunCase
 
 
-class SnapshotTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
+class SnapshotTest(RunCase):
 
     def run_main(self, run, *arguments, signal_when=None):
         """Runs to the end, with SIGUSR1 at each line of the log that holds `signal_when`; (exit code, log)."""
-        process = subprocess.Popen([BINARY, "--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}",
-                                    "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
-                                    "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", *arguments], cwd=self.folder,
-                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                   env={**os.environ, "OMP_NUM_THREADS": "1"})
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if signal_when is not None and signal_when in line:
-                process.send_signal(signal.SIGUSR1)
-        process.stderr.close()
-        return process.wait(), "".join(lines)
+        return self.signalled("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}",
+                              "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
+                              "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", *arguments,
+                              number=signal.SIGUSR1, when=signal_when, once=False)
 
     def steps(self, run):
         return sorted(int(path.name[5:]) for path in (self.folder / run / "checkpoints").glob("step_*"))
