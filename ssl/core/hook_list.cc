@@ -32,11 +32,16 @@ absl::Status HookList::Add(std::unique_ptr<Hook> hook) {
 
 absl::Status HookList::Call(Hook& hook, const char* event, const StepContext& context,
                             absl::FunctionRef<absl::Status()> handler) {
+  running_ = std::string(hook.instance_name());
   const absl::Status status = GuardTorch("exception", handler);
-  if (status.ok()) return status;
-  if (failure_.hook.empty()) failure_ = {std::string(hook.instance_name()), event};
-  return Annotate(
-      status, absl::StrCat("hook '", hook.instance_name(), "' (", event, ", iteration ", context.state.iteration, ")"));
+  running_.clear();
+  return status.ok() ? status : Attribute(std::string(hook.instance_name()), event, context, status);
+}
+
+absl::Status HookList::Attribute(const std::string& hook, const char* event, const StepContext& context,
+                                 const absl::Status& error) {
+  if (failure_.hook.empty()) failure_ = {hook, event};
+  return Annotate(error, absl::StrCat("hook '", hook, "' (", event, ", iteration ", context.state.iteration, ")"));
 }
 
 absl::Status HookList::Run(const HookEvent& event, StepContext& context) {

@@ -54,6 +54,12 @@ class HookList : public Stateful {
   absl::Status RunOnEnd(StepContext& context);
   absl::Status RunOnException(StepContext& context, const absl::Status& error);
 
+  // The instance name of the hook whose handler runs; "" between handlers.
+  const std::string& running() const { return running_; }
+  // `error` as one of that hook, in that event: it is the hook's failure, when it is the first.
+  absl::Status Attribute(const std::string& hook, const char* event, const StepContext& context,
+                         const absl::Status& error);
+
   const HookFailure& failure() const { return failure_; }
   // What Run returned last is no failure of the run.
   void ForgetFailure() { failure_ = {}; }
@@ -73,6 +79,7 @@ class HookList : public Stateful {
                     absl::FunctionRef<absl::Status()> handler);
 
   std::vector<std::unique_ptr<Hook>> hooks_;
+  std::string running_;
   HookFailure failure_;
 };
 

@@ -103,6 +103,25 @@ TEST(SessionFailureTest, HookThatFailsBecauseOfAnError_IsNotItsCause) {
   EXPECT_EQ(session->progress().failing_event, "");
 }
 
+// The save itself is made after the event's handlers.
+TEST(SessionFailureTest, SaveThatFails_IsAnErrorOfTheHookThatAskedForIt) {
+  const std::string directory = MakeTempDir("failing_save");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(directory)));
+  std::vector<absl::Status> refused;
+  std::vector<std::string> events;
+  ASSERT_OK(session->AddHook(std::make_unique<EagerSaver>(&refused)));
+  ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("later", HookStage::kPersist, &events)));
+  ASSERT_OK(session->Start());
+  ASSERT_OK(PosixFileSystem().RemoveAll(directory));
+
+  const absl::Status first = StepToTheEnd(*session);
+
+  EXPECT_THAT(first.message(), HasSubstr("hook 'eager_saver' (OnStep, iteration 1): "));
+  EXPECT_EQ(session->progress().failing_hook, "eager_saver");
+  EXPECT_EQ(session->progress().failing_event, "OnStep");
+  EXPECT_EQ(session->Finish(), first);
+}
+
 class FailingHookTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(FailingHookTest, EndsTheRun_AndWhatItLeftHalfMadeIsNeverSaved) {
@@ -181,14 +200,17 @@ TEST(FailingSourceTest, ErrorsAndExceptions_EndTheRun) {
   }
 }
 
-TEST(FailingSourceTest, EndWithinAnUpdate_IsAnErrorThatLeavesNothing) {
-  ConfigNode config = FakeConfig(MakeTempDir("short"));
-  config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(2));
-  SessionOptions options;
-  options.train_source = std::make_unique<FailingSource>(3, "end");
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config, std::move(options)));
-  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kInternal, HasSubstr("source ended")));
-  EXPECT_EQ(session->progress().last_checkpoint, -1);
+TEST(FailingSourceTest, EarlyEndOfAnEpoch_IsAnErrorThatLeavesNothing) {
+  for (const int batches : {1, 2}) {
+    ConfigNode config = FakeConfig(MakeTempDir("short"));
+    config.SetPath("OPTIMIZER.grad_acc_steps", ConfigNode::FromInt(batches));
+    SessionOptions options;
+    options.train_source = std::make_unique<FailingSource>(3, "end");
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config, std::move(options)));
+    EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kInternal,
+                                           "the source of the train phase ended after batch 3 of the 10 of its epoch"));
+    EXPECT_EQ(session->progress().last_checkpoint, -1);
+  }
 }
 
 // Fails in one of its calls.

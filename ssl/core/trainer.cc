@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/log.h"
@@ -60,7 +61,10 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   const absl::Status told = hooks_.Run(event, context_);
   collects_saves_ = false;
   SSL_RETURN_IF_ERROR(told);
-  for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeSave(asked));
+  for (const AskedSave& asked : asked_saves_) {
+    const absl::Status saved = MakeSave(asked);
+    if (!saved.ok()) return hooks_.Attribute(asked.hook, event.name, context_, saved);
+  }
   return absl::OkStatus();
 }
 
@@ -71,9 +75,11 @@ absl::Status Trainer::MakeSave(const AskedSave& asked) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Save() { return MakeSave({}); }
+absl::Status Trainer::Save() { return MakeSave({"", false, hooks_.running()}); }
 
-absl::Status Trainer::SaveAs(const std::string& name, bool replaceable) { return MakeSave({name, replaceable}); }
+absl::Status Trainer::SaveAs(const std::string& name, bool replaceable) {
+  return MakeSave({name, replaceable, hooks_.running()});
+}
 
 absl::StatusOr<bool> Trainer::NameSaved(const std::string& name, int64_t iteration) {
   return saver_->NameSaved(name, iteration);
@@ -155,7 +161,7 @@ absl::StatusOr<bool> Trainer::NextBatch() {
     if (PhaseHasSteps()) {
       step_begin_ = Clock::Real().Now();  // not what hooks do between phases, an evaluation for example
       SSL_RETURN_IF_ERROR(FetchBatch());
-      if (context_.batch != nullptr) return true;
+      return true;
     }
     SSL_RETURN_IF_ERROR(EndPhase());
   }
@@ -169,7 +175,10 @@ absl::Status Trainer::FetchBatch() {
   SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
   const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
   context_.perf_stats.Add(StepPart::kReadSample, seconds);
-  return absl::OkStatus();
+  if (context_.batch != nullptr) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the source of the ", state.training ? "train" : "test",
+                                          " phase ended after batch ", state.batch_in_phase, " of the ",
+                                          context_.batches_per_epoch, " of its epoch"));
 }
 
 // Batches at the end of an epoch that are too few for an update are left out.
@@ -257,7 +266,6 @@ absl::Status Trainer::RunStep() {
   int64_t& batch = context_.batch_in_update;
   for (batch = 0; batch < context_.batches_per_update; ++batch) {
     if (batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
-    if (context_.batch == nullptr) return absl::InternalError("source ended before batches_per_epoch()");
     SSL_RETURN_IF_ERROR(RunBatch());
     phase_loss_.add_(context_.loss.detach());
     ++phase_batches_;

@@ -80,6 +80,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   struct AskedSave {
     std::string name;  // "" for none
     bool replaceable = false;
+    std::string hook;
   };
 
   // Runs the handlers of an event, then makes the saves that they have asked for.
@@ -106,6 +107,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status StartPhase(int64_t first_batch);
   absl::Status EndPhase();
   absl::Status InterruptPhaseEnd(const absl::Status& cancelled);
+  // Sets context_.batch: the phase has one more.
   absl::Status FetchBatch();
   bool PhaseHasSteps() const;
   // Batches that the next step takes.

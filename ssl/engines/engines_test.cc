@@ -225,8 +225,10 @@ TEST_F(EnginesTest, FilesOfEngines_NeedADataSource) {
   SaveRandomCheckpoint();
   Set("DATA.TRAIN.DATA_SOURCES", "[]");
   Set("DATA.TEST.DATA_SOURCES", "[]");
-  EXPECT_THAT(Run("extract_features").status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("DATA_SOURCES are empty")));
+  for (const char* engine : {"extract_features", "extract_label_predictions"}) {
+    EXPECT_THAT(Run(engine).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("DATA_SOURCES are empty")));
+  }
 }
 
 TEST_F(EnginesTest, Export_WritesTheTensorsAndSaysHowToOpenThem) {

@@ -8,13 +8,15 @@
 
 namespace ssl {
 
-std::vector<std::string> ConfiguredSplits(const ConfigNode& config) {
+absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& config) {
   std::vector<std::string> splits;
   for (const char* split : {"TRAIN", "TEST"}) {
     const ConfigNode* sources = config.Section(absl::StrCat("DATA.", split)).Find("DATA_SOURCES");
     if (sources != nullptr && !sources->items().empty()) splits.push_back(split);
   }
-  return splits;
+  if (!splits.empty()) return splits;
+  return absl::InvalidArgumentError(
+      "config.DATA.TRAIN.DATA_SOURCES and config.DATA.TEST.DATA_SOURCES are empty, expected a data source in one");
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context) {

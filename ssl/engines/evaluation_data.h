@@ -15,8 +15,8 @@
 
 namespace ssl {
 
-// Those of "TRAIN", "TEST" that name DATA_SOURCES.
-std::vector<std::string> ConfiguredSplits(const ConfigNode& config);
+// Those of "TRAIN", "TEST" that name DATA_SOURCES. InvalidArgument when neither does.
+absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& config);
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context);
 

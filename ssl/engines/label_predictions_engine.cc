@@ -122,8 +122,9 @@ class LabelPredictionsEngine : public Engine {
   // What is wrong with data, classes and method is found here.
   static absl::StatusOr<Sources> OpenSources(EngineContext& context) {
     SSL_RETURN_IF_ERROR(CheckScoresClasses(context));
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> splits, ConfiguredSplits(context.config));
     Sources sources;
-    for (const std::string& split : ConfiguredSplits(context.config)) {
+    for (const std::string& split : splits) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
       sources.emplace_back(absl::AsciiStrToLower(split), std::move(source));
     }

@@ -12,6 +12,7 @@
 #include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/component.h"
+#include "ssl/hooks/hook_aliases.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/once_per_run.h"
 #include "ssl/hooks/register_component.h"
@@ -75,6 +76,18 @@ bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNod
   return value != nullptr && (!value->location().file.empty() || ours == nullptr || !(*value == *ours));
 }
 
+// Not for a type that the host has registered.
+absl::Status CheckIsNotElsewhere(const HookEntry& entry, const Registries& registries) {
+  if (registries.hooks.Has(entry.type)) return absl::OkStatus();
+  for (const HookElsewhere& other : HooksElsewhere()) {
+    if (other.name != entry.type) continue;
+    return absl::InvalidArgumentError(absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path, ".type is '",
+                                                   other.name, "', a hook of ", other.program, " that is none here. ",
+                                                   other.instead));
+  }
+  return absl::OkStatus();
+}
+
 void Overlay(const ConfigNode& values, ConfigNode* params) {
   for (const auto& [key, value] : values.entries()) params->Set(key, value);
 }
@@ -85,7 +98,10 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.defaults};
   Overlay(entry.kwargs, &choice.params);
   const auto component = components.find(entry.type);
-  if (component == components.end()) return choice;  // of the host's, or unknown: its factory tells
+  if (component == components.end()) {
+    SSL_RETURN_IF_ERROR(CheckIsNotElsewhere(entry, context.registries));
+    return choice;  // of the host's, or unknown: its factory tells
+  }
   choice.rank = component->second.rank;
   const std::unique_ptr<ComponentOptions> options = component->second.make_options();
   if (choice.instance != entry.type && IsOncePerRun(*options)) {

@@ -322,6 +322,14 @@ TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {
   EXPECT_THAT(error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));
 }
 
+TEST_F(ConfiguredHooksTest, HooksOfOthersThatAreNoneHere_SayWhatIsThereInstead) {
+  EXPECT_THAT(
+      MakeConfiguredHooks(Context("hooks: [{type: reload, kwargs: {group: 2}}]")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("config.hooks.0.type is 'reload', a hook of United Perception that is none here"),
+                     HasSubstr("config.DATA.TRAIN.MINI_EPOCHS"))));
+}
+
 TEST_F(ConfiguredHooksTest, Sinks_NeedARunDirectory) {
   EXPECT_THAT(*MakeConfiguredSinks(Context("HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: true}}")), IsEmpty());
   EXPECT_THAT(registries_.metric_sinks.Make("jsonl", ConfigNode::Map(), Context("{}")),

@@ -87,6 +87,27 @@ const std::vector<HookAlias>& HookAliases() {
   return aliases;
 }
 
+const std::vector<HookElsewhere>& HooksElsewhere() {
+  static const std::vector<HookElsewhere>& hooks = *new std::vector<HookElsewhere>{
+      {"United Perception", "auto_save_best_multitask",
+       "One best_checkpoint keeps the best of each of its METRICS, under a name of its own."},
+      {"United Perception", "reload",
+       "config.DATA.TRAIN.MINI_EPOCHS makes an epoch of a part of the data set, and "
+       "config.DATA.TRAIN.MINI_EPOCH_GROUPS "
+       "is its group."},
+      {"United Perception", "visualize",
+       "It draws boxes of detectors, which these methods have none of; feature_vis and grad_cam draw what a network "
+       "looks at."},
+      {"United Perception", "yolox_noaug",
+       "It changes augmentations in mid-run; here a second run does, with other TRANSFORMS, that begins with the "
+       "first one's weights (config.MODEL.WEIGHTS_INIT.PARAMS_FILE)."},
+      {"detectron2", "CallbackHook",
+       "A program that embeds the library adds a class of its own (Session::AddHook), for which one line is enough."},
+      {"detectron2", "PreciseBN", "Running statistics are those of training; no second pass measures them."},
+  };
+  return hooks;
+}
+
 ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
   ConfigNode defaults = ConfigNode::Map(kwargs->location());
   for (const HookAlias& alias : HookAliases()) {

@@ -29,6 +29,16 @@ struct HookAlias {
 // Sorted by program and name. A name that several programs use means the same hook in all of them.
 const std::vector<HookAlias>& HookAliases();
 
+// A hook of another program that is none here.
+struct HookElsewhere {
+  std::string program;
+  std::string name;
+  std::string instead;  // a sentence for its users
+};
+
+// Sorted by program and name.
+const std::vector<HookElsewhere>& HooksElsewhere();
+
 // Replaces another program's name for a hook, and for the keys of its kwargs; returns its defaults, a map. Names of
 // ours stay, and have none.
 ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs);

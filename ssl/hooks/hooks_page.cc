@@ -147,11 +147,20 @@ std::string AliasTable() {
   return table;
 }
 
+std::string ElsewhereTable() {
+  std::string table = "\n## Hooks elsewhere that are none here\n| program | there | here |\n|---|---|---|\n";
+  for (const HookElsewhere& other : HooksElsewhere()) {
+    absl::StrAppend(&table, "| ", other.program, " | ", Code(other.name), " | ", other.instead, " |\n");
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string HooksPage(const Registries& registries) {
   return absl::StrCat(kHeader, Entries("Hooks", registries.hook_components),
-                      Entries("Metric sinks, in runs that keep files", registries.sink_components), AliasTable());
+                      Entries("Metric sinks, in runs that keep files", registries.sink_components), AliasTable(),
+                      ElsewhereTable());
 }
 
 }  // namespace ssl

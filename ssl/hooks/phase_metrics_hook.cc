@@ -115,7 +115,10 @@ absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const PhaseMetricsOptions
 }  // namespace
 
 PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& path) {
-  if (!path.empty()) file_ = std::make_unique<JsonLinesFile>(file_system, path, std::vector<std::string>{"phase_idx"});
+  if (path.empty()) return;
+  // By iteration: the same update may have another phase number when a run goes on with other test phases.
+  const std::vector<std::string> place_keys = {"iteration", "phase_idx", "train_phase_idx"};
+  file_ = std::make_unique<JsonLinesFile>(file_system, path, place_keys);
 }
 
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
@@ -131,7 +134,7 @@ absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
 
 absl::Status PhaseMetricsHook::Write(const StepContext& context) {
   if (file_ == nullptr) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(file_->Append(context.state.phase_index, FormatLine(context)));
+  SSL_RETURN_IF_ERROR(file_->Append(context.state.iteration, FormatLine(context)));
   return file_->Sync();
 }
 

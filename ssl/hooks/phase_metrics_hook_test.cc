@@ -74,15 +74,31 @@ TEST_F(PhaseMetricsHookTest, ValuesOfOneOutput_AreAList) {
 }
 
 TEST_F(PhaseMetricsHookTest, ResumedRun_DropsWhatItMeasuresAgain) {
-  for (const int64_t phase : {0, 1, 2}) ASSERT_OK(EndPhase(step_, hook_, phase, {}));
+  ASSERT_OK(EndPhase(step_, hook_, 0, {kLoss}));
+  ASSERT_OK(EndPhase(step_, hook_, 1, {{"accuracy_list_meter", {{"top_1", "0", 12.5}}}}));
   PhaseMetricsHook resumed(PosixFileSystem(), path_);
 
-  ASSERT_OK(EndPhase(step_, resumed, 1, {kAccuracy}));
+  ASSERT_OK(EndPhase(step_, resumed, 1, {{"accuracy_list_meter", {{"top_1", "0", 71.25}}}}));
 
   EXPECT_EQ(Content(),
-            "{\"iteration\":20,\"phase_idx\":0,\"train_phase_idx\":0}\n"
+            "{\"iteration\":20,\"phase_idx\":0,\"train_phase_idx\":0,\"train_loss\":{\"mean\":2.5}}\n"
             "{\"iteration\":20,\"phase_idx\":1,\"train_phase_idx\":0,"
-            "\"test_accuracy_list_meter\":{\"top_1\":{\"0\":71.25},\"top_5\":{\"0\":90.5}}}\n");
+            "\"test_accuracy_list_meter\":{\"top_1\":{\"0\":71.25}}}\n");
+}
+
+// Without its test phases a run has smaller phase numbers than the lines before have.
+TEST_F(PhaseMetricsHookTest, RunThatGoesOnWithOtherPhases_KeepsTheLinesOfItsUpdates) {
+  ASSERT_OK(EndPhase(step_, hook_, 5, {kLoss}));
+  const std::string before = Content();
+  PhaseMetricsHook resumed(PosixFileSystem(), path_);
+  step_.state.iteration = 40;
+  step_.state.phase_index = 3;
+  step_.context.meter_reports = {kLoss};
+
+  ASSERT_OK(resumed.OnPhaseEnd(step_.context));
+
+  EXPECT_THAT(Content(), ::testing::StartsWith(before));
+  EXPECT_THAT(Content(), HasSubstr("{\"iteration\":40,\"phase_idx\":3,"));
 }
 
 TEST_F(PhaseMetricsHookTest, Sinks_GetWhatATestPhaseMeasured) {

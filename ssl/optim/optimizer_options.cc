@@ -37,7 +37,7 @@ void ParamSchedulersOptions::VisitFields(FieldVisitor& visitor) {
 void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
   UpdateOptions::VisitFields(visitor);
   visitor.Field("weight_decay", &weight_decay, Doc("weight decay of the regularized parameters").AtLeast(0));
-  visitor.Field("momentum", &momentum, Doc("sgd, lars, rmsprop: momentum").AtLeast(0));
+  visitor.Field("momentum", &momentum, Doc("sgd, lars, rmsprop: momentum").Between(0, 1));
   visitor.Field("nesterov", &nesterov, Doc("sgd: Nesterov momentum"));
   visitor.Field("betas", &betas, Doc("adam, adamw: decay of the two moving averages").Between(0, 1));
   visitor.Field("eps", &epsilon, Doc("adam, adamw, rmsprop: added to the denominator").AtLeast(0));

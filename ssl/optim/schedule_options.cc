@@ -17,17 +17,18 @@ void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
                     "inverse_sqrt, cosine_warm_restart, composite"));
   visitor.Field("update_interval", &update_interval,
                 Doc("when the value changes; empty for the schedule's default").OneOf({"step", "epoch", ""}));
-  visitor.Field("values", &values, Doc("multistep, step: one value per part"));
+  visitor.Field("values", &values, Doc("multistep, step: one value per part").AtLeast(0));
   visitor.Field("milestones", &milestones, Doc("multistep: first epochs of the later parts").Unit("epochs"));
   visitor.Field("schedulers", &schedulers, Doc("composite: the parts, each a schedule"));
   visitor.Field("interval_scaling", &interval_scaling,
                 Doc("composite: progress within a part; empty for rescaled").OneOf({"rescaled", "fixed"}));
   visitor.Field("lengths", &lengths, Doc("composite: share of training of each part").Between(0, 1));
-  visitor.Field("start_value", &start_value,
-                Doc("linear, cosine, cosine_warm_restart: first value; inverse_sqrt: value at the warm-up's end"));
-  visitor.Field("end_value", &end_value, Doc("linear, cosine, cosine_warm_restart: last value"));
-  visitor.Field("value", &value, Doc("constant: the value"));
-  visitor.Field("base_value", &base_value, Doc("step_with_fixed_gamma, polynomial: first value"));
+  visitor.Field(
+      "start_value", &start_value,
+      Doc("linear, cosine, cosine_warm_restart: first value; inverse_sqrt: value at the warm-up's end").AtLeast(0));
+  visitor.Field("end_value", &end_value, Doc("linear, cosine, cosine_warm_restart: last value").AtLeast(0));
+  visitor.Field("value", &value, Doc("constant: the value").AtLeast(0));
+  visitor.Field("base_value", &base_value, Doc("step_with_fixed_gamma, polynomial: first value").AtLeast(0));
   visitor.Field("gamma", &gamma, Doc("step_with_fixed_gamma: factor of each decay").Above(0));
   visitor.Field("num_decays", &num_decays, Doc("step_with_fixed_gamma: number of decays").AtLeast(0));
   visitor.Field("power", &power, Doc("polynomial: exponent").AtLeast(0));
@@ -37,7 +38,8 @@ void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("cosine_warm_restart: share of training of half a wave").Between(0, 1));
   visitor.Field("wave_type", &wave_type,
                 Doc("cosine_warm_restart: falling half waves or full waves").OneOf({"half", "full"}));
-  visitor.Field("lr_multiplier", &lr_multiplier, Doc("cosine_warm_restart: factor of the peak after a restart"));
+  visitor.Field("lr_multiplier", &lr_multiplier,
+                Doc("cosine_warm_restart: factor of the peak after a restart").AtLeast(0));
   visitor.Field("is_adaptive", &is_adaptive, Doc("cosine_warm_restart: peaks on the cosine of the whole training"));
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/optim/test_run.h"
@@ -165,6 +166,15 @@ TEST(Schedules, UnknownKey_NamesPlaceAndNearestKey) {
 TEST(Schedules, WrongIntervalName_ListsTheRightOnes) {
   EXPECT_THAT(ErrorOf("{name: cosine, update_interval: steps}"),
               StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("'steps'"), HasSubstr("'step', 'epoch'"))));
+}
+
+// A rate or a decay below 0 would let the loss grow.
+TEST(Schedules, NegativeValues_AreRefused) {
+  for (const char* key : {"value: -1}", "start_value: -1}", "end_value: -1}", "base_value: -1}", "values: [1, -1]}"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat("{name: constant, ", key)),
+                StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("-1"), HasSubstr("at least 0"))))
+        << key;
+  }
 }
 
 TEST(Schedules, MultistepCounts_MustFit) {

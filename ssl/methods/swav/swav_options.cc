@@ -8,7 +8,8 @@ void SwavQueueOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("Older images that take part in the balancing, over all ranks; rounded down to whole batches.")
                     .AtLeast(0)
                     .Unit("images"));
-  visitor.Field("start_iter", &start_iter, Doc("The queue is used from this iteration on.").AtLeast(0));
+  visitor.Field("start_iter", &start_iter,
+                Doc("The queue is used from this batch on (of grad_acc_steps to an update).").AtLeast(0));
 }
 
 void SwavOptions::VisitFields(FieldVisitor& visitor) {
@@ -22,7 +23,7 @@ void SwavOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("crops_for_assign", &crops_for_assign, Doc("Crops that get assignments.").AtLeast(0));
   visitor.Field("num_prototypes", &num_prototypes, Doc("Prototypes per head; taken from the head.").AtLeast(1));
   visitor.Field("temp_hard_assignment_iters", &temp_hard_assignment_iters,
-                Doc("One-hot assignments for the first iterations.").AtLeast(0));
+                Doc("One-hot assignments for the first batches.").AtLeast(0));
   visitor.Field("shk_powerlaw", &shk_powerlaw, Doc("Prototype i gets mass ~ 1/i^p; 0: equal masses.").AtLeast(0));
   visitor.Section("queue", &queue, Doc("Embeddings of earlier batches."));
 }
