@@ -103,7 +103,7 @@ TEST(SessionFailureTest, HookThatFailsBecauseOfAnError_IsNotItsCause) {
   EXPECT_EQ(session->progress().failing_event, "");
 }
 
-// The save itself is made after the event's handlers.
+// The save itself is made after the event's handlers, in the background: the next one tells of it.
 TEST(SessionFailureTest, SaveThatFails_IsAnErrorOfTheHookThatAskedForIt) {
   const std::string directory = MakeTempDir("failing_save");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(directory)));
@@ -116,7 +116,7 @@ TEST(SessionFailureTest, SaveThatFails_IsAnErrorOfTheHookThatAskedForIt) {
 
   const absl::Status first = StepToTheEnd(*session);
 
-  EXPECT_THAT(first.message(), HasSubstr("hook 'eager_saver' (OnStep, iteration 1): "));
+  EXPECT_THAT(first.message(), HasSubstr("hook 'eager_saver' (OnStep, iteration 2): "));
   EXPECT_EQ(session->progress().failing_hook, "eager_saver");
   EXPECT_EQ(session->progress().failing_event, "OnStep");
   EXPECT_EQ(session->Finish(), first);
