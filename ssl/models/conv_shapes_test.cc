@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -74,12 +75,17 @@ std::vector<double> ValuesOf(const at::Tensor& tensor) {
   return std::vector<double>(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
 }
 
-// `terms`: products in a sum, whose rounding grows with their root.
+// `terms`: products in a sum, whose rounding grows with their root; each addition rounds a partial sum, which may be as
+// large as the whole. On one thread a sum has all its terms in a row.
 void ExpectClose(const at::Tensor& actual, const std::vector<double>& expected, int64_t terms, const char* what) {
   const std::vector<double> values = ValuesOf(actual);
   ASSERT_EQ(values.size(), expected.size()) << what;
-  const double tolerance = 2e-6 * (1.0 + std::sqrt(static_cast<double>(terms)));
-  for (size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], tolerance) << what << " " << i;
+  constexpr double kUnitRoundoff = std::numeric_limits<float>::epsilon() / 2;
+  const double root = std::sqrt(static_cast<double>(terms));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double tolerance = 2e-6 * (1.0 + root) + kUnitRoundoff * root * std::fabs(expected[i]);
+    ASSERT_NEAR(values[i], expected[i], tolerance) << what << " " << i;
+  }
 }
 
 void CheckShape(const Shape& s, int64_t seed) {
