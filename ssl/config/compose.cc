@@ -161,8 +161,16 @@ class Composer {
       found.unknown_keys.push_back(absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
     }
     Append(found.wrong_kinds, &problems_);
-    Append(found.unknown_keys, request_.strict_files ? &problems_ : &result_.warnings);
+    const bool refused = request_.strict_files || HasUnknownSection(*file);
+    Append(found.unknown_keys, refused ? &problems_ : &result_.warnings);
     MergeInto(&result_.root, *file);
+  }
+
+  // What stands beside 'config' is no mistyped key of a run but a file of another program, whose settings would have no
+  // effect at all.
+  bool HasUnknownSection(const ConfigNode& file) const {
+    return std::any_of(file.entries().begin(), file.entries().end(),
+                       [this](const auto& entry) { return request_.defaults.Find(entry.first) == nullptr; });
   }
 
   void SetValue(const Override& token) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
@@ -215,13 +216,19 @@ TEST_F(ComposeTest, StrictFiles_NameEveryUnknownKeyOfEveryFile) {
   EXPECT_EQ(ErrorOf({"config=many", "+config=typo"}), expected);
 }
 
-TEST_F(ComposeTest, FileOfAnotherProgram_DoesNotFloodTheWarnings) {
+TEST_F(ComposeTest, FileOfAnotherProgram_DoesNotFloodTheErrors) {
   std::string text;
   for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, "key", i, ": 1\n");
   const std::string path = Make("other", text);
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=other"}));
-  ASSERT_EQ(composed.warnings.size(), 51u);
-  EXPECT_EQ(composed.warnings.back(), absl::StrCat(path, ": 950 further unknown keys"));
+  const std::vector<std::string> errors = absl::StrSplit(ErrorOf({"config=other"}), '\n');
+  ASSERT_EQ(errors.size(), 51u);
+  EXPECT_EQ(errors.back(), absl::StrCat(path, ": 950 further unknown keys"));
+}
+
+// United Perception's files have their hooks there.
+TEST_F(ComposeTest, SectionBesideConfig_IsRefused) {
+  const std::string path = Make("a", "LOSS: {name: x}\nconfig: {}\n");
+  EXPECT_EQ(ErrorOf({"config=a"}), absl::StrCat(path, ":1: unknown key 'LOSS'; did you mean 'config.LOSS'?"));
 }
 
 TEST_F(ComposeTest, DuplicateKeysOfFiles_AreWarnings) {

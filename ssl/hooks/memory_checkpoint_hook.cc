@@ -100,7 +100,7 @@ void MemoryCheckpointOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("warmup_iters", &warmup_iters, Doc("forward passes in which parts are measured").AtLeast(0));
+  visitor.Field("warmup_iters", &warmup_iters, Doc("batches in which parts are measured").AtLeast(0));
   visitor.Field("max_memory", &max_memory, Doc("of large tensors at once").Above(0).Unit("GB"));
   visitor.Field("debug_freq", &debug_freq, Doc("iterations between lines with the plan, -1 for none").AtLeast(-1));
   visitor.Field("strategy", &strategy,
