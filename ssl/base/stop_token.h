@@ -29,15 +29,15 @@ class StopToken {
   int reason() const noexcept { return reason_.load(std::memory_order_acquire); }
 
   // Asks for a checkpoint and nothing else.
-  void RequestSnapshot() noexcept { snapshot_.store(true, std::memory_order_release); }
-  // Whether one was asked for since the last call. For the loop alone.
-  bool TakeSnapshotRequest() noexcept { return snapshot_.exchange(false, std::memory_order_acq_rel); }
+  void RequestSnapshot() noexcept { snapshots_.fetch_add(1, std::memory_order_release); }
+  // How often one was asked for: each loop that shares the token saves when it sees another number than last.
+  unsigned snapshot_requests() const noexcept { return snapshots_.load(std::memory_order_acquire); }
 
  private:
-  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+  static_assert(std::atomic<int>::is_always_lock_free && std::atomic<unsigned>::is_always_lock_free,
                 "requests are made in signal handlers");
   std::atomic<int> reason_{kStopNone};
-  std::atomic<bool> snapshot_{false};
+  std::atomic<unsigned> snapshots_{0};
 };
 
 }  // namespace ssl

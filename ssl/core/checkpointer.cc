@@ -74,16 +74,16 @@ absl::Status Checkpointer::OnRankZero(const std::string& what, const std::functi
   return AgreeOnStatus(communicator_.rank() == 0 ? work() : absl::OkStatus(), what, communicator_);
 }
 
-absl::StatusOr<bool> Checkpointer::AskRankZero(const std::string& what,
-                                               const std::function<absl::StatusOr<bool>()>& question) {
-  bool said = false;
+absl::StatusOr<int64_t> Checkpointer::AskRankZero(const std::string& what,
+                                                  const std::function<absl::StatusOr<int64_t>()>& question) {
+  int64_t said = 0;
   SSL_RETURN_IF_ERROR(OnRankZero(what, [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(said, question());
     return absl::OkStatus();
   }));
-  at::Tensor answer = at::full({1}, said ? 1 : 0, at::kLong);
+  at::Tensor answer = at::full({1}, said, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
-  return answer.item<int64_t>() == 1;
+  return answer.item<int64_t>();
 }
 
 absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, const RunIdentity& identity) {
@@ -206,14 +206,24 @@ absl::Status Checkpointer::SaveAs(const std::string& name, bool replaceable) {
   return OnRankZero("naming a checkpoint", [&] { return store_.SetName(name, state_.iteration, is_replaceable); });
 }
 
+absl::StatusOr<int64_t> Checkpointer::Named(const std::string& name) {
+  return AskRankZero("reading the names of checkpoints", [&]() -> absl::StatusOr<int64_t> {
+    SSL_ASSIGN_OR_RETURN(const auto names, store_.Names());
+    const auto found = names.find(name);
+    return found == names.end() ? -1 : found->second;
+  });
+}
+
 absl::StatusOr<bool> Checkpointer::NameSaved(const std::string& name, int64_t iteration) {
   SSL_RETURN_IF_ERROR(Wait());
-  return AskRankZero("naming a checkpoint", [&]() -> absl::StatusOr<bool> {
-    SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store_.Iterations());
-    const bool is_there = std::binary_search(iterations.begin(), iterations.end(), iteration);
-    SSL_RETURN_IF_ERROR(is_there ? store_.SetName(name, iteration, /*replaceable=*/false) : store_.DropName(name));
-    return is_there;
-  });
+  SSL_ASSIGN_OR_RETURN(
+      const int64_t is_there, AskRankZero("naming a checkpoint", [&]() -> absl::StatusOr<int64_t> {
+        SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store_.Iterations());
+        const bool there = std::binary_search(iterations.begin(), iterations.end(), iteration);
+        SSL_RETURN_IF_ERROR(there ? store_.SetName(name, iteration, /*replaceable=*/false) : store_.DropName(name));
+        return there ? 1 : 0;
+      }));
+  return is_there == 1;
 }
 
 absl::Status Checkpointer::Poll() {
@@ -272,11 +282,14 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;
-  SSL_ASSIGN_OR_RETURN(const bool is_replaceable,
-                       AskRankZero("restoring", [&] { return store_.IsReplaceable(iteration); }));
-  (is_replaceable ? replaceable_iteration_ : kept_iteration_) = iteration;
+  SSL_ASSIGN_OR_RETURN(const int64_t is_replaceable, AskRankZero("restoring", [&]() -> absl::StatusOr<int64_t> {
+                         SSL_ASSIGN_OR_RETURN(const bool replaceable, store_.IsReplaceable(iteration));
+                         return replaceable ? 1 : 0;
+                       }));
+  (is_replaceable == 1 ? replaceable_iteration_ : kept_iteration_) = iteration;
   return OnRankZero("setting checkpoints aside", [&]() -> absl::Status {
-    if (!state_.finished(options_.num_phases)) SSL_RETURN_IF_ERROR(store_.DropFinished());
+    // Without updates to come, only what measures the end of the run is done again.
+    if (state_.iteration < state_.max_iterations) SSL_RETURN_IF_ERROR(store_.DropFinished());
     return store_.SetAsideAfter(iteration);
   });
 }

@@ -67,6 +67,7 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Poll() override;
   absl::Status Wait() override;
   absl::Status SaveAs(const std::string& name, bool replaceable) override;
+  absl::StatusOr<int64_t> Named(const std::string& name) override;
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
 
   // Notes that nothing is left to do after the newest checkpoint, which is on disk: for a run that ends before its last
@@ -89,7 +90,8 @@ class Checkpointer : public CheckpointSaver {
   absl::Status Keep();
   absl::Status OnRankZero(const std::string& what, const std::function<absl::Status()>& work);
   // The same for a question, whose answer every rank gets.
-  absl::StatusOr<bool> AskRankZero(const std::string& what, const std::function<absl::StatusOr<bool>()>& question);
+  absl::StatusOr<int64_t> AskRankZero(const std::string& what,
+                                      const std::function<absl::StatusOr<int64_t>()>& question);
   std::vector<CheckpointPart> Split(const std::vector<NamedTensor>& state) const;
   // Replaces the run's tensors by copies.
   void Stage(std::vector<CheckpointPart>* parts);

@@ -106,6 +106,7 @@ class Session {
   absl::StatusOr<std::vector<at::Tensor>> Features(const at::Tensor& images,
                                                    const std::vector<FeatureRequest>& requests);
 
+  // Both reach all sessions that share the token.
   void RequestStop(int reason) { stop_->Request(reason); }
   // Asks for a checkpoint after the step in progress; training goes on.
   void RequestSnapshot() { stop_->RequestSnapshot(); }

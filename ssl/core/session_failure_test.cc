@@ -110,7 +110,11 @@ TEST(SessionFailureTest, SaveThatFails_IsAnErrorOfTheHookThatAskedForIt) {
   std::vector<absl::Status> refused;
   std::vector<std::string> events;
   ASSERT_OK(session->AddHook(std::make_unique<EagerSaver>(&refused)));
-  ASSERT_OK(session->AddHook(std::make_unique<RecordingHook>("later", HookStage::kPersist, &events)));
+  auto later = std::make_unique<RecordingHook>("later", HookStage::kObserve, &events);
+  later->At("OnStep", [](StepContext& context) {
+    return context.state.iteration == 2 ? context.checkpoints->Save() : absl::OkStatus();
+  });
+  ASSERT_OK(session->AddHook(std::move(later)));
   ASSERT_OK(session->Start());
   ASSERT_OK(PosixFileSystem().RemoveAll(directory));
 

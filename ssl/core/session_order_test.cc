@@ -305,6 +305,25 @@ TEST(SnapshotTest, IsSavedBetweenTwoStepsAndChangesNothing) {
   ExpectResumesAt(config, 3);
 }
 
+TEST(SnapshotTest, SessionsThatShareAToken_AllSave) {
+  StopToken stop;
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < 2; ++i) {
+    SessionOptions options;
+    options.stop = &stop;
+    ASSERT_OK_AND_ASSIGN(sessions.emplace_back(),
+                         MakeSession(FakeConfig(MakeTempDir(absl::StrCat("sharing", i))), std::move(options)));
+    ASSERT_OK(sessions.back()->Step());
+  }
+  stop.RequestSnapshot();
+  for (const auto& session : sessions) {
+    ASSERT_OK(session->Step());
+    ASSERT_OK(session->Finish());
+    const std::string checkpoints = session->config().FindPath("CHECKPOINT.DIR")->text() + "/checkpoints";
+    EXPECT_TRUE(PosixFileSystem().Exists(checkpoints + "/step_1"));
+  }
+}
+
 TEST(SnapshotTest, OfARunWithoutFiles_DoesNothing) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
   ASSERT_OK(session->Step());

@@ -45,6 +45,8 @@ class CheckpointSaver {
   // had it: it is kept, and not counted among those that KEEP_LAST keeps. A `replaceable` one goes when the name moves
   // on, unless it has another name or was asked for in another way (Save, or a name that is not replaceable) as well.
   virtual absl::Status SaveAs(const std::string& name, bool replaceable) = 0;
+  // The iteration of the checkpoint that has the name, whether it is there or not; -1 for none.
+  virtual absl::StatusOr<int64_t> Named(const std::string& name) = 0;
   // Gives the name to the checkpoint of `iteration`; false when there is none: then nothing has the name.
   virtual absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) = 0;
 };

@@ -25,6 +25,7 @@ namespace ssl {
 Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
     : task_(std::move(task)),
       stop_(stop),
+      snapshots_seen_(stop.snapshot_requests()),
       context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, hook_stop_, nullptr},
       phase_loss_(at::zeros({})) {
   context_.batch_size = task_->options().batch_size;
@@ -61,11 +62,20 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   const absl::Status told = hooks_.Run(event, context_);
   collects_saves_ = false;
   SSL_RETURN_IF_ERROR(told);
-  for (const AskedSave& asked : asked_saves_) {
-    const absl::Status saved = MakeSave(asked);
-    if (!saved.ok()) return hooks_.Attribute(asked.hook, event.name, context_, saved);
-  }
+  for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeAskedSave(asked, event));
   return absl::OkStatus();
+}
+
+absl::Status Trainer::MakeAskedSave(const AskedSave& asked, const HookEvent& event) {
+  const int64_t iteration = task_->state().iteration;
+  if (iteration != written_iteration_) {  // else there is nothing to wait for
+    const absl::Status earlier = Wait();
+    if (!earlier.ok()) return hooks_.Attribute(writing_for_, event.name, context_, earlier);
+    writing_for_ = asked.hook;
+    written_iteration_ = iteration;
+  }
+  const absl::Status saved = MakeSave(asked);
+  return saved.ok() ? saved : hooks_.Attribute(asked.hook, event.name, context_, saved);
 }
 
 absl::Status Trainer::MakeSave(const AskedSave& asked) {
@@ -80,6 +90,8 @@ absl::Status Trainer::Save() { return MakeSave({"", false, hooks_.running()}); }
 absl::Status Trainer::SaveAs(const std::string& name, bool replaceable) {
   return MakeSave({name, replaceable, hooks_.running()});
 }
+
+absl::StatusOr<int64_t> Trainer::Named(const std::string& name) { return saver_->Named(name); }
 
 absl::StatusOr<bool> Trainer::NameSaved(const std::string& name, int64_t iteration) {
   return saver_->NameSaved(name, iteration);
@@ -121,7 +133,9 @@ absl::StatusOr<bool> Trainer::EndIsRequested() {
   if (stop_reason_ != kStopNone || ended_early_) return true;
   at::Tensor asked = at::full({3}, stop_.reason(), at::kLong);
   asked[1].fill_(hook_stop_.reason());
-  asked[2].fill_(stop_.TakeSnapshotRequest() ? 1 : 0);
+  const unsigned snapshots = stop_.snapshot_requests();
+  asked[2].fill_(snapshots != snapshots_seen_ ? 1 : 0);
+  snapshots_seen_ = snapshots;
   SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(asked, ReduceOp::kMax));
   const int from_outside = static_cast<int>(asked[0].item<int64_t>());
   const int from_hooks = static_cast<int>(asked[1].item<int64_t>());

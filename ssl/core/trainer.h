@@ -86,6 +86,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   // Runs the handlers of an event, then makes the saves that they have asked for.
   absl::Status Tell(const HookEvent& event);
   absl::Status MakeSave(const AskedSave& asked);
+  // An error is that of the hook whose save it was: of this one, or of the one before, when that has failed since.
+  absl::Status MakeAskedSave(const AskedSave& asked, const HookEvent& event);
 
   // What hooks see as context.checkpoints. FailedPrecondition within a step and after an error: such a state is half
   // of one step and half of another.
@@ -94,6 +96,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status Poll() override;
   absl::Status Wait() override;
   absl::Status SaveAs(const std::string& name, bool replaceable) override;
+  absl::StatusOr<int64_t> Named(const std::string& name) override;
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override;
   absl::Status SaveAtEnd();
   absl::Status SaveSnapshot();
@@ -120,6 +123,7 @@ class Trainer : public Stateful, private CheckpointSaver {
 
   std::unique_ptr<SelfSupervisionTask> task_;
   StopToken& stop_;
+  unsigned snapshots_seen_;  // of stop_, which other loops may read, too
   StopToken hook_stop_;
   MetricStore metrics_;
   HookList hooks_;
@@ -127,6 +131,9 @@ class Trainer : public Stateful, private CheckpointSaver {
   CheckpointSaver* saver_ = nullptr;
   bool collects_saves_ = false;  // while Tell runs handlers
   std::vector<AskedSave> asked_saves_;
+  // The hook whose save may still be written in the background, and of which iteration.
+  std::string writing_for_;
+  int64_t written_iteration_ = -1;
   int stop_reason_ = kStopNone;
   bool ended_early_ = false;
   std::string end_reason_;

@@ -98,20 +98,27 @@ std::vector<PlannedAction> BestCheckpointHook::Plan() const {
   return plan;
 }
 
-// A checkpoint that went (by hand, or because the run was sent back behind the best one) is no best one.
 absl::Status BestCheckpointHook::OnStart(StepContext& context) {
   if (context.checkpoints == nullptr) return absl::OkStatus();
   for (Best& best : bests_) {
-    if (best.iteration < 0) continue;
-    const std::string text = CheckpointName(best);
-    SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved(text, best.iteration));
-    if (is_there) continue;
-    if (context.communicator.rank() == 0) {
-      SSL_LOG(WARNING) << instance_name() << ": the checkpoint of iteration " << best.iteration << ", the best by "
-                       << best.metric << " (" << best.value << "), is gone: the next value will be the best";
-    }
-    best.iteration = -1;
+    SSL_ASSIGN_OR_RETURN(const int64_t named, context.checkpoints->Named(CheckpointName(best)));
+    best.is_to_be_settled = named > best.iteration;
+    if (!best.is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, &best));
   }
+  return absl::OkStatus();
+}
+
+// A checkpoint that went (by hand, or because the run was sent back behind the best one) is no best one.
+absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const {
+  best->is_to_be_settled = false;
+  if (best->iteration < 0) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved(CheckpointName(*best), best->iteration));
+  if (is_there) return absl::OkStatus();
+  if (context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << instance_name() << ": the checkpoint of iteration " << best->iteration << ", the best by "
+                     << best->metric << " (" << best->value << "), is gone: the next value will be the best";
+  }
+  best->iteration = -1;
   return absl::OkStatus();
 }
 
@@ -120,7 +127,9 @@ absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   for (Best& best : bests_) {
     SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
                          PhaseValue(best.metric, "config.HOOKS.BEST_CHECKPOINT.METRICS", context));
-    if (!value.has_value() || !best.IsBeatenBy(*value)) continue;
+    if (!value.has_value()) continue;
+    if (best.is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, &best));
+    if (!best.IsBeatenBy(*value)) continue;
     best.value = *value;
     best.iteration = context.state.iteration;
     SSL_RETURN_IF_ERROR(Keep(best, context));
@@ -128,9 +137,10 @@ absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Which phases have an evaluation is not known before, so that a wrong name shows at the end only.
+// Which phases have an evaluation is not known before, so that a wrong name shows at the end of the whole run only.
 absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
-  if (context.communicator.rank() != 0) return absl::OkStatus();
+  const bool is_whole = context.state.iteration >= context.state.max_iterations;
+  if (context.communicator.rank() != 0 || !is_whole) return absl::OkStatus();
   for (const Best& best : bests_) {
     if (!IsOfEvaluations(best.metric) || best.iteration >= 0) continue;
     SSL_LOG(WARNING) << instance_name() << ": no checkpoint is the best by '" << best.metric

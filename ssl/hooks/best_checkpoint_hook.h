@@ -9,7 +9,9 @@
 // (ssl/core/checkpoint_names.h): "best" with one metric, "best.<metric>" with several ('/' becomes '_'); an instance
 // with a name of its own puts it behind "best". A named checkpoint is kept whatever CHECKPOINT.KEEP_LAST says. State,
 // for each metric: `value` and `iteration` of the best. A run that goes on takes the best for granted as long as its
-// checkpoint is there; without it, the next value is the best.
+// checkpoint is there; without it, the next value is the best. A checkpoint that an epoch's end has made does not know
+// what the test phase after it has measured: when that had made it the best, it keeps the name until it is measured
+// again.
 //
 // United Perception's auto_save_best has neither modes nor state beyond its file (values below -1 never save), and
 // LiBai's BestCheckpointer forgets the best value at a restart; detectron2's saves infinities. Ours does as their pages
@@ -63,13 +65,16 @@ class BestCheckpointHook : public Hook {
     std::string metric;
     bool less_is_better = false;
     double value = 0.0;
-    int64_t iteration = -1;  // below 0: there is none yet
+    int64_t iteration = -1;         // below 0: there is none yet
+    bool is_to_be_settled = false;  // a later checkpoint than this one has the name; not in the state
 
     bool IsBeatenBy(double other) const;
     void VisitState(StateVisitor& visitor) override;
   };
 
   std::string CheckpointName(const Best& best) const;
+  // Gives the name to the best; there is none when its checkpoint is gone.
+  absl::Status Settle(StepContext& context, Best* best) const;
   absl::Status Keep(const Best& best, StepContext& context) const;
 
   std::vector<Best> bests_;

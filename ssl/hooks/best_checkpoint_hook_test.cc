@@ -132,11 +132,31 @@ TEST(BestCheckpointHook, Restart_KeepsTheBestWhileItsCheckpointIsThere) {
   BestCheckpointHook without(Options("max"));
   ASSERT_OK(RestoreState(without, state, "test"));
   step.saver.iterations.clear();
+  step.saver.names.clear();
   CapturedLog log;
   ASSERT_OK(without.OnStart(step.context));
   EXPECT_THAT(log.lines, ElementsAre(HasSubstr("the checkpoint of iteration 20, the best by")));
   ASSERT_OK(Evaluate(without, step, 0.1));
   EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", 60)));
+}
+
+// The checkpoint at the end of an epoch is saved before the test phase that makes it the best.
+TEST(BestCheckpointHook, LaterCheckpoint_KeepsTheNameUntilItIsMeasuredAgain) {
+  for (const double again : {0.7, 0.2}) {
+    FakeStep step;
+    BestCheckpointHook before(Options("max"));
+    ASSERT_OK(Evaluate(before, step, 0.5));
+    ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(before));
+    ASSERT_OK(Evaluate(before, step, 0.7));
+    BestCheckpointHook after(Options("max"));
+    ASSERT_OK(RestoreState(after, state, "test"));
+
+    ASSERT_OK(after.OnStart(step.context));
+    EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", 20)));
+
+    ASSERT_OK(Evaluate(after, step, again));
+    EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", again > 0.5 ? 30 : 10)));
+  }
 }
 
 TEST(BestCheckpointHook, OtherMetrics_StartAnewWhileTheSameGoOn) {

@@ -64,10 +64,11 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Which phases have an evaluation is not known before, so that a wrong name shows at the end only.
+// Which phases have an evaluation is not known before, so that a wrong name shows at the end of the whole run only.
 absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool never_measured = has_best_ == 0 && phases_without_ == 0;
-  if (IsOfEvaluations(options_.metric) && never_measured && context.communicator.rank() == 0) {
+  const bool is_whole = context.state.iteration >= context.state.max_iterations;
+  if (IsOfEvaluations(options_.metric) && never_measured && is_whole && context.communicator.rank() == 0) {
     SSL_LOG(WARNING) << instance_name() << ": config.HOOKS.EARLY_STOP.METRIC is '" << options_.metric
                      << "', which no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
   }

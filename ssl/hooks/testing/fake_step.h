@@ -85,6 +85,10 @@ class RecordingSaver : public CheckpointSaver {
     names[name] = state_.iteration;
     return SaveState();
   }
+  absl::StatusOr<int64_t> Named(const std::string& name) override {
+    const auto found = names.find(name);
+    return found == names.end() ? -1 : found->second;
+  }
   absl::StatusOr<bool> NameSaved(const std::string& name, int64_t iteration) override {
     const bool is_there = std::find(iterations.begin(), iterations.end(), iteration) != iterations.end();
     if (!is_there) names.erase(name);
