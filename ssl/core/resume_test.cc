@@ -5,6 +5,7 @@
 #include <ATen/ops/rand.h>
 
 #include <errno.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <memory>
@@ -121,14 +122,24 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
   for (const char* name : {"metrics.jsonl", "results.json", "log.txt"}) {
     ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(run_, "/", name), "old"));
   }
-  for (const char* name : {"tb_logs", "log", "feat_vis", "grad_cam", "profile", "export"}) {
+  const std::string elsewhere = MakeTempDir("elsewhere");
+  ASSERT_OK(WriteFileAtomically(files_, elsewhere + "/rank0_iterations_2-4.json", "of another run"));
+  ASSERT_EQ(symlink(elsewhere.c_str(), absl::StrCat(run_, "/profile").c_str()), 0);
+  for (const char* name : {"tb_logs", "log", "feat_vis", "grad_cam", "export"}) {
     ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
+  }
+  for (const char* name : {"tb_logs/events.out.tfevents.1", "feat_vis/iteration_5/res5.png", "log/job-7.out"}) {
+    const std::string path = absl::StrCat(run_, "/", name);
+    ASSERT_OK(files_.CreateDirectories(ParentDirectory(path)));
+    ASSERT_OK(WriteFileAtomically(files_, path, "old"));
   }
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
   EXPECT_TRUE(session->removed_earlier_run());
   ASSERT_OK(session->Start());
-  EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "export", "log.txt"));
+  EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "export", "log", "log.txt"));
+  EXPECT_THAT(*files_.List(run_ + "/log"), ElementsAre("job-7.out")) << "what others keep there stays";
+  EXPECT_THAT(*files_.List(elsewhere), ElementsAre("rank0_iterations_2-4.json"));
   EXPECT_TRUE(Names().empty());
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ssl/base/crc32c.h"
@@ -35,10 +36,33 @@ namespace ssl {
 namespace {
 
 // What a training leaves in its directory beside checkpoints, and what would be taken for a later run's. What
-// evaluations leave there is the program's to remove (removed_earlier_run). Folders of hooks by their defaults: others
-// may be named by whoever keeps them.
-constexpr std::array<absl::string_view, 8> kRecords = {"metrics.jsonl", "metrics.json", "results.json", "tb_logs",
-                                                       "log",           "profile",      "feat_vis",     "grad_cam"};
+// evaluations leave there is the program's to remove (removed_earlier_run).
+constexpr std::array<absl::string_view, 3> kRecords = {"metrics.jsonl", "metrics.json", "results.json"};
+
+// What hooks and sinks leave in the folders that they have by default, where others may keep files of their own.
+struct Folder {
+  absl::string_view name;
+  absl::string_view prefix;
+};
+constexpr std::array<Folder, 5> kFolders = {{{"tb_logs", "events.out.tfevents."},
+                                             {"log", "events.out.tfevents."},
+                                             {"profile", "rank"},
+                                             {"feat_vis", "iteration_"},
+                                             {"grad_cam", "iteration_"}}};
+
+// Removes what in `folder` begins with `prefix`, and the folder when nothing else is in it.
+absl::Status RemoveFrom(const std::string& folder, absl::string_view prefix, FileSystem& file_system) {
+  if (!file_system.IsDirectory(folder)) return absl::OkStatus();
+  if (!CheckNoLink(folder).ok()) return file_system.RemoveAll(folder);  // the link alone
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(folder));
+  bool is_empty = true;
+  for (const std::string& name : names) {
+    const bool is_ours = absl::StartsWith(name, prefix);
+    if (is_ours) SSL_RETURN_IF_ERROR(file_system.RemoveAll(absl::StrCat(folder, "/", name)));
+    is_empty = is_empty && is_ours;
+  }
+  return is_empty ? file_system.RemoveAll(folder) : absl::OkStatus();
+}
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
 struct RunScope {
@@ -192,6 +216,9 @@ absl::Status Session::RemoveEarlierRun() {
     SSL_LOG(WARNING) << "removing what an earlier run left in " << run_directory_->path();
     for (const absl::string_view name : kRecords) {
       status.Update(file_system_->RemoveAll(absl::StrCat(run_directory_->path(), "/", name)));
+    }
+    for (const Folder& folder : kFolders) {
+      status.Update(RemoveFrom(absl::StrCat(run_directory_->path(), "/", folder.name), folder.prefix, *file_system_));
     }
   }
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the records of an earlier run", *communicator_));

@@ -39,8 +39,11 @@ constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
 constexpr const char* kOfThePretraining[] = {"DATA.TRAIN.MINI_EPOCHS",
                                              "DATA.TRAIN.MINI_EPOCH_GROUPS",
                                              "HOOKS.BEST_CHECKPOINT",
+                                             "HOOKS.COLLAPSE_MONITOR",
                                              "HOOKS.EARLY_STOP",
+                                             "HOOKS.EMA_MODEL",
                                              "HOOKS.EVAL",
+                                             "MODEL.GRAD_CLIP",
                                              "PROFILING",
                                              "TEST_ANCHOR",
                                              "TEST_START"};

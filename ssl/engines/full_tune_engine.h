@@ -46,8 +46,8 @@ struct FullTuneTask {
 
 // The tree under "config" of the fine-tuning run: `config`, the run's own, resolved, with one linear head, cross
 // entropy, accuracies, SGD with Nesterov momentum and a cosine schedule, and single views, each epoch whole and
-// followed by a test; no hook of the run ends it early, measures it or draws, and a batch is no larger than the data.
-// `defaults`: of everything registered.
+// followed by a test; no hook of the run ends it early, averages, clips, measures or draws, and a batch is no larger
+// than the data. `defaults`: of everything registered.
 ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, const FullTuneOptions& options,
                           const FullTuneTask& task);
 

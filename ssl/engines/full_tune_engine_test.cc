@@ -143,6 +143,9 @@ TEST_F(FullTuneConfigTest, HooksOfThePretraining_AreNotInherited) {
   } kSettings[] = {{"HOOKS.EARLY_STOP.METRIC", "Loss/train", "''"},
                    {"HOOKS.BEST_CHECKPOINT.METRICS", "[Evaluation/knn_top_1]", "[]"},
                    {"HOOKS.EVAL.ONLINE_EVALUATION", "True", "False"},
+                   {"HOOKS.COLLAPSE_MONITOR.MONITOR_COLLAPSE", "True", "False"},
+                   {"HOOKS.EMA_MODEL.SAVE_EMA_MODEL", "True", "False"},
+                   {"MODEL.GRAD_CLIP.USE_GRAD_CLIP", "True", "False"},
                    {"PROFILING.STOP_TRAINING_AFTER_PROFILING", "True", "False"}};
   for (const auto& setting : kSettings) {
     defaults_.SetPath(setting.key, ParseYaml(setting.of_tuning, "defaults.yaml", nullptr).value());

@@ -173,6 +173,7 @@ absl::Status CheckAgainstManifest(FileSystem& file_system, const std::string& pa
   const absl::StatusOr<std::string> json = file_system.Read(manifest_path);
   if (absl::IsNotFound(json.status())) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(json.status());
+  if (!absl::StrContains(*json, "format_version")) return absl::OkStatus();  // another program's
   SSL_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(*json, manifest_path));
   // The others are not read, and need not be there.
   const auto is_other = [&](const ManifestEntry& entry) { return entry.file != file.filename(); };

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/io/testing/fault_file_system.h"
@@ -157,6 +158,16 @@ TEST(WeightsFile, FileBesideItsManifest_IsCheckedAgainstIt) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("model.safetensors")));
   // The manifest does not list it.
   EXPECT_OK(ReadWeightsFile(store.StepDirectory(9) + "/copy.safetensors", {}).status());
+}
+
+TEST(WeightsFile, ManifestOfAnotherProgram_IsNone) {
+  const std::string directory = MakeTempDir("downloads");
+  const auto alone = MakeLocalCommunicator();
+  CheckpointStore store({directory, 0, ""}, PosixFileSystem(), *alone);
+  ASSERT_OK(store.Save(9, {{"model.safetensors", {{"trunk", at::full({1000}, 2.5)}}}}));
+  ASSERT_OK(
+      WriteFileAtomically(PosixFileSystem(), store.StepDirectory(9) + "/MANIFEST.json", "{\"name\": \"weights\"}"));
+  EXPECT_OK(ReadWeightsFile(store.StepDirectory(9) + "/model.safetensors", {}).status());
 }
 
 // As a run's removal of the checkpoint might, from another host of a network file system.

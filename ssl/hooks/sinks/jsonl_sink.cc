@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 std::string FormatLine(const MetricReport& report) {
   Json line = {{"iteration", report.iteration}, {"epoch", report.epoch}};
-  for (const auto& [name, value] : report.values) line[name] = value;
+  for (const auto& [name, value] : report.values) line.emplace(name, value);  // these two stay
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -5,8 +5,8 @@
 //   {"iteration":20,"epoch":0,"Speed/samples_per_sec":812.5,"Training/Loss":4.61}
 //
 // The file is a JsonLinesFile by iteration: what a resumed run does again is dropped, so iterations in the file never
-// fall. NaN and infinity, which JSON lacks, are null. Histograms and images are left to other sinks, and a report that
-// has nothing else makes no line. One thread.
+// fall. NaN and infinity, which JSON lacks, are null. Metrics of the names "iteration" and "epoch" are left out.
+// Histograms and images are left to other sinks, and a report that has nothing else makes no line. One thread.
 #ifndef SSL_HOOKS_SINKS_JSONL_SINK_H_
 #define SSL_HOOKS_SINKS_JSONL_SINK_H_
 

@@ -65,6 +65,17 @@ TEST_F(JsonlSinkTest, OnlyScalars_AreWritten) {
   EXPECT_EQ(Content(), Line(1) + Line(2));
 }
 
+TEST_F(JsonlSinkTest, MetricsCalledAsAPlace_DoNotHideIt) {
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  MetricReport report = Report(1);
+  report.values["iteration"] = 12.5;
+  report.values["epoch"] = 3.5;
+
+  ASSERT_OK(sink->Write(report));
+
+  EXPECT_EQ(Content(), Line(1));
+}
+
 TEST_F(JsonlSinkTest, EveryLine_IsInTheFileBeforeTheNext) {
   const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
 
