@@ -35,21 +35,13 @@ absl::Status ReadSection(const ConfigNode& config, absl::string_view section, Op
                      options);
 }
 
-void CopyKeys(const ConfigNode& config, absl::string_view section, Options& options, ConfigNode* params) {
-  CopyDeclared(config.Section(section), options, params);
-}
-
 // Reads the values of `config` and returns those that stand there, as parameters.
 absl::StatusOr<ConfigNode> ReadComponent(const ConfigNode& config, ComponentOptions* options) {
-  const bool has_section = options->section() != kHookList;
-  if (has_section) SSL_RETURN_IF_ERROR(ReadSection(config, options->section(), options));
+  if (options->section() != kHookList) SSL_RETURN_IF_ERROR(ReadSection(config, options->section(), options));
   for (const SharedOptions& shared : options->shared()) {
     SSL_RETURN_IF_ERROR(ReadSection(config, shared.section, shared.options));
   }
-  ConfigNode params = ConfigNode::Map(has_section ? config.Section(options->section()).location() : SourceLocation());
-  if (has_section) CopyKeys(config, options->section(), *options, &params);
-  for (const SharedOptions& shared : options->shared()) CopyKeys(config, shared.section, *shared.options, &params);
-  return params;
+  return ParametersIn(config, options);
 }
 
 absl::StatusOr<std::vector<Choice>> ChooseBySections(const std::map<std::string, Component>& components,
@@ -66,14 +58,6 @@ absl::StatusOr<std::vector<Choice>> ChooseBySections(const std::map<std::string,
 absl::Status WrongName(const HookEntry& entry, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat(entry.kwargs.location().ToString(), ": ", entry.path, ".name is '", entry.name, "', ", what));
-}
-
-// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours
-// shows it.
-bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNode& of_defaults) {
-  const ConfigNode* value = of_section.Find(key);
-  const ConfigNode* ours = of_defaults.Find(key);
-  return value != nullptr && (!value->location().file.empty() || ours == nullptr || !(*value == *ours));
 }
 
 // Not for a type that the host has registered.
@@ -95,8 +79,7 @@ void Overlay(const ConfigNode& values, ConfigNode* params) {
 // kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
 absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std::string, Component>& components,
                                      const BuildContext& context) {
-  Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.defaults};
-  Overlay(entry.kwargs, &choice.params);
+  Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.kwargs};
   const auto component = components.find(entry.type);
   if (component == components.end()) {
     SSL_RETURN_IF_ERROR(CheckIsNotElsewhere(entry, context.registries));
@@ -112,13 +95,8 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
   if (choice.instance != entry.type) return choice;
   SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
-  SSL_ASSIGN_OR_RETURN(const ConfigNode of_defaults,
-                       ReadComponent(context.registries.options.Defaults(), component->second.make_options().get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());
   Overlay(of_section, &choice.params);
-  for (const auto& [key, value] : entry.defaults.entries()) {
-    if (!IsSet(key, of_section, of_defaults)) choice.params.Set(key, value);
-  }
   Overlay(entry.kwargs, &choice.params);
   return choice;
 }

@@ -16,7 +16,6 @@
 #include "ssl/core/session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/io/file_system.h"
@@ -37,14 +36,25 @@ class ConfiguredHooksTest : public ::testing::Test {
  protected:
   ConfiguredHooksTest() { EXPECT_OK(RegisterHooks(&registries_)); }
 
-  // The defaults of the registered options below `yaml`.
+  // Of the resolved configuration.
   BuildContext Context(const std::string& yaml, const std::string& run_directory = "") {
     std::vector<std::string> warnings;
     absl::StatusOr<ConfigNode> node = ParseYaml(yaml, "test.yaml", &warnings);
     EXPECT_OK(node);
-    config_ = registries_.options.Defaults();
-    if (node.ok()) MergeInto(&config_, *node);
+    if (node.ok()) node = ResolveConfig(*node, registries_);
+    EXPECT_OK(node);
+    if (node.ok()) config_ = *std::move(node);
     return {config_, registries_, *communicator_, /*seed=*/0, run_directory};
+  }
+
+  // What is wrong with the list `hooks`: as it is resolved, or when it is made.
+  std::string Error(const std::string& hooks) {
+    std::vector<std::string> warnings;
+    const absl::StatusOr<ConfigNode> node = ParseYaml("hooks:\n" + hooks, "test.yaml", &warnings);
+    EXPECT_OK(node);
+    const absl::StatusOr<ConfigNode> resolved = ResolveConfig(*node, registries_);
+    if (!resolved.ok()) return std::string(resolved.status().message());
+    return std::string(MakeConfiguredHooks({*resolved, registries_, *communicator_}).status().message());
   }
 
   std::vector<std::string> NamesFor(const std::string& yaml) {
@@ -298,28 +308,25 @@ TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {
 }
 
 TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {
-  const auto error = [this](const std::string& hooks) {
-    return std::string(MakeConfiguredHooks(Context("hooks:\n" + hooks)).status().message());
-  };
-  EXPECT_THAT(error("  - {type: grad_cliper}"),
+  EXPECT_THAT(Error("  - {type: grad_cliper}"),
               AllOf(HasSubstr("test.yaml:2"), HasSubstr("no hook is named 'grad_cliper'; did you mean 'grad_clip")));
-  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: average, tolerence: 2}}"),
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: average, tolerence: 2}}"),
               AllOf(HasSubstr("test.yaml:2"), HasSubstr("unknown key 'config.hooks.0.kwargs.tolerence'"),
                     HasSubstr("did you mean 'tolerance'")));
-  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: averge}}"),
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: averge}}"),
               AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.mode is 'averge'"), HasSubstr("'average'")));
-  EXPECT_THAT(error("  - {type: grad_clipper}"), HasSubstr("mode is missing"));
-  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: pre_defined}}"), HasSubstr("max_norm is missing or 0"));
-  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: moving_average}}"), HasSubstr("momentum is missing"));
-  EXPECT_THAT(error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1, bias_correction: True}}"),
+  EXPECT_THAT(Error("  - {type: grad_clipper}"), HasSubstr("mode is missing"));
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: pre_defined}}"), HasSubstr("max_norm is missing or 0"));
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average}}"), HasSubstr("momentum is missing"));
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1, bias_correction: True}}"),
               HasSubstr("momentum is 1"));
-  EXPECT_THAT(error("  - {kwargs: {}}"), AllOf(HasSubstr("test.yaml:2"), HasSubstr("config.hooks.0 has no type")));
-  EXPECT_THAT(error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
-  EXPECT_THAT(error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));
-  EXPECT_THAT(error("  - {type: ema, name: a/b}"), HasSubstr("config.hooks.0.name is 'a/b'"));
-  EXPECT_THAT(error("  - {type: ema}\n  - {type: EmaHook}"),
+  EXPECT_THAT(Error("  - {kwargs: {}}"), AllOf(HasSubstr("test.yaml:2"), HasSubstr("config.hooks.0 has no type")));
+  EXPECT_THAT(Error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
+  EXPECT_THAT(Error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));
+  EXPECT_THAT(Error("  - {type: ema, name: a/b}"), HasSubstr("config.hooks.0.name is 'a/b'"));
+  EXPECT_THAT(Error("  - {type: ema}\n  - {type: EmaHook}"),
               AllOf(HasSubstr("test.yaml:3"), HasSubstr("a second hook 'ema' beside config.hooks.0")));
-  EXPECT_THAT(error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));
+  EXPECT_THAT(Error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));
 }
 
 TEST_F(ConfiguredHooksTest, HooksOfOthersThatAreNoneHere_SayWhatIsThereInstead) {
@@ -391,14 +398,6 @@ TEST_F(ConfiguredHooksTest, LiBaisAndDetectron2sEntries_MeanWhatTheyMeanThere) {
                                   "        {type: PeriodicCheckpointer, kwargs: {period: 7}}]")));
   EXPECT_THAT(Plans(hooks, "best_checkpoint"), ElementsAre("looks for a better Training/loss_mean every 1"));
   EXPECT_THAT(Plans(hooks, "checkpoint"), ElementsAre("saves the run every 7")) << "and none after each epoch";
-  ASSERT_OK_AND_ASSIGN(const std::vector<HookEntry> entries,
-                       ReadHookEntries(Context("hooks: [{type: EvalHook, kwargs: {eval_period: 7}},\n"
-                                               "        {type: BestCheckpointer, kwargs: {val_metric: [a, b]}}]")
-                                           .config));
-  EXPECT_EQ(entries[0].kwargs.Find("ITER_FREQUENCY")->text(), "7");
-  EXPECT_EQ(entries[0].defaults.Find("EPOCH_FREQUENCY")->text(), "-1");
-  EXPECT_EQ(entries[1].kwargs.Find("METRICS")->items().size(), 2u);
-  EXPECT_EQ(entries[1].defaults.Find("MODE")->text(), "max");
 }
 
 }  // namespace

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/hook_aliases.h"
 
-#include <utility>
-
 namespace ssl {
-namespace {
-
-ConfigNode AsList(const ConfigNode& value) {
-  if (!value.is_scalar()) return value;
-  ConfigNode list = ConfigNode::List(value.location());
-  list.Append(value);
-  return list;
-}
-
-}  // namespace
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
@@ -106,26 +94,6 @@ const std::vector<HookElsewhere>& HooksElsewhere() {
       {"detectron2", "PreciseBN", "Running statistics are those of training; no second pass measures them."},
   };
   return hooks;
-}
-
-ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs) {
-  ConfigNode defaults = ConfigNode::Map(kwargs->location());
-  for (const HookAlias& alias : HookAliases()) {
-    if (alias.name != *type) continue;
-    ConfigNode renamed = ConfigNode::Map(kwargs->location());
-    for (const auto& [key, value] : kwargs->entries()) {
-      const auto found = alias.keys.find(key);
-      const std::string& ours = found == alias.keys.end() ? key : found->second;
-      renamed.Set(ours, alias.lists.count(ours) > 0 ? AsList(value) : value);
-    }
-    for (const auto& [key, value] : alias.defaults) {
-      defaults.Set(key, ConfigNode::Scalar(value, false, kwargs->location()));
-    }
-    *type = alias.hook;
-    *kwargs = std::move(renamed);
-    break;
-  }
-  return defaults;
 }
 
 }  // namespace ssl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other programs call our hooks: the one table, read by the list config.hooks and by the page docs/hooks.md.
+// What other programs call our hooks: the one table, read where the list config.hooks is resolved
+// (foreign_hook_entries.h) and by the page docs/hooks.md.
 #ifndef SSL_HOOKS_HOOK_ALIASES_H_
 #define SSL_HOOKS_HOOK_ALIASES_H_
 
@@ -8,9 +9,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include "absl/strings/string_view.h"
-#include "ssl/config/node.h"
 
 namespace ssl {
 
@@ -38,10 +36,6 @@ struct HookElsewhere {
 
 // Sorted by program and name.
 const std::vector<HookElsewhere>& HooksElsewhere();
-
-// Replaces another program's name for a hook, and for the keys of its kwargs; returns its defaults, a map. Names of
-// ours stay, and have none.
-ConfigNode ResolveHookAlias(std::string* type, ConfigNode* kwargs);
 
 }  // namespace ssl
 

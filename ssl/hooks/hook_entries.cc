@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/config/reader.h"
-#include "ssl/hooks/hook_aliases.h"
 
 namespace ssl {
 namespace {
@@ -64,7 +63,6 @@ absl::StatusOr<std::vector<HookEntry>> ReadHookEntries(const ConfigNode& config)
   for (size_t i = 0; i < list->items().size(); ++i) {
     absl::StatusOr<HookEntry> entry = ReadEntry(list->items()[i], absl::StrCat("config.hooks.", i));
     if (entry.ok()) {
-      entry->defaults = ResolveHookAlias(&entry->type, &entry->kwargs);
       entries.push_back(*std::move(entry));
     } else {
       problems.emplace_back(entry.status().message());

@@ -7,8 +7,8 @@
 //     - {type: grad_clipper, name: second_clipper, kwargs: {mode: pre_defined, max_norm: 10}}
 //
 // An entry turns its hook on. Without `name` it is the hook that the section of that hook configures, with kwargs in
-// place of the section's values; with a `name` it is one more hook of that type, with defaults in place of them. `type`
-// may be a name that another program has for the hook (hook_aliases.h): what nobody has set is as in that program then.
+// place of the section's values; with a `name` it is one more hook of that type, with defaults in place of them. Names
+// that other programs have for a hook are ours once the configuration is resolved (foreign_hook_entries.h).
 #ifndef SSL_HOOKS_HOOK_ENTRIES_H_
 #define SSL_HOOKS_HOOK_ENTRIES_H_
 
@@ -28,13 +28,12 @@ struct HookListOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// One entry. Keys of kwargs are those of our hook.
+// One entry, as it stands there.
 struct HookEntry : public Options {
-  std::string type;  // a hook of ours; another program's name for one is replaced
+  std::string type;  // of a hook or a metric sink
   std::string name;  // of the instance; "" when none is given
   ConfigNode kwargs = ConfigNode::Map();
-  ConfigNode defaults = ConfigNode::Map();  // of the other program whose name `type` was
-  std::string path;                         // "config.hooks.0"
+  std::string path;  // "config.hooks.0"
 
   void VisitFields(FieldVisitor& visitor) override;
 };

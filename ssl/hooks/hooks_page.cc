@@ -66,8 +66,9 @@ config:
   state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
   with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
 - `type` may be another program's name (last table), with that program's keys where the table lists them. What neither `kwargs` nor
-  the section set has that program's default, where ours differs. A key that we do not have is an error with its place and the nearest name, also where the other program ignores it.
-  The list stands under `config`.
+  the section set has that program's default, where ours differs. The resolved configuration (`train_config.yaml`) has what an entry
+  comes to: our names, with those defaults among `kwargs`. A key that we do not have is an error with its place and the nearest name,
+  also where the other program ignores it. The list stands under `config`.
 - `type` may be a metric sink, too: it is turned on as by its section. A sink takes no name.
 
 ## Metrics

@@ -6,6 +6,16 @@
 #include "ssl/config/help.h"
 
 namespace ssl {
+namespace {
+
+void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params) {
+  for (const HelpRow& row : HelpRows("", options)) {
+    const ConfigNode* value = row.type == kSectionType ? nullptr : node.FindPath(row.key);
+    if (value != nullptr) params->SetPath(row.key, *value);
+  }
+}
+
+}  // namespace
 
 void ComponentParameters::VisitFields(FieldVisitor& visitor) {
   options_->VisitFields(visitor);
@@ -20,11 +30,17 @@ std::vector<std::string> KeysOf(Options& options) {
   return keys;
 }
 
-void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params) {
-  for (const HelpRow& row : HelpRows("", options)) {
-    const ConfigNode* value = row.type == kSectionType ? nullptr : node.FindPath(row.key);
-    if (value != nullptr) params->SetPath(row.key, *value);
+ConfigNode ParametersIn(const ConfigNode& config, ComponentOptions* options) {
+  ConfigNode parameters = ConfigNode::Map();
+  if (options->section() != kHookList) {
+    const ConfigNode& section = config.Section(options->section());
+    parameters = ConfigNode::Map(section.location());
+    CopyDeclared(section, *options, &parameters);
   }
+  for (const SharedOptions& shared : options->shared()) {
+    CopyDeclared(config.Section(shared.section), *shared.options, &parameters);
+  }
+  return parameters;
 }
 
 absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_view what, absl::string_view file) {

@@ -90,9 +90,10 @@ absl::Status RegisterSink(Registries* registries, Component component, MakeCompo
 // The names of the keys that `options` visits, without those inside its sections.
 std::vector<std::string> KeysOf(Options& options);
 
-// Adds to `params` what stands in `node` for the keys of `options`, nested ones too. Keys that others declare in the same
-// map (VISSL's that nobody reads) stay behind.
-void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params);
+// What stands in `config`, the tree under "config", for the keys of a component, its own and those that it shares,
+// nested ones too: its parameters where no entry of the list of hooks sets them. Keys that others declare in the same
+// maps (VISSL's that nobody reads) stay behind. Values are not checked.
+ConfigNode ParametersIn(const ConfigNode& config, ComponentOptions* options);
 
 // A path inside the run directory; FailedPrecondition, which `what` begins ("hook 'profiler'"), when the run keeps no
 // files.

@@ -13,6 +13,7 @@
 #include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/eval_hook.h"
 #include "ssl/hooks/feature_vis_hook.h"
+#include "ssl/hooks/foreign_hook_entries.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
 #include "ssl/hooks/grad_cam_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
@@ -74,7 +75,9 @@ absl::Status RegisterHooks(Registries* registries) {
   registries->configured_hooks = &MakeConfiguredHooks;
   registries->configured_sinks = &MakeConfiguredSinks;
   SSL_RETURN_IF_ERROR(registries->options.Add("", [] { return std::make_unique<HookListOptions>(); }));
-  return RegisterEach(registries);
+  SSL_RETURN_IF_ERROR(RegisterEach(registries));
+  registries->resolvers.push_back(ForeignHookEntryResolver(*registries));
+  return absl::OkStatus();
 }
 
 }  // namespace ssl

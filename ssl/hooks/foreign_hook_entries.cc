@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/foreign_hook_entries.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "ssl/base/did_you_mean.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
+#include "ssl/config/problem.h"
+#include "ssl/config/reader.h"
+#include "ssl/config/writer.h"
+#include "ssl/core/component.h"
+#include "ssl/hooks/hook_aliases.h"
+#include "ssl/hooks/hook_entries.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+const HookAlias* FindAlias(const std::string& name) {
+  for (const HookAlias& alias : HookAliases()) {
+    if (alias.name == name) return &alias;
+  }
+  return nullptr;
+}
+
+std::string OurName(const std::string& key, const HookAlias& alias) {
+  const auto found = alias.keys.find(key);
+  return found == alias.keys.end() ? key : found->second;
+}
+
+// Where one text may stand for a list of it.
+ConfigNode AsList(const ConfigNode& value) {
+  if (!value.is_scalar()) return value;
+  ConfigNode list = ConfigNode::List(value.location());
+  list.Append(value);
+  return list;
+}
+
+// Whoever knows the hook from there looks for that program's keys first.
+std::string UnknownKey(const std::string& key, const HookEntry& entry, const HookAlias& alias,
+                       const std::vector<std::string>& our_keys) {
+  std::vector<std::string> keys;
+  for (const auto& [theirs, ours] : alias.keys) keys.push_back(theirs);
+  keys.insert(keys.end(), our_keys.begin(), our_keys.end());
+  std::string hint = DidYouMean(key, keys);
+  if (hint.empty() && keys.empty()) hint = absl::StrCat("; ", entry.type, " has no options");
+  if (hint.empty()) hint = absl::StrCat("; expected one of ", absl::StrJoin(keys, ", "));
+  return absl::StrCat("unknown key '", entry.path, ".kwargs.", key, "'", hint);
+}
+
+// The kwargs by our names; the unknown ones stay behind.
+ConfigNode Renamed(const HookEntry& entry, const HookAlias& alias, const std::vector<std::string>& our_keys,
+                   std::vector<ConfigProblem>* problems) {
+  ConfigNode renamed = ConfigNode::Map(entry.kwargs.location());
+  for (const auto& [key, value] : entry.kwargs.entries()) {
+    const std::string name = OurName(key, alias);
+    if (std::find(our_keys.begin(), our_keys.end(), name) == our_keys.end()) {
+      problems->push_back({value.location(), UnknownKey(key, entry, alias, our_keys)});
+    } else if (renamed.Find(name) != nullptr) {
+      problems->push_back({value.location(), absl::StrCat(entry.path, ".kwargs.", key, " stands there twice, as ", name,
+                                                          " and by its name in ", alias.program)});
+    } else {
+      renamed.Set(name, alias.lists.count(name) > 0 ? AsList(value) : value);
+    }
+  }
+  return renamed;
+}
+
+// `text` begins with the path of a key by our name.
+std::string InTheirNames(const std::string& text, const HookEntry& entry, const HookAlias& alias) {
+  for (const auto& [theirs, ours] : alias.keys) {
+    absl::string_view rest = text;
+    const bool is_it = absl::ConsumePrefix(&rest, absl::StrCat(entry.path, ".kwargs.", ours, " "));
+    if (is_it && entry.kwargs.Find(theirs) != nullptr) return absl::StrCat(entry.path, ".kwargs.", theirs, " ", rest);
+  }
+  return text;
+}
+
+// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours
+// shows it.
+bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNode& by_default) {
+  const ConfigNode* value = of_section.Find(key);
+  const ConfigNode* ours = by_default.Find(key);
+  return value != nullptr && (!value->location().file.empty() || ours == nullptr || !(*value == *ours));
+}
+
+// The kwargs that the entry comes to. `options` are those of our hook, with defaults.
+ConfigNode OurKwargs(const HookEntry& entry, const HookAlias& alias, const ConfigNode& config,
+                     ComponentOptions* options, std::vector<ConfigProblem>* problems) {
+  ComponentParameters parameters(options);
+  ConfigNode kwargs = Renamed(entry, alias, KeysOf(parameters), problems);
+  const ConfigNode by_default = WriteOptions(parameters);
+  const bool has_section = entry.name.empty() || entry.name == alias.hook;
+  const ConfigNode of_section = has_section ? ParametersIn(config, options) : ConfigNode::Map();
+  for (const auto& [key, value] : alias.defaults) {
+    if (kwargs.Find(key) != nullptr || IsSet(key, of_section, by_default)) continue;
+    kwargs.Set(key, ConfigNode::Scalar(value, /*quoted=*/false, entry.kwargs.location()));
+  }
+  for (ConfigProblem& problem :
+       ReadProblems(kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters)) {
+    problem.text = InTheirNames(problem.text, entry, alias);
+    problems->push_back(std::move(problem));
+  }
+  return kwargs;
+}
+
+absl::Status ResolveEntries(const std::map<std::string, Component>& components, ConfigNode* config) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(*config));
+  std::vector<ConfigProblem> problems;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const HookAlias* alias = FindAlias(entries[i].type);
+    if (alias == nullptr) continue;
+    // hook_conformance_test sees to it that each alias leads to one.
+    const std::unique_ptr<ComponentOptions> options = components.at(alias->hook).make_options();
+    ConfigNode kwargs = OurKwargs(entries[i], *alias, *config, options.get(), &problems);
+    const std::string path = absl::StrCat("hooks.", i);
+    const SourceLocation place = config->FindPath(absl::StrCat(path, ".type"))->location();
+    config->SetPath(absl::StrCat(path, ".type"), ConfigNode::Scalar(alias->hook, /*quoted=*/false, place));
+    if (!kwargs.entries().empty()) config->SetPath(absl::StrCat(path, ".kwargs"), std::move(kwargs));
+  }
+  return ProblemsInOrder(problems);
+}
+
+}  // namespace
+
+Resolver ForeignHookEntryResolver(const Registries& registries) {
+  std::map<std::string, Component> components = registries.hook_components;
+  components.insert(registries.sink_components.begin(), registries.sink_components.end());
+  return [components = std::move(components)](ConfigNode* config) { return ResolveEntries(components, config); };
+}
+
+}  // namespace ssl

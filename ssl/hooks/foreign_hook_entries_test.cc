@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/foreign_hook_entries.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/help.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/session.h"
+#include "ssl/hooks/register_hooks.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ForeignHookEntriesTest : public ::testing::Test {
+ protected:
+  ForeignHookEntriesTest() { EXPECT_OK(RegisterHooks(&registries_)); }
+
+  // What a program's configuration comes to, with `yaml` in the file test.yaml.
+  absl::StatusOr<ConfigNode> Resolve(const std::string& yaml) {
+    std::vector<std::string> warnings;
+    const absl::StatusOr<ConfigNode> config = ParseYaml(yaml, "test.yaml", &warnings);
+    return config.ok() ? ResolveConfig(*config, registries_) : config;
+  }
+
+  // The list, on one line.
+  std::string Hooks(const std::string& yaml) {
+    const absl::StatusOr<ConfigNode> config = Resolve(yaml);
+    return config.ok() ? FormatValue(*config->Find("hooks")) : std::string(config.status().message());
+  }
+
+  std::string Error(const std::string& yaml) { return std::string(Resolve(yaml).status().message()); }
+
+  Registries registries_;
+};
+
+TEST_F(ForeignHookEntriesTest, Entries_HaveOurNamesAndTheOtherProgramsDefaults) {
+  EXPECT_EQ(Hooks("hooks: [{type: PeriodicWriter}]"), "[{type: train_logger, kwargs: {LOG_FREQUENCY: 20}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: EvalHook, kwargs: {eval_period: 7}}]"),
+            "[{type: eval, kwargs: {ITER_FREQUENCY: 7, EPOCH_FREQUENCY: -1}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}}]"),
+            "[{type: best_checkpoint, kwargs: {METRICS: [Training/loss_mean], MODE: max}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: BestCheckpointer, kwargs: {val_metric: [a, b], mode: min}}]"),
+            "[{type: best_checkpoint, kwargs: {METRICS: [a, b], MODE: min}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: JSONWriter}, {type: train_logger}, {type: of_the_host, kwargs: {period: 3}}]"),
+            "[{type: jsonl}, {type: train_logger}, {type: of_the_host, kwargs: {period: 3}}]");
+}
+
+TEST_F(ForeignHookEntriesTest, WhatTheUserHasSet_StaysInTheSection) {
+  EXPECT_EQ(Hooks("LOG_FREQUENCY: 10\nhooks: [{type: PeriodicWriter}]"), "[{type: train_logger}]") << "our default";
+  EXPECT_EQ(Hooks("HOOKS: {TRAIN_LOGGER: {SUMMARY_WRITER: ''}}\nhooks: [{type: train_val_logger}]"),
+            "[{type: train_logger, kwargs: {LOG_FREQUENCY: 1}}]");
+  ASSERT_OK_AND_ASSIGN(ConfigNode of_code, ParseYaml("hooks: [{type: PeriodicWriter}]", "", nullptr));
+  of_code.Set("LOG_FREQUENCY", ConfigNode::FromInt(3));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, ResolveConfig(of_code, registries_));
+  EXPECT_EQ(FormatValue(*config.Find("hooks")), "[{type: train_logger}]");
+}
+
+TEST_F(ForeignHookEntriesTest, ANamedInstance_HasNoSection) {
+  EXPECT_EQ(Hooks("CHECKPOINT: {CHECKPOINT_FREQUENCY: 2}\nhooks: [{type: PeriodicCheckpointer, name: second}]"),
+            "[{type: checkpoint, name: second, kwargs: {CHECKPOINT_FREQUENCY: -1}}]");
+  EXPECT_EQ(Hooks("CHECKPOINT: {CHECKPOINT_FREQUENCY: 2}\nhooks: [{type: PeriodicCheckpointer, name: checkpoint}]"),
+            "[{type: checkpoint, name: checkpoint}]");
+}
+
+TEST_F(ForeignHookEntriesTest, ValuesKeepTheirPlaces) {
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, Resolve("hooks:\n"
+                                                        "  - type: EvalHook\n"
+                                                        "    kwargs:\n"
+                                                        "      eval_period: 7\n"));
+  EXPECT_EQ(config.FindPath("hooks.0.type")->location().ToString(), "test.yaml:2");
+  EXPECT_EQ(config.FindPath("hooks.0.kwargs.ITER_FREQUENCY")->location().ToString(), "test.yaml:4");
+  EXPECT_EQ(config.FindPath("hooks.0.kwargs.EPOCH_FREQUENCY")->location().file, "test.yaml");
+}
+
+// A run's own train_config.yaml sets every key.
+TEST_F(ForeignHookEntriesTest, AResolvedConfigurationThatIsReadAgain_MeansTheSame) {
+  ASSERT_OK_AND_ASSIGN(const ConfigNode first,
+                       Resolve("hooks: [{type: PeriodicWriter}, {type: PeriodicCheckpointer}, {type: IterationTimer},\n"
+                               "        {type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}}]"));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode again, Resolve(WriteYaml(first)));
+  EXPECT_EQ(FormatValue(*again.Find("hooks")), FormatValue(*first.Find("hooks")));
+  EXPECT_TRUE(again == first);
+  EXPECT_THAT(FormatValue(*again.Find("hooks")), AllOf(HasSubstr("MODE: max"), HasSubstr("CHECKPOINT_FREQUENCY: -1"),
+                                                       HasSubstr("LOG_FREQUENCY: 20"), HasSubstr("PERF_STATS: true")));
+}
+
+TEST_F(ForeignHookEntriesTest, UnknownKeys_SuggestTheirNamesAndOurs) {
+  EXPECT_EQ(Error("hooks:\n  - {type: PeriodicCheckpointer, kwargs: {perod: 5}}"),
+            "test.yaml:2: unknown key 'config.hooks.0.kwargs.perod'; did you mean 'period'?");
+  EXPECT_THAT(Error("hooks: [{type: PeriodicCheckpointer, kwargs: {ROLING_START: 5}}]"),
+              HasSubstr("did you mean 'ROLLING_START'?"));
+  EXPECT_THAT(Error("hooks: [{type: PeriodicWriter, kwargs: {xyzxyz: 5}}]"),
+              HasSubstr("unknown key 'config.hooks.0.kwargs.xyzxyz'; expected one of period, SKIP_FIRST_K"));
+  EXPECT_THAT(Error("hooks: [{type: JSONWriter, kwargs: {json_file: a}}]"), HasSubstr("; JSONWriter has no options"));
+  EXPECT_THAT(Error("hooks: [{type: TorchProfiler, kwargs: {RUNTIME_PROFILING: {RECORD_SHAPE: True}}}]"),
+              HasSubstr("did you mean 'RECORD_SHAPES'"));
+}
+
+TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
+  EXPECT_EQ(Error("hooks:\n  - {type: PeriodicWriter, kwargs: {period: 0}}"),
+            "test.yaml:2: config.hooks.0.kwargs.period is '0', expected an integer of at least 1");
+  EXPECT_THAT(Error("hooks: [{type: PeriodicWriter, kwargs: {LOG_FREQUENCY: 0}}]"),
+              AllOf(HasSubstr("config.hooks.0.kwargs.LOG_FREQUENCY is '0'"), Not(HasSubstr("period"))));
+  EXPECT_THAT(Error("hooks: [{type: BestCheckpointer, kwargs: {val_metric: [a], mode: most}}]"),
+              HasSubstr("config.hooks.0.kwargs.mode is 'most', expected one of 'auto', 'min', 'max'"));
+  EXPECT_THAT(Error("hooks: [{type: PeriodicWriter, kwargs: {period: 5, LOG_FREQUENCY: 6}}]"),
+              HasSubstr("config.hooks.0.kwargs.LOG_FREQUENCY stands there twice"));
+}
+
+TEST_F(ForeignHookEntriesTest, AllProblemsOfTheList_ComeAtOnce) {
+  EXPECT_THAT(Error("hooks:\n"
+                    "  - {type: PeriodicWriter, kwargs: {period: 0, perido: 1}}\n"
+                    "  - {type: EvalHook, kwargs: {eval_period: often}}"),
+              AllOf(HasSubstr("kwargs.period is '0'"), HasSubstr("kwargs.perido'"),
+                    HasSubstr("test.yaml:3: config.hooks.1.kwargs.eval_period is 'often'")));
+}
+
+}  // namespace
+}  // namespace ssl
