@@ -15,6 +15,7 @@
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 #include "ssl/weights/export.h"
 
 namespace ssl {
@@ -60,13 +61,16 @@ class ExportEngine : public Engine {
 
  private:
   absl::Status Write(const EvaluationModel& network, EngineContext& context, ExportResult* result) const {
-    const std::string directory =
-        options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/export") : options_.output_dir;
-    if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
-    SSL_RETURN_IF_ERROR(context.file_system.CreateDirectories(directory));
+    const OutputFolder folder = options_.output_dir.empty() ? OutputFolder{context.run_directory, "export"}
+                                                            : OutputFolder{options_.output_dir, ""};
+    const std::string directory = folder.path();
     ExportOptions request;
     request.format = options_.format;
-    for (const std::string& file : options_.files) request.files.push_back(absl::StrCat(directory, "/", file));
+    for (const std::string& file : options_.files) {
+      // A file may lie in a folder of its own.
+      SSL_RETURN_IF_ERROR(CreateOutputFolder(folder.Below(ParentDirectory(file)), context.file_system));
+      request.files.push_back(absl::StrCat(directory, "/", file));
+    }
     SSL_ASSIGN_OR_RETURN(*result, ExportWeights(context.file_system, *network.model, request));
     ConfigNode files = ConfigNode::Map();
     for (const std::string& file : options_.files) {

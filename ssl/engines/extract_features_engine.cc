@@ -22,6 +22,7 @@
 #include "ssl/engines/feature_staging.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 namespace {
@@ -63,7 +64,9 @@ class ExtractFeaturesEngine : public Engine {
     }
     const std::string directory =
         options_.output_dir.empty() ? absl::StrCat(context.run_directory, "/", kFeaturesFolder) : options_.output_dir;
-    if (options_.output_dir.empty()) SSL_RETURN_IF_ERROR(CheckNoLink(directory));
+    if (options_.output_dir.empty()) {
+      SSL_RETURN_IF_ERROR(CheckOutputFolder({context.run_directory, kFeaturesFolder}));
+    }
     // One split is of no use without the other, and would be taken for the whole.
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureStaging> staging,
                          FeatureStaging::Open(directory, context.file_system, context.communicator));

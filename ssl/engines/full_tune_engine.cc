@@ -29,6 +29,7 @@
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/run_files.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 namespace {
@@ -221,7 +222,9 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
   absl::Status admitted;
-  if (!task.checkpoint.overwrite_existing && context.communicator.rank() == 0) {
+  // The session takes its directory for the user's word; this one lies inside a run.
+  if (context.communicator.rank() == 0) admitted = CheckOutputFolder({context.run_directory, kFullTuneFolder});
+  if (admitted.ok() && !task.checkpoint.overwrite_existing && context.communicator.rank() == 0) {
     // Before the session, which would offer to allow it.
     admitted = CheckInitialWeights(config, context.registries.options, kInitialWeights, CheckpointDirectory(directory),
                                    context.file_system, context.communicator);

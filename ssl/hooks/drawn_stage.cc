@@ -10,7 +10,6 @@
 #include "ssl/core/batch.h"
 #include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/heat_map.h"
-#include "ssl/hooks/register_component.h"
 
 namespace ssl {
 
@@ -37,19 +36,19 @@ absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view,
       absl::StrCat("the batch has ", views.size(), " views, expected at least ", view + 1, " to draw"));
 }
 
-absl::StatusOr<std::string> DrawingFolder(const std::string& save_dir, absl::string_view hook, const ConfigNode& params,
-                                          const BuildContext& context) {
+absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
+                                           const ConfigNode& params, const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", save_dir));
-  return PathInRun(context, absl::StrCat("hook '", hook, "'"), save_dir);
+  return FolderInRun(context, absl::StrCat("hook '", hook, "'"), save_dir);
 }
 
 absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
-                          const std::string& folder, FileSystem& file_system, StepContext& context) {
+                          const OutputFolder& folder, FileSystem& file_system, StepContext& context) {
   const at::Tensor drawings = DrawOverImages(maps, images);
-  const std::string directory = absl::StrCat(folder, "/iteration_", context.state.iteration);
+  const OutputFolder of_iteration = folder.Below(absl::StrCat("iteration_", context.state.iteration));
   const bool has_own_name = hook.instance_name() != hook.name();
   const std::string file = has_own_name ? absl::StrCat(hook.instance_name(), "_", stage) : stage;
-  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, file, directory, file_system));
+  SSL_RETURN_IF_ERROR(WriteDrawings(drawings, file, of_iteration, file_system));
   return AddDrawings(drawings, absl::StrCat(hook.instance_name(), "/", stage), context.metrics);
 }
 

@@ -18,6 +18,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
@@ -33,14 +34,14 @@ absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view,
 
 // The folder of a hook's drawings, `save_dir` of its options. InvalidArgument, with file and line, when that is no path
 // inside the run; FailedPrecondition for a run that keeps no files.
-absl::StatusOr<std::string> DrawingFolder(const std::string& save_dir, absl::string_view hook, const ConfigNode& params,
-                                          const BuildContext& context);
+absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
+                                           const ConfigNode& params, const BuildContext& context);
 
 // Draws `maps`, [B, S, S] in [0, 1], over `images`, [B, 1 or 3, H, W], for the sinks and as the files
 //   <folder>/iteration_<iteration>/<stage>_0.png, ...
 // the stage behind the hook's own name for an instance that has one, so that several hooks may share a folder.
 absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
-                          const std::string& folder, FileSystem& file_system, StepContext& context);
+                          const OutputFolder& folder, FileSystem& file_system, StepContext& context);
 
 }  // namespace ssl
 

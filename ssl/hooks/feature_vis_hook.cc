@@ -29,8 +29,8 @@ Interpolation InterpolationOf(absl::string_view name) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::string directory, DrawingFolder(options.save_dir, "feature_vis", params, context));
-  return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(directory));
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "feature_vis", params, context));
+  return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(folder));
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ std::vector<PlannedAction> FeatureVisHook::Plan() const {
            absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
 }
 
-FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, std::string directory)
-    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
 
 absl::Status FeatureVisHook::OnStart(StepContext& context) {
   const std::string place = absl::StrCat("hook '", instance_name(), "': layer_name");
@@ -89,7 +89,7 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
     }
     const at::Tensor maps =
         ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
-    SSL_RETURN_IF_ERROR(KeepDrawings(maps, images, *this, layers_[i], directory_, file_system_, context));
+    SSL_RETURN_IF_ERROR(KeepDrawings(maps, images, *this, layers_[i], folder_, file_system_, context));
   }
   return absl::OkStatus();
 }

@@ -23,6 +23,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
@@ -41,8 +42,8 @@ struct FeatureVisOptions : public ComponentOptions {
 
 class FeatureVisHook : public Hook {
  public:
-  // directory: where the iterations' folders go.
-  FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, std::string directory);
+  // folder: where the iterations' folders go.
+  FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder);
 
   absl::string_view name() const override { return "feature_vis"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -58,7 +59,7 @@ class FeatureVisHook : public Hook {
 
   const FeatureVisOptions options_;
   FileSystem& file_system_;
-  const std::string directory_;
+  const OutputFolder folder_;
   std::vector<std::string> layers_;
 };
 

@@ -107,7 +107,7 @@ TEST(FeatureVisHook, TwoRanks_OneDrawsAndAnErrorStopsBoth) {
     FeatureVisOptions options;
     options.layer_name = {"map"};
     options.freq = 1;
-    FeatureVisHook hook(options, PosixFileSystem(), directory);
+    FeatureVisHook hook(options, PosixFileSystem(), {directory, ""});
     FakeStep step(communicator);
     MapModel model;
     Batch batch;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -17,6 +18,11 @@ absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, c
   if (!is_run && !leaves && folder[0] != '/') return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key), " is '", folder,
                                                  "', expected a directory inside the run's, such as drawings"));
+}
+
+absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name) {
+  SSL_RETURN_IF_ERROR(PathInRun(context, what, name).status());
+  return OutputFolder{context.run_directory, std::string(name)};
 }
 
 }  // namespace ssl

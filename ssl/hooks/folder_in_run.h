@@ -7,14 +7,21 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
 // InvalidArgument, with file and line of `key` in `params`, unless `folder`, its value, is a path below the run's
 // directory: relative, without "..", and not that directory itself.
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder);
+
+// The folder `name` of the run, to be made with CreateOutputFolder; FailedPrecondition, which `what` begins
+// ("hook 'profiler'"), when the run keeps no files.
+absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name);
 
 }  // namespace ssl
 

@@ -42,8 +42,8 @@ absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const at::Te
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
                                                   const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::string directory, DrawingFolder(options.save_dir, "grad_cam", params, context));
-  return std::make_unique<GradCamHook>(options, context.file_system, std::move(directory));
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "grad_cam", params, context));
+  return std::make_unique<GradCamHook>(options, context.file_system, std::move(folder));
 }
 
 }  // namespace
@@ -69,8 +69,8 @@ std::vector<PlannedAction> GradCamHook::Plan() const {
            absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
 }
 
-GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, std::string directory)
-    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
 
 absl::Status GradCamHook::OnStart(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(
@@ -110,7 +110,7 @@ absl::Status GradCamHook::Draw(StepContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor maps =
       ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
-  return KeepDrawings(maps, images, *this, layer_, directory_, file_system_, context);
+  return KeepDrawings(maps, images, *this, layer_, folder_, file_system_, context);
 }
 
 absl::Status RegisterGradCamHook(Registries* registries) {

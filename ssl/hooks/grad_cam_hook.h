@@ -33,6 +33,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
@@ -51,8 +52,8 @@ struct GradCamOptions : public ComponentOptions {
 
 class GradCamHook : public Hook {
  public:
-  // directory: where the iterations' folders go.
-  GradCamHook(const GradCamOptions& options, FileSystem& file_system, std::string directory);
+  // folder: where the iterations' folders go.
+  GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder);
 
   absl::string_view name() const override { return "grad_cam"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -70,7 +71,7 @@ class GradCamHook : public Hook {
 
   const GradCamOptions options_;
   FileSystem& file_system_;
-  const std::string directory_;
+  const OutputFolder folder_;
   std::string layer_;
 };
 

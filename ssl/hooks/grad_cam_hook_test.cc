@@ -62,7 +62,7 @@ class GradCamHookTest : public ::testing::Test {
   }
 
   absl::Status Run() {
-    GradCamHook hook(options_, PosixFileSystem(), directory_);
+    GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
     const absl::Status status = hook.OnStart(context_);
     return status.ok() ? hook.OnStep(context_) : status;
   }

@@ -72,16 +72,16 @@ at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images) {
   return ((pixels + HeatColours(maps)) * (255.0 / 2.0)).round().to(at::kByte).contiguous();
 }
 
-absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const std::string& directory,
+absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const OutputFolder& folder,
                            FileSystem& file_system) {
-  SSL_RETURN_IF_ERROR(file_system.CreateDirectories(directory));
+  SSL_RETURN_IF_ERROR(CreateOutputFolder(folder, file_system));
   for (int64_t i = 0; i < drawings.size(0); ++i) {
     const at::Tensor drawing = drawings[i].contiguous();
     Image image;
     image.Borrow(drawing.const_data_ptr<uint8_t>(), static_cast<int>(drawing.size(0)),
                  static_cast<int>(drawing.size(1)), static_cast<int>(drawing.size(2)));
     SSL_ASSIGN_OR_RETURN(const std::string png, EncodePng(image));
-    SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system, absl::StrCat(directory, "/", name, "_", i, ".png"), png));
+    SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system, absl::StrCat(folder.path(), "/", name, "_", i, ".png"), png));
   }
   return absl::OkStatus();
 }

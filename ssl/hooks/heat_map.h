@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "ssl/core/metrics.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
@@ -37,8 +38,9 @@ at::Tensor HeatColours(const at::Tensor& values);
 // [B, S, S, 3] uint8: the mean of image and colours.
 at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images);
 
-// drawings: [B, S, S, 3] uint8. Writes <directory>/<name>_0.png, _1.png, ..., each of them whole or not at all.
-absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const std::string& directory,
+// drawings: [B, S, S, 3] uint8. Writes <folder>/<name>_0.png, _1.png, ..., each of them whole or not at all; makes the
+// folder.
+absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const OutputFolder& folder,
                            FileSystem& file_system);
 
 // The same for the sinks that show images, as <name>_0, <name>_1, ...

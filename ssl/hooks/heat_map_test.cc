@@ -83,7 +83,7 @@ TEST(HeatMap, Drawing_IsTheMeanOfImageAndColours) {
 TEST(HeatMap, Files_HoldTheDrawings) {
   const at::Tensor drawings = at::arange(2 * 4 * 4 * 3).to(at::kByte).view({2, 4, 4, 3});
   const std::string directory = MakeTempDir("drawings") + "/a/b";
-  ASSERT_OK(WriteDrawings(drawings, "res5", directory, PosixFileSystem()));
+  ASSERT_OK(WriteDrawings(drawings, "res5", {directory, ""}, PosixFileSystem()));
   EXPECT_THAT(PosixFileSystem().List(directory).value(), ElementsAre("res5_0.png", "res5_1.png"));
   ASSERT_OK_AND_ASSIGN(const std::string bytes, PosixFileSystem().Read(directory + "/res5_1.png"));
   Image image;

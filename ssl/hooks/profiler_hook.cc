@@ -19,6 +19,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
 
@@ -39,8 +40,8 @@ profiler::ProfilerConfig MakeConfig(const RuntimeProfilingOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::string directory, PathInRun(context, "hook 'profiler'", "profile"));
-  return std::make_unique<ProfilerHook>(options, context.file_system, std::move(directory));
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'profiler'", "profile"));
+  return std::make_unique<ProfilerHook>(options, context.file_system, std::move(folder));
 }
 
 }  // namespace
@@ -115,8 +116,8 @@ void ProfilerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("RUNTIME_PROFILING", &runtime_profiling, Doc("what is recorded").MayChange());
 }
 
-ProfilerHook::ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, std::string directory)
-    : options_(options), file_system_(file_system), directory_(std::move(directory)) {}
+ProfilerHook::ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, OutputFolder folder)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
 
 ProfilerHook::~ProfilerHook() = default;
 
@@ -204,9 +205,9 @@ absl::Status ProfilerHook::Save(StepContext& context) {
   if (recording == nullptr || !recording->on()) return absl::OkStatus();
   const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
   const int64_t last = std::max(recording->first(), context.state.iteration - 1);
-  const std::string path = absl::StrCat(directory_, "/rank", context.communicator.rank(), "_iterations_",
+  const std::string path = absl::StrCat(folder_.path(), "/rank", context.communicator.rank(), "_iterations_",
                                         recording->first(), "-", last, ".json");
-  SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
+  SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
   // The recorder writes by itself and tells nobody when it fails: what it has written is looked at.
   const std::string written = absl::StrCat(path, ".tmp-", ::getpid(), ".json");
   result->save(written);

@@ -29,6 +29,7 @@
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/once_per_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
@@ -57,8 +58,8 @@ struct ProfilerOptions : public OncePerRunOptions {
 
 class ProfilerHook : public Hook {
  public:
-  // directory: where traces go; made when there is one.
-  ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, std::string directory);
+  // folder: where traces go; made when there is one.
+  ProfilerHook(const ProfilerOptions& options, FileSystem& file_system, OutputFolder folder);
   ~ProfilerHook() override;
 
   absl::string_view name() const override { return "profiler"; }
@@ -88,7 +89,7 @@ class ProfilerHook : public Hook {
 
   const ProfilerOptions options_;
   FileSystem& file_system_;
-  const std::string directory_;
+  const OutputFolder folder_;
   bool records_ = false;                  // this rank does, and the range is not over
   bool run_has_failed_ = false;           // other ranks may be gone
   std::unique_ptr<Recording> recording_;  // null outside of the range

@@ -108,7 +108,7 @@ class ProfilerHookTest : public ::testing::Test {
 };
 
 TEST_F(ProfilerHookTest, Trace_HasTheStepsOfTheRangeAndTheirOperators) {
-  ProfilerHook hook(Options(2, 1, 2), PosixFileSystem(), directory_);
+  ProfilerHook hook(Options(2, 1, 2), PosixFileSystem(), {directory_, ""});
   FakeStep step;
   ASSERT_OK(hook.OnStart(step.context));
   Train(hook, step, 3);
@@ -132,19 +132,19 @@ TEST_F(ProfilerHookTest, Trace_HasTheStepsOfTheRangeAndTheirOperators) {
 TEST_F(ProfilerHookTest, ResumedRun_RecordsWhatIsLeftInAFileOfItsOwn) {
   FakeStep step;
   {
-    ProfilerHook hook(Options(0, 0, 5), PosixFileSystem(), directory_);
+    ProfilerHook hook(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
     ASSERT_OK(hook.OnStart(step.context));
     Train(hook, step, 2);
     ASSERT_OK(hook.OnEnd(step.context));
   }
-  ProfilerHook resumed(Options(0, 0, 5), PosixFileSystem(), directory_);
+  ProfilerHook resumed(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(resumed.OnStart(step.context));
   Train(resumed, step, 9);
   EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-1.json", "rank0_iterations_2-4.json"));
   EXPECT_THAT(StepsOf(ReadTrace(directory_ + "/rank0_iterations_2-4.json")),
               ElementsAre("ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"));
 
-  ProfilerHook past(Options(0, 0, 5), PosixFileSystem(), directory_);
+  ProfilerHook past(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(past.OnStart(step.context));
   Train(past, step, 12);
   ASSERT_OK(past.OnEnd(step.context));
@@ -155,7 +155,7 @@ TEST_F(ProfilerHookTest, OtherRanks_RecordNothing) {
   ProfilerOptions options = Options(0, 0, 2);
   options.profiled_ranks = {1};
   options.stop_training_after_profiling = true;
-  ProfilerHook hook(options, PosixFileSystem(), directory_);
+  ProfilerHook hook(options, PosixFileSystem(), {directory_, ""});
   FakeStep step;
   ASSERT_OK(hook.OnStart(step.context));
   Train(hook, step, 1);
@@ -167,11 +167,11 @@ TEST_F(ProfilerHookTest, OtherRanks_RecordNothing) {
 
 TEST_F(ProfilerHookTest, RecorderOfTheHost_IsLeftAlone) {
   FakeStep step;
-  ProfilerHook host(Options(0, 0, 9), PosixFileSystem(), directory_);
+  ProfilerHook host(Options(0, 0, 9), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(host.OnStart(step.context));
   Train(host, step, 1);
   CapturedLog log;
-  ProfilerHook second(Options(0, 0, 9), PosixFileSystem(), directory_);
+  ProfilerHook second(Options(0, 0, 9), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(second.OnStart(step.context));
   EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("another recorder is on")));
   Train(second, step, 2);
@@ -181,7 +181,7 @@ TEST_F(ProfilerHookTest, RecorderOfTheHost_IsLeftAlone) {
 
 TEST_F(ProfilerHookTest, PlaceThatCannotBeWritten_IsAnError) {
   ASSERT_OK(PosixFileSystem().Create(directory_));  // a file, where the folder should be
-  ProfilerHook hook(Options(0, 0, 5), PosixFileSystem(), directory_);
+  ProfilerHook hook(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
   FakeStep step;
   ASSERT_OK(hook.OnStart(step.context));
   Train(hook, step, 1);
@@ -196,7 +196,7 @@ TEST_F(ProfilerHookTest, ErrorOfOneRank_IsThatOfBoth) {
     ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
       ProfilerOptions options = Options(0, 0, 1);
       options.profiled_ranks = {1};
-      ProfilerHook hook(options, PosixFileSystem(), directory_);
+      ProfilerHook hook(options, PosixFileSystem(), {directory_, ""});
       FakeStep step(communicator);
       absl::Status status = hook.OnStart(step.context);
       status.Update(hook.OnBatchStart(step.context));
@@ -214,7 +214,7 @@ TEST_F(ProfilerHookTest, AfterAnErrorOfTheRun_ARankSavesAlone) {
   ThreadWorld world(2, absl::Seconds(30));
   ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
     if (communicator.rank() == 1) return absl::OkStatus();
-    ProfilerHook hook(Options(0, 0, 9), PosixFileSystem(), directory_);
+    ProfilerHook hook(Options(0, 0, 9), PosixFileSystem(), {directory_, ""});
     FakeStep step(communicator);
     absl::Status status = hook.OnStart(step.context);
     status.Update(hook.OnBatchStart(step.context));

@@ -13,6 +13,7 @@
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 namespace {
@@ -39,8 +40,8 @@ absl::StatusOr<TrainLoggerHook::MakeWriter> WriterFor(const TrainLoggerOptions& 
   SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir));
   if (options.summary_writer.empty() || context.run_directory.empty()) return TrainLoggerHook::MakeWriter();
   return [&file_system = context.file_system,
-          directory = absl::StrCat(context.run_directory, "/", options.logdir)](int64_t first_iteration) {
-    return MakeTensorboardSink(file_system, directory, Clock::Real(), first_iteration);
+          folder = OutputFolder{context.run_directory, options.logdir}](int64_t first_iteration) {
+    return MakeTensorboardSink(file_system, folder, Clock::Real(), first_iteration);
   };
 }
 

@@ -11,7 +11,34 @@ import unittest
 BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
 FILES = (".lock", "log.txt", "train_config.yaml", "metrics.jsonl", "metrics.json", "results.json", "checkpoints/LATEST",
          "checkpoints/step_4.tmp", "checkpoints/step_4")
-FOLDERS = ("checkpoints", "tb_logs", "features", "export", "checkpoints/step_3.tmp", "checkpoints/step_3")
+
+# What writes there. Folders of hooks stand in config.hooks.
+DRAWS = "config.hooks=[{type: feature_vis, kwargs: {freq: 2}}, {type: grad_cam, kwargs: {freq: 2}}]"
+PROFILES = "config.hooks=[{type: profiler, kwargs: {NUM_ITERATIONS: 1}}]"
+LOGS = "config.hooks=[{type: train_val_logger}]"
+LOGS_BELOW = "config.hooks=[{type: train_val_logger, kwargs: {logdir: sub/x}}]"
+FULL_TUNE = "engine_name=[train, full_tune]"
+EXPORT = ("engine_name=[export]", "config.EXPORT.FILES=[model.safetensors, sub/model.safetensors]")
+FOLDERS = {
+    "checkpoints": (),
+    "checkpoints/step_3.tmp": (),
+    "checkpoints/step_3": (),
+    "tb_logs": (),
+    "log": (LOGS,),
+    "sub": (LOGS_BELOW,),
+    "sub/x": (LOGS_BELOW,),
+    "profile": (PROFILES,),
+    "feat_vis": (DRAWS,),
+    "feat_vis/iteration_2": (DRAWS,),
+    "grad_cam": (DRAWS,),
+    "grad_cam/iteration_2": (DRAWS,),
+    "features": ("engine_name=[train, extract_features]",),
+    "features/.features": ("engine_name=[train, extract_features]",),
+    "full_tune": (FULL_TUNE,),
+    "full_tune/checkpoints": (FULL_TUNE,),
+    "export": EXPORT,
+    "export/sub": EXPORT,
+}
 CONTENT = "precious\n"
 
 
@@ -35,7 +62,7 @@ class PlantedLinksTest(unittest.TestCase):
         run = self.folder / name.replace("/", "_").strip(".")
         path = run / name
         path.parent.mkdir(parents=True)
-        if name == "export":  # what is exported has to be there
+        if name.startswith("export"):  # what is exported has to be there
             self.assertEqual(self.run_main(run, "engine_name=train").returncode, 0)
         path.symlink_to(self.victim)
         return run, path
@@ -63,16 +90,17 @@ class PlantedLinksTest(unittest.TestCase):
                     self.check(name, result, path)
 
     def test_folders(self):
-        self.victim.mkdir()
-        (self.victim / "other").mkdir()
-        (self.victim / "precious").write_text(CONTENT)
-        for name in FOLDERS:
+        for name, arguments in FOLDERS.items():
             with self.subTest(name):
+                self.victim = self.folder / f"victim_of_{name.replace('/', '_')}"
+                (self.victim / "other").mkdir(parents=True)
+                (self.victim / "precious").write_text(CONTENT)
                 run, path = self.plant(name)
-                engines = {"features": "[train, extract_features]", "export": "[export]"}.get(name, "[train]")
-                result = self.run_main(run, f"engine_name={engines}", "config.EXPORT.FILES=[model.safetensors]")
+                result = self.run_main(run, *(arguments or ("engine_name=train",)))
                 self.assertEqual(sorted(os.listdir(self.victim)), ["other", "precious"])
                 self.assertEqual((self.victim / "precious").read_text(), CONTENT)
+                # A link that is still there was met, or else the run does not write where this test thinks.
+                self.assertTrue(result.returncode != 0 or not path.is_symlink(), f"{name} was not written to")
                 self.check(name, result, path)
 
     def test_failure_report(self):

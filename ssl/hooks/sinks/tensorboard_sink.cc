@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/hooks/sinks/event_encoding.h"
 
@@ -25,9 +26,9 @@ std::string HostName() {
 class TensorboardSink : public MetricSink {
  public:
   // A run from its beginning writes what it reports before the first update, too.
-  TensorboardSink(FileSystem& file_system, std::string directory, Clock& clock, int64_t first_iteration)
+  TensorboardSink(FileSystem& file_system, OutputFolder folder, Clock& clock, int64_t first_iteration)
       : file_system_(file_system),
-        directory_(std::move(directory)),
+        folder_(std::move(folder)),
         clock_(clock),
         session_start_(first_iteration > 0 ? first_iteration + 1 : 0) {}
 
@@ -45,13 +46,12 @@ class TensorboardSink : public MetricSink {
 
  private:
   absl::Status Open(double now) {
-    SSL_RETURN_IF_ERROR(CheckNoLink(directory_));
-    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory_));
+    SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
     // A second file of this process, after a failed write, must not hide the first one.
     const std::string mark = is_marked_ ? "" : EncodeRecord(EncodeSessionStart(now, session_start_));
     SSL_RETURN_IF_ERROR(file->Append(absl::StrCat(EncodeRecord(EncodeFileVersion(now)), mark)));
-    SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory_));
+    SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(folder_.path()));
     file_ = std::move(file);
     is_marked_ = true;
     return absl::OkStatus();
@@ -60,7 +60,7 @@ class TensorboardSink : public MetricSink {
   // Readers take files in the order of their names: ten digits of seconds come first.
   std::string FreePath(double now) const {
     const std::string path =
-        absl::StrCat(directory_, "/events.out.tfevents.", absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
+        absl::StrCat(folder_.path(), "/events.out.tfevents.", absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
                      HostName(), ".", getpid());
     std::string candidate = path;
     for (int count = 1; file_system_.Exists(candidate); ++count) candidate = absl::StrCat(path, ".", count);
@@ -68,7 +68,7 @@ class TensorboardSink : public MetricSink {
   }
 
   FileSystem& file_system_;
-  const std::string directory_;
+  const OutputFolder folder_;
   Clock& clock_;
   const int64_t session_start_;
   bool is_marked_ = false;
@@ -77,15 +77,15 @@ class TensorboardSink : public MetricSink {
 
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeTensorboard(const TensorboardSinkOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::string directory, PathOfSink(context, "tensorboard", "tb_logs"));
-  return MakeTensorboardSink(context.file_system, std::move(directory), Clock::Real(), context.first_iteration);
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "metric sink 'tensorboard'", "tb_logs"));
+  return MakeTensorboardSink(context.file_system, std::move(folder), Clock::Real(), context.first_iteration);
 }
 
 }  // namespace
 
-std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock,
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, OutputFolder folder, Clock& clock,
                                                 int64_t first_iteration) {
-  return std::make_unique<TensorboardSink>(file_system, std::move(directory), clock, first_iteration);
+  return std::make_unique<TensorboardSink>(file_system, std::move(folder), clock, first_iteration);
 }
 
 void TensorboardSinkOptions::VisitFields(FieldVisitor& visitor) {

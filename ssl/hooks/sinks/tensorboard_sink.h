@@ -23,12 +23,13 @@
 #include "ssl/core/registries.h"
 #include "ssl/hooks/once_per_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
 
 namespace ssl {
 
-// directory: made when missing. File system and clock (wall time of events) outlive the sink. first_iteration: updates
+// folder: made when missing. File system and clock (wall time of events) outlive the sink. first_iteration: updates
 // that were done when this process started. Errors name the path.
-std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, std::string directory, Clock& clock,
+std::unique_ptr<MetricSink> MakeTensorboardSink(FileSystem& file_system, OutputFolder folder, Clock& clock,
                                                 int64_t first_iteration);
 
 // The section HOOKS.TENSORBOARD_SETUP; files lie in <run directory>/tb_logs.

@@ -158,7 +158,7 @@ class TensorboardSinkTest : public ::testing::Test {
 };
 
 TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
 
   ASSERT_OK(sink->Write({10, 0, {{"Training/Loss", 4.5}, {"Speed/samples_per_sec", 812.5}}}));
   clock_.Advance(absl::Seconds(3));
@@ -181,7 +181,7 @@ TEST_F(TensorboardSinkTest, Reports_AreScalarsAtTheirStep) {
 }
 
 TEST_F(TensorboardSinkTest, HistogramsAndImages_AreInTheEventOfTheirReport) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
   MetricReport report{10, 0, {{"loss", 0.5}}};
   report.histograms["weights"] = MakeHistogram(at::arange(128, at::kFloat));
   ASSERT_OK_AND_ASSIGN(report.images["crop"], MakeImage(at::full({2, 4, 3}, 200, at::kByte)));
@@ -214,7 +214,7 @@ TEST_F(TensorboardSinkTest, HistogramsAndImages_AreInTheEventOfTheirReport) {
 }
 
 TEST_F(TensorboardSinkTest, Name_IsOneThatTensorboardLooksFor) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
 
   ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
 
@@ -239,10 +239,10 @@ std::map<std::string, std::vector<uint64_t>> ShownSteps(const std::vector<std::s
 
 TEST_F(TensorboardSinkTest, ProcessThatGoesOn_HidesWhatItDoesAgainAndNothingElse) {
   {
-    const auto killed = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+    const auto killed = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
     for (const int64_t step : {10, 20, 22}) ASSERT_OK(killed->Write({step, 0, {{"Training/Loss", 1.0}}}));
   }
-  const auto resumed = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 20);
+  const auto resumed = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 20);
   ASSERT_OK(resumed->Write({20, 0, {{"Testing/accuracy", 50.0}}}));
   ASSERT_OK(resumed->Write({30, 0, {{"Training/Loss", 1.0}}}));
 
@@ -254,14 +254,14 @@ TEST_F(TensorboardSinkTest, ProcessThatGoesOn_HidesWhatItDoesAgainAndNothingElse
 
 TEST_F(TensorboardSinkTest, ProcessThatBeginsAnew_HidesAllOfTheOneBefore) {
   for (int process = 0; process < 2; ++process) {
-    const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+    const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
     for (const int64_t step : {0, 5}) ASSERT_OK(sink->Write({step, 0, {{"a", 1.0}}}));
   }
   EXPECT_THAT(ShownSteps(Files()).at("a"), ElementsAre(0, 5));
 }
 
 TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
 
   EXPECT_OK(sink->Flush());
 
@@ -269,7 +269,7 @@ TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
 }
 
 TEST_F(TensorboardSinkTest, EveryRecord_IsInTheFileBeforeTheNext) {
-  const auto sink = MakeTensorboardSink(PosixFileSystem(), directory_, clock_, 0);
+  const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
 
   ASSERT_OK(sink->Write({1, 0, {{"a", 1.0}}}));
 
@@ -283,7 +283,7 @@ TEST_F(TensorboardSinkTest, EveryFailingCall_IsReportedAndTheNextReportStartsAFr
     FaultFileSystem faults(PosixFileSystem(), root_);
     faults.set_short_writes(true);
     faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
-    const auto sink = MakeTensorboardSink(faults, directory_, clock_, 0);
+    const auto sink = MakeTensorboardSink(faults, {directory_, ""}, clock_, 0);
     const absl::Status first = sink->Write({1, 0, {{"a", 1.0}}});
     if (faults.failed_calls() == 0) break;
     EXPECT_THAT(first, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(directory_)));
