@@ -3,7 +3,6 @@
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -22,6 +22,7 @@
 #include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/io/temporary_directory.h"
 
 namespace ssl {
 namespace {
@@ -38,6 +39,20 @@ profiler::ProfilerConfig MakeConfig(const RuntimeProfilingOptions& options) {
   return profiler::ProfilerConfig(profiler::ProfilerState::KINETO, options.record_shapes, options.record_memory);
 }
 
+// What was recorded, in the format of Chrome. The recorder writes a file by itself: past the program's FileSystem and
+// through links, so that it gets a place where nobody else can have left anything. It tells nobody when it fails: what
+// it has written is looked at.
+absl::StatusOr<std::string> TraceOf(profiler::ProfilerResult& result) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, TemporaryDirectory::Make("trace"));
+  const std::string path = absl::StrCat(directory->path(), "/trace.json");
+  result.save(path);
+  absl::StatusOr<std::string> trace = PosixFileSystem().Read(path);
+  if (trace.ok() && absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) return trace;
+  return absl::DataLossError(absl::StrCat(path,
+                                          ": LibTorch has not written its trace, or not all of it; is there room on "
+                                          "the disk? TMPDIR names another place"));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'profiler'", "profile"));
@@ -46,23 +61,24 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& option
 
 }  // namespace
 
-// The recorder is on while it lives. Marks nest: a part of an update lies within it.
+// The recorder is on from TurnOn on. Marks nest: a part of an update lies within it.
 class ProfilerHook::Recording {
  public:
-  Recording(const RuntimeProfilingOptions& options, int64_t first) : config_(MakeConfig(options)), first_(first) {
-    profiler::prepareProfiler(config_, Activities());
-  }
+  explicit Recording(int64_t first) : first_(first) {}
   ~Recording() {
     if (on_) Stop();
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  void TurnOn() {
-    profiler::enableProfiler(config_, Activities(), {at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+  // Not prepared any sooner: between the two calls nobody in the process can turn a recorder on, and one that is
+  // prepared and never turned on stays in everybody's way.
+  void TurnOn(const RuntimeProfilingOptions& options) {
+    const profiler::ProfilerConfig config = MakeConfig(options);
+    profiler::prepareProfiler(config, Activities());
+    profiler::enableProfiler(config, Activities(), {at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
     on_ = true;
   }
-  bool on() const { return on_; }
   int64_t first() const { return first_; }
 
   void BeginStep(int64_t iteration) {
@@ -89,7 +105,6 @@ class ProfilerHook::Recording {
   }
 
  private:
-  const profiler::ProfilerConfig config_;
   const int64_t first_;  // iteration that is recorded
   bool on_ = false;
   std::string step_;
@@ -133,30 +148,45 @@ absl::Status ProfilerHook::OnStart(StepContext& context) {
   const std::vector<int64_t>& ranks = options_.profiled_ranks;
   const bool is_mine = std::find(ranks.begin(), ranks.end(), context.communicator.rank()) != ranks.end();
   records_ = is_mine && context.state.iteration < end();
-  if (!records_ || !profiler::profilerEnabled()) return absl::OkStatus();
-  records_ = false;
-  SSL_LOG(WARNING) << instance_name() << ": another recorder is on in this thread, so that nothing is recorded";
+  if (records_) YieldToOtherRecorder();
   return absl::OkStatus();
 }
 
+void ProfilerHook::YieldToOtherRecorder() {
+  if (!profiler::profilerEnabled()) return;
+  records_ = false;
+  SSL_LOG(WARNING) << instance_name() << ": another recorder is on in this thread, so that nothing is recorded";
+}
+
 void ProfilerHook::Begin(StepContext& context) {
-  const int64_t first = std::max(first_recorded(), context.state.iteration);
-  recording_ = std::make_unique<Recording>(options_.runtime_profiling, first);
+  // The host may have turned its recorder on since the start: LibTorch would put ours in its place.
+  YieldToOtherRecorder();
+  if (!records_) return;
+  auto recording = std::make_unique<Recording>(context.state.iteration);
+  const absl::Status turned_on = GuardTorch("turning the recorder on", [&] {
+    recording->TurnOn(options_.runtime_profiling);
+    return absl::OkStatus();
+  });
+  records_ = turned_on.ok();
+  if (records_) {
+    recording_ = std::move(recording);
+  } else {
+    SSL_LOG(WARNING) << instance_name() << ": nothing is recorded: " << turned_on.message();
+  }
 }
 
 absl::Status ProfilerHook::OnBatchStart(StepContext& context) {
   const int64_t iteration = context.state.iteration;
-  if (!records_ || iteration < options_.start_iteration) return absl::OkStatus();
+  if (!records_ || iteration < first_recorded()) return absl::OkStatus();
   if (recording_ == nullptr && context.state.training) Begin(context);
-  if (recording_ == nullptr || iteration < recording_->first()) return absl::OkStatus();
-  if (!recording_->on()) recording_->TurnOn();
+  if (recording_ == nullptr) return absl::OkStatus();
   if (context.state.training && context.batch_in_update == 0) recording_->BeginStep(iteration);
   BeginPart(context, "forward");
   return absl::OkStatus();
 }
 
 void ProfilerHook::BeginPart(StepContext& context, const char* name) {
-  if (recording_ != nullptr && recording_->on() && context.state.training) recording_->BeginPart(name);
+  if (recording_ != nullptr && context.state.training) recording_->BeginPart(name);
 }
 
 absl::Status ProfilerHook::OnForward(StepContext& context) {
@@ -202,23 +232,14 @@ absl::Status ProfilerHook::SaveOnAll(StepContext& context) {
 absl::Status ProfilerHook::Save(StepContext& context) {
   records_ = false;
   const std::unique_ptr<Recording> recording = std::move(recording_);
-  if (recording == nullptr || !recording->on()) return absl::OkStatus();
+  if (recording == nullptr) return absl::OkStatus();
   const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
   const int64_t last = std::max(recording->first(), context.state.iteration - 1);
   const std::string path = absl::StrCat(folder_.path(), "/rank", context.communicator.rank(), "_iterations_",
                                         recording->first(), "-", last, ".json");
+  SSL_ASSIGN_OR_RETURN(const std::string trace, TraceOf(*result));
   SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
-  // The recorder writes by itself and tells nobody when it fails: what it has written is looked at.
-  const std::string written = absl::StrCat(path, ".tmp-", ::getpid(), ".json");
-  result->save(written);
-  const absl::StatusOr<std::string> trace = file_system_.Read(written);
-  (void)file_system_.RemoveFile(written);
-  if (!trace.ok() || !absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) {
-    return absl::DataLossError(absl::StrCat(written,
-                                            ": LibTorch has not written its trace, or not all of it; is there "
-                                            "room on the disk?"));
-  }
-  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path, *trace));
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path, trace));
   SSL_LOG(INFO) << instance_name() << ": wrote " << path << "; open it in https://ui.perfetto.dev";
   return absl::OkStatus();
 }

@@ -4,15 +4,16 @@
 // chrome://tracing. VISSL's section PROFILING.
 //
 // Of the updates START_ITERATION, START_ITERATION + 1, ... (counted from 0 over the whole run), the first
-// WARMUP_ITERATIONS only let the recorder warm up and the next NUM_ITERATIONS are recorded: each operator of the
-// training thread with its times, each update as "ProfilerStep#<iteration>", and in it the parts "forward", "loss",
-// "backward" and "optimizer" as the events of hooks divide them. Test phases between are recorded as well. The file is
-// <run directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. A run that ends before
-// the last of them leaves what it has; a resumed run records what is left of the range, in a file of its own.
+// WARMUP_ITERATIONS are not recorded and the next NUM_ITERATIONS are: each operator of the training thread with its
+// times, each update as "ProfilerStep#<iteration>", and in it the parts "forward", "loss", "backward" and "optimizer"
+// as the events of hooks divide them. Test phases between are recorded as well. The file is <run
+// directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. LibTorch writes it into a
+// private folder of $TMPDIR, or /tmp, first, which is removed. A run that ends before the last of them leaves what it
+// has; a resumed run records what is left of the range, in a file of its own.
 //
-// Between START_ITERATION and the end, steps are slower; otherwise the hook costs a comparison. LibTorch has one
-// recorder for each thread: when the host uses it, the hook warns and records nothing. Stage kTiming, so that the other
-// hooks are in the trace.
+// Steps that are recorded are slower; otherwise the hook costs a comparison. LibTorch has one recorder for each thread:
+// when the host uses it as the run starts, or when the recording is to begin, the hook warns and records nothing. Stage
+// kTiming, so that the other hooks are in the trace.
 #ifndef SSL_HOOKS_PROFILER_HOOK_H_
 #define SSL_HOOKS_PROFILER_HOOK_H_
 
@@ -82,6 +83,8 @@ class ProfilerHook : public Hook {
   int64_t first_recorded() const { return options_.start_iteration + options_.warmup_iterations; }
   int64_t end() const { return first_recorded() + options_.num_iterations; }
   void Begin(StepContext& context);
+  // Gives up, with a warning, when somebody else records in this thread.
+  void YieldToOtherRecorder();
   absl::Status Save(StepContext& context);
   // The error of one rank is that of all. Collective.
   absl::Status SaveOnAll(StepContext& context);

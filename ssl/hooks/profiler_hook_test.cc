@@ -4,11 +4,16 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,10 +22,14 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/output_folder.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -86,8 +95,36 @@ ProfilerOptions Options(int64_t start, int64_t warmup, int64_t count) {
   return options;
 }
 
+// A host's own, with paths of its own: /a is <root>/a of the machine.
+class RootedFileSystem : public FaultFileSystem {
+ public:
+  explicit RootedFileSystem(const std::string& root) : FaultFileSystem(PosixFileSystem(), root), root_(root) {}
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    return FaultFileSystem::Create(root_ + path);
+  }
+  absl::StatusOr<std::string> Read(const std::string& path) override { return FaultFileSystem::Read(root_ + path); }
+  bool Exists(const std::string& path) override { return FaultFileSystem::Exists(root_ + path); }
+  absl::Status CreateDirectories(const std::string& directory) override {
+    return FaultFileSystem::CreateDirectories(root_ + directory);
+  }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    return FaultFileSystem::Rename(root_ + from, root_ + to);
+  }
+  absl::Status RemoveFile(const std::string& path) override { return FaultFileSystem::RemoveFile(root_ + path); }
+  absl::Status SyncDirectory(const std::string& directory) override {
+    return FaultFileSystem::SyncDirectory(root_ + directory);
+  }
+
+ private:
+  const std::string root_;
+};
+
 class ProfilerHookTest : public ::testing::Test {
  protected:
+  ProfilerHookTest() { setenv("TMPDIR", temporary_.c_str(), /*replace=*/1); }
+  ~ProfilerHookTest() override { unsetenv("TMPDIR"); }
+
   // Updates from the state's iteration up to `end`.
   void Train(ProfilerHook& hook, FakeStep& step, int64_t end) {
     for (; step.state.iteration < end;) {
@@ -102,7 +139,23 @@ class ProfilerHookTest : public ::testing::Test {
     }
   }
 
-  std::vector<std::string> Files() { return PosixFileSystem().List(directory_).value_or(std::vector<std::string>()); }
+  // Records one update through `files`.
+  absl::Status RecordOne(FileSystem& files, const OutputFolder& folder) {
+    ProfilerHook hook(Options(0, 0, 1), files, folder);
+    FakeStep step;
+    SSL_RETURN_IF_ERROR(hook.OnStart(step.context));
+    SSL_RETURN_IF_ERROR(hook.OnBatchStart(step.context));
+    ++step.state.iteration;
+    return hook.OnStep(step.context);
+  }
+
+  static std::vector<std::string> List(const std::string& directory) {
+    return PosixFileSystem().List(directory).value_or(std::vector<std::string>());
+  }
+  std::vector<std::string> Files() { return List(directory_); }
+
+  const std::string root_of_host_ = MakeTempDir("host");
+  const std::string temporary_ = MakeTempDir("temporary");
 
   const std::string directory_ = MakeTempDir("profiler") + "/profile";
 };
@@ -177,6 +230,95 @@ TEST_F(ProfilerHookTest, RecorderOfTheHost_IsLeftAlone) {
   Train(second, step, 2);
   ASSERT_OK(second.OnEnd(step.context));
   EXPECT_THAT(Files(), IsEmpty());
+}
+
+// The host may begin to record at any time: before START_ITERATION, or before the recording.
+TEST_F(ProfilerHookTest, RecorderThatTheHostTurnsOnLater_IsLeftAlone) {
+  for (const int64_t host_begins : {1, 3}) {
+    FakeStep step;
+    ProfilerHook hook(Options(2, 2, 2), PosixFileSystem(), {directory_, "hook"});
+    ASSERT_OK(hook.OnStart(step.context));
+    Train(hook, step, host_begins);
+    ProfilerHook host(Options(host_begins, 0, 1), PosixFileSystem(), {directory_, "host"});
+    ASSERT_OK(host.OnStart(step.context));
+    ASSERT_OK(host.OnBatchStart(step.context));
+    CapturedLog log;
+    Train(hook, step, 9);
+    ASSERT_OK(hook.OnEnd(step.context));
+    EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("another recorder is on"))) << host_begins;
+    EXPECT_THAT(List(directory_ + "/hook"), IsEmpty());
+    ASSERT_OK(host.OnEnd(step.context));
+    EXPECT_EQ(List(directory_ + "/host").size(), host_begins == 1 ? 1u : 2u) << "the host's goes on";
+  }
+}
+
+TEST_F(ProfilerHookTest, RunThatEndsInItsWarmUp_LeavesTheRecorderToOthers) {
+  {
+    ProfilerHook hook(Options(0, 5, 1), PosixFileSystem(), {directory_, ""});
+    FakeStep step;
+    ASSERT_OK(hook.OnStart(step.context));
+    Train(hook, step, 2);
+    ASSERT_OK(hook.OnEnd(step.context));
+  }
+  ASSERT_OK(RecordOne(PosixFileSystem(), {directory_, ""}));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-0.json"));
+}
+
+// LibTorch has one recorder for each thread, but can prepare only one at a time.
+TEST_F(ProfilerHookTest, RecorderOfAnotherThread_DoesNotFailTheRun) {
+  FakeStep step;
+  ProfilerHook hook(Options(0, 0, 2), PosixFileSystem(), {directory_, ""});
+  ASSERT_OK(hook.OnStart(step.context));
+  ASSERT_OK(hook.OnBatchStart(step.context));
+  std::thread other([this] { EXPECT_OK(RecordOne(PosixFileSystem(), {directory_, "other"})); });
+  other.join();
+  step.state.iteration = 2;
+  EXPECT_OK(hook.OnStep(step.context));
+}
+
+TEST_F(ProfilerHookTest, FileSystemOfTheHost_GetsTheTrace) {
+  RootedFileSystem files(root_of_host_);
+  ASSERT_OK(RecordOne(files, {"/run", "profile"}));
+  ASSERT_OK_AND_ASSIGN(const std::string trace, files.Read("/run/profile/rank0_iterations_0-0.json"));
+  EXPECT_THAT(trace, HasSubstr("ProfilerStep#0"));
+  EXPECT_FALSE(PosixFileSystem().Exists("/run/profile"));
+  EXPECT_THAT(List(temporary_), IsEmpty());
+}
+
+TEST_F(ProfilerHookTest, EachCallThatFails_IsAnErrorAndLeavesNothingBehind) {
+  const std::string root = ParentDirectory(directory_);
+  for (int call = 1;; ++call) {
+    FaultFileSystem faults(PosixFileSystem(), root);
+    faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
+    const absl::Status saved = RecordOne(faults, {root, absl::StrCat("profile_", call)});
+    EXPECT_THAT(List(temporary_), IsEmpty());
+    if (faults.failed_calls() == 0) {
+      EXPECT_GT(call, 5) << "folder, file, bytes, sync, name";
+      break;
+    }
+    EXPECT_THAT(saved, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(root))) << call;
+  }
+}
+
+TEST_F(ProfilerHookTest, PlaceForTheTraceThatIsMissing_IsNamed) {
+  setenv("TMPDIR", (temporary_ + "/gone").c_str(), /*replace=*/1);
+  EXPECT_THAT(RecordOne(PosixFileSystem(), {directory_, ""}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/gone")));
+}
+
+TEST_F(ProfilerHookTest, LinkBesideTheTrace_IsNotWrittenThrough) {
+  ASSERT_OK(PosixFileSystem().CreateDirectories(directory_));
+  const std::string victim = temporary_ + "_victim";
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), victim, "precious"));
+  const std::string trace = directory_ + "/rank0_iterations_0-0.json";
+  for (const std::string& planted :
+       {trace, absl::StrCat(trace, ".tmp-", getpid()), absl::StrCat(trace, ".tmp-", getpid(), ".json"),
+        absl::StrCat(trace, ".tmp-", getpid(), ".json.tmp")}) {
+    std::filesystem::create_symlink(victim, planted);
+  }
+  ASSERT_OK(RecordOne(PosixFileSystem(), {directory_, ""}));
+  EXPECT_EQ(PosixFileSystem().Read(victim).value(), "precious");
+  EXPECT_THAT(StepsOf(ReadTrace(trace)), ElementsAre("ProfilerStep#0"));
 }
 
 TEST_F(ProfilerHookTest, PlaceThatCannotBeWritten_IsAnError) {
