@@ -31,6 +31,11 @@
 #include "ssl/io/file_system.h"
 #include "ssl/testing/temp_dir.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+// AddressSanitizer keeps what was freed for a while, and here it would be counted as in use.
+extern "C" const char* __asan_default_options() { return "quarantine_size_mb=8"; }
+#endif
+
 namespace ssl {
 namespace {
 

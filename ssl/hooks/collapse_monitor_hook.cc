@@ -86,9 +86,14 @@ void CollapseMonitorHook::Look(bool wrong, const std::string& message, Watch* wa
   if (watch->looks == kLooks) SSL_LOG(WARNING) << instance_name() << ": " << message;
 }
 
+std::vector<PlannedAction> CollapseMonitorHook::Plan() const {
+  return {{"measures features and prototypes", {Cadence::Unit::kUpdate, options_.frequency, 1, 0, false}}};
+}
+
 absl::Status CollapseMonitorHook::OnLossAndMeter(StepContext& context) {
-  const bool due = context.state.training && context.state.iteration % options_.frequency == 0 &&
-                   context.batch_in_update == 0 && !context.outputs.empty();
+  const int64_t update = context.state.iteration + 1;  // the one that this batch is of
+  const bool due = context.state.training && update % options_.frequency == 0 && context.batch_in_update == 0 &&
+                   !context.outputs.empty();
   if (!due) return absl::OkStatus();
   const at::NoGradGuard no_grad;
   const AutocastScope full_precision(Autocast::kOff);
@@ -98,7 +103,7 @@ absl::Status CollapseMonitorHook::OnLossAndMeter(StepContext& context) {
   const double rank = EffectiveRank(features);
   context.metrics.Add("Training/feature_spread", spread);
   context.metrics.Add("Training/effective_rank", rank);
-  const std::string at = absl::StrCat(" at iteration ", context.state.iteration, "; ");
+  const std::string at = absl::StrCat(" at iteration ", update, "; ");
   Look(
       spread < kLowSpread,
       absl::StrFormat("the features of all images are nearly one: feature_spread %.3f%s%s", spread, at, kFeatureAdvice),

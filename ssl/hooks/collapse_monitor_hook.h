@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -50,6 +51,7 @@ class CollapseMonitorHook : public Hook {
 
   absl::string_view name() const override { return "collapse_monitor"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   // Reads outputs[0] as features when it is [N, D], and outputs[1] as scores when it is [N, K] with as many rows.
   absl::Status OnLossAndMeter(StepContext& context) override;

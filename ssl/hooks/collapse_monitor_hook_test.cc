@@ -95,6 +95,8 @@ class CollapseMonitorHookTest : public ::testing::Test {
 TEST_F(CollapseMonitorHookTest, Collapse_IsWarnedAboutOnce) {
   CollapseMonitorHook hook(options_);
   step_.context.outputs = {at::ones({32, 16})};
+  Steps(&hook, 9);
+  EXPECT_THAT(Reported(), IsEmpty()) << "the first look is at the tenth update";
   Steps(&hook, 20);
   EXPECT_THAT(log_.warnings, IsEmpty()) << "two looks";
   Steps(&hook, 100);
@@ -130,13 +132,13 @@ TEST_F(CollapseMonitorHookTest, OtherOutputs_AreLeftAlone) {
   for (const std::vector<at::Tensor>& outputs :
        {std::vector<at::Tensor>{}, {at::ones({4, 3, 2, 2})}, {at::ones({1, 8})}, {Normal(8, 4), at::ones({5, 3})}}) {
     step_.context.outputs = outputs;
-    step_.state.iteration = 0;
-    Steps(&hook, 1);
+    Steps(&hook, 10);
   }
   step_.state.training = false;
   step_.context.outputs = {at::ones({32, 16})};
   Steps(&hook, 50);
   EXPECT_THAT(log_.warnings, IsEmpty());
+  EXPECT_THAT(Reported(), IsEmpty());
 }
 
 }  // namespace

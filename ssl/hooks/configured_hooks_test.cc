@@ -320,6 +320,8 @@ TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {
   EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average}}"), HasSubstr("momentum is missing"));
   EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1, bias_correction: True}}"),
               HasSubstr("momentum is 1"));
+  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1}}"),
+              HasSubstr("momentum is 1, which keeps the limit at max_norm, 0"));
   EXPECT_THAT(Error("  - {kwargs: {}}"), AllOf(HasSubstr("test.yaml:2"), HasSubstr("config.hooks.0 has no type")));
   EXPECT_THAT(Error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
   EXPECT_THAT(Error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));

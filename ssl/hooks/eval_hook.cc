@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/did_you_mean.h"
@@ -224,9 +225,11 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   latest_ = Reports(percentages);
   evaluated_at_ = context.state.iteration;
   if (context.communicator.rank() != 0 || latest_.empty()) return absl::OkStatus();
-  SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": nearest neighbours "
-                << absl::StrFormat("%.2f %%, linear classifier %.2f %% of %d samples, in %.1f s", percentages[0],
-                                   percentages[2], test->labels.size(0),
+  std::vector<std::string> measured;
+  if (options_.knn) measured.push_back(absl::StrFormat("nearest neighbours %.2f %%", percentages[0]));
+  if (options_.linear) measured.push_back(absl::StrFormat("linear classifier %.2f %%", percentages[2]));
+  SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": " << absl::StrJoin(measured, ", ")
+                << absl::StrFormat(" of %d samples, in %.1f s", test->labels.size(0),
                                    absl::ToDoubleSeconds(Clock::Real().Now() - begin));
   return absl::OkStatus();
 }

@@ -52,12 +52,19 @@ absl::StatusOr<GradClipMode> ParseMode(const GradClipperOptions& options, const 
   if (options.mode != kMovingAverage) {
     return Wrong(params, "mode", "is missing, expected pre_defined, average or moving_average");
   }
-  // A limit that only keeps its first value has nothing else to correct it by.
-  const bool stays = options.bias_correction && options.momentum == 1.0;
-  if (options.momentum >= 0.0 && !stays) return GradClipMode::kMovingAverage;
-  return Wrong(params, "momentum",
-               stays ? "is 1, expected a number below 1 with bias_correction"
-                     : "is missing, expected a number between 0 and 1 for mode moving_average");
+  if (options.momentum < 0.0) {
+    return Wrong(params, "momentum", "is missing, expected a number between 0 and 1 for mode moving_average");
+  }
+  // A limit that only keeps its first value has nothing else to correct it by, and at 0 nothing is trained.
+  if (options.momentum == 1.0 && options.bias_correction) {
+    return Wrong(params, "momentum", "is 1, expected a number below 1 with bias_correction");
+  }
+  if (options.momentum == 1.0 && options.max_norm == 0.0) {
+    return Wrong(params, "momentum",
+                 "is 1, which keeps the limit at max_norm, 0: nothing would be trained; expected "
+                 "a number below 1, or a max_norm above 0");
+  }
+  return GradClipMode::kMovingAverage;
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradClipper(const GradClipperOptions& options, const ConfigNode& params,

@@ -92,7 +92,7 @@ absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
       context.metrics.AddHistogram(name, gradients[i]);
     }
   }
-  context.metrics.Add(absl::StrCat(prefix, "all"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
+  context.metrics.Add(absl::StrCat(prefix, "together"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
   return absl::OkStatus();
 }
 

@@ -3,7 +3,7 @@
 // Norms of the gradients of chosen parameters, every `freq` updates:
 //
 //   Gradients/<parameter>    of each parameter that an entry of `hook_module` matches
-//   Gradients/all            of all of them together
+//   Gradients/together       of all of them together
 //
 // With `measure: histogram`, the first are histograms of the gradients, for which rank 0 waits for the device.
 //

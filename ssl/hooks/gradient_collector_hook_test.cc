@@ -61,7 +61,7 @@ TEST_F(GradientCollectorHookTest, Norms_AreThoseOfTheMatchedParametersAndOfAllTo
   GradientCollectorHook hook(options_);
   ASSERT_OK(hook.OnStart(step_.context));
   EXPECT_THAT(Values(hook, 0), IsEmpty()) << "the first update of two";
-  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/all", DoubleNear(5.0, 1e-6)),
+  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/together", DoubleNear(5.0, 1e-6)),
                                            Pair("Gradients/trunk.layer1.bias", DoubleNear(4.0, 1e-6)),
                                            Pair("Gradients/trunk.layer1.weight", DoubleNear(3.0, 1e-6))));
 }
@@ -71,7 +71,7 @@ TEST_F(GradientCollectorHookTest, Patterns_AreRe2AndInstancesHaveTheirNames) {
   GradientCollectorHook hook(options_);
   hook.set_instance_name("second");
   ASSERT_OK(hook.OnStart(step_.context));
-  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/second/all", DoubleNear(std::sqrt(52.0), 1e-5)),
+  EXPECT_THAT(Values(hook, 1), ElementsAre(Pair("Gradients/second/together", DoubleNear(std::sqrt(52.0), 1e-5)),
                                            Pair("Gradients/second/trunk.layer1.bias", DoubleNear(4.0, 1e-6)),
                                            Pair("Gradients/second/trunk.layer2.weight", DoubleNear(6.0, 1e-6))));
 }
@@ -100,7 +100,7 @@ TEST(GradientCollectorInARun, Norms_AreInTheReportsAndTrainingIsTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
                        TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: [heads], freq: 5}}]"));
   EXPECT_EQ(watched.state.at("model.safetensors"), plain.state.at("model.safetensors"));
-  EXPECT_THAT(watched.Values("Gradients/all"), SizeIs(2));
+  EXPECT_THAT(watched.Values("Gradients/together"), SizeIs(2));
   EXPECT_GT(watched.Values("Gradients/heads.0.clf.0.weight").at(0), 0.0);
 }
 
@@ -111,7 +111,7 @@ TEST(GradientCollectorInARun, Histograms_AreInTheReports) {
                    "histogram}}]"));
   EXPECT_EQ(watched.HistogramNames(), (std::set<std::string>{"Gradients/heads.0.clf.0.weight"}));
   EXPECT_THAT(watched.Values("Gradients/heads.0.clf.0.weight"), IsEmpty());
-  EXPECT_THAT(watched.Values("Gradients/all"), SizeIs(2));
+  EXPECT_THAT(watched.Values("Gradients/together"), SizeIs(2));
 }
 
 }  // namespace
