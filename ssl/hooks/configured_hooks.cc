@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/merge.h"
 #include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/component.h"
@@ -72,8 +75,30 @@ absl::Status CheckIsNotElsewhere(const HookEntry& entry, const Registries& regis
   return absl::OkStatus();
 }
 
-void Overlay(const ConfigNode& values, ConfigNode* params) {
-  for (const auto& [key, value] : values.entries()) params->Set(key, value);
+// " (elsewhere EmaHook)", for those who have written that.
+std::string NamesElsewhere(const std::string& hook) {
+  std::set<std::string> names;
+  for (const HookAlias& alias : HookAliases()) {
+    if (alias.hook == hook && alias.name != hook) names.insert(alias.name);
+  }
+  return names.empty() ? "" : absl::StrCat(" (elsewhere ", absl::StrJoin(names, ", "), ")");
+}
+
+// Two entries of a hook of which a run has one are one entry in two parts, whatever their names.
+absl::Status CheckOncePerRun(const std::vector<HookEntry>& entries,
+                             const std::map<std::string, Component>& components) {
+  std::map<std::string, const HookEntry*> firsts;
+  for (const HookEntry& entry : entries) {
+    const auto component = components.find(entry.type);
+    if (component == components.end() || !IsOncePerRun(*component->second.make_options())) continue;
+    const auto [first, is_new] = firsts.emplace(entry.type, &entry);
+    if (is_new) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        entry.kwargs.location().ToString(), ": ", entry.path, " is a second ", entry.type, NamesElsewhere(entry.type),
+        " beside ", first->second->path, " (", first->second->kwargs.location().ToString(),
+        "), of which a run has one, expected one entry with the kwargs of both"));
+  }
+  return absl::OkStatus();
 }
 
 // kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
@@ -96,8 +121,8 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   if (choice.instance != entry.type) return choice;
   SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());
-  Overlay(of_section, &choice.params);
-  Overlay(entry.kwargs, &choice.params);
+  MergeInto(&choice.params, of_section);
+  MergeInto(&choice.params, entry.kwargs);
   return choice;
 }
 
@@ -108,6 +133,7 @@ absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::ve
   const Registries& registries = context.registries;
   const auto& components = kind == ComponentKind::kSink ? registries.sink_components : registries.hook_components;
   SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(context.config));
+  SSL_RETURN_IF_ERROR(CheckOncePerRun(entries, components));
   std::map<std::string, std::string> paths;  // of the instances that the list names
   for (const HookEntry& entry : entries) {
     const bool is_sink = registries.sink_components.count(entry.type) > 0;

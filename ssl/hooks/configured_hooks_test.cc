@@ -47,16 +47,6 @@ class ConfiguredHooksTest : public ::testing::Test {
     return {config_, registries_, *communicator_, /*seed=*/0, run_directory};
   }
 
-  // What is wrong with the list `hooks`: as it is resolved, or when it is made.
-  std::string Error(const std::string& hooks) {
-    std::vector<std::string> warnings;
-    const absl::StatusOr<ConfigNode> node = ParseYaml("hooks:\n" + hooks, "test.yaml", &warnings);
-    EXPECT_OK(node);
-    const absl::StatusOr<ConfigNode> resolved = ResolveConfig(*node, registries_);
-    if (!resolved.ok()) return std::string(resolved.status().message());
-    return std::string(MakeConfiguredHooks({*resolved, registries_, *communicator_}).status().message());
-  }
-
   std::vector<std::string> NamesFor(const std::string& yaml) {
     const auto hooks = MakeConfiguredHooks(Context(yaml));
     EXPECT_OK(hooks);
@@ -307,38 +297,6 @@ TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {
                        AllOf(HasSubstr("METRIC is 'Training/loss_mean'"), HasSubstr("config.TEST_ONLY is true"))));
 }
 
-TEST_F(ConfiguredHooksTest, WrongEntries_AreNamedWithTheirPlace) {
-  EXPECT_THAT(Error("  - {type: grad_cliper}"),
-              AllOf(HasSubstr("test.yaml:2"), HasSubstr("no hook is named 'grad_cliper'; did you mean 'grad_clip")));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: average, tolerence: 2}}"),
-              AllOf(HasSubstr("test.yaml:2"), HasSubstr("unknown key 'config.hooks.0.kwargs.tolerence'"),
-                    HasSubstr("did you mean 'tolerance'")));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: averge}}"),
-              AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.mode is 'averge'"), HasSubstr("'average'")));
-  EXPECT_THAT(Error("  - {type: grad_clipper}"), HasSubstr("mode is missing"));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: pre_defined}}"), HasSubstr("max_norm is missing or 0"));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average}}"), HasSubstr("momentum is missing"));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1, bias_correction: True}}"),
-              HasSubstr("momentum is 1"));
-  EXPECT_THAT(Error("  - {type: grad_clipper, kwargs: {mode: moving_average, momentum: 1}}"),
-              HasSubstr("momentum is 1, which keeps the limit at max_norm, 0"));
-  EXPECT_THAT(Error("  - {kwargs: {}}"), AllOf(HasSubstr("test.yaml:2"), HasSubstr("config.hooks.0 has no type")));
-  EXPECT_THAT(Error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
-  EXPECT_THAT(Error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));
-  EXPECT_THAT(Error("  - {type: ema, name: a/b}"), HasSubstr("config.hooks.0.name is 'a/b'"));
-  EXPECT_THAT(Error("  - {type: ema}\n  - {type: EmaHook}"),
-              AllOf(HasSubstr("test.yaml:3"), HasSubstr("a second hook 'ema' beside config.hooks.0")));
-  EXPECT_THAT(Error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));
-}
-
-TEST_F(ConfiguredHooksTest, HooksOfOthersThatAreNoneHere_SayWhatIsThereInstead) {
-  EXPECT_THAT(
-      MakeConfiguredHooks(Context("hooks: [{type: reload, kwargs: {group: 2}}]")),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("config.hooks.0.type is 'reload', a hook of United Perception that is none here"),
-                     HasSubstr("config.DATA.TRAIN.MINI_EPOCHS"))));
-}
-
 TEST_F(ConfiguredHooksTest, Sinks_NeedARunDirectory) {
   EXPECT_THAT(*MakeConfiguredSinks(Context("HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: true}}")), IsEmpty());
   EXPECT_THAT(registries_.metric_sinks.Make("jsonl", ConfigNode::Map(), Context("{}")),
@@ -379,27 +337,6 @@ TEST_F(ConfiguredHooksTest, Files_AreWrittenThroughTheRunsFileSystem) {
 
 TEST_F(ConfiguredHooksTest, Tensorboard_IsOffByDefault) {
   EXPECT_THAT(*MakeConfiguredSinks(Context("{}", MakeTempDir("run"))), SizeIs(1));
-}
-
-// What the hooks of an entry do and leave.
-std::vector<std::string> Plans(const std::vector<std::unique_ptr<Hook>>& hooks, absl::string_view name) {
-  std::vector<std::string> plans;
-  for (const std::unique_ptr<Hook>& hook : hooks) {
-    if (hook->name() != name) continue;
-    for (const PlannedAction& action : hook->Plan()) {
-      plans.push_back(absl::StrCat(action.what, " every ", action.when.every));
-    }
-  }
-  return plans;
-}
-
-TEST_F(ConfiguredHooksTest, LiBaisAndDetectron2sEntries_MeanWhatTheyMeanThere) {
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<std::unique_ptr<Hook>> hooks,
-      MakeConfiguredHooks(Context("hooks: [{type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}},\n"
-                                  "        {type: PeriodicCheckpointer, kwargs: {period: 7}}]")));
-  EXPECT_THAT(Plans(hooks, "best_checkpoint"), ElementsAre("looks for a better Training/loss_mean every 1"));
-  EXPECT_THAT(Plans(hooks, "checkpoint"), ElementsAre("saves the run every 7")) << "and none after each epoch";
 }
 
 }  // namespace

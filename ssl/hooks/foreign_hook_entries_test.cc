@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/foreign_hook_entries.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/help.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/session.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -18,6 +22,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -123,6 +128,29 @@ TEST_F(ForeignHookEntriesTest, AllProblemsOfTheList_ComeAtOnce) {
                     "  - {type: EvalHook, kwargs: {eval_period: often}}"),
               AllOf(HasSubstr("kwargs.period is '0'"), HasSubstr("kwargs.perido'"),
                     HasSubstr("test.yaml:3: config.hooks.1.kwargs.eval_period is 'often'")));
+}
+
+// What the hooks of an entry do and leave.
+std::vector<std::string> Plans(const std::vector<std::unique_ptr<Hook>>& hooks, absl::string_view name) {
+  std::vector<std::string> plans;
+  for (const std::unique_ptr<Hook>& hook : hooks) {
+    if (hook->name() != name) continue;
+    for (const PlannedAction& action : hook->Plan()) {
+      plans.push_back(absl::StrCat(action.what, " every ", action.when.every));
+    }
+  }
+  return plans;
+}
+
+TEST_F(ForeignHookEntriesTest, LiBaisAndDetectron2sEntries_MeanWhatTheyMeanThere) {
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config,
+                       Resolve("hooks: [{type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}},\n"
+                               "        {type: PeriodicCheckpointer, kwargs: {period: 7}}]"));
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::unique_ptr<Hook>> hooks,
+                       MakeConfiguredHooks({config, registries_, *communicator}));
+  EXPECT_THAT(Plans(hooks, "best_checkpoint"), ElementsAre("looks for a better Training/loss_mean every 1"));
+  EXPECT_THAT(Plans(hooks, "checkpoint"), ElementsAre("saves the run every 7")) << "and none after each epoch";
 }
 
 }  // namespace

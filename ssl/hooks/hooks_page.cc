@@ -59,9 +59,10 @@ config:
     - {type: train_val_logger, kwargs: {freq: 50}}
 ```
 
-- An entry turns its hook on. Without `name` it is the hook that the section configures: what `kwargs` do not set has the section's
-  value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default; hooks of which a run has one
-  (below) take no name, and the name of another hook is refused. Named clippers report as `Training/<name>/grad_norm`.
+- An entry turns its hook on. Without `name` it is the hook that the section configures: what `kwargs` do not set, in nested maps as
+  well, has the section's value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default; hooks of
+  which a run has one (below) take no name and have one entry, and the name of another hook is refused. Named clippers report as
+  `Training/<name>/grad_norm`.
 - `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
   state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
   with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
