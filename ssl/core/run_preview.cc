@@ -2,6 +2,7 @@
 #include "ssl/core/run_preview.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -16,6 +17,9 @@ namespace {
 
 constexpr char kIteration[] = "<iteration>";
 constexpr size_t kMostTimes = 6;  // of a list in the table
+constexpr char kNameSuffix[] = ".step";
+constexpr char kNamed[] = ", and the checkpoint that it names, beside the newest";
+constexpr Cadence kAtEnd{Cadence::Unit::kUpdate, 0, 1, 0, true};
 constexpr char kRow[] = "%-20s %-44s %-26s %-26s %s\n";
 
 class Previewer {
@@ -39,6 +43,8 @@ class Previewer {
                                     updates_per_epoch_, total_, tests);
     absl::StrAppendFormat(&preview_.text, kRow, "hook", "does", "in the first epoch", "in the last epoch", "in all");
     for (const Hook* hook : hooks) AddHook(*hook);
+    AddRow("(the trainer)", "saves what no hook has saved", {"", kAtEnd}, 1);
+    files_[kCheckpointFile].insert(total_);
     AddFiles(keep_last);
     return std::move(preview_);
   }
@@ -48,19 +54,33 @@ class Previewer {
     const std::string name(hook.instance_name());
     const std::vector<PlannedAction> plan = hook.Plan();
     if (plan.empty()) absl::StrAppendFormat(&preview_.text, kRow, name, "acts whenever its events come", "", "", "");
-    for (const PlannedAction& action : plan) AddAction(name, action);
+    std::vector<std::string> done;  // what it does, each once
+    std::map<std::string, std::vector<PlannedAction>> rules;
+    for (const PlannedAction& action : plan) {
+      std::vector<PlannedAction>& of_this = rules[action.what];
+      if (of_this.empty()) done.push_back(action.what);
+      of_this.push_back(action);
+    }
+    for (const std::string& what : done) AddRules(name, what, rules[what]);
   }
 
-  void AddAction(const std::string& hook, const PlannedAction& action) {
-    const int64_t times = static_cast<int64_t>(Due(action, 1, num_epochs()).size());
-    absl::StrAppendFormat(&preview_.text, kRow, hook, action.what, Times(action, 1), Times(action, num_epochs()),
-                          absl::StrCat(times, times == 1 ? " time" : " times"));
-    if (times == 0) {
-      preview_.warnings.push_back(absl::StrCat("hook '", hook, "' ", action.what, " never: ", WhyNever(action)));
-    } else if (!action.file.empty()) {
-      const std::vector<int64_t> due = Due(action, 1, num_epochs());
-      files_[action.file].insert(due.begin(), due.end());
+  // The times at which a hook does one thing: each rule has its row, and only all of them together may be a mistake.
+  void AddRules(const std::string& hook, const std::string& what, const std::vector<PlannedAction>& rules) {
+    std::vector<std::string> reasons;
+    for (const PlannedAction& rule : rules) {
+      const std::vector<int64_t> due = Due(rule, 1, num_epochs());
+      AddRow(hook, rules.size() > 1 ? absl::StrCat(what, " ", Rule(rule.when)) : what, rule,
+             static_cast<int64_t>(due.size()));
+      if (due.empty()) reasons.push_back(WhyNever(rule));
+      if (!due.empty() && !rule.file.empty()) files_[rule.file].insert(due.begin(), due.end());
     }
+    if (reasons.size() < rules.size()) return;
+    preview_.warnings.push_back(absl::StrCat("hook '", hook, "' ", what, " never: ", absl::StrJoin(reasons, "; ")));
+  }
+
+  void AddRow(const std::string& hook, const std::string& what, const PlannedAction& action, int64_t times) {
+    absl::StrAppendFormat(&preview_.text, kRow, hook, what, Times(action, 1), Times(action, num_epochs()),
+                          absl::StrCat(times, times == 1 ? " time" : " times"));
   }
 
   // The iterations at which the action is due in these epochs.
@@ -88,36 +108,53 @@ class Previewer {
     return absl::StrCat("at ", due[0], ", ", due[1], ", ..., ", due.back());
   }
 
+  // "every 5 updates from 10 on and at the end".
+  std::string Rule(const Cadence& when) const {
+    const std::string unit = when.unit == Cadence::Unit::kUpdate ? "update" : "epoch";
+    std::vector<std::string> parts;
+    if (when.every > total_ && when.anchor == when.start) {
+      parts.push_back(absl::StrCat("at ", unit, " ", when.start));  // the one that a run of this length may come to
+    } else if (when.every > 0) {
+      parts.push_back(absl::StrCat(when.every == 1 ? absl::StrCat("each ", unit) : EveryOf(when.every, unit),
+                                   when.start > 1 ? absl::StrCat(" from ", when.start, " on") : ""));
+    }
+    const bool is_each = when.every == 1 && when.start <= 1;  // the last one, too
+    if (when.at_end && !is_each) parts.push_back("at the end");
+    return absl::StrJoin(parts, " and ");
+  }
+
+  static std::string EveryOf(int64_t every, const std::string& unit) {
+    return absl::StrCat("every ", every, " ", unit, "s");
+  }
+
   std::string WhyNever(const PlannedAction& action) const {
-    const bool of_updates = action.when.unit == Cadence::Unit::kUpdate;
     if (action.in_test_phase && std::count(is_tested_.begin(), is_tested_.end(), true) == 0) {
       return "the run has no test phase";
     }
-    return absl::StrCat("it is due every ", action.when.every, of_updates ? " updates" : " epochs",
-                        action.when.start > 1 ? absl::StrCat(" from ", action.when.start, " on") : "",
-                        ", and the run has ", of_updates ? total_ : num_epochs());
+    const bool of_updates = action.when.unit == Cadence::Unit::kUpdate;
+    return absl::StrCat("it is due ", Rule(action.when), ", and the run has ", of_updates ? total_ : num_epochs());
   }
 
   void AddFiles(int64_t keep_last) {
-    absl::StrAppend(&preview_.text, "files that hooks leave:\n");
-    for (auto& [file, iterations] : files_) {
+    absl::StrAppend(&preview_.text, "files that stay:\n");
+    for (const auto& [file, iterations] : files_) {
       if (!absl::StrContains(file, kIteration)) {
-        absl::StrAppend(&preview_.text, "  ", file, "\n");
+        absl::StrAppend(&preview_.text, "  ", file, absl::EndsWith(file, kNameSuffix) ? kNamed : "", "\n");
         continue;
       }
-      iterations.insert(total_);  // the trainer saves at the end what no hook has saved
-      std::vector<int64_t> kept(iterations.begin(), iterations.end());
-      if (keep_last > 0 && static_cast<int64_t>(kept.size()) > keep_last)
-        kept.erase(kept.begin(), kept.end() - keep_last);
-      std::string names;
-      if (kept.size() > kMostTimes) {
-        names = absl::StrCat(Name(file, kept[0]), ", ..., ", Name(file, kept.back()));
-      } else {
-        names =
-            absl::StrJoin(kept, ", ", [&](std::string* out, int64_t iteration) { out->append(Name(file, iteration)); });
-      }
-      absl::StrAppend(&preview_.text, "  ", names, " (", kept.size(), " of ", iterations.size(), ")\n");
+      const int64_t count = static_cast<int64_t>(iterations.size());
+      const int64_t kept = file == kCheckpointFile && keep_last > 0 ? std::min(keep_last, count) : count;
+      const std::vector<int64_t> names(std::prev(iterations.end(), kept), iterations.end());
+      absl::StrAppend(&preview_.text, "  ", Names(file, names), " (", kept, " of ", count, ")\n");
     }
+  }
+
+  static std::string Names(const std::string& file, const std::vector<int64_t>& iterations) {
+    if (iterations.size() > kMostTimes) {
+      return absl::StrCat(Name(file, iterations[0]), ", ..., ", Name(file, iterations.back()));
+    }
+    return absl::StrJoin(iterations, ", ",
+                         [&](std::string* out, int64_t iteration) { out->append(Name(file, iteration)); });
   }
 
   static std::string Name(const std::string& file, int64_t iteration) {

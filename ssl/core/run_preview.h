@@ -14,6 +14,9 @@
 
 namespace ssl {
 
+// PlannedAction::file of what saves the run. Of these, and of no other files, the newest are kept.
+inline constexpr char kCheckpointFile[] = "checkpoints/step_<iteration>";
+
 struct RunPreview {
   std::string text;                   // a table for people, in lines
   std::vector<std::string> warnings;  // what a hook is set up for and never does, one sentence each

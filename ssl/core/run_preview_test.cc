@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 class PlanningHook : public Hook {
  public:
@@ -65,20 +66,60 @@ TEST(RunPreview, WhatNeverHappens_IsAWarning) {
                                    {"judges", kEachEpoch, /*in_test_phase=*/true, "best"}});
   EXPECT_THAT(Preview(hook).warnings,
               ElementsAre("hook 'rare' empties the cache never: it is due every 100 updates, and the run has 40",
-                          "hook 'rare' saves never: it is due every 1 epochs from 9 on, and the run has 4",
+                          "hook 'rare' saves never: it is due each epoch from 9 on, and the run has 4",
                           "hook 'rare' judges never: the run has no test phase"));
   EXPECT_THAT(Preview(hook).text, Not(HasSubstr("  best\n")));
   EXPECT_THAT(Preview(hook, /*tests=*/true).text,
               AllOf(HasSubstr("  best\n"), ContainsRegex("judges +at 10, after the test +at 40, after the test +4")));
 }
 
+TEST(RunPreview, OneThingByTwoRules_HasARowForEachAndIsNeverOnlyWhenBothAre) {
+  const Cadence far{Cadence::Unit::kUpdate, 5000, 1, 0, false};
+  const Cadence at_end{Cadence::Unit::kEpoch, 0, 1, 0, true};
+  const PlanningHook some("eval", {{"evaluates", at_end}, {"evaluates", far}});
+  EXPECT_THAT(Preview(some).text, AllOf(ContainsRegex("eval +evaluates at the end +- +at 40 +1 time"),
+                                        ContainsRegex("eval +evaluates every 5000 updates +- +- +0 times")));
+  EXPECT_THAT(Preview(some).warnings, IsEmpty());
+  const PlanningHook none("eval", {{"evaluates", {Cadence::Unit::kEpoch, 9, 1, 0, false}}, {"evaluates", far}});
+  EXPECT_THAT(Preview(none).warnings, ElementsAre("hook 'eval' evaluates never: it is due every 9 epochs, and the run "
+                                                  "has 4; it is due every 5000 updates, and the run has 40"));
+}
+
+TEST(RunPreview, WhatIsDueOnceBehindTheEnd_IsNamedByThatUpdate) {
+  const PlanningHook hook("profiler", {{"records", {Cadence::Unit::kUpdate, int64_t{1} << 40, 101, 101, false}}});
+  EXPECT_THAT(Preview(hook).warnings,
+              ElementsAre("hook 'profiler' records never: it is due at update 101, and the run has 40"));
+}
+
 TEST(RunPreview, Files_AreThoseThatStay) {
-  const PlanningHook hook("checkpoint",
-                          {{"saves", {Cadence::Unit::kUpdate, 15, 1, 0, false}, false, "step_<iteration>"},
-                           {"saves", {Cadence::Unit::kEpoch, 2, 1, 1, false}, false, "step_<iteration>"},
-                           {"writes", kEachEpoch, false, "metrics.json"}});
-  EXPECT_THAT(Preview(hook).text, AllOf(HasSubstr("  step_30, step_40 (2 of 4)\n"), HasSubstr("  metrics.json\n")));
-  EXPECT_THAT(Preview(hook, false, 0).text, HasSubstr("  step_10, step_15, step_30, step_40 (4 of 4)\n"));
+  const PlanningHook hook("checkpoint", {{"saves", {Cadence::Unit::kUpdate, 15, 1, 0, false}, false, kCheckpointFile},
+                                         {"saves", {Cadence::Unit::kEpoch, 2, 1, 1, false}, false, kCheckpointFile},
+                                         {"writes", kEachEpoch, false, "metrics.json"}});
+  EXPECT_THAT(Preview(hook).text,
+              AllOf(HasSubstr("  checkpoints/step_30, checkpoints/step_40 (2 of 4)\n"), HasSubstr("  metrics.json\n")));
+  EXPECT_THAT(
+      Preview(hook, false, 0).text,
+      HasSubstr("  checkpoints/step_10, checkpoints/step_15, checkpoints/step_30, checkpoints/step_40 (4 of 4)\n"));
+}
+
+TEST(RunPreview, OtherFilesOfAnIteration_AllStayAndTheEndAddsNone) {
+  const PlanningHook hook("feature_vis",
+                          {{"draws", {Cadence::Unit::kUpdate, 15, 1, 0, false}, false, "a_<iteration>"}});
+  EXPECT_THAT(Preview(hook).text, HasSubstr("  a_15, a_30 (2 of 2)\n"));
+}
+
+TEST(RunPreview, TheEnd_IsSavedWhetherAHookDoesOrNot) {
+  const PlanningHook never("checkpoint",
+                           {{"saves", {Cadence::Unit::kUpdate, 5000, 1, 0, false}, false, kCheckpointFile}});
+  EXPECT_THAT(Preview(never).text, AllOf(ContainsRegex("trainer\\) +saves what no hook has saved +- +at 40 +1 time"),
+                                         HasSubstr("  checkpoints/step_40 (1 of 1)\n")));
+  EXPECT_THAT(Preview(never).warnings, SizeIs(1));
+}
+
+TEST(RunPreview, Names_AreThereBesideTheNewest) {
+  const PlanningHook hook("best", {{"judges", kEachEpoch, false, "checkpoints/best.step"}});
+  EXPECT_THAT(Preview(hook).text,
+              HasSubstr("  checkpoints/best.step, and the checkpoint that it names, beside the newest\n"));
 }
 
 TEST(RunPreview, OfTestsAlone_SaysSo) {

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/run_preview.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -11,8 +12,6 @@ namespace {
 absl::Status Save(StepContext& context) {
   return context.checkpoints == nullptr ? absl::OkStatus() : context.checkpoints->Save();
 }
-
-constexpr char kStepFile[] = "checkpoints/step_<iteration>";
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckpoint(const CheckpointHookOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
@@ -30,8 +29,8 @@ CheckpointHook::CheckpointHook(const CheckpointCadenceOptions& options)
 
 std::vector<PlannedAction> CheckpointHook::Plan() const {
   std::vector<PlannedAction> plan;
-  if (epochs_.every > 0) plan.push_back({"saves the run", epochs_, false, kStepFile});
-  if (updates_.every > 0) plan.push_back({"saves the run", updates_, false, kStepFile});
+  if (epochs_.every > 0) plan.push_back({"saves the run", epochs_, false, kCheckpointFile});
+  if (updates_.every > 0) plan.push_back({"saves the run", updates_, false, kCheckpointFile});
   if (rolling_.every > 0) {
     plan.push_back(
         {"replaces the rolling checkpoint", rolling_, false, absl::StrCat("checkpoints/", RollingName(), ".step")});

@@ -16,7 +16,8 @@ class DryRunTest(RunCase):
         self.assertEqual(dry.returncode, 0, dry.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertIn("2 epochs of 10 updates, 20 in all; 0 test phases", dry.stdout)
-        self.assertRegex(dry.stdout, r"checkpoint +saves the run +at 3, 6, 9 +at 12, 15, 18 +6 times")
+        self.assertRegex(dry.stdout, r"checkpoint +saves the run each epoch +at 10 +at 20 +2 times\n"
+                                     r"checkpoint +saves the run every 3 updates +at 3, 6, 9 +at 12, 15, 18 +6 times")
         self.assertNotIn(" W ", dry.stderr)
         told = re.search(r"  (checkpoints/step_.*) \(2 of", dry.stdout).group(1).split(", ")
         self.assertEqual(self.run_main("engine_name=train").returncode, 0)
@@ -24,8 +25,37 @@ class DryRunTest(RunCase):
                       for path in (self.folder / "run/checkpoints").glob("step_*"))
         self.assertEqual(sorted(told), left)
 
+    def test_drawings_are_all_there_and_the_end_adds_none(self):
+        hooks = "config.hooks=[{type: feature_vis, kwargs: {freq: 3}}]"
+        dry = self.run_main("--dry_run", "engine_name=train", hooks)
+        told = re.search(r"  (feat_vis/.*) \(6 of 6\)", dry.stdout).group(1).split(", ")
+        self.assertEqual(self.run_main("engine_name=train", hooks).returncode, 0)
+        left = {str(path.relative_to(self.folder / "run")) for path in (self.folder / "run/feat_vis").glob("*")}
+        self.assertEqual({re.sub(r"(iteration_\d+).*", r"\1", name) for name in left}, set(told))
+
+    def test_the_end_is_saved_and_one_of_two_rules_may_never_be_due(self):
+        dry = self.run_main("--dry_run", "engine_name=train", "+config/hooks=libai_default")
+        self.assertRegex(dry.stdout, r"eval +evaluates at the end +- +at 20 +1 time\n"
+                                     r"eval +evaluates every 5000 updates +- +- +0 times\n")
+        self.assertIn("  checkpoints/step_20 (1 of 1)\n", dry.stdout)
+        self.assertIn("  checkpoints/best.step, and the checkpoint that it names", dry.stdout)
+        self.assertNotIn("hook 'eval' evaluates never", dry.stderr)
+        self.assertIn("hook 'checkpoint' saves the run never: it is due every 5000 updates, and the run has 20", dry.stderr)
+
+    def test_a_run_means_the_same_when_it_starts_with_its_own_configuration(self):
+        hooks = ("config.hooks=[{type: PeriodicWriter}, {type: PeriodicCheckpointer}, "
+                 "{type: BestCheckpointer, kwargs: {val_metric: Training/loss_mean}}]")
+        self.assertEqual(self.run_main("engine_name=train", hooks).returncode, 0)
+        first = self.run_main("--dry_run", "engine_name=train", hooks)
+        again = self.call("--config=run/train_config.yaml", "--dry_run")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(again.stdout, first.stdout)
+        dumped = (self.folder / "run/train_config.yaml").read_text()
+        self.assertIn("        METRICS: [Training/loss_mean]\n        MODE: max\n", dumped)
+
     def test_hooks_that_never_act_are_warned_about(self):
         dry = self.run_main("--dry_run", "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=1000",
+                            "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
                             "config.CHECKPOINT.ROLLING_START=5", "config.hooks=[{type: memory_empty}]",
                             config="test/supervised_tiny")
         self.assertEqual(dry.returncode, 0, dry.stderr)
@@ -33,7 +63,7 @@ class DryRunTest(RunCase):
                       dry.stderr)
         self.assertIn("hook 'memory_empty' gives free memory back never: it is due every 100 updates, and the run has 20",
                       dry.stderr)
-        self.assertIn("hook 'checkpoint' replaces the rolling checkpoint never: it is due every 1 epochs from 5 on",
+        self.assertIn("hook 'checkpoint' replaces the rolling checkpoint never: it is due each epoch from 5 on",
                       dry.stderr)
 
     def test_an_evaluation_and_mistakes(self):
