@@ -35,7 +35,9 @@
 namespace ssl {
 namespace {
 
+constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
 constexpr char kNoDirectory[] = "";
+constexpr char kSomeDirectory[] = "runs";  // a run that chooses none is given one
 
 // Adds the place and the key of `node` where the message has no place of that file.
 absl::Status WithPlace(const absl::Status& status, const ConfigNode& node, const std::string& path) {
@@ -46,9 +48,11 @@ absl::Status WithPlace(const absl::Status& status, const ConfigNode& node, const
 
 class Builder {
  public:
-  Builder(const ConfigNode& root, const Registries& registries)
+  // directory: the one that the run would have. `root` names none, so that nothing is opened or written.
+  Builder(const ConfigNode& root, const Registries& registries, std::string directory)
       : root_(root),
         config_(*root.Find("config")),
+        directory_(std::move(directory)),
         communicator_(MakeLocalCommunicator()),
         context_{config_, registries, *communicator_} {}
 
@@ -124,7 +128,7 @@ class Builder {
   }
 
   void OpenSession() {
-    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, context_.registries, {});
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, WithDirectory(), {});
     absl::Status status = session.status();
     if (status.ok()) status = (*session)->Start();
     Add(status, config_, "config");
@@ -146,6 +150,19 @@ class Builder {
   }
 
  private:
+  // The registries, with hooks that are made for the directory of the run: the session has none, but what a hook would
+  // write there is no mistake. Hooks write from their first step on, which this session does not reach.
+  Registries WithDirectory() const {
+    Registries registries = context_.registries;
+    if (registries.configured_hooks == nullptr) return registries;
+    registries.configured_hooks = [make = registries.configured_hooks, this](const BuildContext& context) {
+      BuildContext of_run = context;
+      of_run.run_directory = directory_;
+      return make(of_run);
+    };
+    return registries;
+  }
+
   void MakeMethod(const std::string& name) {
     const std::string path = absl::StrCat("LOSS.", name);
     const ConfigNode& params = config_.Section(path);
@@ -173,6 +190,7 @@ class Builder {
 
   const ConfigNode& root_;
   const ConfigNode& config_;
+  const std::string directory_;
   std::unique_ptr<Communicator> communicator_;
   BuildContext context_;
   std::unique_ptr<Method> method_;  // when it can be built
@@ -182,9 +200,11 @@ class Builder {
 }  // namespace
 
 std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& registries) {
+  const ConfigNode* directory = root.FindPath(kDirectory);
+  const bool is_chosen = directory != nullptr && !directory->text().empty();
   ConfigNode without_files = root;
-  without_files.SetPath("config.CHECKPOINT.DIR", ConfigNode::FromString(kNoDirectory));
-  Builder builder(without_files, registries);
+  without_files.SetPath(kDirectory, ConfigNode::FromString(kNoDirectory));
+  Builder builder(without_files, registries, is_chosen ? directory->text() : kSomeDirectory);
   builder.MakeParts();
   if (Trains(root)) {
     builder.MakeModelAndData();

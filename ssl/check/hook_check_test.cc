@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hooks are checked as the run would make them, in a directory that is not there.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/builtins.h"
+#include "ssl/check/check_config.h"
+#include "ssl/config/compose.h"
+#include "ssl/core/registries.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class HookCheckTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(RegisterBuiltins(&registries_)); }
+
+  ConfigReport Check(const std::string& directory, const std::string& hook) {
+    ComposeRequest request = MakeRunRequest(registries_);
+    request.tokens = {"config=test/swav_tiny", absl::StrCat("config.CHECKPOINT.DIR=", directory),
+                      absl::StrCat("config.hooks=[", hook, "]")};
+    request.search_dirs = {"configs", "."};
+    return CheckConfig(request, registries_);
+  }
+
+  Registries registries_;
+  const std::string directory_ = absl::StrCat(MakeTempDir("hook_check"), "/run");
+};
+
+TEST_F(HookCheckTest, HooksThatWriteIntoTheRunsDirectory_AreRight) {
+  for (const char* hook : {"feature_vis", "grad_cam", "profiler", "TorchProfiler", "train_val_logger"}) {
+    for (const std::string& directory : {directory_, std::string()}) {
+      const ConfigReport report = Check(directory, absl::StrCat("{type: ", hook, "}"));
+      EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << hook << "\n" << FormatReport(report);
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
+TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
+  EXPECT_THAT(Check(directory_, "{type: grad_cam, kwargs: {layer_name: res9}}").mistakes,
+              ElementsAre(HasSubstr("hook 'grad_cam': layer_name")));
+  EXPECT_THAT(Check(directory_, "{type: feature_vis, kwargs: {save_dir: ../x}}").mistakes,
+              ElementsAre(HasSubstr("save_dir is '../x'")));
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
+}  // namespace
+}  // namespace ssl
