@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -101,6 +102,30 @@ absl::Status CheckOncePerRun(const std::vector<HookEntry>& entries,
   return absl::OkStatus();
 }
 
+// Whether the hook is on with `value` for `key` alone; nullopt where the key takes no such value.
+std::optional<bool> IsOnWith(const std::string& key, bool value, const Component& component) {
+  const std::unique_ptr<ComponentOptions> options = component.make_options();
+  ConfigNode params = ConfigNode::Map();
+  params.Set(key, ConfigNode::FromBool(value));
+  if (!ReadOptions(params, "", UnknownKeys::kError, options.get()).ok()) return std::nullopt;
+  return options->enabled();
+}
+
+// `options`: of the entry. One that turns its hook off says two things at once.
+absl::Status CheckIsOn(const HookEntry& entry, const Component& component, const ComponentOptions& options) {
+  if (options.enabled()) return absl::OkStatus();
+  for (const std::string& key : KeysOf(*component.make_options())) {
+    if (IsOnWith(key, true, component) != true || IsOnWith(key, false, component) != false) continue;
+    const ConfigNode* value = entry.kwargs.Find(key);
+    if (value == nullptr) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(value->location().ToString(), ": ", entry.path, ".kwargs.", key,
+                                                   " is false, but an entry of the list turns its hook on; expected no "
+                                                   "entry, and that value in the section ",
+                                                   options.section().empty() ? "config" : options.section()));
+  }
+  return absl::OkStatus();
+}
+
 // kwargs in place of the values of the hook's section; of its defaults, when the instance has a name of its own.
 absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std::string, Component>& components,
                                      const BuildContext& context) {
@@ -118,6 +143,7 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   }
   ComponentParameters parameters(options.get());
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
+  SSL_RETURN_IF_ERROR(CheckIsOn(entry, component->second, *options));
   if (choice.instance != entry.type) return choice;
   SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/optim/ema.h"
@@ -53,13 +55,15 @@ class AveragedModel {
 absl::StatusOr<std::unique_ptr<Hook>> MakeEma(const EmaHookOptions& options, const ConfigNode& params,
                                               const BuildContext& context) {
   std::vector<std::unique_ptr<Meter>> meters;
+  MeasuredOptions measured;  // of the run, for an instance with a name of its own, too
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("METERS"), "config.METERS", UnknownKeys::kIgnore, &measured));
   if (options.enable_ema_meters) {
-    for (const std::string& name : options.measured.names) {
+    for (const std::string& name : measured.names) {
       const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
       SSL_ASSIGN_OR_RETURN(meters.emplace_back(), context.registries.meters.Make(name, section, context));
     }
   }
-  return std::make_unique<EmaHook>(options, std::move(meters), options.measured.enable_training_meter);
+  return std::make_unique<EmaHook>(options, std::move(meters), measured.enable_training_meter);
 }
 
 }  // namespace

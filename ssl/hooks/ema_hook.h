@@ -30,7 +30,6 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
 #include "ssl/core/registries.h"
-#include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
@@ -43,11 +42,9 @@ struct EmaHookOptions : public ComponentOptions {
   double warmup = 0.05;
   double decay = 0.9999;
   std::string ema_device = "gpu";
-  MeasuredOptions measured;
 
   absl::string_view section() const override { return "HOOKS.EMA_MODEL"; }
   bool enabled() const override { return save_ema_model || enable_ema_meters; }
-  std::vector<SharedOptions> shared() override { return {{"METERS", &measured}}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

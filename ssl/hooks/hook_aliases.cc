@@ -5,12 +5,7 @@ namespace ssl {
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
-      {"LiBai",
-       "BestCheckpointer",
-       "best_checkpoint",
-       {{"val_metric", "METRICS"}, {"mode", "MODE"}},
-       {{"MODE", "max"}},
-       {"METRICS"}},
+      {"LiBai", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}, {}, {"METRICS"}},
       {"LiBai", "CommonMetricPrinter", "metric_printer", {}},
       {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}, {{"EPOCH_FREQUENCY", "-1"}}},
       {"LiBai", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
@@ -55,7 +50,7 @@ const std::vector<HookAlias>& HookAliases() {
        "BestCheckpointer",
        "best_checkpoint",
        {{"val_metric", "METRICS"}, {"mode", "MODE"}},
-       {{"MODE", "max"}},
+       {},
        {"METRICS"}},
       {"detectron2", "CommonMetricPrinter", "metric_printer", {}},
       {"detectron2", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}, {{"EPOCH_FREQUENCY", "-1"}}},

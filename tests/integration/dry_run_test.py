@@ -51,7 +51,7 @@ class DryRunTest(RunCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(again.stdout, first.stdout)
         dumped = (self.folder / "run/train_config.yaml").read_text()
-        self.assertIn("        METRICS: [Training/loss_mean]\n        MODE: max\n", dumped)
+        self.assertIn("        METRICS: [Training/loss_mean]\n", dumped)
 
     def test_hooks_that_never_act_are_warned_about(self):
         dry = self.run_main("--dry_run", "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=1000",
