@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
 #include "ssl/hooks/folder_in_run.h"
@@ -36,6 +37,12 @@ absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view,
       absl::StrCat("the batch has ", views.size(), " views, expected at least ", view + 1, " to draw"));
 }
 
+void WarnOfOnePixel(const at::Tensor& map, const Hook& hook, const std::string& stage, std::set<std::string>* told) {
+  if (map.size(2) * map.size(3) > 1 || !told->insert(stage).second) return;
+  SSL_LOG(WARNING) << hook.instance_name() << ": stage '" << stage << "' is a map of one pixel for images of "
+                   << "this size, so that its drawings show nothing; layer_name names another stage";
+}
+
 absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
                                            const ConfigNode& params, const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", save_dir));
@@ -46,8 +53,8 @@ absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, cons
                           const OutputFolder& folder, FileSystem& file_system, StepContext& context) {
   const at::Tensor drawings = DrawOverImages(maps, images);
   const OutputFolder of_iteration = folder.Below(absl::StrCat("iteration_", context.state.iteration));
-  const bool has_own_name = hook.instance_name() != hook.name();
-  const std::string file = has_own_name ? absl::StrCat(hook.instance_name(), "_", stage) : stage;
+  // Names of instances hold no '.', so that no two pairs of name and stage make one file.
+  const std::string file = absl::StrCat(hook.instance_name(), ".", stage);
   SSL_RETURN_IF_ERROR(WriteDrawings(drawings, file, of_iteration, file_system));
   return AddDrawings(drawings, absl::StrCat(hook.instance_name(), "/", stage), context.metrics);
 }

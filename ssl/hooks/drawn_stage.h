@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,14 +33,18 @@ absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& st
 // The first `most` images of view `view` of the batch, [B, C, H, W]. FailedPrecondition for a batch without it.
 absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most);
 
+// Warns of a map, [B, C, h, w], of one pixel, whose drawings show nothing: once for each stage, which is added to
+// `told`.
+void WarnOfOnePixel(const at::Tensor& map, const Hook& hook, const std::string& stage, std::set<std::string>* told);
+
 // The folder of a hook's drawings, `save_dir` of its options. InvalidArgument, with file and line, when that is no path
 // inside the run; FailedPrecondition for a run that keeps no files.
 absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
                                            const ConfigNode& params, const BuildContext& context);
 
 // Draws `maps`, [B, S, S] in [0, 1], over `images`, [B, 1 or 3, H, W], for the sinks and as the files
-//   <folder>/iteration_<iteration>/<stage>_0.png, ...
-// the stage behind the hook's own name for an instance that has one, so that several hooks may share a folder.
+//   <folder>/iteration_<iteration>/<name>.<stage>_0.png, ...
+// where <name> is the hook's instance_name(), which no other hook of the run has: several hooks may share a folder.
 absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
                           const OutputFolder& folder, FileSystem& file_system, StepContext& context);
 

@@ -87,6 +87,7 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
       return absl::InvalidArgumentError(
           absl::StrCat("layer_name has '", layers_[i], "', which is pooled, expected stages that are maps"));
     }
+    WarnOfOnePixel(features[i], *this, layers_[i], &told_);
     const at::Tensor maps =
         ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
     SSL_RETURN_IF_ERROR(KeepDrawings(maps, images, *this, layers_[i], folder_, file_system_, context));

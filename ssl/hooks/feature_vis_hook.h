@@ -3,16 +3,17 @@
 // Draws what stages of the trunk answer to, over the images that were trained on: every `freq` updates, the first
 // `num_images` images of the batch (its first view) as files
 //
-//   <run directory>/<save_dir>/iteration_<n>/<stage>_<i>.png
+//   <run directory>/<save_dir>/iteration_<n>/<name>.<stage>_<i>.png
 //
-// of 224 x 224 pixels: the sum of a stage's channels, positive part, stretched to the whole range, as colours over the
-// image (ssl/hooks/heat_map.h). United Perception's feature_vis. It leaves training as it is: evaluation mode, no
-// gradients, float32. Rank 0 draws. Stage kObserve. No state; a resumed run draws the same files again. Costs a
-// comparison in updates between.
+// of 224 x 224 pixels, <name> being that of the instance: the sum of a stage's channels, positive part, stretched to
+// the whole range, as colours over the image (ssl/hooks/heat_map.h). United Perception's feature_vis. It leaves
+// training as it is: evaluation mode, no gradients, float32. Rank 0 draws. Stage kObserve. No state; a resumed run
+// draws the same files again. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_FEATURE_VIS_HOOK_H_
 #define SSL_HOOKS_FEATURE_VIS_HOOK_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class FeatureVisHook : public Hook {
   FileSystem& file_system_;
   const OutputFolder folder_;
   std::vector<std::string> layers_;
+  std::set<std::string> told_;  // stages of one pixel, of which it has warned
 };
 
 absl::Status RegisterFeatureVisHook(Registries* registries);

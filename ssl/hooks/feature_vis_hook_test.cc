@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,6 +19,7 @@
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -28,29 +30,39 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> Files(const std::string& directory) {
   return PosixFileSystem().List(directory).value_or(std::vector<std::string>());
 }
 
+// Three hooks share a folder. res5 is a map of one pixel here, of which each of them warns once.
 TEST(FeatureVisInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   const std::string hook = "{type: feature_vis, kwargs: {layer_name: [conv1, res5], freq: 4, num_images: 2}}";
   const std::string same = "{type: feature_vis, name: last, kwargs: {interpolation: area, freq: 8}}";
-  ASSERT_OK_AND_ASSIGN(const TinyRunResult drawn, TrainTinyRun("hooks: [" + hook + ", " + same + "]"));
+  const std::string other = "{type: grad_cam, kwargs: {save_dir: feat_vis, freq: 8, num_images: 1}}";
+  CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult drawn, TrainTinyRun("hooks: [" + hook + ", " + same + ", " + other + "]"));
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     EXPECT_EQ(drawn.state.at(file), plain.state.at(file)) << file;
   }
   EXPECT_EQ(drawn.Values("Training/Loss"), plain.Values("Training/Loss"));
-  EXPECT_EQ(drawn.ImageNames(),
-            (std::set<std::string>{"feature_vis/conv1_0", "feature_vis/conv1_1", "feature_vis/res5_0",
-                                   "feature_vis/res5_1", "last/res5_0", "last/res5_1", "last/res5_2", "last/res5_3"}));
+  EXPECT_EQ(drawn.ImageNames(), (std::set<std::string>{"feature_vis/conv1_0", "feature_vis/conv1_1",
+                                                       "feature_vis/res5_0", "feature_vis/res5_1", "grad_cam/res5_0",
+                                                       "last/res5_0", "last/res5_1", "last/res5_2", "last/res5_3"}));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis"), ElementsAre("iteration_4", "iteration_8"));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_4"),
-              ElementsAre("conv1_0.png", "conv1_1.png", "res5_0.png", "res5_1.png"));
+              ElementsAre("feature_vis.conv1_0.png", "feature_vis.conv1_1.png", "feature_vis.res5_0.png",
+                          "feature_vis.res5_1.png"));
   EXPECT_THAT(Files(drawn.directory + "/feat_vis/iteration_8"),
-              ElementsAre("conv1_0.png", "conv1_1.png", "last_res5_0.png", "last_res5_1.png", "last_res5_2.png",
-                          "last_res5_3.png", "res5_0.png", "res5_1.png"));
+              ElementsAre("feature_vis.conv1_0.png", "feature_vis.conv1_1.png", "feature_vis.res5_0.png",
+                          "feature_vis.res5_1.png", "grad_cam.res5_0.png", "last.res5_0.png", "last.res5_1.png",
+                          "last.res5_2.png", "last.res5_3.png"));
+  EXPECT_THAT(log.warnings, UnorderedElementsAre(AllOf(HasSubstr("feature_vis: stage 'res5' is a map of one pixel"),
+                                                       HasSubstr("layer_name names another stage")),
+                                                 HasSubstr("last: stage 'res5' is a map of one pixel"),
+                                                 HasSubstr("grad_cam: stage 'res5' is a map of one pixel")));
 }
 
 TEST(FeatureVisInARun, StageThatIsNone_IsNamedAtTheStart) {
@@ -94,7 +106,7 @@ class MapModel : public FakeModel {
   std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override {
     return std::vector<at::Tensor>(requests.size(), images);
   }
-  std::vector<std::string> feature_names() const override { return {"map"}; }
+  std::vector<std::string> feature_names() const override { return {"map", "c", "b_c"}; }
   void SetTraining(bool training) override { modes.push_back(training); }
   std::vector<bool> modes;
 };
@@ -123,9 +135,31 @@ TEST(FeatureVisHook, TwoRanks_OneDrawsAndAnErrorStopsBoth) {
     statuses[communicator.rank()] = hook.OnStep(context);
     return status;
   }));
-  EXPECT_THAT(Files(directory + "/iteration_1"), ElementsAre("map_0.png", "map_1.png", "map_2.png"));
+  EXPECT_THAT(Files(directory + "/iteration_1"),
+              ElementsAre("feature_vis.map_0.png", "feature_vis.map_1.png", "feature_vis.map_2.png"));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("0 views")));
   EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("another rank")));
+}
+
+TEST(FeatureVisHook, NamesThatJoinToTheSame_AreTwoFiles) {
+  const std::string directory = MakeTempDir("feature_vis");
+  FakeStep step;
+  MapModel model;
+  Batch batch;
+  batch.views = {at::rand({1, 3, 8, 8})};
+  StepContext context{step.state, model, nullptr, step.context.communicator, step.metrics, step.stop, nullptr};
+  context.batch = &batch;
+  context.state.iteration = 1;
+  for (const auto& [name, stage] : {std::pair("a", "b_c"), std::pair("a_b", "c")}) {
+    FeatureVisOptions options;
+    options.layer_name = {stage};
+    options.freq = 1;
+    FeatureVisHook hook(options, PosixFileSystem(), {directory, ""});
+    hook.set_instance_name(name);
+    ASSERT_OK(hook.OnStart(context));
+    ASSERT_OK(hook.OnStep(context));
+  }
+  EXPECT_THAT(Files(directory + "/iteration_1"), ElementsAre("a.b_c_0.png", "a_b.c_0.png"));
 }
 
 }  // namespace

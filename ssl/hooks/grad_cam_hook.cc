@@ -104,6 +104,7 @@ absl::Status GradCamHook::Draw(StepContext& context) {
   const at::AutoGradMode gradients(true);
   SSL_ASSIGN_OR_RETURN(const at::Tensor images, DrawnImages(context, 0, options_.num_images));
   const MapAndOutputs forward = context.model.ForwardWithMap(images, layer_);
+  WarnOfOnePixel(forward.map, *this, layer_, &told_);
   SSL_ASSIGN_OR_RETURN(const at::Tensor target, Target(forward.outputs, context));
   // Towards the map alone: backward() would add to the gradients of parameters.
   const std::vector<at::Tensor> gradient = torch::autograd::grad({target}, {forward.map});

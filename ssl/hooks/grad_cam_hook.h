@@ -3,10 +3,11 @@
 // Grad-CAM while a network is trained: every `freq` updates, for the first `num_images` images of the batch, which
 // places speak for a scalar s, as files
 //
-//   <run directory>/<save_dir>/iteration_<n>/<stage>_<i>.png
+//   <run directory>/<save_dir>/iteration_<n>/<name>.<stage>_<i>.png
 //
-// of 224 x 224 pixels. The channels of a stage are weighted by the mean over the pixels of the gradient of s, and the
-// positive part of their sum is drawn over the image (ssl/hooks/heat_map.h). s is, by `target`,
+// of 224 x 224 pixels, <name> being that of the instance. The channels of a stage are weighted by the mean over the
+// pixels of the gradient of s, and the positive part of their sum is drawn over the image (ssl/hooks/heat_map.h). s is,
+// by `target`,
 //
 //   class       the score of the image's own class, of batches of one view with a class for each image;
 //   similarity  the cosine between the image's embedding (the first output, first view) and that of its second view,
@@ -22,6 +23,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,7 @@ class GradCamHook : public Hook {
   FileSystem& file_system_;
   const OutputFolder folder_;
   std::string layer_;
+  std::set<std::string> told_;  // stages of one pixel, of which it has warned
 };
 
 absl::Status RegisterGradCamHook(Registries* registries);

@@ -70,7 +70,7 @@ class GradCamHookTest : public ::testing::Test {
   // Whether the drawing of image `index` shows the map [8, 8].
   void ExpectDrawn(int64_t index, const at::Tensor& map) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes,
-                         PosixFileSystem().Read(absl::StrCat(directory_, "/iteration_3/map_", index, ".png")));
+                         PosixFileSystem().Read(absl::StrCat(directory_, "/iteration_3/grad_cam.map_", index, ".png")));
     Image image;
     ASSERT_OK(DecodePng(bytes, DecodeLimits(), &image));
     const at::Tensor expected =
@@ -118,7 +118,7 @@ TEST_F(GradCamHookTest, SimilarityMap_IsThatOfTheCosineToTheSecondView) {
   const at::Tensor channels = at::matmul(weight, gradient);
   ExpectDrawn(0, Expected(batch_.views[0][0],
                           {channels[0].item<double>(), channels[1].item<double>(), channels[2].item<double>()}));
-  EXPECT_THAT(PosixFileSystem().List(directory_ + "/iteration_3").value(), ElementsAre("map_0.png"));
+  EXPECT_THAT(PosixFileSystem().List(directory_ + "/iteration_3").value(), ElementsAre("grad_cam.map_0.png"));
 }
 
 TEST_F(GradCamHookTest, BatchThatDoesNotFit_IsAnError) {
@@ -143,8 +143,8 @@ TEST(GradCamInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
   EXPECT_EQ(drawn.ImageNames(), (std::set<std::string>{"grad_cam/res5_0", "grad_cam/res5_1", "early/res3_0",
                                                        "early/res3_1", "early/res3_2", "early/res3_3"}));
   EXPECT_THAT(PosixFileSystem().List(drawn.directory + "/grad_cam/iteration_10").value(),
-              ElementsAre("early_res3_0.png", "early_res3_1.png", "early_res3_2.png", "early_res3_3.png", "res5_0.png",
-                          "res5_1.png"));
+              ElementsAre("early.res3_0.png", "early.res3_1.png", "early.res3_2.png", "early.res3_3.png",
+                          "grad_cam.res5_0.png", "grad_cam.res5_1.png"));
 }
 
 }  // namespace
