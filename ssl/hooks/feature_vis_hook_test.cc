@@ -83,7 +83,8 @@ TEST(FeatureVisInARun, StageThatIsNone_IsNamedAtTheStart) {
 TEST(FeatureVisInARun, FolderOutsideTheRun_IsRefused) {
   const std::string directory = MakeTempDir("feature_vis");
   for (const std::string hook : {"feature_vis", "grad_cam"}) {
-    for (const std::string folder : {"..", "../other", "a/../../other", "/tmp/other", "''", "."}) {
+    for (const std::string folder :
+         {"..", "../other", "a/../../other", "/tmp/other", "''", ".", "checkpoints", "./checkpoints/step_3"}) {
       EXPECT_THAT(OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nhooks: [{type: " + hook +
                               ", kwargs: {save_dir: " + folder + "}}]")
                       .status(),

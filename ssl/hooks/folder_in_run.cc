@@ -14,10 +14,12 @@ namespace ssl {
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder) {
   const std::vector<std::string> parts = absl::StrSplit(folder, '/', absl::SkipEmpty());
   const bool leaves = std::find(parts.begin(), parts.end(), "..") != parts.end();
-  const bool is_run = std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return part == "."; });
-  if (!is_run && !leaves && folder[0] != '/') return absl::OkStatus();
+  const auto first = std::find_if(parts.begin(), parts.end(), [](const std::string& part) { return part != "."; });
+  const bool is_run = first == parts.end();
+  if (!is_run && !leaves && folder[0] != '/' && *first != "checkpoints") return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key), " is '", folder,
-                                                 "', expected a directory inside the run's, such as drawings"));
+                                                 "', expected a directory inside the run's, but not in checkpoints, ",
+                                                 "such as drawings"));
 }
 
 absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name) {

@@ -16,7 +16,8 @@
 namespace ssl {
 
 // InvalidArgument, with file and line of `key` in `params`, unless `folder`, its value, is a path below the run's
-// directory: relative, without "..", and not that directory itself.
+// directory: relative, without "..", neither that directory itself nor in its checkpoints, which are removed as they
+// age.
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder);
 
 // The folder `name` of the run, to be made with CreateOutputFolder; FailedPrecondition, which `what` begins
