@@ -132,12 +132,12 @@ absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, cons
   return Planner(options, identity, store, world_size).Make();
 }
 
-absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
-                         Communicator& communicator) {
+absl::StatusOr<ResumePlan> CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
+                                       Communicator& communicator) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
   const RunIdentity identity(config, catalog, options.checkpoint.allow_changes);
   const CheckpointStore store({CheckpointDirectory(options.checkpoint.directory), 0, ""}, file_system, communicator);
-  return MakeResumePlan(options.checkpoint, identity, store, communicator.size()).status();
+  return MakeResumePlan(options.checkpoint, identity, store, communicator.size());
 }
 
 }  // namespace ssl

@@ -36,11 +36,11 @@ struct ResumePlan {
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
                                           const CheckpointStore& store, int64_t world_size);
 
-// What a session with this configuration (the tree of ResolveConfig) would be refused for, known before anything is
-// built, opened or written: for a program that writes files of its own into the run directory. Numbers of samples are
-// not known yet. Rank 0.
-absl::Status CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
-                         Communicator& communicator);
+// What a session with this configuration (the tree of ResolveConfig) would do with the checkpoints, or be refused for,
+// known before anything is built, opened or written: for a program that writes files of its own into the run directory.
+// Numbers of samples are not known yet. Rank 0.
+absl::StatusOr<ResumePlan> CheckResume(const ConfigNode& config, const OptionCatalog& catalog, FileSystem& file_system,
+                                       Communicator& communicator);
 
 }  // namespace ssl
 

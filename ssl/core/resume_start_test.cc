@@ -69,7 +69,7 @@ class ResumeStartTest : public ::testing::Test {
     Registries registries = registries_;
     SSL_RETURN_IF_ERROR(RegisterCore(&registries));
     SSL_ASSIGN_OR_RETURN(const ConfigNode resolved, ResolveConfig(config_, registries));
-    SSL_RETURN_IF_ERROR(CheckResume(resolved, registries.options, files_, *MakeLocalCommunicator()));
+    SSL_RETURN_IF_ERROR(CheckResume(resolved, registries.options, files_, *MakeLocalCommunicator()).status());
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config_, registries_, {}));
     return session->Start();
   }

@@ -179,7 +179,7 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
   if (!Trains(root)) return absl::OkStatus();
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator);
+  return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator).status();
 }
 
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
@@ -195,7 +195,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
   // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the
   // training to find, and for its report of failure.
   const auto admit = [&]() -> absl::Status {
-    const absl::Status status = CheckResume(config, registries.options, file_system, *communicator);
+    const absl::Status status = CheckResume(config, registries.options, file_system, *communicator).status();
     return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? status : absl::OkStatus();
   };
   SSL_ASSIGN_OR_RETURN(

@@ -10,14 +10,28 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/named_components.h"
+#include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kDirectory[] = "CHECKPOINT.DIR";
 
+absl::Status PrintStart(const ConfigNode& config, const Registries& registries, std::ostream& out) {
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  SSL_ASSIGN_OR_RETURN(const ResumePlan plan,
+                       CheckResume(config, registries.options, PosixFileSystem(), *communicator));
+  if (plan.removes_earlier) out << "the run that is there is removed; a start begins anew\n";
+  if (plan.iteration < 0) return absl::OkStatus();
+  out << "a run is there: a start goes on after iteration " << plan.iteration << ", of the whole run below\n";
+  return absl::OkStatus();
+}
+
 absl::Status PrintTraining(const ConfigNode& config, const Registries& registries, std::ostream& out) {
+  SSL_RETURN_IF_ERROR(PrintStart(config, registries, out));
   SessionOptions options;
   options.only_preview = true;
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));

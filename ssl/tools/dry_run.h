@@ -12,8 +12,9 @@
 
 namespace ssl {
 
-// Builds the training of `root` (ComposeRoot) and prints what its hooks do and when (ssl/core/run_preview.h), then the
-// engines and the files of the run directory. Opens, writes and trains nothing; what is wrong with data or model is an
+// Builds the training of `root` (ComposeRoot) and prints where a start would go on, what the hooks of the whole run do
+// and when (ssl/core/run_preview.h), then the engines and the files of the run directory. A start that would be refused
+// is the error that it would end with. Opens, writes and trains nothing; what is wrong with data or model is an
 // error as in a run. Hooks that never act are warned about in the log.
 absl::Status DryRun(const ConfigNode& root, const Registries& registries, std::ostream& out);
 

@@ -53,6 +53,19 @@ class DryRunTest(RunCase):
         dumped = (self.folder / "run/train_config.yaml").read_text()
         self.assertIn("        METRICS: [Training/loss_mean]\n", dumped)
 
+    def test_a_run_that_is_there_is_told_of(self):
+        train = ("engine_name=train", "config.OPTIMIZER.num_epochs=1")
+        self.assertEqual(self.run_main(*train).returncode, 0)
+        more = self.run_main("--dry_run", "engine_name=train", "config.OPTIMIZER.num_epochs=2",
+                             "config.CHECKPOINT.ALLOW_CHANGES=[OPTIMIZER]")
+        self.assertEqual(more.returncode, 0, more.stderr)
+        self.assertIn("a run is there: a start goes on after iteration 10, of the whole run below\n", more.stdout)
+        anew = self.run_main("--dry_run", *train, "config.CHECKPOINT.OVERWRITE_EXISTING=True")
+        self.assertIn("the run that is there is removed; a start begins anew\n", anew.stdout)
+        refused = self.run_main("--dry_run", *train, "config.SEED_VALUE=5")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("SEED_VALUE: 0 in the checkpoint, 5", refused.stderr)
+
     def test_hooks_that_never_act_are_warned_about(self):
         dry = self.run_main("--dry_run", "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=1000",
                             "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",

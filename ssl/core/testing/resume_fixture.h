@@ -59,7 +59,7 @@ class ResumeRulesTest : public ::testing::Test {
     Registries registries = registries_;
     SSL_RETURN_IF_ERROR(RegisterCore(&registries));
     SSL_ASSIGN_OR_RETURN(const ConfigNode resolved, ResolveConfig(config_, registries));
-    return CheckResume(resolved, registries.options, files_, *MakeLocalCommunicator());
+    return CheckResume(resolved, registries.options, files_, *MakeLocalCommunicator()).status();
   }
 
   void Set(const std::string& key, const std::string& value) { config_.SetPath(key, ConfigNode::Scalar(value)); }
