@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
@@ -37,17 +38,9 @@ namespace {
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
 // What ends a pre-training, keeps or measures parts of it, and cuts its epochs, knows nothing of a fine-tuning.
-constexpr const char* kOfThePretraining[] = {"DATA.TRAIN.MINI_EPOCHS",
-                                             "DATA.TRAIN.MINI_EPOCH_GROUPS",
-                                             "HOOKS.BEST_CHECKPOINT",
-                                             "HOOKS.COLLAPSE_MONITOR",
-                                             "HOOKS.EARLY_STOP",
-                                             "HOOKS.EMA_MODEL",
-                                             "HOOKS.EVAL",
-                                             "MODEL.GRAD_CLIP",
-                                             "PROFILING",
-                                             "TEST_ANCHOR",
-                                             "TEST_START"};
+constexpr absl::string_view kOfThePretraining =
+    "DATA.TRAIN.MINI_EPOCHS DATA.TRAIN.MINI_EPOCH_GROUPS HOOKS.BEST_CHECKPOINT HOOKS.COLLAPSE_MONITOR "
+    "HOOKS.EARLY_STOP HOOKS.EMA_MODEL HOOKS.EVAL MODEL.GRAD_CLIP PROFILING TEST_ANCHOR TEST_START";
 constexpr char kMeter[] = "accuracy_list_meter";
 constexpr char kNeedsLabels[] = "full_tune needs labels";
 constexpr int64_t kIgnored = -1;  // of kLoss
@@ -88,7 +81,7 @@ void SetModel(const ConfigNode& defaults, const FullTuneTask& task, ConfigNode* 
 
 // Of the list only memory_checkpoint stays, without which the network may not fit into memory.
 void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
-  for (const char* key : kOfThePretraining) {
+  for (const absl::string_view key : absl::StrSplit(kOfThePretraining, ' ')) {
     if (config->FindPath(key) != nullptr) Reset(key, defaults, config);
   }
   const ConfigNode* hooks = config->Find("hooks");
