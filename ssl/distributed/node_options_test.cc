@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VISSL's keys, its forms of RUN_ID, and what cannot be placed.
+#include "ssl/distributed/node_options.h"
+
+#include <map>
+#include <string>
+
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+EnvironmentVariable From(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](absl::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(std::string(name));
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+const EnvironmentVariable kNothing = From({});
+
+auto Refuses(const char* culprit, const char* expected) {
+  return StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(culprit), HasSubstr(expected)));
+}
+
+TEST(PlaceFromOptionsTest, OneNodeLeavesThePortToTheLauncher) {
+  for (const char* method : {"tcp", "file"}) {
+    ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceFromOptions({1, 4, {}, method, "auto"}, kNothing));
+    EXPECT_EQ(place.rank, 0);
+    EXPECT_EQ(place.size, 4);
+    EXPECT_EQ(place.local_size, 4);
+    EXPECT_EQ(place.host, "localhost");
+    EXPECT_EQ(place.port, 0);
+    EXPECT_EQ(place.store_file, "");
+    EXPECT_EQ(place.source, "config.DISTRIBUTED");
+  }
+}
+
+TEST(PlaceFromOptionsTest, TheNodesFirstRankFollowsThoseOfTheNodesBefore) {
+  ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceFromOptions({3, 8, 2, "tcp", "gpu1:40050"}, kNothing));
+  EXPECT_EQ(place.rank, 16);
+  EXPECT_EQ(place.size, 24);
+  EXPECT_EQ(place.local_rank, 0);
+  EXPECT_EQ(place.local_size, 8);
+  EXPECT_EQ(place.host, "gpu1");
+  EXPECT_EQ(place.port, 40050);
+}
+
+TEST(PlaceFromOptionsTest, SlurmTellsTheNodeUnlessItIsGiven) {
+  const EnvironmentVariable slurm = From({{"SLURM_STEP_NODELIST", "gpu[1-2]"}, {"SLURM_NODEID", "1"}});
+  ASSERT_OK_AND_ASSIGN(const WorldPlace of_slurm, PlaceFromOptions({2, 2, {}, "tcp", "gpu1:7"}, slurm));
+  EXPECT_EQ(of_slurm.rank, 2);
+  ASSERT_OK_AND_ASSIGN(const WorldPlace given, PlaceFromOptions({2, 2, 0, "tcp", "gpu1:7"}, slurm));
+  EXPECT_EQ(given.rank, 0);
+}
+
+TEST(PlaceFromOptionsTest, AnAddressWithColons) {
+  ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceFromOptions({2, 1, 0, "tcp", "fe80::1:7"}, kNothing));
+  EXPECT_EQ(place.host, "fe80::1");
+  EXPECT_EQ(place.port, 7);
+}
+
+TEST(PlaceFromOptionsTest, AFileIsAPath) {
+  ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceFromOptions({2, 1, 1, "file", "/shared/store:1"}, kNothing));
+  EXPECT_EQ(place.store_file, "/shared/store:1");
+  EXPECT_EQ(place.rank, 1);
+}
+
+TEST(PlaceFromOptionsTest, TheEnvironmentGivesTheMaster) {
+  const EnvironmentVariable master = From({{"MASTER_ADDR", "gpu9"}, {"MASTER_PORT", "29501"}});
+  ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceFromOptions({2, 2, 1, "env", "auto"}, master));
+  EXPECT_EQ(place.rank, 2);
+  EXPECT_EQ(place.host, "gpu9");
+  EXPECT_EQ(place.port, 29501);
+  EXPECT_THAT(PlaceFromOptions({2, 2, 1, "env", "auto"}, kNothing), Refuses("MASTER_ADDR is not set", "expected"));
+}
+
+TEST(PlaceFromOptionsTest, WhatCannotBePlacedIsNamed) {
+  EXPECT_THAT(PlaceFromOptions({2, 1, 0, "tcp", "auto"}, kNothing), Refuses("RUN_ID is \"auto\"", "NUM_NODES is 2"));
+  EXPECT_THAT(PlaceFromOptions({2, 1, 0, "file", "auto"}, kNothing), Refuses("RUN_ID is \"auto\"", "HOST:PORT"));
+  EXPECT_THAT(PlaceFromOptions({1, 1, {}, "file", ""}, kNothing), Refuses("RUN_ID is \"\"", "a path"));
+  EXPECT_THAT(PlaceFromOptions({1, 1, {}, "mpi", "auto"}, kNothing), Refuses("INIT_METHOD is \"mpi\"", "tcp, env"));
+  EXPECT_THAT(PlaceFromOptions({2, 1, 2, "tcp", "a:1"}, kNothing), Refuses("this node is 2", "0 to 1"));
+  EXPECT_THAT(PlaceFromOptions({2, 1, -1, "tcp", "a:1"}, kNothing), Refuses("this node is -1", "0 to 1"));
+  for (const char* run_id : {"gpu1", "gpu1:", ":7", "gpu1:0", "gpu1:65536", "gpu1:x", ""}) {
+    EXPECT_THAT(PlaceFromOptions({2, 1, 0, "tcp", run_id}, kNothing), Refuses(run_id, "HOST:PORT")) << run_id;
+  }
+}
+
+}  // namespace
+}  // namespace ssl
