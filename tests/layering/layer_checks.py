@@ -17,7 +17,7 @@ LAYERS = (
     ("hooks", "methods"),
     ("engines",),
     ("",),  # //ssl itself: builtins
-    ("check",),
+    ("check", "launch"),
     ("tools",),
 )
 ANYWHERE = "testing"

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/launch/free_port.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace ssl {
+namespace {
+
+absl::Status SocketError(absl::string_view operation, int port) {
+  return absl::UnavailableError(absl::StrCat(operation, " port ", port, " of this host: ", std::strerror(errno)));
+}
+
+// An IPv6 socket of any address takes the port of IPv4 as well; not every container has IPv6.
+int AnySocket(sockaddr_in6* address) {
+  address->sin6_family = AF_INET6;
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) return fd;
+  address->sin6_family = AF_INET;  // port and an address of zeros stand in the same place
+  return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+// The port that was bound.
+absl::StatusOr<int> BindAndRelease(int port) {
+  sockaddr_in6 address = {};
+  address.sin6_port = htons(static_cast<uint16_t>(port));
+  const int fd = AnySocket(&address);
+  if (fd < 0) return SocketError("opening a socket for", port);
+  const auto closer = absl::MakeCleanup([fd] { close(fd); });
+  // Connections of an earlier server that are still closing do not hold the port; another server does.
+  const int yes = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  socklen_t size = address.sin6_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd, any, size) != 0 || listen(fd, 1) != 0) return SocketError("binding", port);
+  if (getsockname(fd, any, &size) != 0) return SocketError("asking for the number of", port);
+  return ntohs(address.sin6_port);
+}
+
+}  // namespace
+
+absl::StatusOr<int> FreePort() { return BindAndRelease(0); }
+
+bool PortIsFree(int port) { return BindAndRelease(port).ok(); }
+
+}  // namespace ssl

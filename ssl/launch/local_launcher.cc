@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/launch/local_launcher.h"
+
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/launch/free_port.h"
+#include "ssl/launch/rank_environment.h"
+#include "ssl/launch/signal_pipe.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kMostPorts = 3;  // tried in a row
+
+std::vector<std::string> InheritedEnvironment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+// Cores that this process may use.
+int64_t Cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  return sysconf(_SC_NPROCESSORS_ONLN);  // more cores than the set has room for
+}
+
+bool AreTheSameFile(int one, int other) {
+  struct stat of_one = {};
+  struct stat of_other = {};
+  if (fstat(one, &of_one) != 0 || fstat(other, &of_other) != 0) return false;
+  return of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
+}
+
+absl::Status CheckOptions(const LaunchOptions& options) {
+  const WorldPlace& first = options.first;
+  if (options.command.empty()) return absl::InvalidArgumentError("launching ranks: no command, expected a path");
+  if (first.local_size < 1 || first.rank < 0 || first.rank + first.local_size > first.size) {
+    return absl::InvalidArgumentError(absl::StrCat("launching ranks: ", first.local_size, " from rank ", first.rank,
+                                                   " on, expected ranks below the world's size, ", first.size));
+  }
+  if (options.output_fd < 0 || options.error_fd < 0) {
+    return absl::InvalidArgumentError("launching ranks: no open file for their output, expected descriptors");
+  }
+  if (first.local_size == first.size) return absl::OkStatus();
+  if (first.port == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("launching ranks: no port, though only ", first.local_size, " of ",
+                                                   first.size, " ranks are on this host, expected the same on all"));
+  }
+  if (options.max_restarts == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("launching ranks: ", options.max_restarts,
+                                                 " restarts, expected 0 for ranks on several hosts: only torchrun "
+                                                 "starts all of them again"));
+}
+
+// The end of a rank closes its connections before it can be seen to have ended, so a rank that complains about it may
+// be seen first.
+std::optional<RankEnd> FirstFailure(const std::vector<RankEnd>& ends, const LaunchOptions& options) {
+  std::optional<RankEnd> of_a_peer;
+  for (const RankEnd& end : ends) {
+    if (!IsFailure(end, options.stopped_code)) continue;
+    if (end.code() != options.peer_code) return end;
+    if (!of_a_peer.has_value()) of_a_peer = end;
+  }
+  return of_a_peer;
+}
+
+int CommonCode(const std::vector<RankEnd>& ends) {
+  int code = 0;
+  for (const RankEnd& end : ends) code = std::max(code, end.code());
+  return code;
+}
+
+class Launcher {
+ public:
+  Launcher(const LaunchOptions& options, SignalPipe* signals)
+      : options_(options),
+        output_(options.output_fd),
+        error_(options.error_fd),
+        // Two streams of one file would cut into each other's lines.
+        is_one_file_(AreTheSameFile(options.output_fd, options.error_fd)),
+        context_{signals, &output_, is_one_file_ ? &output_ : &error_, options.grace, options.stopped_code},
+        newest_step_(Progress()) {}
+
+  absl::StatusOr<LaunchOutcome> Run() {
+    for (;;) {
+      SSL_ASSIGN_OR_RETURN(const WorldPlace first, NextPlace());
+      SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, RunOnce(first));
+      if (!outcome.first_failure.has_value() || outcome.user_stopped) return outcome;
+      if (!PortWasTaken(first) && !MayRestart(*outcome.first_failure)) return outcome;
+    }
+  }
+
+ private:
+  int64_t Progress() const { return options_.progress == nullptr ? 0 : options_.progress(); }
+
+  absl::StatusOr<WorldPlace> NextPlace() const {
+    WorldPlace first = options_.first;
+    first.restart_count += restarts_;
+    if (first.port == 0) {
+      SSL_ASSIGN_OR_RETURN(first.port, FreePort());
+    }
+    return first;
+  }
+
+  absl::StatusOr<LaunchOutcome> RunOnce(const WorldPlace& first) const {
+    RankGroup group(context_);
+    const std::vector<std::string> inherited = InheritedEnvironment();
+    for (int64_t i = 0; i < first.local_size; ++i) {
+      const std::string prefix = first.size == 1 ? "" : absl::StrCat("[", first.rank + i, "] ");
+      SSL_RETURN_IF_ERROR(group.Start(first.rank + i, prefix, options_.command,
+                                      RankEnvironment(inherited, first, i, options_.max_restarts, Cores())));
+    }
+    SSL_RETURN_IF_ERROR(group.Run());
+    LaunchOutcome outcome;
+    outcome.ends = group.ends();
+    outcome.first_failure = FirstFailure(outcome.ends, options_);
+    outcome.exit_code = outcome.first_failure.has_value() ? outcome.first_failure->code() : CommonCode(outcome.ends);
+    outcome.restarts = restarts_;
+    outcome.user_stopped = group.user_stopped();
+    return outcome;
+  }
+
+  // Our ranks are gone, so a port that is served belongs to somebody else.
+  bool PortWasTaken(const WorldPlace& first) {
+    if (options_.first.port != 0 || ++ports_ >= kMostPorts || PortIsFree(first.port)) return false;
+    SSL_LOG(WARNING) << "port " << first.port << ", which was free, is another process's now; starting all ranks "
+                     << "again with another port";
+    return true;
+  }
+
+  bool MayRestart(const RankEnd& failure) {
+    if (options_.max_restarts == 0 || failure.code() == options_.mistake_code) return false;
+    ports_ = 0;
+    const int64_t step = Progress();
+    tries_without_progress_ = step > newest_step_ ? 0 : tries_without_progress_ + 1;
+    newest_step_ = step;
+    const std::string what = absl::StrCat(DescribeEnd(failure), "; the newest checkpoint is of step ", step);
+    if (tries_without_progress_ >= options_.max_tries_without_progress) {
+      SSL_LOG(WARNING) << what << "; no restart after " << tries_without_progress_ << " tries that left it there";
+      return false;
+    }
+    if (restarts_ == options_.max_restarts) {
+      SSL_LOG(WARNING) << what << "; no restart after " << restarts_ << ", the most that were allowed";
+      return false;
+    }
+    ++restarts_;
+    SSL_LOG(WARNING) << what << "; restart " << restarts_ << " of at most " << options_.max_restarts;
+    return true;
+  }
+
+  const LaunchOptions& options_;
+  OutputStream output_;
+  OutputStream error_;
+  const bool is_one_file_;
+  const GroupContext context_;
+  int64_t restarts_ = 0;
+  int64_t ports_ = 0;
+  int64_t newest_step_;
+  int64_t tries_without_progress_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<LaunchOutcome> LaunchLocalRanks(const LaunchOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckOptions(options));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<SignalPipe> signals, SignalPipe::Install());
+  return Launcher(options, signals.get()).Run();
+}
+
+}  // namespace ssl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the ranks of this host as processes of one command line, and ends when they have: what torchrun does, for
+// programs without Python. Ranks find their place by torchrun's variables (rank_environment.h), which
+// ssl/distributed/launch_environment.h reads.
+//
+//   LaunchOptions options;
+//   options.command = {"/proc/self/exe", "--config=test/swav_tiny"};
+//   options.first.size = options.first.local_size = 4;
+//   SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome, LaunchLocalRanks(options));
+//   return outcome.exit_code;
+//
+// - Output: whole lines, "[rank] " before each in a world of several; stdout and stderr stay apart.
+// - Signals: SIGTERM, SIGINT, SIGUSR1, SIGUSR2 and SIGHUP go on to every rank (rank_group.h).
+// - No rank outlives the launcher, whatever ends it: the kernel kills them with it (rank_process.h).
+// - The port is free when it is chosen; a process that takes it before rank 0 does makes the start fail. When it is
+// found
+//   taken after a failure, all ranks are started again with another, at most 3 times, which counts as no restart.
+#ifndef SSL_LAUNCH_LOCAL_LAUNCHER_H_
+#define SSL_LAUNCH_LOCAL_LAUNCHER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ssl/distributed/launch_environment.h"
+#include "ssl/launch/rank_group.h"
+
+namespace ssl {
+
+struct LaunchOptions {
+  std::vector<std::string> command;  // the first is a path; $PATH is not searched
+  // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
+  // on this host as a whole, means a free one.
+  WorldPlace first;
+  absl::Duration grace = absl::Seconds(30);  // from a rank's failure until the others are killed
+  // How often all ranks are started again after one failed; for worlds that are on this host as a whole.
+  int64_t max_restarts = 0;
+  // The newest checkpoint's step, called before each start. When this many tries in a row leave it as it is, there is
+  // no further one. Not set: nothing is known to move.
+  std::function<int64_t()> progress;
+  int64_t max_tries_without_progress = 3;
+  int output_fd = 1;  // where the ranks' stdout goes
+  int error_fd = 2;   // and their stderr
+  // Exit codes with a meaning, as ssl_main has them (docs/exit_codes.md).
+  int stopped_code = 75;  // saved and stopped: no failure
+  int mistake_code = 2;   // of the command line or the configuration: no restart mends it
+  int peer_code = 7;      // fails because another rank did: never the first failure while there is another
+};
+
+// Of the last start.
+struct LaunchOutcome {
+  // The first failure's; without one the largest of the ranks' codes: 0 when all finished, stopped_code when one was
+  // stopped. 128 + N for signal N.
+  int exit_code = 0;
+  std::optional<RankEnd> first_failure;
+  std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen
+  int64_t restarts = 0;
+  bool user_stopped = false;  // by a signal to the launcher
+};
+
+// Returns when no rank runs. One call at a time in a process, from a thread that lives as long as it; other threads may
+// run. Each restart is logged as a warning, with the failure before it. InvalidArgument for options that contradict
+// each other; the errors of StartRank, which leave no rank running.
+absl::StatusOr<LaunchOutcome> LaunchLocalRanks(const LaunchOptions& options);
+
+}  // namespace ssl
+
+#endif  // SSL_LAUNCH_LOCAL_LAUNCHER_H_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ranks of one start on this host, from their first process to their last: their lines go out whole, signals go to
+// them, and when one fails the others are stopped. For one thread.
+#ifndef SSL_LAUNCH_RANK_GROUP_H_
+#define SSL_LAUNCH_RANK_GROUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "ssl/launch/line_output.h"
+#include "ssl/launch/rank_process.h"
+#include "ssl/launch/signal_pipe.h"
+
+namespace ssl {
+
+// How a rank ended.
+struct RankEnd {
+  int64_t rank = 0;
+  int64_t pid = 0;
+  int exit_code = 0;       // when signal is 0
+  int signal = 0;          // that ended it; 0 when it exited
+  bool was_asked = false;  // by a signal that the launcher had sent it
+
+  // As a shell shows it: 128 + signal when a signal ended it.
+  int code() const { return signal == 0 ? exit_code : 128 + signal; }
+};
+
+// Any end but an exit with 0 or `stopped_code`, or by a signal that the launcher had sent.
+bool IsFailure(const RankEnd& end, int stopped_code);
+
+// "rank 2 (pid 4711) was ended by SIGKILL"
+std::string DescribeEnd(const RankEnd& end);
+
+// What a group needs of whoever starts it; all outlive it.
+struct GroupContext {
+  SignalPipe* signals;
+  OutputStream* output;  // of the ranks' stdout; may be the same as `error`
+  OutputStream* error;
+  absl::Duration grace;  // from a rank's failure until those that are left are killed
+  int stopped_code;      // an exit code that is no failure, beside 0
+};
+
+class RankGroup {
+ public:
+  explicit RankGroup(const GroupContext& context) : context_(context) {}
+  ~RankGroup();  // kills those that run
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  // Each line of its output gets `prefix`. Errors are those of StartRank.
+  absl::Status Start(int64_t rank, const std::string& prefix, const std::vector<std::string>& command,
+                     const std::vector<std::string>& environment);
+
+  // Until all have ended and their last lines are out.
+  // - A stop signal (SIGTERM, SIGINT, SIGUSR2, SIGHUP) and SIGUSR1 go on to every rank, each as often as it comes.
+  // - After the first failure the others get SIGTERM, unless a stop signal has gone to them before, and after `grace`
+  //   SIGKILL. A user's first stop signal after that SIGTERM goes no further: it would be the ranks' second one, on
+  //   which they end without saving.
+  // Internal when the system's poll fails.
+  absl::Status Run();
+
+  const std::vector<RankEnd>& ends() const { return ends_; }  // in the order in which they were seen
+  bool user_stopped() const { return user_stops_ > 0; }
+
+ private:
+  struct Stream {
+    Pipe pipe;
+    LineSplitter lines;
+    OutputStream* out;
+  };
+  struct Rank {
+    int64_t rank;
+    pid_t pid;
+    Stream output;
+    Stream error;
+    std::set<int> sent;
+    bool has_ended = false;
+  };
+
+  absl::Status Wait();
+  void ReadFrom(Stream* stream);
+  void ReadAll(Stream* stream);
+  void OnSignal(int number);
+  void SendAll(int number);
+  void Reap();
+  void OnEnd(const RankEnd& end);
+  absl::Status Flush();
+  bool AnyRuns() const;
+  std::vector<Stream*> OpenStreams();
+  std::vector<OutputStream*> PendingOutputs() const;
+
+  const GroupContext context_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<RankEnd> ends_;
+  int64_t user_stops_ = 0;
+  bool has_failed_ = false;
+  bool asked_to_stop_ = false;  // the ranks, by the launcher
+  absl::Time kill_at_ = absl::InfiniteFuture();
+};
+
+}  // namespace ssl
+
+#endif  // SSL_LAUNCH_RANK_GROUP_H_

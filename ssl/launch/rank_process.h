@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One process of a launcher: started, signalled, waited for.
+#ifndef SSL_LAUNCH_RANK_PROCESS_H_
+#define SSL_LAUNCH_RANK_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ssl/launch/pipe.h"
+
+namespace ssl {
+
+// How a process ended.
+struct ProcessEnd {
+  int exit_code = 0;  // when signal is 0
+  int signal = 0;     // that ended it; 0 when it exited
+};
+
+struct RankProcess {
+  pid_t pid = 0;
+  Pipe output;  // its stdout and stderr: read ends, which do not wait
+  Pipe error;
+};
+
+// Starts command[0], a path ($PATH is not searched), with `environment` ("NAME=VALUE") and nothing of the launcher's
+// open files: stdin is empty.
+// - The kernel ends it by SIGKILL when the launcher's thread that called this ends, however that happens. Processes
+// that
+//   it starts itself are its own business then.
+// - It leads a process group of its own: Ctrl-C reaches the launcher alone, which passes it on.
+// - SIGUSR1 is ignored until the program handles it: a request to save that comes while it still loads ends nothing.
+//   Other stop signals that come so early end it, as they should. The mask of signals is the caller's.
+// Returns when the program runs. NotFound or PermissionDenied with its path when it cannot; ResourceExhausted when the
+// system has no room for a process. Descriptors 0 to 2 of the caller have to be open.
+absl::StatusOr<RankProcess> StartRank(const std::vector<std::string>& command,
+                                      const std::vector<std::string>& environment);
+
+// To the process and those that it started (its process group).
+void SignalRank(pid_t pid, int number);
+
+// How it ended; nothing while it runs. Once it has ended, what is left of its process group is ended by SIGKILL, and
+// the pid is no longer this process's.
+std::optional<ProcessEnd> TakeEnd(pid_t pid);
+
+// SIGKILL, and waits for the end.
+void KillRank(pid_t pid);
+
+}  // namespace ssl
+
+#endif  // SSL_LAUNCH_RANK_PROCESS_H_
