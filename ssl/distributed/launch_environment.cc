@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostRanks = 1 << 20;
 constexpr int64_t kMostPort = 65535;
+constexpr int64_t kMostDescriptors = 1 << 30;
 constexpr int64_t kTorchPort = 29500;  // torchrun's default
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
@@ -81,6 +82,9 @@ absl::StatusOr<WorldPlace> TorchrunPlace(const EnvironmentReader& reader) {
   if (reader.Has("TORCHELASTIC_USE_AGENT_STORE")) {
     SSL_ASSIGN_OR_RETURN(const std::string served, reader.Text("TORCHELASTIC_USE_AGENT_STORE"));
     place.store_is_served = served == "True";
+  }
+  if (reader.Has("SSL_LISTENING_SOCKET")) {
+    SSL_ASSIGN_OR_RETURN(place.listening_socket, reader.Integer("SSL_LISTENING_SOCKET", 3, kMostDescriptors));
   }
   return place;
 }

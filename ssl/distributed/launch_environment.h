@@ -5,7 +5,8 @@
 //
 // 1. torchrun, and any launcher that speaks its language (ours: ssl/launch): LOCAL_RANK, RANK, WORLD_SIZE,
 //    LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT; TORCHELASTIC_RESTART_COUNT (0 when it is not set) and
-//    TORCHELASTIC_USE_AGENT_STORE. https://pytorch.org/docs/stable/elastic/run.html#environment-variables
+//    TORCHELASTIC_USE_AGENT_STORE; of our launcher SSL_LISTENING_SOCKET.
+//    https://pytorch.org/docs/stable/elastic/run.html#environment-variables
 // 2. RANK without LOCAL_RANK, one rank for each host, as Kubeflow's PyTorchJob starts its pods: RANK, WORLD_SIZE,
 //    MASTER_ADDR, MASTER_PORT. PET_* are defaults of torchrun's own flags: PET_NPROC_PER_NODE above 1, PET_NNODES that
 //    is not WORLD_SIZE, or PET_RDZV_ENDPOINT without RANK ask for torchrun in each pod, and are refused without it.
@@ -49,6 +50,7 @@ struct WorldPlace {
   bool store_is_served = false;  // torchrun's agent serves the store at host:port already: every rank is a client of it
   int64_t restart_count =
       0;  // how often the world was started again; keys of a store that outlives a start differ by it
+  int listening_socket = -1;  // rank 0 of our launcher: bound to `port` and inherited, to be taken over; -1: none
   std::string source = "one process";
 };
 

@@ -67,7 +67,8 @@ const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "3"},
 std::string Describe(const WorldPlace& place) {
   return absl::StrCat(place.source, ": rank ", place.rank, "/", place.size, " local ", place.local_rank, "/",
                       place.local_size, " at ", place.host, ":", place.port, place.store_is_served ? " served" : "",
-                      " restart ", place.restart_count);
+                      place.listening_socket < 0 ? "" : absl::StrCat(" socket ", place.listening_socket), " restart ",
+                      place.restart_count);
 }
 
 struct PlaceCase {
@@ -95,6 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "torchrun: rank 5/8 local 1/4 at gpu1:29500 restart 2"},
         PlaceCase{"TorchrunServesTheStore", With(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}),
                   "torchrun: rank 5/8 local 1/4 at gpu1:29500 served restart 0"},
+        PlaceCase{"OurLauncher", With(kTorchrun, {{"SSL_LISTENING_SOCKET", "9"}}),
+                  "torchrun: rank 5/8 local 1/4 at gpu1:29500 socket 9 restart 0"},
         // All that `torchrun --no-python --nproc-per-node=2` of PyTorch 2.11 sets for its second rank.
         PlaceCase{"TorchrunOf211",
                   {{"GROUP_RANK", "0"},
@@ -198,6 +201,8 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"PortTooHigh", With(kTorchrun, {{"MASTER_PORT", "65536"}}), "MASTER_PORT is \"65536\"", "65535"},
         ErrorCase{"BadRestartCount", With(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "x"}}),
                   "TORCHELASTIC_RESTART_COUNT is \"x\"", "integer from 0"},
+        ErrorCase{"SocketOfStdin", With(kTorchrun, {{"SSL_LISTENING_SOCKET", "0"}}), "SSL_LISTENING_SOCKET is \"0\"",
+                  "integer from 3"},
         ErrorCase{"PodOfSeveralRanks", With(kPod, {{"PET_NPROC_PER_NODE", "4"}, {"WORLD_SIZE", "12"}}),
                   "PET_NPROC_PER_NODE is \"4\"", "torchrun"},
         ErrorCase{"PodOfSeveralRanksByGpus", With(kPod, {{"WORLD_SIZE", "12"}}), "PET_NNODES is \"3\"",

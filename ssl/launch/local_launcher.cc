@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/launch/free_port.h"
+#include "ssl/launch/listening_socket.h"
 #include "ssl/launch/rank_environment.h"
 #include "ssl/launch/signal_pipe.h"
 
@@ -51,6 +51,10 @@ absl::Status CheckOptions(const LaunchOptions& options) {
   }
   if (options.output_fd < 0 || options.error_fd < 0) {
     return absl::InvalidArgumentError("launching ranks: no open file for their output, expected descriptors");
+  }
+  if (options.pass_listening_socket && first.port != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("launching ranks: port ", first.port, " is given, expected 0 to pass its listening socket on"));
   }
   if (first.local_size == first.size) return absl::OkStatus();
   if (first.port == 0) {
@@ -94,34 +98,53 @@ class Launcher {
 
   absl::StatusOr<LaunchOutcome> Run() {
     for (;;) {
-      SSL_ASSIGN_OR_RETURN(const WorldPlace first, NextPlace());
-      SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, RunOnce(first));
+      RankGroup group(context_);
+      SSL_ASSIGN_OR_RETURN(const int port, Start(&group));
+      SSL_RETURN_IF_ERROR(group.Run());
+      LaunchOutcome outcome = OutcomeOf(group);
       if (!outcome.first_failure.has_value() || outcome.user_stopped) return outcome;
-      if (!PortWasTaken(first) && !MayRestart(*outcome.first_failure)) return outcome;
+      if (!PortWasTaken(port) && !MayRestart(*outcome.first_failure)) return outcome;
     }
   }
 
  private:
   int64_t Progress() const { return options_.progress == nullptr ? 0 : options_.progress(); }
 
-  absl::StatusOr<WorldPlace> NextPlace() const {
+  // The port at which they meet.
+  absl::StatusOr<int> Start(RankGroup* group) const {
     WorldPlace first = options_.first;
     first.restart_count += restarts_;
-    if (first.port == 0) {
-      SSL_ASSIGN_OR_RETURN(first.port, FreePort());
+    if (first.port != 0) {
+      SSL_RETURN_IF_ERROR(StartRanks(first, group));
+      return first.port;
     }
-    return first;
+    SSL_ASSIGN_OR_RETURN(const ListeningSocket server, OpenServer());
+    first.port = server.port();
+    first.listening_socket = server.fd();
+    SSL_RETURN_IF_ERROR(StartRanks(first, group));
+    return first.port;  // and the launcher's hold of the socket ends: it is rank 0's alone
   }
 
-  absl::StatusOr<LaunchOutcome> RunOnce(const WorldPlace& first) const {
-    RankGroup group(context_);
+  // With a closed socket when no rank takes it over: the port was free, and is.
+  absl::StatusOr<ListeningSocket> OpenServer() const {
+    SSL_ASSIGN_OR_RETURN(ListeningSocket server, ListeningSocket::Open(0));
+    if (!options_.pass_listening_socket) server.Close();
+    return server;
+  }
+
+  absl::Status StartRanks(const WorldPlace& first, RankGroup* group) const {
     const std::vector<std::string> inherited = InheritedEnvironment();
     for (int64_t i = 0; i < first.local_size; ++i) {
-      const std::string prefix = first.size == 1 ? "" : absl::StrCat("[", first.rank + i, "] ");
-      SSL_RETURN_IF_ERROR(group.Start(first.rank + i, prefix, options_.command,
-                                      RankEnvironment(inherited, first, i, options_.max_restarts, Cores())));
+      const int64_t rank = first.rank + i;
+      SSL_RETURN_IF_ERROR(
+          group->Start(rank, first.size == 1 ? "" : absl::StrCat("[", rank, "] "),
+                       {options_.command, RankEnvironment(inherited, first, i, options_.max_restarts, Cores()),
+                        rank == 0 ? first.listening_socket : -1}));
     }
-    SSL_RETURN_IF_ERROR(group.Run());
+    return absl::OkStatus();
+  }
+
+  LaunchOutcome OutcomeOf(const RankGroup& group) const {
     LaunchOutcome outcome;
     outcome.ends = group.ends();
     outcome.first_failure = FirstFailure(outcome.ends, options_);
@@ -132,9 +155,10 @@ class Launcher {
   }
 
   // Our ranks are gone, so a port that is served belongs to somebody else.
-  bool PortWasTaken(const WorldPlace& first) {
-    if (options_.first.port != 0 || ++ports_ >= kMostPorts || PortIsFree(first.port)) return false;
-    SSL_LOG(WARNING) << "port " << first.port << ", which was free, is another process's now; starting all ranks "
+  bool PortWasTaken(int port) {
+    if (options_.first.port != 0 || options_.pass_listening_socket) return false;
+    if (++ports_ >= kMostPorts || ListeningSocket::Open(port).ok()) return false;
+    SSL_LOG(WARNING) << "port " << port << ", which was free, is another process's now; starting all ranks "
                      << "again with another port";
     return true;
   }

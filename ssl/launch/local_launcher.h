@@ -37,6 +37,9 @@ struct LaunchOptions {
   // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
   // on this host as a whole, means a free one.
   WorldPlace first;
+  // Rank 0 finds the port's listening socket, open, in SSL_LISTENING_SOCKET and takes it over: WorldPlace has it. With
+  // a free port only. Not for programs that bind the port themselves: it is taken.
+  bool pass_listening_socket = false;
   absl::Duration grace = absl::Seconds(30);  // from a rank's failure until the others are killed
   // How often all ranks are started again after one failed; for worlds that are on this host as a whole.
   int64_t max_restarts = 0;

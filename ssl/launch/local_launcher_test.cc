@@ -202,6 +202,17 @@ TEST(LocalLauncherTest, APortThatIsTakenIsChangedWithoutARestart) {
   close(open(fifo.c_str(), O_WRONLY));  // the one who took it ends
 }
 
+TEST(LocalLauncherTest, RankZeroTakesTheListeningSocketOver) {
+  LaunchCase launch(2, {"*:socket=", "1:variable=SSL_LISTENING_SOCKET", "0@0:exit=1", "1@0:pause="});
+  launch.options.pass_listening_socket = true;
+  launch.options.max_restarts = 1;
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(LinesOf(launch.Output(), "[0] "),
+              ElementsAre("listens at the master's port", "listens at the master's port"));
+  EXPECT_THAT(LinesOf(launch.Output(), "[1] ").back(), "SSL_LISTENING_SOCKET=(none)");
+}
+
 TEST(LocalLauncherTest, AProgramThatCannotBeStartedIsNamed) {
   LaunchCase launch(2, {});
   launch.options.command = {"no/such/program"};
@@ -227,6 +238,8 @@ TEST(LocalLauncherTest, OptionsThatContradictEachOtherAreRefused) {
   options.first.port = 7;
   options.max_restarts = 1;
   refuses(options, "1 restarts, expected 0");
+  options.pass_listening_socket = true;
+  refuses(options, "port 7 is given");
   options.output_fd = -1;
   refuses(options, "no open file");
 }

@@ -24,6 +24,10 @@ std::vector<std::string> RankEnvironment(const std::vector<std::string>& inherit
   variables["TORCHELASTIC_RESTART_COUNT"] = absl::StrCat(first.restart_count);
   variables["TORCHELASTIC_MAX_RESTARTS"] = absl::StrCat(max_restarts);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  variables.erase("SSL_LISTENING_SOCKET");
+  if (first.rank + local_rank == 0 && first.listening_socket >= 0) {
+    variables["SSL_LISTENING_SOCKET"] = absl::StrCat(first.listening_socket);
+  }
   variables.insert({"OMP_NUM_THREADS", absl::StrCat(std::max<int64_t>(1, cores / first.local_size))});
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(absl::StrCat(name, "=", value));

@@ -56,6 +56,16 @@ TEST(RankEnvironmentTest, FindWorldPlaceReadsIt) {
   EXPECT_FALSE(place.store_is_served);
 }
 
+TEST(RankEnvironmentTest, RankZeroAloneHasTheListeningSocket) {
+  WorldPlace first;
+  first.size = first.local_size = 2;
+  const std::vector<std::string> inherited = {"SSL_LISTENING_SOCKET=3"};
+  EXPECT_THAT(RankEnvironment(inherited, first, 0, 0, 1), Not(Contains(StartsWith("SSL_LISTENING_SOCKET"))));
+  first.listening_socket = 9;
+  EXPECT_THAT(RankEnvironment(inherited, first, 0, 0, 1), Contains("SSL_LISTENING_SOCKET=9"));
+  EXPECT_THAT(RankEnvironment(inherited, first, 1, 0, 1), Not(Contains(StartsWith("SSL_LISTENING_SOCKET"))));
+}
+
 TEST(RankEnvironmentTest, ThreadsAreSharedUnlessTheUserSaysOtherwise) {
   EXPECT_THAT(RankEnvironment({}, SecondHost(), 0, 0, 3), Contains("OMP_NUM_THREADS=1"));
   EXPECT_THAT(RankEnvironment({}, SecondHost(), 0, 0, 9), Contains("OMP_NUM_THREADS=2"));

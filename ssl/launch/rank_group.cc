@@ -56,9 +56,8 @@ RankGroup::~RankGroup() {
   }
 }
 
-absl::Status RankGroup::Start(int64_t rank, const std::string& prefix, const std::vector<std::string>& command,
-                              const std::vector<std::string>& environment) {
-  SSL_ASSIGN_OR_RETURN(RankProcess process, StartRank(command, environment));
+absl::Status RankGroup::Start(int64_t rank, const std::string& prefix, const RankCommand& command) {
+  SSL_ASSIGN_OR_RETURN(RankProcess process, StartRank(command));
   ranks_.push_back(std::unique_ptr<Rank>(new Rank{rank,
                                                   process.pid,
                                                   {std::move(process.output), LineSplitter(prefix), context_.output},

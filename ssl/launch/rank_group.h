@@ -54,8 +54,7 @@ class RankGroup {
   RankGroup& operator=(const RankGroup&) = delete;
 
   // Each line of its output gets `prefix`. Errors are those of StartRank.
-  absl::Status Start(int64_t rank, const std::string& prefix, const std::vector<std::string>& command,
-                     const std::vector<std::string>& environment);
+  absl::Status Start(int64_t rank, const std::string& prefix, const RankCommand& command);
 
   // Until all have ended and their last lines are out.
   // - A stop signal (SIGTERM, SIGINT, SIGUSR2, SIGHUP) and SIGUSR1 go on to every rank, each as often as it comes.

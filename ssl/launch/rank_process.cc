@@ -29,6 +29,7 @@ struct Birth {
   sigset_t mask;
   int output;
   int error;
+  int inherited;
   int report;  // takes errno when the program does not start; closed by its start
 };
 
@@ -49,18 +50,19 @@ void ForgetSignals() {
   signal(SIGUSR1, SIG_IGN);
 }
 
-void RedirectStandardDescriptors(const Birth& birth) {
+void ArrangeDescriptors(const Birth& birth) {
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
   dup2(birth.output, STDOUT_FILENO);
   dup2(birth.error, STDERR_FILENO);
+  if (birth.inherited >= 0) fcntl(birth.inherited, F_SETFD, 0);  // open beyond exec
 }
 
 [[noreturn]] void BecomeRank(const Birth& birth) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != birth.launcher) _exit(kNotStarted);  // it ended before prctl, which tells of later ends only
-  RedirectStandardDescriptors(birth);
+  ArrangeDescriptors(birth);
   ForgetSignals();
   sigprocmask(SIG_SETMASK, &birth.mask, nullptr);
   execve(birth.arguments[0], birth.arguments.data(), birth.environment.data());
@@ -109,20 +111,26 @@ siginfo_t WaitFor(pid_t pid, int options) {
 
 }  // namespace
 
-absl::StatusOr<RankProcess> StartRank(const std::vector<std::string>& command,
-                                      const std::vector<std::string>& environment) {
-  SSL_RET_CHECK(!command.empty(), "a command has a program");
+absl::StatusOr<RankProcess> StartRank(const RankCommand& command) {
+  SSL_RET_CHECK(!command.arguments.empty(), "a command has a program");
+  const std::string& program = command.arguments[0];
   SSL_ASSIGN_OR_RETURN(Pipe output, Pipe::Create());
   SSL_ASSIGN_OR_RETURN(Pipe error, Pipe::Create());
   SSL_ASSIGN_OR_RETURN(Pipe report, Pipe::Create());
-  Birth birth = {Pointers(command), Pointers(environment), getpid(),         {},
-                 output.write_fd(), error.write_fd(),      report.write_fd()};
+  Birth birth = {Pointers(command.arguments),
+                 Pointers(command.environment),
+                 getpid(),
+                 {},
+                 output.write_fd(),
+                 error.write_fd(),
+                 command.inherited_fd,
+                 report.write_fd()};
   const pid_t pid = ForkRank(&birth);
-  if (pid < 0) return StartError(command[0], errno);
+  if (pid < 0) return StartError(program, errno);
   report.CloseWrite();
   if (const int reported = ReadReport(report.read_fd()); reported != 0) {
     WaitFor(pid, 0);
-    return StartError(command[0], reported);
+    return StartError(program, reported);
   }
   for (Pipe* pipe : {&output, &error}) {
     pipe->CloseWrite();

@@ -21,14 +21,19 @@ struct ProcessEnd {
   int signal = 0;     // that ended it; 0 when it exited
 };
 
+struct RankCommand {
+  std::vector<std::string> arguments;    // the first is a path: $PATH is not searched
+  std::vector<std::string> environment;  // "NAME=VALUE"
+  int inherited_fd = -1;                 // an open file of the launcher's that the rank gets under the same number
+};
+
 struct RankProcess {
   pid_t pid = 0;
   Pipe output;  // its stdout and stderr: read ends, which do not wait
   Pipe error;
 };
 
-// Starts command[0], a path ($PATH is not searched), with `environment` ("NAME=VALUE") and nothing of the launcher's
-// open files: stdin is empty.
+// Starts a program, with nothing of the launcher's open files but inherited_fd: stdin is empty.
 // - The kernel ends it by SIGKILL when the launcher's thread that called this ends, however that happens. Processes
 // that
 //   it starts itself are its own business then.
@@ -37,8 +42,7 @@ struct RankProcess {
 //   Other stop signals that come so early end it, as they should. The mask of signals is the caller's.
 // Returns when the program runs. NotFound or PermissionDenied with its path when it cannot; ResourceExhausted when the
 // system has no room for a process. Descriptors 0 to 2 of the caller have to be open.
-absl::StatusOr<RankProcess> StartRank(const std::vector<std::string>& command,
-                                      const std::vector<std::string>& environment);
+absl::StatusOr<RankProcess> StartRank(const RankCommand& command);
 
 // To the process and those that it started (its process group).
 void SignalRank(pid_t pid, int number);

@@ -115,6 +115,21 @@ void TakePort(const std::string& fifo) {
   _exit(0);
 }
 
+// What the inherited socket is: "at the master's port" when it is one that listens there.
+void PrintListeningSocket(const std::string&) {
+  const int fd = std::atoi(Variable("SSL_LISTENING_SOCKET").c_str());
+  sockaddr_in6 address = {};
+  socklen_t size = sizeof(address);
+  int listens = 0;
+  socklen_t size_of_listens = sizeof(listens);
+  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size_of_listens) != 0 || listens != 1) {
+    return Print("listens nowhere");
+  }
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  const bool is_masters = absl::StrCat(ntohs(address.sin6_port)) == Variable("MASTER_PORT");
+  Print(is_masters ? "listens at the master's port" : "listens at another port");
+}
+
 // Exits with 0 when an earlier process has come here, which it finds by a file.
 void EndIfDone(const std::string& path) {
   if (open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600) < 0) std::exit(0);
@@ -142,6 +157,7 @@ void Do(const std::string& verb, const std::string& value) {
       {"leave_child", LeaveChild},
       {"take_port", TakePort},
       {"end_if_done", EndIfDone},
+      {"socket", PrintListeningSocket},
       {"pause", [](const std::string&) { pause(); }},
   };
   kVerbs.at(verb)(value);

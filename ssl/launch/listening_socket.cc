@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/launch/free_port.h"
+#include "ssl/launch/listening_socket.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -29,27 +28,27 @@ int AnySocket(sockaddr_in6* address) {
   return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-// The port that was bound.
-absl::StatusOr<int> BindAndRelease(int port) {
-  sockaddr_in6 address = {};
-  address.sin6_port = htons(static_cast<uint16_t>(port));
-  const int fd = AnySocket(&address);
-  if (fd < 0) return SocketError("opening a socket for", port);
-  const auto closer = absl::MakeCleanup([fd] { close(fd); });
-  // Connections of an earlier server that are still closing do not hold the port; another server does.
-  const int yes = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  socklen_t size = address.sin6_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd, any, size) != 0 || listen(fd, 1) != 0) return SocketError("binding", port);
-  if (getsockname(fd, any, &size) != 0) return SocketError("asking for the number of", port);
-  return ntohs(address.sin6_port);
-}
-
 }  // namespace
 
-absl::StatusOr<int> FreePort() { return BindAndRelease(0); }
+absl::StatusOr<ListeningSocket> ListeningSocket::Open(int port) {
+  sockaddr_in6 address = {};
+  address.sin6_port = htons(static_cast<uint16_t>(port));
+  ListeningSocket server(AnySocket(&address), port);
+  if (server.fd_ < 0) return SocketError("opening a socket for", port);
+  // Connections of an earlier server that are still closing do not hold the port; another server does.
+  const int yes = 1;
+  setsockopt(server.fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  socklen_t size = address.sin6_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (bind(server.fd_, any, size) != 0 || listen(server.fd_, SOMAXCONN) != 0) return SocketError("binding", port);
+  if (getsockname(server.fd_, any, &size) != 0) return SocketError("asking for the number of", port);
+  server.port_ = ntohs(address.sin6_port);
+  return server;
+}
 
-bool PortIsFree(int port) { return BindAndRelease(port).ok(); }
+void ListeningSocket::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
 
 }  // namespace ssl
