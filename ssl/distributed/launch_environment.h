@@ -42,15 +42,20 @@ namespace ssl {
 struct WorldPlace {
   int64_t rank = 0;  // 0 .. size - 1
   int64_t size = 1;
-  int64_t local_rank = 0;          // among the ranks on this host; picks the device
-  int64_t local_size = 1;          // ranks on this host
-  std::string host = "localhost";  // where the store of the world is, and its port; 0 in a world of one that has none
+  int64_t local_rank = 0;  // among the ranks on this host; picks the device
+  int64_t local_size = 1;  // ranks on this host
+  // Where the world's store is; port is 0 in a world of one that has none.
+  std::string host = "localhost";
   int port = 0;
-  std::string store_file;        // INIT_METHOD=file: the ranks meet in this file, not at host:port
-  bool store_is_served = false;  // torchrun's agent serves the store at host:port already: every rank is a client of it
-  int64_t restart_count =
-      0;  // how often the world was started again; keys of a store that outlives a start differ by it
-  int listening_socket = -1;  // rank 0 of our launcher: bound to `port` and inherited, to be taken over; -1: none
+  // INIT_METHOD=file: the ranks meet in this file, not at host:port.
+  std::string store_file;
+  // torchrun's agent serves the store at host:port already (that of PyTorch 2.11 does): rank 0 cannot bind the port,
+  // and every rank is a client.
+  bool store_is_served = false;
+  // Rank 0 of our launcher: a socket that listens at `port`, inherited, to be taken over; -1: none.
+  int listening_socket = -1;
+  // How often the world was started again. Keys of a store that outlives a start differ by it.
+  int64_t restart_count = 0;
   std::string source = "one process";
 };
 
