@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One suite for every Communicator: the local world and worlds of threads follow the same rules.
+// One suite for every Communicator: the local world, worlds of threads and worlds of processes follow the same rules.
 #include "ssl/distributed/communicator.h"
 
 #include <ATen/TensorOperators.h>
@@ -8,6 +8,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/process_world.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -36,6 +38,8 @@ struct World {
 absl::Status RunLocal(const RankMain& rank_main) { return rank_main(*MakeLocalCommunicator()); }
 absl::Status RunTwoThreads(const RankMain& rank_main) { return ThreadWorld(2, absl::Seconds(30)).Run(rank_main); }
 absl::Status RunThreeThreads(const RankMain& rank_main) { return ThreadWorld(3, absl::Seconds(30)).Run(rank_main); }
+absl::Status RunTwoProcesses(const RankMain& rank_main) { return ProcessWorld(2).Run(rank_main); }
+absl::Status RunThreeProcesses(const RankMain& rank_main) { return ProcessWorld(3).Run(rank_main); }
 
 class CommunicatorTest : public ::testing::TestWithParam<World> {};
 
@@ -103,6 +107,91 @@ TEST_P(CommunicatorTest, AllReduceTakesMeanAndMaximum) {
   }));
 }
 
+// Rank r holds r, so the sum, the mean and the maximum are known in every type; a bool is whether any rank has true.
+TEST_P(CommunicatorTest, AllReduceTakesEveryType) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    const int64_t sum = size * (size - 1) / 2;
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte, at::kChar,
+                                      at::kShort, at::kInt, at::kLong, at::kBool}) {
+      SCOPED_TRACE(at::toString(type));
+      const auto reduced = [&](ReduceOp op) {
+        at::Tensor tensor = at::full({2, 3}, communicator.rank(), at::kDouble).to(type);
+        EXPECT_OK(communicator.AllReduce(tensor, op));
+        EXPECT_EQ(tensor.scalar_type(), type);
+        return tensor;
+      };
+      const auto filled = [&](double value) { return at::full({2, 3}, value, at::kDouble).to(type); };
+      EXPECT_TRUE(at::equal(reduced(ReduceOp::kSum), filled(sum)));
+      EXPECT_TRUE(at::equal(reduced(ReduceOp::kMax), filled(size - 1)));
+      EXPECT_TRUE(at::equal(reduced(ReduceOp::kMean), filled(sum / static_cast<double>(size))));
+    }
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, MeanOfSmallIntegers_DoesNotOverflow) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    at::Tensor tensor = at::full({1}, 200, at::kByte);
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(tensor, ReduceOp::kMean));
+    EXPECT_EQ(tensor.item<uint8_t>(), 200);
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, MaximumKeepsTheNaNOfAnyRank) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    at::Tensor tensor = at::full({3}, communicator.rank(), at::kFloat);
+    if (communicator.rank() == communicator.size() - 1) tensor[0] = std::nan("");
+    if (communicator.rank() == 0) tensor[1] = std::nan("");
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(tensor, ReduceOp::kMax));
+    EXPECT_TRUE(at::equal(tensor.isnan(), at::arange(3) < 2));
+    EXPECT_EQ(tensor[2].item<float>(), communicator.size() - 1);
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, ShapesWithoutDimensionsOrElements_AndStrides_AreKept) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    at::Tensor scalar = at::full({}, communicator.rank(), at::kFloat);
+    at::Tensor empty = at::full({0, 4}, 1, at::kFloat);
+    at::Tensor columns = (at::arange(6, at::kFloat) + communicator.rank()).view({2, 3}).t();
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(scalar, ReduceOp::kSum));
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(empty, ReduceOp::kMax));
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(columns, ReduceOp::kMax));
+    EXPECT_EQ(scalar.item<float>(), size * (size - 1) / 2);
+    EXPECT_EQ(columns.strides(), at::IntArrayRef({1, 3}));
+    EXPECT_TRUE(at::equal(columns, (at::arange(6, at::kFloat) + size - 1).view({2, 3}).t()));
+    SSL_ASSIGN_OR_RETURN(const at::Tensor scalars, communicator.AllGather(scalar));
+    SSL_ASSIGN_OR_RETURN(const at::Tensor empties, communicator.AllGather(empty));
+    SSL_ASSIGN_OR_RETURN(const at::Tensor gathered, communicator.AllGather(columns + communicator.rank()));
+    EXPECT_EQ(scalars.sizes(), at::IntArrayRef({size}));
+    EXPECT_EQ(empties.sizes(), at::IntArrayRef({size, 0, 4}));
+    EXPECT_TRUE(at::equal(gathered[size - 1], columns + (size - 1)));
+    at::Tensor part = at::full({2, 2}, communicator.rank() + 7, at::kFloat).t()[0];
+    SSL_RETURN_IF_ERROR(communicator.Broadcast(part, size - 1));
+    SSL_RETURN_IF_ERROR(communicator.Broadcast(empty, 0));
+    EXPECT_TRUE(at::equal(part, at::full({2}, size + 6, at::kFloat)));
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, GatherAndBroadcastMoveEveryType) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    for (const at::ScalarType type : {at::kBool, at::kShort, at::kBFloat16, at::kComplexFloat}) {
+      SCOPED_TRACE(at::toString(type));
+      at::Tensor tensor = at::full({3}, communicator.rank(), at::kDouble).to(type);
+      SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(tensor));
+      EXPECT_TRUE(
+          at::equal(all[communicator.size() - 1], at::full({3}, communicator.size() - 1, at::kDouble).to(type)));
+      SSL_RETURN_IF_ERROR(communicator.Broadcast(tensor, communicator.size() - 1));
+      EXPECT_TRUE(at::equal(tensor, all[communicator.size() - 1]));
+    }
+    return absl::OkStatus();
+  }));
+}
+
 TEST_P(CommunicatorTest, AllGatherStacksByRank) {
   EXPECT_OK(GetParam().run([](Communicator& communicator) {
     SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(at::full({2}, communicator.rank(), at::kLong)));
@@ -141,7 +230,9 @@ TEST_P(CommunicatorTest, AgreeOnStatus_OneFailureFailsAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
                          ::testing::Values(World{"Local", 1, RunLocal}, World{"TwoThreads", 2, RunTwoThreads},
-                                           World{"ThreeThreads", 3, RunThreeThreads}),
+                                           World{"ThreeThreads", 3, RunThreeThreads},
+                                           World{"TwoProcesses", 2, RunTwoProcesses},
+                                           World{"ThreeProcesses", 3, RunThreeProcesses}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(ThreadWorldTest, MissingRank_IsDeadlineExceededThatNamesTheOperation) {

@@ -36,6 +36,10 @@ def may_use_flags(path):
     return path.startswith(("ssl/tools/", "examples/"))
 
 
+def may_start_programs(path):
+    return path.endswith("_test.cc") or "/testing/" in path
+
+
 def may_print(path):
     return may_use_flags(path) or path.endswith("_test.cc") or path.split("/")[-1].startswith("bench_")
 
@@ -55,7 +59,7 @@ RULES = (
     Rule(r"^(?!\s*//).*((?<![\w.>])(system|popen|dlopen|dlmopen|exec[lv]p?e?|posix_spawnp?|wordexp)\("
          r"|\btorch::(load|pickle_load|jit::(load|unpickle|import_ir_module))\(|\bjit::Unpickler\b)",
          "starts a program, loads a library or runs code out of a file; see docs/security.md",
-         lambda path: is_cpp(path) and not path.endswith("_test.cc") and path != RANK_STARTER),
+         lambda path: is_cpp(path) and not may_start_programs(path) and path != RANK_STARTER),
     Rule(r"\b(TOD[O]|FIXM[E]|XX[X])\b", "note to self; do it or open an issue", lambda path: True),
     Rule(r"\bDISABLE[D]_|\bGTEST_SKI[P]\b", "test that does not run", is_cpp),
     Rule(r"(?<![\w.\-$}])/(work|root|home)/", "path of one machine", lambda path: True),

@@ -82,6 +82,7 @@ class CheckFileTest(unittest.TestCase):
                      "torch::jit::Unpickler unpickler(reader);"):
             self.assert_found("ssl/io/x.cc", line + "\n", "runs code out of a file")
             self.assert_clean("ssl/io/x_test.cc", line + "\n")
+            self.assert_clean("ssl/io/testing/x.cc", line + "\n")
         self.assert_found("ssl/launch/x.cc", "execve(program, arguments, environment);\n", "starts a program")
         self.assert_clean("ssl/launch/rank_process.cc", "execve(program, arguments, environment);\n")
         for line in ("file_system(path);", "state.system(3);", "// never call torch::load(path)",

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/gloo_communicator.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/error_detail.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/distributed/network.h"
+
+namespace ssl {
+namespace {
+
+using Device = std::shared_ptr<gloo::transport::Device>;
+using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
+// For how long a rank whose operation has failed listens to what the others say, at most.
+constexpr absl::Duration kLongestHearing = absl::Seconds(5);
+
+// The type in which Gloo reduces tensors of `type`: integers in int64, as at::sum does, so that a mean does not
+// overflow.
+at::ScalarType ReducedType(at::ScalarType type) {
+  return at::isIntegralType(type, /*includeBool=*/true) ? at::kLong : type;
+}
+
+// What Gloo can work on: flat and contiguous on the CPU. Without a copy where `tensor` is that already.
+at::Tensor Flat(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.detach().to(at::kCPU, type).contiguous().view({-1});
+}
+
+// Any type as bytes, for operations that only move them.
+at::Tensor FlatBytes(const at::Tensor& tensor) { return Flat(tensor, tensor.scalar_type()).view(at::kByte); }
+
+void CopyBack(const at::Tensor& flat, at::Tensor& tensor) {
+  if (!flat.is_alias_of(tensor)) tensor.detach().copy_(flat.view(tensor.sizes()));
+}
+
+const char* NameOf(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "all-reduce (sum)";
+    case ReduceOp::kMax:
+      return "all-reduce (maximum)";
+    case ReduceOp::kMean:
+      return "all-reduce (mean)";
+  }
+  return "all-reduce";
+}
+
+std::string TypeAndShape(const at::Tensor& tensor) {
+  return absl::StrCat(" of ", at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
+class GlooCommunicator : public Communicator {
+ public:
+  GlooCommunicator(std::unique_ptr<Rendezvous> rendezvous, GlooOptions options, Device device)
+      : rendezvous_(std::move(rendezvous)), options_(std::move(options)), device_(std::move(device)) {}
+
+  // Opens the connections. Collective.
+  absl::Status Connect();
+
+  int64_t rank() const override { return options_.rendezvous.rank; }
+  int64_t size() const override { return options_.rendezvous.size; }
+
+  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override;
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override;
+  absl::Status Broadcast(at::Tensor& tensor, int64_t root) override;
+  absl::Status Barrier() override;
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
+
+ private:
+  // Counts and checks the operation, runs it, and puts an exception into words.
+  absl::Status Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> operation);
+  absl::Status Run(const std::string& operation, absl::Duration timeout, absl::FunctionRef<absl::Status()> body);
+  absl::Status CheckAgreement(const std::string& operation);
+  // Ends the use of this communicator; returns failure_.
+  absl::Status Leave(const std::string& operation, absl::StatusCode code, absl::string_view what,
+                     absl::string_view why);
+
+  void Reduce(at::Tensor flat, c10d::ReduceOp::RedOpType op);
+  void ReduceMax(at::Tensor flat);
+
+  const std::unique_ptr<Rendezvous> rendezvous_;
+  const GlooOptions options_;
+  const Device device_;
+  Group group_;           // none when an operation has failed
+  absl::Status failure_;  // of the operation that failed
+  int64_t operations_ = 0;
+  int64_t duplicates_ = 0;
+};
+
+absl::Status GlooCommunicator::Connect() {
+  const absl::Duration timeout = options_.rendezvous.connect_timeout;
+  return Run("connecting", timeout, [&] {
+    auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(timeout));
+    options->devices.push_back(device_);
+    options->threads = 1;  // calls wait for their operation, so there is never a second one to run
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>("gloo", rendezvous_->store()), static_cast<int>(rank()),
+        static_cast<int>(size()), options);
+    // No rank may close its connections while another one is still opening them.
+    group_->barrier()->wait();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GlooCommunicator::Leave(const std::string& operation, absl::StatusCode code, absl::string_view what,
+                                     absl::string_view why) {
+  // Closed first: ranks that wait for this one learn of the failure now, and can answer the next call.
+  group_.reset();
+  const std::string known = rendezvous_->ExplainFailure(operation, std::min(options_.timeout, kLongestHearing));
+  failure_ =
+      absl::Status(code, absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what, ": ", known, why));
+  return failure_;
+}
+
+absl::Status GlooCommunicator::Run(const std::string& operation, absl::Duration timeout,
+                                   absl::FunctionRef<absl::Status()> body) {
+  if (!failure_.ok()) return failure_;
+  const absl::Time begin = absl::Now();
+  const absl::Status status = GuardTorch("Gloo", body);
+  // What is thrown while connecting or waiting is about other ranks: of Gloo's own types, or c10d's. Other errors of
+  // LibTorch are about this rank's tensors.
+  const bool of_peers = group_ == nullptr || absl::StartsWith(DetailOf(status, kDetailException), "gloo::") ||
+                        DetailOf(status, kDetailCause) == kCausePeer;
+  if (status.ok() || !failure_.ok() || !of_peers) return status;
+  const bool late = absl::Now() - begin >= timeout;
+  failure_ = WithDetail(
+      Leave(operation, late ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable,
+            late ? absl::StrCat("did not finish within ", absl::FormatDuration(timeout)) : "lost a connection",
+            absl::StrCat(" (", status.message(), ")")),
+      kDetailCause, kCausePeer);
+  return failure_;
+}
+
+absl::Status GlooCommunicator::Run(absl::string_view name, const at::Tensor& tensor,
+                                   absl::FunctionRef<void()> operation) {
+  const std::string text = absl::StrCat(name, " ", operations_++, tensor.defined() ? TypeAndShape(tensor) : "");
+  return Run(text, options_.timeout, [&] {
+    if (options_.check_operations) SSL_RETURN_IF_ERROR(CheckAgreement(text));
+    operation();
+    return absl::OkStatus();
+  });
+}
+
+// The largest and, as the complement, the smallest hash of all ranks: equal when all ranks call the same.
+absl::Status GlooCommunicator::CheckAgreement(const std::string& operation) {
+  const auto hash = static_cast<int64_t>(std::hash<std::string>()(operation));
+  at::Tensor bounds = at::full({2}, hash, at::kLong);
+  int64_t* bound = bounds.mutable_data_ptr<int64_t>();
+  bound[1] = ~hash;
+  Reduce(bounds, c10d::ReduceOp::MAX);
+  if (bound[0] == ~bound[1]) return absl::OkStatus();
+  return Leave(operation, absl::StatusCode::kInternal, "met other operations on other ranks", "");
+}
+
+void GlooCommunicator::Reduce(at::Tensor flat, c10d::ReduceOp::RedOpType op) {
+  c10d::AllreduceOptions options;
+  options.reduceOp = op;
+  options.timeout = absl::ToChronoMilliseconds(options_.timeout);
+  std::vector<at::Tensor> tensors = {std::move(flat)};
+  group_->allreduce(tensors, options)->wait();
+}
+
+void GlooCommunicator::ReduceMax(at::Tensor flat) {
+  if (!flat.is_floating_point()) return Reduce(flat, c10d::ReduceOp::MAX);
+  // Gloo's maximum keeps or drops a NaN by the order of the ranks; at::amax always keeps it.
+  const at::Tensor nan = flat.isnan().to(at::kByte);
+  Reduce(nan, c10d::ReduceOp::MAX);
+  Reduce(flat, c10d::ReduceOp::MAX);
+  flat.masked_fill_(nan.to(at::kBool), std::numeric_limits<double>::quiet_NaN());
+}
+
+absl::Status GlooCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
+  return Run(NameOf(op), tensor, [&] {
+    if (tensor.numel() == 0) return;
+    at::Tensor flat = Flat(tensor, ReducedType(tensor.scalar_type()));
+    if (op == ReduceOp::kMax) {
+      ReduceMax(flat);
+    } else {
+      Reduce(flat, c10d::ReduceOp::SUM);
+    }
+    if (op == ReduceOp::kMean && tensor.scalar_type() != at::kBool) {
+      flat.is_floating_point() ? flat.div_(size()) : flat.div_(size(), "trunc");
+    }
+    CopyBack(flat, tensor);
+  });
+}
+
+absl::StatusOr<at::Tensor> GlooCommunicator::AllGather(const at::Tensor& tensor) {
+  at::Tensor gathered;
+  SSL_RETURN_IF_ERROR(Run("all-gather", tensor, [&] {
+    std::vector<int64_t> shape = tensor.sizes().vec();
+    shape.insert(shape.begin(), size());
+    gathered = at::empty(shape, tensor.options().device(at::kCPU).requires_grad(false));
+    if (gathered.numel() > 0) {
+      c10d::AllgatherOptions options;
+      options.timeout = absl::ToChronoMilliseconds(options_.timeout);
+      at::Tensor input = FlatBytes(tensor);
+      at::Tensor output = FlatBytes(gathered);
+      group_->_allgather_base(output, input, options)->wait();
+    }
+    gathered = gathered.to(tensor.device());
+  }));
+  return gathered;
+}
+
+absl::Status GlooCommunicator::Broadcast(at::Tensor& tensor, int64_t root) {
+  if (root < 0 || root >= size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("broadcast root is ", root, ", expected 0 to ", size() - 1, " in a world of ", size()));
+  }
+  return Run(absl::StrCat("broadcast from rank ", root), tensor, [&] {
+    if (tensor.numel() == 0) return;
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    options.timeout = absl::ToChronoMilliseconds(options_.timeout);
+    const at::Tensor flat = Flat(tensor, tensor.scalar_type());
+    std::vector<at::Tensor> bytes = {flat.view(at::kByte)};
+    group_->broadcast(bytes, options)->wait();
+    CopyBack(flat, tensor);
+  });
+}
+
+absl::Status GlooCommunicator::Barrier() {
+  return Run("barrier", at::Tensor(), [&] {
+    if (options_.check_operations) return;  // all ranks have just answered
+    c10d::BarrierOptions options;
+    options.timeout = absl::ToChronoMilliseconds(options_.timeout);
+    group_->barrier(options)->wait();
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Duplicate() {
+  SSL_RETURN_IF_ERROR(Barrier());
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous,
+                       rendezvous_->Child(absl::StrCat("duplicate/", duplicates_++)));
+  auto duplicate = std::make_unique<GlooCommunicator>(std::move(rendezvous), options_, device_);
+  SSL_RETURN_IF_ERROR(duplicate->Connect());
+  return duplicate;
+}
+
+absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
+  Device device;
+  if (!options.interface.empty()) {
+    const absl::Status status = GuardTorch(absl::StrCat("network interface \"", options.interface, "\""), [&] {
+      device = c10d::ProcessGroupGloo::createDeviceForInterface(options.interface);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return absl::InvalidArgumentError(status.message());
+    return device;
+  }
+  std::string address;
+  if (options.rendezvous.file.empty()) {
+    SSL_ASSIGN_OR_RETURN(address, LocalAddressTowards(options.rendezvous.host));
+  }
+  SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("connections of this machine at ", address), [&] {
+    device = address.empty() ? c10d::ProcessGroupGloo::createDefaultDevice()
+                             : c10d::ProcessGroupGloo::createDeviceForHostname(address);
+    return absl::OkStatus();
+  }));
+  return device;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOptions& options) {
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous, Rendezvous::Open(options.rendezvous));
+  SSL_ASSIGN_OR_RETURN(Device device, MakeDevice(options));
+  auto communicator = std::make_unique<GlooCommunicator>(std::move(rendezvous), options, std::move(device));
+  SSL_RETURN_IF_ERROR(communicator->Connect());
+  return communicator;
+}
+
+}  // namespace ssl

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/network.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+constexpr absl::Duration kRetryPeriod = absl::Milliseconds(100);
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<Addresses> Resolve(const std::string& host, int port, int socket_type) {
+  addrinfo hints = {};
+  hints.ai_socktype = socket_type;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  if (error == 0) return Addresses(found, &freeaddrinfo);
+  return absl::NotFoundError(absl::StrCat("host \"", host, "\" has no address: ", gai_strerror(error)));
+}
+
+// The own address that the system chooses for packets to `remote`; empty, with errno, when there is no way.
+std::string LocalAddress(const addrinfo& remote) {
+  const int datagrams = socket(remote.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (datagrams < 0) return "";
+  const absl::Cleanup closer = [datagrams] { close(datagrams); };
+  // Connecting a datagram socket sends nothing: it only looks up the route.
+  if (connect(datagrams, remote.ai_addr, remote.ai_addrlen) != 0) return "";
+  sockaddr_storage own;
+  socklen_t length = sizeof(own);
+  char text[NI_MAXHOST] = "";
+  if (getsockname(datagrams, reinterpret_cast<sockaddr*>(&own), &length) != 0) return "";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&own), length, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+// 0, or an errno.
+int TryToConnect(const addrinfo& remote, absl::Duration patience) {
+  const int stream = socket(remote.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (stream < 0) return errno;
+  const absl::Cleanup closer = [stream] { close(stream); };
+  // A machine that drops packets would be waited for by the system for minutes.
+  const timeval limit = absl::ToTimeval(std::max(patience, absl::Milliseconds(1)));
+  setsockopt(stream, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  if (connect(stream, remote.ai_addr, remote.ai_addrlen) == 0) return 0;
+  return errno == EINPROGRESS ? ETIMEDOUT : errno;
+}
+
+absl::Status ConnectOnce(const std::string& host, int port, absl::Time deadline) {
+  SSL_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, port, SOCK_STREAM));
+  int error = 0;
+  for (const addrinfo* remote = addresses.get(); remote != nullptr; remote = remote->ai_next) {
+    error = TryToConnect(*remote, deadline - absl::Now());
+    if (error == 0) return absl::OkStatus();
+  }
+  return absl::UnavailableError(strerror(error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> LocalAddressTowards(const std::string& host) {
+  // The port plays no part in routing.
+  SSL_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, 9, SOCK_DGRAM));
+  for (const addrinfo* remote = addresses.get(); remote != nullptr; remote = remote->ai_next) {
+    std::string address = LocalAddress(*remote);
+    if (!address.empty()) return address;
+  }
+  return absl::UnavailableError(absl::StrCat("host \"", host, "\" cannot be reached from here: ", strerror(errno)));
+}
+
+absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  while (true) {
+    const absl::Status status = ConnectOnce(host, port, deadline);
+    if (status.ok()) return status;
+    if (absl::Now() + kRetryPeriod >= deadline) return absl::UnavailableError(status.message());
+    absl::SleepFor(kRetryPeriod);
+  }
+}
+
+}  // namespace ssl

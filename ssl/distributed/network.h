@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What has to be known of the network before ranks are connected. Thread-safe.
+#ifndef SSL_DISTRIBUTED_NETWORK_H_
+#define SSL_DISTRIBUTED_NETWORK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace ssl {
+
+// By which of its addresses this machine reaches `host`, a name or an address: a numeric IPv4 or IPv6 address. Asks the
+// routing table and sends nothing, but what it takes to resolve the name. NotFound when the name has no address,
+// Unavailable when none of them can be reached from here.
+absl::StatusOr<std::string> LocalAddressTowards(const std::string& host);
+
+// Returns once somebody accepts a TCP connection at `host`:`port`; Unavailable, with the last reason, when nobody has
+// within `patience`. A name without an address is asked for again, too: a cluster may give it when the machine starts.
+absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience);
+
+}  // namespace ssl
+
+#endif  // SSL_DISTRIBUTED_NETWORK_H_

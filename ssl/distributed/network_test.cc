@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/network.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(NetworkTest, LocalAddress_TowardsTheOwnMachine) {
+  EXPECT_EQ(LocalAddressTowards("127.0.0.1").value(), "127.0.0.1");
+  EXPECT_EQ(LocalAddressTowards("127.0.0.7").value(), "127.0.0.1");
+}
+
+TEST(NetworkTest, NameWithoutAddress_IsNamed) {
+  EXPECT_THAT(LocalAddressTowards("no-such-host.invalid"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"no-such-host.invalid\"")));
+  EXPECT_THAT(AwaitListener("no-such-host.invalid", 9, absl::ZeroDuration()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("\"no-such-host.invalid\"")));
+}
+
+TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
+  const int stream = socket(AF_INET, SOCK_STREAM, 0);
+  const absl::Cleanup closer = [stream] { close(stream); };
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(bind(stream, reinterpret_cast<const sockaddr*>(&address), length), 0);
+  ASSERT_EQ(getsockname(stream, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const int port = ntohs(address.sin_port);
+  EXPECT_THAT(AwaitListener("127.0.0.1", port, absl::ZeroDuration()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")));
+  absl::Status status = absl::UnknownError("not called");
+  std::thread waiting([&] { status = AwaitListener("127.0.0.1", port, absl::Minutes(1)); });
+  ASSERT_EQ(listen(stream, 1), 0);
+  waiting.join();
+  EXPECT_OK(status);
+}
+
+}  // namespace
+}  // namespace ssl
