@@ -29,6 +29,7 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
 // For how long a rank whose operation has failed listens to what the others say, at most.
 constexpr absl::Duration kLongestHearing = absl::Seconds(5);
+constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);
 
 // The type in which Gloo reduces tensors of `type`: integers in int64, as at::sum does, so that a mean does not
 // overflow.
@@ -107,6 +108,7 @@ absl::Status GlooCommunicator::Connect() {
   return Run("connecting", timeout, [&] {
     auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(timeout));
     options->devices.push_back(device_);
+    const SigpipeBlock for_threads_of_gloo;
     options->threads = 1;  // calls wait for their operation, so there is never a second one to run
     group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>("gloo", rendezvous_->store()), static_cast<int>(rank()),
@@ -254,6 +256,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Duplicate() {
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
+  const SigpipeBlock for_threads_of_gloo;
   Device device;
   if (!options.interface.empty()) {
     const absl::Status status = GuardTorch(absl::StrCat("network interface \"", options.interface, "\""), [&] {
@@ -278,6 +281,11 @@ absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOptions& options) {
+  if (options.timeout <= absl::ZeroDuration() || options.timeout > kLongestTimeout) {
+    return absl::InvalidArgumentError(absl::StrCat("timeout of collective operations is ",
+                                                   absl::FormatDuration(options.timeout),
+                                                   ", expected more than 0 and at most a week"));
+  }
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous, Rendezvous::Open(options.rendezvous));
   SSL_ASSIGN_OR_RETURN(Device device, MakeDevice(options));
   auto communicator = std::make_unique<GlooCommunicator>(std::move(rendezvous), options, std::move(device));

@@ -10,10 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -102,6 +106,12 @@ TEST(GlooCommunicatorTest, OptionsThatCannotBe_AreInvalidArgument) {
   EXPECT_EQ(code(OptionsAt(29500, -1, 2)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(OptionsAt(0, 0, 2)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(OptionsAt(65536, 0, 2)), absl::StatusCode::kInvalidArgument);
+  GlooOptions never = OptionsAt(29500, 0, 1);
+  never.timeout = absl::InfiniteDuration();
+  EXPECT_EQ(code(never), absl::StatusCode::kInvalidArgument);
+  never = OptionsAt(29500, 0, 1);
+  never.rendezvous.connect_timeout = absl::ZeroDuration();
+  EXPECT_EQ(code(never), absl::StatusCode::kInvalidArgument);
   GlooOptions both = OptionsAt(29500, 0, 1);
   both.rendezvous.file = MakeTempDir("rendezvous") + "/store";
   EXPECT_EQ(code(both), absl::StatusCode::kInvalidArgument);
@@ -144,6 +154,49 @@ absl::Status RunOverTcp(GlooOptions options, const std::function<absl::Status(Co
   while (options.rendezvous.port == 0) std::ifstream(port_file) >> options.rendezvous.port;
   absl::StatusOr<std::unique_ptr<Communicator>> communicator = MakeGlooCommunicator(options);
   return communicator.ok() ? rank_main(**communicator) : communicator.status();
+}
+
+// Whether SIGPIPE is blocked in each thread of this process.
+std::vector<bool> SigpipeBlockedInThreads() {
+  std::vector<bool> blocked;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(thread.path() / "status");
+    for (std::string word; status >> word;) {
+      uint64_t mask = 0;
+      if (word == "SigBlk:" && status >> std::hex >> mask) blocked.push_back(mask >> (SIGPIPE - 1) & 1);
+    }
+  }
+  return blocked;
+}
+
+TEST(GlooCommunicatorTest, ThreadsThatWriteToRanks_AreNotEndedBySigpipe) {
+  const auto unblocked = [] {
+    const std::vector<bool> blocked = SigpipeBlockedInThreads();
+    return std::count(blocked.begin(), blocked.end(), false);
+  };
+  const int64_t before = unblocked();
+  const size_t threads_before = SigpipeBlockedInThreads().size();
+  BoundSocket free;
+  GlooOptions options = OptionsAt(free.port(), 0, 1);
+  options.rendezvous.listening_socket = dup(free.get());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> communicator, MakeGlooCommunicator(options));
+  EXPECT_GE(SigpipeBlockedInThreads().size(), threads_before + 3);  // the store's, Gloo's device, its worker
+  EXPECT_EQ(unblocked(), before);
+}
+
+TEST(GlooCommunicatorTest, WithoutComparison_OperationsWork) {
+  EXPECT_OK(ProcessWorld(2).RunWithOptions([](GlooOptions options) {
+    options.check_operations = false;
+    const absl::StatusOr<std::unique_ptr<Communicator>> communicator = MakeGlooCommunicator(options);
+    if (!communicator.ok()) return communicator.status();
+    EXPECT_OK((*communicator)->Barrier());
+    at::Tensor parameter = at::full({2}, options.rendezvous.rank + 5, at::kFloat).requires_grad_();
+    EXPECT_OK((*communicator)->Broadcast(parameter, 1));
+    EXPECT_EQ(parameter[1].item<float>(), 6);
+    EXPECT_OK((*communicator)->AllReduce(parameter, ReduceOp::kMean));
+    EXPECT_EQ(parameter[1].item<float>(), 6);
+    return (*communicator)->Barrier();
+  }));
 }
 
 TEST(GlooCommunicatorTest, WorldOverTcp_ReducesAndDuplicates) {

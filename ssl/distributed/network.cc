@@ -68,6 +68,13 @@ absl::Status ConnectOnce(const std::string& host, int port, absl::Time deadline)
   return absl::UnavailableError(strerror(error));
 }
 
+sigset_t OnlySigpipe() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  return signals;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> LocalAddressTowards(const std::string& host) {
@@ -88,6 +95,20 @@ absl::Status AwaitListener(const std::string& host, int port, absl::Duration pat
     if (absl::Now() + kRetryPeriod >= deadline) return absl::UnavailableError(status.message());
     absl::SleepFor(kRetryPeriod);
   }
+}
+
+SigpipeBlock::SigpipeBlock() {
+  const sigset_t sigpipe = OnlySigpipe();
+  pthread_sigmask(SIG_BLOCK, &sigpipe, &previous_);
+}
+
+SigpipeBlock::~SigpipeBlock() {
+  if (sigismember(&previous_, SIGPIPE) == 1) return;
+  // One that came to this thread in the meantime would be delivered by the next line.
+  const sigset_t sigpipe = OnlySigpipe();
+  const timespec at_once = {};
+  sigtimedwait(&sigpipe, nullptr, &at_once);
+  pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
 }
 
 }  // namespace ssl

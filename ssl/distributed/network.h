@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What has to be known of the network before ranks are connected. Thread-safe.
+// What has to be known of the network before ranks are connected. Functions are thread-safe.
 #ifndef SSL_DISTRIBUTED_NETWORK_H_
 #define SSL_DISTRIBUTED_NETWORK_H_
+
+#include <signal.h>
 
 #include <string>
 
@@ -20,6 +22,20 @@ absl::StatusOr<std::string> LocalAddressTowards(const std::string& host);
 // Returns once somebody accepts a TCP connection at `host`:`port`; Unavailable, with the last reason, when nobody has
 // within `patience`. A name without an address is asked for again, too: a cluster may give it when the machine starts.
 absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience);
+
+// While it lives, SIGPIPE is blocked in this thread, and for good in threads that are started: to write into a
+// connection that the other side has closed is then an error, not the end of the process. (Gloo and c10d do not see to
+// that, and a library must not change what a signal does to its program.)
+class SigpipeBlock {
+ public:
+  SigpipeBlock();
+  ~SigpipeBlock();
+  SigpipeBlock(const SigpipeBlock&) = delete;
+  SigpipeBlock& operator=(const SigpipeBlock&) = delete;
+
+ private:
+  sigset_t previous_;
+};
 
 }  // namespace ssl
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
@@ -46,6 +47,21 @@ TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
   ASSERT_EQ(listen(stream, 1), 0);
   waiting.join();
   EXPECT_OK(status);
+}
+
+TEST(NetworkTest, WritingIntoAClosedConnection_IsAnErrorWhileSigpipeIsBlocked) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  close(ends[1]);
+  int error = 0;
+  {
+    const SigpipeBlock block;
+    std::thread([&] { error = write(ends[0], "a", 1) < 0 ? errno : 0; }).join();
+    EXPECT_EQ(write(ends[0], "a", 1), -1);
+  }
+  EXPECT_EQ(error, EPIPE);
+  EXPECT_EXIT((void)!write(ends[0], "a", 1), ::testing::KilledBySignal(SIGPIPE), "");
+  close(ends[0]);
 }
 
 }  // namespace

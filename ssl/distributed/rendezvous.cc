@@ -31,6 +31,7 @@ using Store = c10::intrusive_ptr<c10d::Store>;
 
 // How long rank 0 stays to let the others read why it leaves: its process may be the store.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
+constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);  // c10d adds it to times of its own
 constexpr size_t kNamedRanks = 8;
 
 // Keys, one of each for every rank.
@@ -83,6 +84,11 @@ absl::Status CheckOptions(const RendezvousOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("rank ", options.rank, " of ", options.size,
                                                    " ranks: expected a rank from 0 to the number of ranks less 1"));
   }
+  if (options.connect_timeout <= absl::ZeroDuration() || options.connect_timeout > kLongestTimeout) {
+    return absl::InvalidArgumentError(absl::StrCat("rendezvous: connect_timeout is ",
+                                                   absl::FormatDuration(options.connect_timeout),
+                                                   ", expected more than 0 and at most a week"));
+  }
   if (options.host.empty() == options.file.empty()) {
     return absl::InvalidArgumentError("rendezvous: expected either a host with a port or a file");
   }
@@ -133,6 +139,7 @@ absl::StatusOr<Store> Connect(const RendezvousOptions& options) {
     const absl::Status listening = AwaitListener(options.host, options.port, options.connect_timeout);
     if (!listening.ok()) return ConnectError(options, listening);
   }
+  const SigpipeBlock for_threads_of_the_store;
   const absl::Status status = GuardTorch("c10d", [&] {
     store = options.file.empty() ? ConnectToServer(options) : OpenFile(options);
     if (!options.prefix.empty()) store = c10::make_intrusive<c10d::PrefixStore>(options.prefix, store);
