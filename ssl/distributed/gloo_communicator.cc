@@ -256,23 +256,20 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Duplicate() {
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
-  const SigpipeBlock for_threads_of_gloo;
-  Device device;
-  if (!options.interface.empty()) {
-    const absl::Status status = GuardTorch(absl::StrCat("network interface \"", options.interface, "\""), [&] {
-      device = c10d::ProcessGroupGloo::createDeviceForInterface(options.interface);
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return absl::InvalidArgumentError(status.message());
-    return device;
-  }
   std::string address;
-  if (options.rendezvous.file.empty()) {
+  if (options.interface.empty() && options.rendezvous.file.empty()) {
     SSL_ASSIGN_OR_RETURN(address, LocalAddressTowards(options.rendezvous.host));
   }
-  SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("connections of this machine at ", address), [&] {
-    device = address.empty() ? c10d::ProcessGroupGloo::createDefaultDevice()
-                             : c10d::ProcessGroupGloo::createDeviceForHostname(address);
+  const SigpipeBlock for_threads_of_gloo;
+  Device device;
+  SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("Gloo at ", options.interface, address), [&] {
+    if (!options.interface.empty()) {
+      device = c10d::ProcessGroupGloo::createDeviceForInterface(options.interface);
+    } else if (!address.empty()) {
+      device = c10d::ProcessGroupGloo::createDeviceForHostname(address);
+    } else {
+      device = c10d::ProcessGroupGloo::createDefaultDevice();
+    }
     return absl::OkStatus();
   }));
   return device;
@@ -286,6 +283,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOpt
                                                    absl::FormatDuration(options.timeout),
                                                    ", expected more than 0 and at most a week"));
   }
+  if (!options.interface.empty()) SSL_RETURN_IF_ERROR(CheckInterface(options.interface));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous, Rendezvous::Open(options.rendezvous));
   SSL_ASSIGN_OR_RETURN(Device device, MakeDevice(options));
   auto communicator = std::make_unique<GlooCommunicator>(std::move(rendezvous), options, std::move(device));

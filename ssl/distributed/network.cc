@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/network.h"
 
+#include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "ssl/base/status_macros.h"
 
@@ -95,6 +98,18 @@ absl::Status AwaitListener(const std::string& host, int port, absl::Duration pat
     if (absl::Now() + kRetryPeriod >= deadline) return absl::UnavailableError(status.message());
     absl::SleepFor(kRetryPeriod);
   }
+}
+
+absl::Status CheckInterface(const std::string& name) {
+  if (if_nametoindex(name.c_str()) != 0) return absl::OkStatus();
+  std::vector<std::string> names;
+  struct if_nameindex* const list = if_nameindex();
+  for (const struct if_nameindex* entry = list; entry != nullptr && entry->if_index != 0; ++entry) {
+    names.push_back(entry->if_name);
+  }
+  if_freenameindex(list);
+  return absl::InvalidArgumentError(
+      absl::StrCat("network interface \"", name, "\" is not one of this machine's: ", absl::StrJoin(names, ", ")));
 }
 
 SigpipeBlock::SigpipeBlock() {

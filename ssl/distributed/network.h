@@ -23,6 +23,9 @@ absl::StatusOr<std::string> LocalAddressTowards(const std::string& host);
 // within `patience`. A name without an address is asked for again, too: a cluster may give it when the machine starts.
 absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience);
 
+// InvalidArgument, with the names that there are, when this machine has no network interface `name`.
+absl::Status CheckInterface(const std::string& name);
+
 // While it lives, SIGPIPE is blocked in this thread, and for good in threads that are started: to write into a
 // connection that the other side has closed is then an error, not the end of the process. (Gloo and c10d do not see to
 // that, and a library must not change what a signal does to its program.)

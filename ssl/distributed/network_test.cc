@@ -16,6 +16,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(NetworkTest, LocalAddress_TowardsTheOwnMachine) {
@@ -47,6 +48,12 @@ TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
   ASSERT_EQ(listen(stream, 1), 0);
   waiting.join();
   EXPECT_OK(status);
+}
+
+TEST(NetworkTest, InterfaceThatIsNotThere_IsNamedWithThoseThatAre) {
+  EXPECT_OK(CheckInterface("lo"));
+  EXPECT_THAT(CheckInterface("none0"),
+              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("\"none0\""), HasSubstr("machine's: lo"))));
 }
 
 TEST(NetworkTest, WritingIntoAClosedConnection_IsAnErrorWhileSigpipeIsBlocked) {

@@ -8,6 +8,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,7 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/notification.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -326,25 +326,24 @@ absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view 
 }
 
 std::string Rendezvous::ExplainFailure(const std::string& operation, absl::Duration patience) const {
-  struct Outcome {
-    std::string text;
-    absl::Notification done;
-  };
   // c10d's client waits without limit for a server that is stopped. So a thread of its own asks, and is left behind
   // when it does not come back: the process is about to end.
-  auto outcome = std::make_shared<Outcome>();
-  std::thread([outcome, hearing = Hearing{store_, options_.rank, options_.size, operation, patience},
-               holder = store_holder_, place = Place(options_)] {
-    const absl::Status status = GuardTorch("", [&] {
-      outcome->text = hearing.Hold();
+  std::promise<std::string> promise;
+  std::future<std::string> future = promise.get_future();
+  std::thread([promise = std::move(promise),
+               hearing = Hearing{store_, options_.rank, options_.size, operation, patience}]() mutable {
+    std::string text;
+    const absl::Status status = GuardTorch("hearing", [&] {
+      text = hearing.Hold();
       return absl::OkStatus();
     });
-    if (!status.ok())
-      outcome->text = absl::StrCat("no answer from ", holder, ", at which the ranks meet (", place, ")");
-    outcome->done.Notify();
+    promise.set_value(status.ok() ? text : "");
   }).detach();
-  if (outcome->done.WaitForNotificationWithTimeout(patience + (options_.rank == 0 ? 2 : 1) * kFarewell))
-    return outcome->text;
+  const absl::Duration limit = patience + (options_.rank == 0 ? 2 : 1) * kFarewell;
+  if (future.wait_for(Milliseconds(limit)) == std::future_status::ready) {
+    std::string text = future.get();
+    if (!text.empty()) return text;
+  }
   return absl::StrCat("no answer from ", store_holder_, ", at which the ranks meet (", Place(options_), ")");
 }
 
