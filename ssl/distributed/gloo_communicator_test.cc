@@ -33,6 +33,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -240,13 +241,13 @@ TEST(GlooCommunicatorTest, RankThatEndsBeforeItIsConnected_IsNamed) {
     EXPECT_THAT(MakeGlooCommunicator(options).status(),
                 StatusIs(absl::StatusCode::kDeadlineExceeded,
                          AllOf(HasSubstr("connecting on rank 0 of 2 did not finish within 5s"),
-                               HasSubstr("no answer from rank 1 (process "))));
+                               ContainsRegex("rank 1 .process [0-9]+ on .*. ended"))));
     return absl::OkStatus();
   }));
 }
 
 TEST(GlooCommunicatorTest, RankThatIsKilled_IsNamedByTheOthersAtOnce) {
-  const absl::Status status = ProcessWorld(3, absl::Seconds(3)).Run([](Communicator& communicator) {
+  const absl::Status status = ProcessWorld(3).Run([](Communicator& communicator) {
     EXPECT_OK(Sum(communicator));
     if (communicator.rank() == 2) raise(SIGKILL);
     const absl::Status failure = Sum(communicator);
@@ -254,10 +255,10 @@ TEST(GlooCommunicatorTest, RankThatIsKilled_IsNamedByTheOthersAtOnce) {
     EXPECT_EQ(communicator.Barrier(), failure);  // out of use
     return failure;
   });
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr("all-reduce (sum) 1 of Float [2] on rank "),
-                             HasSubstr("no answer from rank 2 (process "), Not(HasSubstr("rank 1 (process ")))));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               AllOf(HasSubstr("all-reduce (sum) 1 of Float [2] on rank "),
+                                     ContainsRegex("lost a connection: rank 2 .process [0-9]+ on .*. ended"),
+                                     Not(HasSubstr("rank 1 (process ")))));
 }
 
 TEST(GlooCommunicatorTest, RankThatStops_IsDeadlineExceededAndNamed) {

@@ -2,7 +2,6 @@
 #include "ssl/distributed/rendezvous.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -19,10 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/network.h"
+#include "ssl/distributed/process_identity.h"
 
 namespace ssl {
 namespace {
@@ -31,6 +32,7 @@ using Store = c10::intrusive_ptr<c10d::Store>;
 
 // How long rank 0 stays to let the others read why it leaves: its process may be the store.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
+constexpr absl::Duration kQuestionPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);  // c10d adds it to times of its own
 constexpr size_t kNamedRanks = 8;
 
@@ -40,14 +42,6 @@ std::string Member(int64_t rank) { return absl::StrCat("member/", rank); }  // w
 std::string Failed(int64_t rank) { return absl::StrCat("failed/", rank); }  // the operation that it could not finish
 std::string Heard(int64_t rank) { return absl::StrCat("heard/", rank); }    // set when it has read what rank 0 said
 constexpr char kVerdict[] = "verdict";  // rank 0's, on whether the world is complete
-
-std::vector<std::string> KeysOfOthers(std::string (*key)(int64_t), int64_t rank, int64_t size) {
-  std::vector<std::string> keys;
-  for (int64_t other = 0; other < size; ++other) {
-    if (other != rank) keys.push_back(key(other));
-  }
-  return keys;
-}
 
 std::chrono::milliseconds Milliseconds(absl::Duration duration) {
   // c10d takes 0 for no limit.
@@ -149,24 +143,25 @@ absl::StatusOr<Store> Connect(const RendezvousOptions& options) {
   return store;
 }
 
-// What a process says of itself: the number of ranks that it expects, and its name.
+// What a process says of itself.
 struct Introduction {
-  int64_t size = 0;
-  std::string name;
+  int64_t size = 0;  // the number of ranks that it was started for
+  ProcessIdentity process;
+  std::string name;  // "rank 2 (process 17 on node3)"
 };
 
 void Introduce(c10d::Store& store, const RendezvousOptions& options) {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  store.set(Member(options.rank),
-            absl::StrCat(options.size, " rank ", options.rank, " (process ", getpid(), " on ", host, ")"));
+  store.set(Member(options.rank), absl::StrCat(options.size, " ", ProcessIdentity::OfThisProcess().ToText()));
 }
 
 Introduction IntroductionOf(c10d::Store& store, int64_t rank) {
-  if (!store.check({Member(rank)})) return {0, absl::StrCat("rank ", rank)};
+  Introduction introduction;
+  introduction.name = absl::StrCat("rank ", rank);
+  if (!store.check({Member(rank)})) return introduction;
   const std::string text = store.get_to_str(Member(rank));
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 1));
-  Introduction introduction = {0, parts.second};
+  introduction.process = ProcessIdentity::FromText(parts.second);
+  absl::StrAppend(&introduction.name, " (", introduction.process.Name(), ")");
   if (!absl::SimpleAtoi(parts.first, &introduction.size)) introduction.size = 0;
   return introduction;
 }
@@ -259,7 +254,7 @@ struct Hearing {
 
   std::string Hold() const {
     store->set(Failed(rank), operation);
-    Await(*store, KeysOfOthers(Failed, rank, size), absl::Now() + patience);
+    AwaitAnswers(absl::Now() + patience);
     std::string text = Describe();
     if (rank == 0) {
       AwaitListeners(*store, Failed, size);
@@ -269,25 +264,36 @@ struct Hearing {
     return text;
   }
 
+  // Asks rather than waits for all keys: of a process that has ended none will come.
+  void AwaitAnswers(absl::Time deadline) const {
+    for (int64_t other = 0; other < size; ++other) {
+      const ProcessIdentity process = IntroductionOf(*store, other).process;
+      while (!store->check({Failed(other)}) && !process.HasEnded() && absl::Now() < deadline)
+        absl::SleepFor(kQuestionPeriod);
+    }
+  }
+
   std::string Describe() const {
+    std::vector<std::string> ended;
     std::vector<std::string> silent;
     std::vector<std::string> elsewhere;
     for (int64_t other = 0; other < size; ++other) {
-      if (other == rank) continue;
-      const std::string name = IntroductionOf(*store, other).name;
+      const Introduction who = IntroductionOf(*store, other);
       if (!store->check({Failed(other)})) {
-        silent.push_back(name);
+        (who.process.HasEnded() ? ended : silent).push_back(who.name);
       } else if (const std::string theirs = store->get_to_str(Failed(other)); theirs != operation) {
-        elsewhere.push_back(absl::StrCat(name, " is in ", theirs));
+        elsewhere.push_back(absl::StrCat(who.name, " is in ", theirs));
       }
     }
-    return Summary(silent, elsewhere);
+    return Summary(ended, silent, elsewhere);
   }
 
-  static std::string Summary(const std::vector<std::string>& silent, const std::vector<std::string>& elsewhere) {
+  static std::string Summary(const std::vector<std::string>& ended, const std::vector<std::string>& silent,
+                             const std::vector<std::string>& elsewhere) {
     std::vector<std::string> parts;
+    if (!ended.empty()) parts.push_back(Enumerate(ended) + " ended");
     if (!silent.empty()) {
-      parts.push_back(absl::StrCat("no answer from ", Enumerate(silent), ", which ended, hangs or is elsewhere"));
+      parts.push_back(absl::StrCat("no answer from ", Enumerate(silent), ", which hangs, is elsewhere or ended"));
     }
     if (!elsewhere.empty()) parts.push_back(Enumerate(elsewhere));
     if (parts.empty()) parts.push_back("all ranks are in this operation and answer, their connections broke");
@@ -297,32 +303,32 @@ struct Hearing {
 
 }  // namespace
 
-Rendezvous::Rendezvous(RendezvousOptions options, c10::intrusive_ptr<c10d::Store> store, std::string store_holder)
-    : options_(std::move(options)), store_(std::move(store)), store_holder_(std::move(store_holder)) {}
+Rendezvous::Rendezvous(RendezvousOptions options, c10::intrusive_ptr<c10d::Store> store, ProcessIdentity rank_zero)
+    : options_(std::move(options)), store_(std::move(store)), rank_zero_(std::move(rank_zero)) {}
 
 Rendezvous::~Rendezvous() = default;
 
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Open(RendezvousOptions options) {
   SSL_RETURN_IF_ERROR(CheckOptions(options));
   SSL_ASSIGN_OR_RETURN(const Store store, Connect(options));
-  std::string holder;
+  ProcessIdentity rank_zero;
   SSL_RETURN_IF_ERROR(
       GuardTorch(absl::StrCat("rank ", options.rank, " at ", Place(options), ", where rank 0 is gone"), [&] {
         SSL_RETURN_IF_ERROR(CheckIn(*store, options));
-        holder = IntroductionOf(*store, 0).name;
+        rank_zero = IntroductionOf(*store, 0).process;
         return absl::OkStatus();
       }));
-  return absl::WrapUnique(new Rendezvous(std::move(options), store, std::move(holder)));
+  return absl::WrapUnique(new Rendezvous(std::move(options), store, std::move(rank_zero)));
 }
 
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view name) const {
   Store store;
-  SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat(store_holder_, " at ", Place(options_)), [&] {
+  SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("rank 0 (", rank_zero_.Name(), ") at ", Place(options_)), [&] {
     store = c10::make_intrusive<c10d::PrefixStore>(std::string(name), store_->clone());
     Introduce(*store, options_);
     return absl::OkStatus();
   }));
-  return absl::WrapUnique(new Rendezvous(options_, std::move(store), store_holder_));
+  return absl::WrapUnique(new Rendezvous(options_, std::move(store), rank_zero_));
 }
 
 std::string Rendezvous::ExplainFailure(const std::string& operation, absl::Duration patience) const {
@@ -344,7 +350,8 @@ std::string Rendezvous::ExplainFailure(const std::string& operation, absl::Durat
     std::string text = future.get();
     if (!text.empty()) return text;
   }
-  return absl::StrCat("no answer from ", store_holder_, ", at which the ranks meet (", Place(options_), ")");
+  const std::string name = absl::StrCat("rank 0 (", rank_zero_.Name(), "), at which the ranks meet");
+  return rank_zero_.HasEnded() ? absl::StrCat(name, ", ended") : absl::StrCat("no answer from ", name);
 }
 
 }  // namespace ssl

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "ssl/distributed/process_identity.h"
 
 namespace c10d {
 class Store;
@@ -66,15 +67,16 @@ class Rendezvous {
   absl::StatusOr<std::unique_ptr<Rendezvous>> Child(absl::string_view name) const;
 
   // Tells the other ranks that `operation` has failed on this one, hears from them for at most `patience`, and returns
-  // what is known: which ranks do not answer, which are in another operation. To be called once.
+  // what is known: which ranks have ended (of those on this machine), do not answer, or are in another operation. To be
+  // called once.
   std::string ExplainFailure(const std::string& operation, absl::Duration patience) const;
 
  private:
-  Rendezvous(RendezvousOptions options, c10::intrusive_ptr<c10d::Store> store, std::string store_holder);
+  Rendezvous(RendezvousOptions options, c10::intrusive_ptr<c10d::Store> store, ProcessIdentity rank_zero);
 
   const RendezvousOptions options_;
   const c10::intrusive_ptr<c10d::Store> store_;
-  const std::string store_holder_;  // rank 0 by name, for the case that it is gone
+  const ProcessIdentity rank_zero_;  // who holds the store, for the case that it is gone
 };
 
 }  // namespace ssl
