@@ -284,6 +284,18 @@ TEST(GlooCommunicatorTest, RankZeroThatStops_IsNamedAlthoughItHoldsTheStore) {
               AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 0 ended without a result"))));
 }
 
+TEST(GlooCommunicatorTest, RankZeroThatIsKilled_IsNamedAlthoughItHoldsTheStore) {
+  const absl::Status status = ProcessWorld(3).RunWithOptions([](const GlooOptions& options) {
+    return RunOverTcp(options, [](Communicator& communicator) -> absl::Status {
+      if (communicator.rank() == 0) raise(SIGKILL);
+      const absl::Status failure = Sum(communicator);
+      EXPECT_THAT(failure, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 0 (process ")));
+      return absl::OkStatus();
+    });
+  });
+  EXPECT_THAT(status, AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("by signal 9"))));
+}
+
 TEST(GlooCommunicatorTest, RanksThatCallDifferentOperations_AreNamedWithThem) {
   const absl::Status status = ProcessWorld(3).Run([](Communicator& communicator) {
     if (communicator.rank() == 1) return communicator.Barrier();
