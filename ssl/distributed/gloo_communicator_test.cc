@@ -139,7 +139,7 @@ TEST(GlooCommunicatorTest, WorldOfOne_OverTcp) {
   EXPECT_OK(Sum(*duplicate));
 }
 
-// Rank 0 chooses the port and tells it to the other in a file.
+// Rank 0 listens, as a launcher would before it starts the ranks, and tells the port to the others in a file.
 absl::Status RunOverTcp(GlooOptions options, const std::function<absl::Status(Communicator&)>& rank_main) {
   const std::string port_file = options.rendezvous.file + ".port";
   options.rendezvous.file.clear();
@@ -147,6 +147,7 @@ absl::Status RunOverTcp(GlooOptions options, const std::function<absl::Status(Co
   options.interface.clear();
   const BoundSocket free;
   if (options.rendezvous.rank == 0) {
+    EXPECT_EQ(listen(free.get(), 8), 0);
     options.rendezvous.port = free.port();
     options.rendezvous.listening_socket = dup(free.get());
     std::ofstream(port_file + ".new") << free.port();

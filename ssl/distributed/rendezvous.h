@@ -35,8 +35,9 @@ struct RendezvousOptions {
   // listens on all interfaces of rank 0's machine, so the network between the ranks has to be a trusted one.
   std::string host;
   int port = 0;
-  // Rank 0: a socket that is bound to `port` already, and is taken over; -1 for none. So a launcher that has chosen a
-  // free port holds it until rank 0 runs, and one that starts all ranks on its own machine lets nobody else connect.
+  // Rank 0: a socket that is bound to `port`, and may listen already, and is taken over; -1 for none. So a launcher
+  // that has chosen a free port holds it until rank 0 runs, and one that starts all ranks on its own machine lets
+  // nobody else connect.
   int listening_socket = -1;
 
   // Instead of host and port: a file on a file system that every rank sees, in a directory that exists.
