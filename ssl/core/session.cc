@@ -44,9 +44,10 @@ struct Folder {
   absl::string_view name;
   absl::string_view prefix;
 };
-constexpr std::array<Folder, 5> kFolders = {{{"tb_logs", "events.out.tfevents."},
+constexpr std::array<Folder, 6> kFolders = {{{"tb_logs", "events.out.tfevents."},
                                              {"log", "events.out.tfevents."},
                                              {"profile", "rank"},
+                                             {"crops", "iteration_"},
                                              {"feat_vis", "iteration_"},
                                              {"grad_cam", "iteration_"}}};
 

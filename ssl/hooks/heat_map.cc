@@ -65,6 +65,11 @@ at::Tensor HeatColours(const at::Tensor& values) {
   return at::stack({Bump(values, 3.0), Bump(values, 2.0), Bump(values, 1.0)}, -1);
 }
 
+at::Tensor AsPixels(const at::Tensor& images) {
+  const at::Tensor pixels = Stretch(images).expand({-1, 3, -1, -1}).permute({0, 2, 3, 1});
+  return (pixels * 255.0).round().to(at::kByte).contiguous();
+}
+
 at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images) {
   const std::vector<int64_t> shape = {maps.size(1), maps.size(2)};
   const at::Tensor grey_or_rgb = at::upsample_bilinear2d(Stretch(images), shape, /*align_corners=*/false);

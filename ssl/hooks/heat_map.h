@@ -34,11 +34,14 @@ at::Tensor ResizeMaps(const at::Tensor& maps, int64_t size, Interpolation interp
 // values in [0, 1], of any shape. Returns [..., 3] in [0, 1]: blue over green to red ("jet").
 at::Tensor HeatColours(const at::Tensor& values);
 
+// images: [B, 1 or 3, H, W]. Returns [B, H, W, 3] uint8: each image from its least value, black, to its largest, white.
+at::Tensor AsPixels(const at::Tensor& images);
+
 // maps: [B, S, S]; images: [B, 1 or 3, H, W], of which the least value becomes black and the largest white. Returns
 // [B, S, S, 3] uint8: the mean of image and colours.
 at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images);
 
-// drawings: [B, S, S, 3] uint8. Writes <folder>/<name>_0.png, _1.png, ..., each of them whole or not at all; makes the
+// drawings: [B, H, W, 3] uint8. Writes <folder>/<name>_0.png, _1.png, ..., each of them whole or not at all; makes the
 // folder.
 absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const OutputFolder& folder,
                            FileSystem& file_system);

@@ -9,6 +9,7 @@
 #include "ssl/hooks/checkpoint_hook.h"
 #include "ssl/hooks/collapse_monitor_hook.h"
 #include "ssl/hooks/configured_hooks.h"
+#include "ssl/hooks/crop_images_hook.h"
 #include "ssl/hooks/early_stop_hook.h"
 #include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/eval_hook.h"
@@ -43,6 +44,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterCheckNanHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckpointHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCollapseMonitorHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterCropImagesHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEarlyStopHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEmaHook(registries));
   SSL_RETURN_IF_ERROR(RegisterEvalHook(registries));

@@ -13,7 +13,8 @@ FILES = (".lock", "log.txt", "train_config.yaml", "metrics.jsonl", "metrics.json
          "checkpoints/step_4.tmp", "checkpoints/step_4")
 
 # What writes there. Folders of hooks stand in config.hooks.
-DRAWS = "config.hooks=[{type: feature_vis, kwargs: {freq: 2}}, {type: grad_cam, kwargs: {freq: 2}}]"
+DRAWS = ("config.hooks=[{type: feature_vis, kwargs: {freq: 2}}, {type: grad_cam, kwargs: {freq: 2}}, "
+         "{type: crop_images}]")
 PROFILES = "config.hooks=[{type: profiler, kwargs: {NUM_ITERATIONS: 1}}]"
 LOGS = "config.hooks=[{type: train_val_logger}]"
 LOGS_BELOW = "config.hooks=[{type: train_val_logger, kwargs: {logdir: sub/x}}]"
@@ -30,6 +31,8 @@ FOLDERS = {
     "profile": (PROFILES,),
     "feat_vis": (DRAWS,),
     "feat_vis/iteration_2": (DRAWS,),
+    "crops": (DRAWS,),
+    "crops/iteration_1": (DRAWS,),
     "grad_cam": (DRAWS,),
     "grad_cam/iteration_2": (DRAWS,),
     "features": ("engine_name=[train, extract_features]",),

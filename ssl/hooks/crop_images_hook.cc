@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/crop_images_hook.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/batch.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/hooks/folder_in_run.h"
+#include "ssl/hooks/heat_map.h"
+#include "ssl/hooks/register_component.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kWhite = 255;
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
+                                                     const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'crop_images'", options.save_dir));
+  return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder));
+}
+
+}  // namespace
+
+absl::string_view CropImagesOptions::section() const { return kHookList; }
+
+void CropImagesOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("save_dir", &save_dir, Doc("folder in the run directory"));
+  visitor.Field("freq", &freq, Doc("updates between sheets, from the first on").AtLeast(1));
+  visitor.Field("num_images", &num_images, Doc("images of the batch that have a row").AtLeast(1));
+}
+
+at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows) {
+  int64_t height = 0;
+  int64_t width = 0;
+  for (const at::Tensor& view : views) {
+    rows = std::min(rows, view.size(0));
+    height = std::max(height, view.size(2));
+    width += view.size(3);
+  }
+  at::Tensor sheet = at::full({rows, height, width, 3}, kWhite, at::kByte);
+  int64_t left = 0;
+  for (const at::Tensor& view : views) {
+    const at::Tensor pixels = AsPixels(view.narrow(0, 0, rows));
+    sheet.narrow(1, 0, view.size(2)).narrow(2, left, view.size(3)).copy_(pixels);
+    left += view.size(3);
+  }
+  return sheet.view({rows * height, width, 3});
+}
+
+CropImagesHook::CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
+
+std::vector<PlannedAction> CropImagesHook::Plan() const {
+  return {{"writes crops",
+           {Cadence::Unit::kUpdate, options_.freq, 1, /*anchor=*/1, false},
+           false,
+           absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
+}
+
+absl::Status CropImagesHook::OnStep(StepContext& context) {
+  if (!context.state.training || (context.state.iteration - 1) % options_.freq != 0) return absl::OkStatus();
+  const absl::Status status = context.communicator.rank() == 0 ? Write(context) : absl::OkStatus();
+  return AgreeOnStatus(status, "writing crops", context.communicator);
+}
+
+absl::Status CropImagesHook::Write(StepContext& context) const {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& view : context.batch->views) {
+    const bool is_image = view.dim() == 4 && (view.size(1) == 1 || view.size(1) == 3);
+    if (is_image) continue;
+    return absl::InvalidArgumentError(absl::StrCat("a view of the batch has ", view.dim() == 4 ? view.size(1) : 0,
+                                                   " channels, expected images of 1 or 3 channels to write"));
+  }
+  const at::Tensor sheet = SheetOfCrops(context.batch->views, options_.num_images).unsqueeze(0);
+  const OutputFolder of_iteration = folder_.Below(absl::StrCat("iteration_", context.state.iteration));
+  SSL_RETURN_IF_ERROR(WriteDrawings(sheet, absl::StrCat(instance_name(), ".crops"), of_iteration, file_system_));
+  return AddDrawings(sheet, absl::StrCat(instance_name(), "/crops"), context.metrics);
+}
+
+absl::Status RegisterCropImagesHook(Registries* registries) {
+  return RegisterHook(registries, {"crop_images", "writes the crops that the network sees as sheets of images"},
+                      &MakeCropImages);
+}
+
+}  // namespace ssl

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/crop_images_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/batch.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Files(const std::string& directory) {
+  return PosixFileSystem().List(directory).value_or(std::vector<std::string>());
+}
+
+// Row i, column v of the sheet is view v of image i, in the upper left corner of its place.
+TEST(SheetOfCrops, HasARowForEachImageAndAColumnForEachView) {
+  const at::Tensor large = at::arange(3 * 4 * 4, at::kFloat).view({3, 1, 4, 4});
+  const at::Tensor small = at::rand({3, 3, 2, 2});
+
+  const at::Tensor sheet = SheetOfCrops({large, small}, 2);
+
+  ASSERT_EQ(sheet.sizes(), at::IntArrayRef({8, 6, 3}));
+  ASSERT_EQ(sheet.scalar_type(), at::kByte);
+  for (int64_t image = 0; image < 2; ++image) {
+    const at::Tensor row = sheet.narrow(0, 4 * image, 4);
+    for (int64_t channel = 0; channel < 3; ++channel) {
+      // 0, 1, ..., 15 from black to white: steps of 17.
+      EXPECT_TRUE(at::equal(row.select(2, channel).narrow(1, 0, 4), at::arange(16).mul(17).view({4, 4}).to(at::kByte)));
+    }
+    const at::Tensor crop = row.narrow(1, 4, 2).narrow(0, 0, 2);
+    EXPECT_EQ(crop.min().item<int64_t>(), 0);
+    EXPECT_EQ(crop.max().item<int64_t>(), 255);
+    EXPECT_TRUE(at::equal(row.narrow(1, 4, 2).narrow(0, 2, 2), at::full({2, 2, 3}, 255, at::kByte)));
+  }
+}
+
+TEST(SheetOfCrops, HasNoMoreRowsThanTheBatchHasImages) {
+  EXPECT_EQ(SheetOfCrops({at::rand({3, 3, 4, 4})}, 8).size(0), 12);
+}
+
+TEST(CropImagesInARun, Sheets_AreThereAndTrainingIsBitwiseTheSame) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
+  ASSERT_OK_AND_ASSIGN(
+      const TinyRunResult seen,
+      TrainTinyRun(
+          "hooks: [{type: crop_images, kwargs: {freq: 4}}, {type: crop_images, name: few, kwargs: {num_images: "
+          "1}}]"));
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(seen.state.at(file), plain.state.at(file)) << file;
+  }
+  EXPECT_EQ(seen.ImageNames(), (std::set<std::string>{"crop_images/crops_0", "few/crops_0"}));
+  EXPECT_THAT(Files(seen.directory + "/crops"), ElementsAre("iteration_1", "iteration_5", "iteration_9"));
+  EXPECT_THAT(Files(seen.directory + "/crops/iteration_1"), ElementsAre("crop_images.crops_0.png", "few.crops_0.png"));
+  EXPECT_THAT(Files(seen.directory + "/crops/iteration_5"), ElementsAre("crop_images.crops_0.png"));
+}
+
+TEST(CropImagesHook, TwoRanks_OneWritesAndAnErrorStopsBoth) {
+  const std::string directory = MakeTempDir("crops");
+  std::vector<absl::Status> statuses(2);
+  ThreadWorld world(2, absl::Seconds(30));
+  ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    CropImagesHook hook({}, PosixFileSystem(), {directory, ""});
+    FakeStep step(communicator);
+    Batch batch;
+    batch.views = {at::rand({2, 3, 8, 8}), at::rand({2, 3, 4, 4})};
+    step.context.batch = &batch;
+    step.state.iteration = 1;
+    const absl::Status status = hook.OnStep(step.context);
+    batch.views.push_back(at::rand({2, 5, 8, 8}));
+    statuses[communicator.rank()] = hook.OnStep(step.context);
+    return status;
+  }));
+  EXPECT_THAT(Files(directory + "/iteration_1"), ElementsAre("crop_images.crops_0.png"));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 5 channels")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("writing crops")));
+}
+
+TEST(CropImagesHook, TestPhasesAndOtherUpdates_AreLeftAlone) {
+  const std::string directory = MakeTempDir("crops");
+  CropImagesHook hook({}, PosixFileSystem(), {directory, ""});
+  FakeStep step;
+  Batch batch;
+  batch.views = {at::rand({2, 3, 8, 8})};
+  step.context.batch = &batch;
+  step.state.iteration = 2;
+  ASSERT_OK(hook.OnStep(step.context));
+  step.state.iteration = 1;
+  step.state.training = false;
+  ASSERT_OK(hook.OnStep(step.context));
+  EXPECT_THAT(Files(directory), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ssl
