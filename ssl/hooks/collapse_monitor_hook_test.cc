@@ -134,6 +134,7 @@ TEST_F(CollapseMonitorHookTest, OtherOutputs_AreLeftAlone) {
     step_.context.outputs = outputs;
     Steps(&hook, 10);
   }
+  Reported();
   step_.state.training = false;
   step_.context.outputs = {at::ones({32, 16})};
   Steps(&hook, 50);

@@ -191,18 +191,6 @@ TEST_F(ConfiguredHooksTest, AnEntryWithoutAName_StandsForTheHookOfItsSection) {
   EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: 4}}\nhooks: [{type: perf_stats}]"), SizeIs(6));
 }
 
-TEST_F(ConfiguredHooksTest, AnEntryThatTurnsItsHookOff_IsRefused) {
-  for (const std::string entry :
-       {"{type: check_nan, kwargs: {CHECK_NAN: false}}", "{type: grad_clip, kwargs: {USE_GRAD_CLIP: false}}",
-        "{type: ema, kwargs: {SAVE_EMA_MODEL: false}}", "{type: eval, kwargs: {ONLINE_EVALUATION: false}}"}) {
-    EXPECT_THAT(Error("  - " + entry), AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs."),
-                                             HasSubstr("is false, but an entry of the list turns its hook on")))
-        << entry;
-  }
-  EXPECT_EQ(Error("  - {type: ema, kwargs: {ENABLE_EMA_METERS: false}}"), "");
-  EXPECT_EQ(Error("  - {type: ema, kwargs: {SAVE_EMA_MODEL: false, ENABLE_EMA_METERS: true}}"), "");
-}
-
 TEST_F(ConfiguredHooksTest, NamedAverages_AreMeasuredWithTheRunsMeters) {
   EXPECT_THAT(MakeConfiguredHooks(Context("METERS: {names: [of_the_run]}\n"
                                           "hooks: [{type: ema, name: slow, kwargs: {ENABLE_EMA_METERS: true}}]")),

@@ -145,5 +145,17 @@ TEST_F(HookEntriesTest, KwargsOfANestedSection_LeaveItsOtherKeysAlone) {
   EXPECT_THAT(told, ElementsAre("2 3", "1 4"));
 }
 
+TEST_F(HookEntriesTest, AnEntryThatTurnsItsHookOff_IsRefused) {
+  for (const std::string entry :
+       {"{type: check_nan, kwargs: {CHECK_NAN: false}}", "{type: grad_clip, kwargs: {USE_GRAD_CLIP: false}}",
+        "{type: ema, kwargs: {SAVE_EMA_MODEL: false}}", "{type: eval, kwargs: {ONLINE_EVALUATION: false}}"}) {
+    EXPECT_THAT(Error("  - " + entry), AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs."),
+                                             HasSubstr("is false, but an entry of the list turns its hook on")))
+        << entry;
+  }
+  EXPECT_EQ(Error("  - {type: ema, kwargs: {ENABLE_EMA_METERS: false}}"), "");
+  EXPECT_EQ(Error("  - {type: ema, kwargs: {SAVE_EMA_MODEL: false, ENABLE_EMA_METERS: true}}"), "");
+}
+
 }  // namespace
 }  // namespace ssl
