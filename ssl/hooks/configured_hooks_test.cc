@@ -194,7 +194,7 @@ TEST_F(ConfiguredHooksTest, AnEntryWithoutAName_StandsForTheHookOfItsSection) {
 TEST_F(ConfiguredHooksTest, NamedAverages_AreMeasuredWithTheRunsMeters) {
   EXPECT_THAT(MakeConfiguredHooks(Context("METERS: {names: [of_the_run]}\n"
                                           "hooks: [{type: ema, name: slow, kwargs: {ENABLE_EMA_METERS: true}}]")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'of_the_run'")))
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'of_the_run'")))
       << "there is no such meter to make";
 }
 

@@ -27,7 +27,7 @@ TEST(HooksPageTest, AHook_HasItsOptionsAndItsNamesElsewhere) {
   EXPECT_THAT(page, HasSubstr("### ema\nmoving averages of the model, and meters of the averaged model. VISSL: "
                               "`EmaHook`.\n"));
   EXPECT_THAT(page, HasSubstr("| `HOOKS.EMA_MODEL.DECAY` | float | `0.9999` | between 0 and 1 | what is kept"));
-  EXPECT_THAT(page, HasSubstr("| `METERS.names` | list of string |"));
+  EXPECT_THAT(page, HasSubstr("| `METERS.model_output_mask` | bool |"));
   EXPECT_THAT(page, HasSubstr("| `tolerance` | float | `1.0` | above 0 |"));
 }
 
