@@ -10,13 +10,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
@@ -25,12 +24,12 @@ namespace {
 
 // Where lines go. One per process, as stderr and glog are; only this file knows it.
 struct LogState {
-  absl::Mutex mutex;
-  std::vector<LogSink*> sinks ABSL_GUARDED_BY(mutex);
-  FILE* file ABSL_GUARDED_BY(mutex) = nullptr;
-  bool glog_is_ours ABSL_GUARDED_BY(mutex) = false;
-  LogSeverity console_threshold ABSL_GUARDED_BY(mutex) = LogSeverity::kWarning;
-  std::string program ABSL_GUARDED_BY(mutex);  // glog keeps a pointer into it
+  std::mutex mutex;  // of all that follows but the last; held by the functions that take a state
+  std::vector<LogSink*> sinks;
+  FILE* file = nullptr;
+  bool glog_is_ours = false;
+  LogSeverity console_threshold = LogSeverity::kWarning;
+  std::string program;  // glog keeps a pointer into it
   std::atomic<int> verbosity{0};
 };
 
@@ -65,15 +64,14 @@ std::string FormatLine(LogSeverity severity, absl::string_view file, int line, a
 
 // A host that initialised glog gets plain messages, to which its glog adds its own prefix.
 void WriteToGlog(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message,
-                 absl::string_view formatted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+                 absl::string_view formatted) {
   const bool host_has_glog = !state.glog_is_ours && google::IsGoogleLoggingInitialized();
   if (!host_has_glog && severity < state.console_threshold) return;
   const absl::string_view text = state.glog_is_ours ? formatted : message;
   google::LogMessage(file, line, GlogSeverity(severity)).stream() << text;
 }
 
-void Emit(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void Emit(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message) {
   const std::string formatted = FormatLine(severity, file, line, message);
   WriteToGlog(state, file, line, severity, message, formatted);
   if (state.file != nullptr) {
@@ -83,7 +81,7 @@ void Emit(LogState& state, const char* file, int line, LogSeverity severity, abs
   for (LogSink* sink : state.sinks) sink->Write(severity, file, line, message);
 }
 
-void InitGlog(LogState& state, const LogOptions& options) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void InitGlog(LogState& state, const LogOptions& options) {
   if (!state.glog_is_ours) {
     if (google::IsGoogleLoggingInitialized()) return;  // the host's console settings hold
     state.program = options.program;
@@ -95,7 +93,7 @@ void InitGlog(LogState& state, const LogOptions& options) ABSL_EXCLUSIVE_LOCKS_R
   state.console_threshold = options.to_stderr ? LogSeverity::kInfo : LogSeverity::kError;
 }
 
-void OpenFile(LogState& state, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
+void OpenFile(LogState& state, const std::string& path) {
   if (state.file != nullptr) fclose(state.file);
   state.file = nullptr;
   if (path.empty()) return;
@@ -111,7 +109,7 @@ void OpenFile(LogState& state, const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQ
 
 void InitLogging(const LogOptions& options) {
   LogState& state = State();
-  absl::MutexLock lock(&state.mutex);
+  const std::lock_guard<std::mutex> lock(state.mutex);
   state.verbosity = options.verbosity;
   InitGlog(state, options);
   OpenFile(state, options.file);
@@ -119,13 +117,13 @@ void InitLogging(const LogOptions& options) {
 
 void AddLogSink(LogSink* sink) {
   LogState& state = State();
-  absl::MutexLock lock(&state.mutex);
+  const std::lock_guard<std::mutex> lock(state.mutex);
   state.sinks.push_back(sink);
 }
 
 void RemoveLogSink(LogSink* sink) {
   LogState& state = State();
-  absl::MutexLock lock(&state.mutex);
+  const std::lock_guard<std::mutex> lock(state.mutex);
   state.sinks.erase(std::remove(state.sinks.begin(), state.sinks.end(), sink), state.sinks.end());
 }
 
@@ -133,7 +131,7 @@ bool VlogIsOn(int level) { return level <= State().verbosity.load(std::memory_or
 
 LogLine::~LogLine() {
   LogState& state = State();
-  absl::MutexLock lock(&state.mutex);
+  const std::lock_guard<std::mutex> lock(state.mutex);
   Emit(state, file_, line_, severity_, stream_.str());
 }
 
