@@ -17,6 +17,8 @@
 
 namespace ssl {
 
+inline constexpr int64_t kMostPort = 65535;
+
 // The value of an environment variable; nothing when it is not set.
 using EnvironmentVariable = std::function<std::optional<std::string>(absl::string_view name)>;
 

@@ -14,7 +14,6 @@ namespace ssl {
 namespace {
 
 constexpr int64_t kMostRanks = 1 << 20;
-constexpr int64_t kMostPort = 65535;
 constexpr int64_t kMostDescriptors = 1 << 30;
 constexpr int64_t kTorchPort = 29500;  // torchrun's default
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();

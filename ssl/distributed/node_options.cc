@@ -12,7 +12,6 @@
 namespace ssl {
 namespace {
 
-constexpr int64_t kMostPort = 65535;
 constexpr char kAuto[] = "auto";
 
 absl::Status KeyError(absl::string_view key, absl::string_view value, absl::string_view expected) {

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ssl/base/host_name.h"
 
 namespace ssl {
 namespace {
@@ -30,11 +31,7 @@ std::string ThisScope() {
 
 }  // namespace
 
-ProcessIdentity ProcessIdentity::OfThisProcess() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  return {getpid(), ThisScope(), host};
-}
+ProcessIdentity ProcessIdentity::OfThisProcess() { return {getpid(), ThisScope(), HostName("")}; }
 
 ProcessIdentity ProcessIdentity::FromText(absl::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 2));

@@ -12,7 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
 #include "ssl/distributed/agree.h"
-#include "ssl/hooks/folder_in_run.h"
+#include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/register_component.h"
 
@@ -23,8 +23,7 @@ constexpr int64_t kWhite = 255;
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", options.save_dir));
-  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'crop_images'", options.save_dir));
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "crop_images", params, context));
   return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder));
 }
 
@@ -81,9 +80,7 @@ absl::Status CropImagesHook::Write(StepContext& context) const {
                                                    " channels, expected images of 1 or 3 channels to write"));
   }
   const at::Tensor sheet = SheetOfCrops(context.batch->views, options_.num_images).unsqueeze(0);
-  const OutputFolder of_iteration = folder_.Below(absl::StrCat("iteration_", context.state.iteration));
-  SSL_RETURN_IF_ERROR(WriteDrawings(sheet, absl::StrCat(instance_name(), ".crops"), of_iteration, file_system_));
-  return AddDrawings(sheet, absl::StrCat(instance_name(), "/crops"), context.metrics);
+  return KeepDrawings(sheet, *this, "crops", folder_, file_system_, context);
 }
 
 absl::Status RegisterCropImagesHook(Registries* registries) {

@@ -49,14 +49,13 @@ absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::st
   return FolderInRun(context, absl::StrCat("hook '", hook, "'"), save_dir);
 }
 
-absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
+absl::Status KeepDrawings(const at::Tensor& drawings, const Hook& hook, const std::string& what,
                           const OutputFolder& folder, FileSystem& file_system, StepContext& context) {
-  const at::Tensor drawings = DrawOverImages(maps, images);
   const OutputFolder of_iteration = folder.Below(absl::StrCat("iteration_", context.state.iteration));
-  // Names of instances hold no '.', so that no two pairs of name and stage make one file.
-  const std::string file = absl::StrCat(hook.instance_name(), ".", stage);
+  // Names of instances hold no '.', so that no two pairs of name and `what` make one file.
+  const std::string file = absl::StrCat(hook.instance_name(), ".", what);
   SSL_RETURN_IF_ERROR(WriteDrawings(drawings, file, of_iteration, file_system));
-  return AddDrawings(drawings, absl::StrCat(hook.instance_name(), "/", stage), context.metrics);
+  return AddDrawings(drawings, absl::StrCat(hook.instance_name(), "/", what), context.metrics);
 }
 
 }  // namespace ssl

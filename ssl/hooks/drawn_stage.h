@@ -42,10 +42,10 @@ void WarnOfOnePixel(const at::Tensor& map, const Hook& hook, const std::string& 
 absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
                                            const ConfigNode& params, const BuildContext& context);
 
-// Draws `maps`, [B, S, S] in [0, 1], over `images`, [B, 1 or 3, H, W], for the sinks and as the files
-//   <folder>/iteration_<iteration>/<name>.<stage>_0.png, ...
+// Keeps `drawings`, [B, H, W, 3] uint8, for the sinks and as the files
+//   <folder>/iteration_<iteration>/<name>.<what>_0.png, ...
 // where <name> is the hook's instance_name(), which no other hook of the run has: several hooks may share a folder.
-absl::Status KeepDrawings(const at::Tensor& maps, const at::Tensor& images, const Hook& hook, const std::string& stage,
+absl::Status KeepDrawings(const at::Tensor& drawings, const Hook& hook, const std::string& what,
                           const OutputFolder& folder, FileSystem& file_system, StepContext& context);
 
 }  // namespace ssl

@@ -90,7 +90,8 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
     WarnOfOnePixel(features[i], *this, layers_[i], &told_);
     const at::Tensor maps =
         ResizeMaps(ActivationMap(features[i]), kDrawingSize, InterpolationOf(options_.interpolation));
-    SSL_RETURN_IF_ERROR(KeepDrawings(maps, images, *this, layers_[i], folder_, file_system_, context));
+    const at::Tensor drawings = DrawOverImages(maps, images);
+    SSL_RETURN_IF_ERROR(KeepDrawings(drawings, *this, layers_[i], folder_, file_system_, context));
   }
   return absl::OkStatus();
 }

@@ -111,7 +111,7 @@ absl::Status GradCamHook::Draw(StepContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor maps =
       ResizeMaps(GradCamMap(forward.map.detach(), gradient[0]), kDrawingSize, Interpolation::kLinear);
-  return KeepDrawings(maps, images, *this, layer_, folder_, file_system_, context);
+  return KeepDrawings(DrawOverImages(maps, images), *this, layer_, folder_, file_system_, context);
 }
 
 absl::Status RegisterGradCamHook(Registries* registries) {

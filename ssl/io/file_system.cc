@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -25,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/posix_fd.h"
@@ -119,12 +119,6 @@ class PosixFileLock : public FileLock {
   UniqueFd fd_;  // closing it frees the lock
   const std::string path_;
 };
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
 
 // A lock file holds "process <pid> on host <name>".
 absl::Status LockIsHeld(int fd, const std::string& path) {
@@ -285,7 +279,7 @@ class PosixFileSystemImpl : public FileSystem {
     SSL_RETURN_IF_ERROR(lock->CheckHeld());
     // The name is for messages only: the kernel holds the lock, so none outlives its process.
     if (ftruncate(descriptor, 0) != 0) return ErrnoStatus(errno, "emptying", path);
-    const std::string holder = absl::StrCat("process ", getpid(), " on host ", HostName(), "\n");
+    const std::string holder = absl::StrCat("process ", getpid(), " on host ", HostName("unknown"), "\n");
     SSL_RETURN_IF_ERROR(WriteAll(descriptor, holder, path));
     return lock;
   }

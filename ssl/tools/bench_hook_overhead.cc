@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -23,6 +21,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/core/tensor_memory.h"
+#include "ssl/io/temporary_directory.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/run_files.h"
 
@@ -88,6 +87,12 @@ absl::Status Run(const CommandLine& line, const std::string& directory) {
   return absl::OkStatus();
 }
 
+absl::Status RunInTemporaryDirectory(const CommandLine& line) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory,
+                       TemporaryDirectory::Make("bench_hook_overhead"));
+  return Run(line, directory->path());
+}
+
 }  // namespace
 }  // namespace ssl
 
@@ -102,14 +107,7 @@ int main(int argc, char** argv) {
   line.tokens.insert(line.tokens.end(), argv + 2, argv + argc);
   line.search_dirs.push_back(".");
   line.run_files = ssl::RunFilesDirectory(argv[0]);
-  char directory[] = "/tmp/bench_hook_overhead_XXXXXX";
-  if (mkdtemp(directory) == nullptr) {
-    std::perror(directory);
-    return 1;
-  }
-  const absl::Status status = ssl::Run(line, directory);
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
+  const absl::Status status = ssl::RunInTemporaryDirectory(line);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return 1;

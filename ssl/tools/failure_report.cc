@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
 
 #include "absl/strings/numbers.h"
@@ -13,18 +12,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/host_name.h"
 #include "ssl/config/node.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
 
 namespace ssl {
 namespace {
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
 
 void SetText(absl::string_view key, const std::string& value, ConfigNode* report) {
   if (!value.empty()) report->Set(key, ConfigNode::FromString(value));
@@ -59,7 +53,7 @@ void AddSource(const FailureSource& source, const RunProgress& progress, ConfigN
   report->Set("rank", ConfigNode::FromInt(progress.rank));
   report->Set("world_size", ConfigNode::FromInt(source.world_size));
   report->Set("pid", ConfigNode::FromInt(getpid()));
-  report->Set("host", ConfigNode::FromString(HostName()));
+  report->Set("host", ConfigNode::FromString(HostName("unknown")));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
@@ -16,12 +17,6 @@
 
 namespace ssl {
 namespace {
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
 
 class TensorboardSink : public MetricSink {
  public:
@@ -61,7 +56,7 @@ class TensorboardSink : public MetricSink {
   std::string FreePath(double now) const {
     const std::string path =
         absl::StrCat(folder_.path(), "/events.out.tfevents.", absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
-                     HostName(), ".", getpid());
+                     HostName("localhost"), ".", getpid());
     std::string candidate = path;
     for (int count = 1; file_system_.Exists(candidate); ++count) candidate = absl::StrCat(path, ".", count);
     return candidate;
