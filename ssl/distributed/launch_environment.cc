@@ -72,10 +72,14 @@ absl::Status CheckWorldSize(const EnvironmentReader& reader, const Names& names,
 
 absl::StatusOr<WorldPlace> TorchrunPlace(const EnvironmentReader& reader) {
   WorldPlace place;
-  place.source = "torchrun";
+  place.source = reader.Has("SSL_LAUNCHER") ? "our launcher" : "torchrun";
   SSL_RETURN_IF_ERROR(ReadRank(reader, kTorchrun, &place));
   SSL_RETURN_IF_ERROR(ReadLocal(reader, kTorchrun, &place));
-  SSL_RETURN_IF_ERROR(ReadMaster(reader, &place));
+  if (reader.Has("SSL_STORE_FILE")) {
+    SSL_ASSIGN_OR_RETURN(place.store_file, reader.Text("SSL_STORE_FILE"));
+  } else {
+    SSL_RETURN_IF_ERROR(ReadMaster(reader, &place));
+  }
   SSL_ASSIGN_OR_RETURN(place.restart_count, reader.IntegerOr("TORCHELASTIC_RESTART_COUNT", 0, kAnyNumber, 0));
   // Python's str(True), the only value that torch itself takes for yes.
   if (reader.Has("TORCHELASTIC_USE_AGENT_STORE")) {

@@ -5,8 +5,8 @@
 //
 // 1. torchrun, and any launcher that speaks its language (ours: ssl/launch): LOCAL_RANK, RANK, WORLD_SIZE,
 //    LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT; TORCHELASTIC_RESTART_COUNT (0 when it is not set) and
-//    TORCHELASTIC_USE_AGENT_STORE; of our launcher SSL_LISTENING_SOCKET.
-//    https://pytorch.org/docs/stable/elastic/run.html#environment-variables
+//    TORCHELASTIC_USE_AGENT_STORE; of our launcher SSL_LAUNCHER, SSL_LISTENING_SOCKET, and SSL_STORE_FILE instead of
+//    MASTER_*. https://pytorch.org/docs/stable/elastic/run.html#environment-variables
 // 2. RANK without LOCAL_RANK, one rank for each host, as Kubeflow's PyTorchJob starts its pods: RANK, WORLD_SIZE,
 //    MASTER_ADDR, MASTER_PORT. PET_* are defaults of torchrun's own flags: PET_NPROC_PER_NODE above 1, PET_NNODES that
 //    is not WORLD_SIZE, or PET_RDZV_ENDPOINT without RANK ask for torchrun in each pod, and are refused without it.

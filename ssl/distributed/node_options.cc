@@ -47,7 +47,9 @@ absl::Status ReadHostAndPort(const NodeOptions& options, WorldPlace* place) {
 absl::Status ReadTcp(const NodeOptions& options, const EnvironmentReader&, WorldPlace* place) {
   if (options.run_id != kAuto) return ReadHostAndPort(options, place);
   if (options.nodes == 1) return absl::OkStatus();
-  return KeyError("RUN_ID", kAuto, absl::StrCat("HOST:PORT of the first node (NUM_NODES is ", options.nodes, ")"));
+  return KeyError("RUN_ID", kAuto,
+                  absl::StrCat("HOST:PORT of the first node (NUM_NODES is ", options.nodes,
+                               "; config.DISTRIBUTED.NUM_NODES=1 runs on this one alone)"));
 }
 
 absl::Status ReadFile(const NodeOptions& options, const EnvironmentReader& reader, WorldPlace* place) {

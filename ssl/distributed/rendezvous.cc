@@ -94,11 +94,20 @@ absl::Status CheckOptions(const RendezvousOptions& options) {
   return absl::OkStatus();
 }
 
-Store ConnectToServer(const RendezvousOptions& options) {
+bool Serves(const RendezvousOptions& options) {
+  return options.file.empty() && options.rank == 0 && !options.store_is_served;
+}
+
+// Who holds the store, for messages.
+std::string Host(const RendezvousOptions& options) {
+  return options.store_is_served ? "the launcher's store" : "rank 0";
+}
+
+Store ConnectToServer(const RendezvousOptions& options, absl::Time deadline) {
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<uint16_t>(options.port);
-  tcp.isServer = options.rank == 0;
-  tcp.timeout = Milliseconds(options.connect_timeout);
+  tcp.isServer = Serves(options);
+  tcp.timeout = Milliseconds(deadline - absl::Now());
   if (tcp.isServer && options.listening_socket >= 0) tcp.masterListenFd = options.listening_socket;
   return c10::make_intrusive<c10d::TCPStore>(options.host, tcp);
 }
@@ -121,21 +130,21 @@ absl::Status ConnectError(const RendezvousOptions& options, const absl::Status& 
                      "machine: choose another port for all ranks, or end what is left of an earlier run", why));
   }
   return WithPeerAsCause(absl::UnavailableError(
-      absl::StrCat("rank ", options.rank, " did not reach rank 0 at ", Place(options), " within ",
-                   absl::FormatDuration(options.connect_timeout), why, ": rank 0 has to run, its machine to have that ",
-                   "name or address, and no firewall to stand between")));
+      absl::StrCat("rank ", options.rank, " did not reach ", Host(options), " at ", Place(options), " within ",
+                   absl::FormatDuration(options.connect_timeout), why, ": ", Host(options),
+                   " has to run, its machine to have that name or address, and no firewall to stand between")));
 }
 
-absl::StatusOr<Store> Connect(const RendezvousOptions& options) {
+absl::StatusOr<Store> Connect(const RendezvousOptions& options, absl::Time deadline) {
   Store store;
-  if (options.file.empty() && options.rank > 0) {
-    // Because c10d prints a stack trace for each time that it finds nobody.
-    const absl::Status listening = AwaitListener(options.host, options.port, options.connect_timeout);
+  if (options.file.empty() && !Serves(options)) {
+    // c10d's own waiting sleeps longer and longer, and does not say what it has met.
+    const absl::Status listening = AwaitListener(options.host, options.port, deadline - absl::Now());
     if (!listening.ok()) return ConnectError(options, listening);
   }
   const SigpipeBlock for_threads_of_the_store;
   const absl::Status status = GuardTorch("c10d", [&] {
-    store = options.file.empty() ? ConnectToServer(options) : OpenFile(options);
+    store = options.file.empty() ? ConnectToServer(options, deadline) : OpenFile(options);
     if (!options.prefix.empty()) store = c10::make_intrusive<c10d::PrefixStore>(options.prefix, store);
     return absl::OkStatus();
   });
@@ -233,8 +242,7 @@ absl::Status HearVerdict(c10d::Store& store, const RendezvousOptions& options, a
   return status.code() == absl::StatusCode::kDeadlineExceeded ? WithPeerAsCause(status) : status;
 }
 
-absl::Status CheckIn(c10d::Store& store, const RendezvousOptions& options) {
-  const absl::Time deadline = absl::Now() + options.connect_timeout;
+absl::Status CheckIn(c10d::Store& store, const RendezvousOptions& options, absl::Time deadline) {
   if (store.add(Taken(options.rank), 1) != 1) {
     return absl::AlreadyExistsError(absl::StrCat(
         IntroductionOf(store, options.rank).name, " is at ", Place(options), " already: give each process a rank of ",
@@ -242,6 +250,42 @@ absl::Status CheckIn(c10d::Store& store, const RendezvousOptions& options) {
   }
   Introduce(store, options);
   return options.rank == 0 ? GiveVerdict(store, options, deadline) : HearVerdict(store, options, deadline);
+}
+
+// What a rank has once all have come.
+struct Meeting {
+  Store store;
+  ProcessIdentity rank_zero;
+};
+
+absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
+  const absl::Time deadline = absl::Now() + options.connect_timeout;
+  Meeting meeting;
+  SSL_ASSIGN_OR_RETURN(meeting.store, Connect(options, deadline));
+  SSL_RETURN_IF_ERROR(GuardTorch(
+      absl::StrCat("rank ", options.rank, " at ", Place(options), ", where ", Host(options), " is gone"), [&] {
+        SSL_RETURN_IF_ERROR(CheckIn(*meeting.store, options, deadline));
+        meeting.rank_zero = IntroductionOf(*meeting.store, 0).process;
+        return absl::OkStatus();
+      }));
+  return meeting;
+}
+
+// c10d's client waits without limit for a server that accepts its connection and does not answer: a process that is
+// stopped does that, its system accepts for it. So a thread of its own asks, and is left behind when it does not come
+// back: the process is about to end.
+absl::StatusOr<Meeting> MeetInTime(const RendezvousOptions& options) {
+  if (Serves(options) || !options.file.empty()) return Meet(options);
+  std::promise<absl::StatusOr<Meeting>> promise;
+  std::future<absl::StatusOr<Meeting>> future = promise.get_future();
+  std::thread([promise = std::move(promise), options]() mutable { promise.set_value(Meet(options)); }).detach();
+  if (future.wait_for(Milliseconds(options.connect_timeout + kFarewell)) == std::future_status::ready) {
+    return future.get();
+  }
+  return WithPeerAsCause(absl::DeadlineExceededError(
+      absl::StrCat("rank ", options.rank, " was let in at ", Place(options), " and heard nothing from ", Host(options),
+                   " within ", absl::FormatDuration(options.connect_timeout),
+                   ": that process is stopped, or another program listens at that port")));
 }
 
 // What the ranks say of a failure, in the store.
@@ -310,15 +354,8 @@ Rendezvous::~Rendezvous() = default;
 
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Open(RendezvousOptions options) {
   SSL_RETURN_IF_ERROR(CheckOptions(options));
-  SSL_ASSIGN_OR_RETURN(const Store store, Connect(options));
-  ProcessIdentity rank_zero;
-  SSL_RETURN_IF_ERROR(
-      GuardTorch(absl::StrCat("rank ", options.rank, " at ", Place(options), ", where rank 0 is gone"), [&] {
-        SSL_RETURN_IF_ERROR(CheckIn(*store, options));
-        rank_zero = IntroductionOf(*store, 0).process;
-        return absl::OkStatus();
-      }));
-  return absl::WrapUnique(new Rendezvous(std::move(options), store, std::move(rank_zero)));
+  SSL_ASSIGN_OR_RETURN(Meeting meeting, MeetInTime(options));
+  return absl::WrapUnique(new Rendezvous(std::move(options), std::move(meeting.store), std::move(meeting.rank_zero)));
 }
 
 absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view name) const {

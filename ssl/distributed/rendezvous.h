@@ -39,6 +39,8 @@ struct RendezvousOptions {
   // that has chosen a free port holds it until rank 0 runs, and one that starts all ranks on its own machine lets
   // nobody else connect.
   int listening_socket = -1;
+  // Somebody else serves the store at host and port already, as torchrun's agent does: rank 0 is a client, too.
+  bool store_is_served = false;
 
   // Instead of host and port: a file on a file system that every rank sees, in a directory that exists.
   std::string file;
@@ -47,7 +49,7 @@ struct RendezvousOptions {
   // started anew does not read what its predecessor left in the file.
   std::string prefix;
 
-  // How long to wait for rank 0 to listen, and for all ranks to come.
+  // How long to wait for the store to listen, and for all ranks to come, in all.
   absl::Duration connect_timeout = absl::Minutes(5);
 };
 
@@ -55,8 +57,8 @@ struct RendezvousOptions {
 class Rendezvous {
  public:
   // Collective. Errors: InvalidArgument (options, worlds of different sizes), AlreadyExists (the port is taken, the
-  // rank has come before), NotFound (the file's directory), and with kCausePeer Unavailable (rank 0 is not there) or
-  // DeadlineExceeded (which ranks did not come).
+  // rank has come before), NotFound (the file's directory), and with kCausePeer Unavailable (nobody listens) or
+  // DeadlineExceeded (which ranks did not come; the store accepts connections and does not answer).
   static absl::StatusOr<std::unique_ptr<Rendezvous>> Open(RendezvousOptions options);
 
   ~Rendezvous();

@@ -57,7 +57,7 @@ absl::Status CheckOptions(const LaunchOptions& options) {
         absl::StrCat("launching ranks: port ", first.port, " is given, expected 0 to pass its listening socket on"));
   }
   if (first.local_size == first.size) return absl::OkStatus();
-  if (first.port == 0) {
+  if (first.port == 0 && first.store_file.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("launching ranks: no port, though only ", first.local_size, " of ",
                                                    first.size, " ranks are on this host, expected the same on all"));
   }
@@ -114,7 +114,7 @@ class Launcher {
   absl::StatusOr<int> Start(RankGroup* group) const {
     WorldPlace first = options_.first;
     first.restart_count += restarts_;
-    if (first.port != 0) {
+    if (first.port != 0 || !first.store_file.empty()) {
       SSL_RETURN_IF_ERROR(StartRanks(first, group));
       return first.port;
     }
@@ -147,16 +147,27 @@ class Launcher {
   LaunchOutcome OutcomeOf(const RankGroup& group) const {
     LaunchOutcome outcome;
     outcome.ends = group.ends();
-    outcome.first_failure = FirstFailure(outcome.ends, options_);
-    outcome.exit_code = outcome.first_failure.has_value() ? outcome.first_failure->code() : CommonCode(outcome.ends);
     outcome.restarts = restarts_;
+    outcome.first_failure = FirstFailure(outcome.ends, options_);
     outcome.user_stopped = group.user_stopped();
+    if (outcome.user_stopped && WasOnlyLeft(outcome)) outcome.first_failure.reset();
+    outcome.exit_code = outcome.first_failure.has_value() ? outcome.first_failure->code() : CommonCode(outcome.ends);
     return outcome;
+  }
+
+  // A stop that reaches one rank while it is being built ends it at once; the others are in an operation with it.
+  bool WasOnlyLeft(const LaunchOutcome& outcome) const {
+    const auto was_stopped = [this](const RankEnd& end) {
+      return end.was_asked || end.code() == options_.stopped_code;
+    };
+    return outcome.first_failure.has_value() && outcome.first_failure->code() == options_.peer_code &&
+           std::any_of(outcome.ends.begin(), outcome.ends.end(), was_stopped);
   }
 
   // Our ranks are gone, so a port that is served belongs to somebody else.
   bool PortWasTaken(int port) {
-    if (options_.first.port != 0 || options_.pass_listening_socket) return false;
+    const bool is_given = options_.first.port != 0 || !options_.first.store_file.empty();
+    if (is_given || options_.pass_listening_socket) return false;
     if (++ports_ >= kMostPorts || ListeningSocket::Open(port).ok()) return false;
     SSL_LOG(WARNING) << "port " << port << ", which was free, is another process's now; starting all ranks "
                      << "again with another port";

@@ -14,8 +14,7 @@
 // - Signals: SIGTERM, SIGINT, SIGUSR1, SIGUSR2 and SIGHUP go on to every rank (rank_group.h).
 // - No rank outlives the launcher, whatever ends it: the kernel kills them with it (rank_process.h).
 // - The port is free when it is chosen; a process that takes it before rank 0 does makes the start fail. When it is
-// found
-//   taken after a failure, all ranks are started again with another, at most 3 times, which counts as no restart.
+//   found taken after a failure, all ranks are started again with another, at most 3 times, which counts as no restart.
 #ifndef SSL_LAUNCH_LOCAL_LAUNCHER_H_
 #define SSL_LAUNCH_LOCAL_LAUNCHER_H_
 
@@ -35,7 +34,7 @@ namespace ssl {
 struct LaunchOptions {
   std::vector<std::string> command;  // the first is a path; $PATH is not searched
   // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
-  // on this host as a whole, means a free one.
+  // on this host as a whole, means a free one. With a store_file nobody needs one.
   WorldPlace first;
   // Rank 0 finds the port's listening socket, open, in SSL_LISTENING_SOCKET and takes it over: WorldPlace has it. With
   // a free port only. Not for programs that bind the port themselves: it is taken.
@@ -58,7 +57,8 @@ struct LaunchOptions {
 // Of the last start.
 struct LaunchOutcome {
   // The first failure's; without one the largest of the ranks' codes: 0 when all finished, stopped_code when one was
-  // stopped. 128 + N for signal N.
+  // stopped. 128 + N for signal N. After a stop by the user, a rank that blames another (peer_code) is no failure while
+  // some rank was stopped: it lost the others, who had nothing to save yet.
   int exit_code = 0;
   std::optional<RankEnd> first_failure;
   std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen

@@ -50,6 +50,15 @@ TEST(LocalLauncherStopTest, ARequestToSaveIsNoStop) {
   EXPECT_THAT(launch.Output(), ElementsAre("got USR1"));
 }
 
+TEST(LocalLauncherStopTest, ARankThatAStoppedOneLeftIsNoFailure) {
+  const std::string ready = MakeFifo();
+  LaunchCase launch(2, {"*:block=TERM", "1:open=" + ready, "0:opened=" + ready, "0:to_launcher=TERM", "*:await=TERM",
+                        "0:exit=75", "1:exit=7"});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_FALSE(outcome.first_failure.has_value());
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
 TEST(LocalLauncherStopTest, RanksThatDoNotHandleAStopAreNoFailures) {
   LaunchCase launch(2, {"0:to_launcher=HUP", "*:pause="});
   launch.options.max_restarts = 3;

@@ -19,11 +19,17 @@ std::vector<std::string> RankEnvironment(const std::vector<std::string>& inherit
   variables["LOCAL_RANK"] = absl::StrCat(local_rank);
   variables["LOCAL_WORLD_SIZE"] = absl::StrCat(first.local_size);
   variables["GROUP_RANK"] = absl::StrCat(first.rank / first.local_size);
-  variables["MASTER_ADDR"] = first.host;
-  variables["MASTER_PORT"] = absl::StrCat(first.port);
+  for (const char* place : {"MASTER_ADDR", "MASTER_PORT", "SSL_STORE_FILE"}) variables.erase(place);
+  if (first.store_file.empty()) {
+    variables["MASTER_ADDR"] = first.host;
+    variables["MASTER_PORT"] = absl::StrCat(first.port);
+  } else {
+    variables["SSL_STORE_FILE"] = first.store_file;
+  }
   variables["TORCHELASTIC_RESTART_COUNT"] = absl::StrCat(first.restart_count);
   variables["TORCHELASTIC_MAX_RESTARTS"] = absl::StrCat(max_restarts);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  variables["SSL_LAUNCHER"] = "1";
   variables.erase("SSL_LISTENING_SOCKET");
   if (first.rank + local_rank == 0 && first.listening_socket >= 0) {
     variables["SSL_LISTENING_SOCKET"] = absl::StrCat(first.listening_socket);

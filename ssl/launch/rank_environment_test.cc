@@ -36,24 +36,41 @@ TEST(RankEnvironmentTest, HasTorchrunsVariables) {
                             "TORCHELASTIC_MAX_RESTARTS=5", "OMP_NUM_THREADS=4", "PATH=/bin", "A=b=c"}));
 }
 
-TEST(RankEnvironmentTest, FindWorldPlaceReadsIt) {
+absl::StatusOr<WorldPlace> PlaceOf(const std::vector<std::string>& entries) {
   std::map<std::string, std::string> variables;
+  for (const std::string& entry : entries) variables.insert(absl::StrSplit(entry, absl::MaxSplits('=', 1)));
+  return FindWorldPlace([&](absl::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(std::string(name));
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+TEST(RankEnvironmentTest, FindWorldPlaceReadsIt) {
   // What is left of an outer launcher does not count.
-  for (const std::string& entry : RankEnvironment(
-           {"RANK=0", "TORCHELASTIC_USE_AGENT_STORE=True", "SLURM_STEP_NUM_TASKS=3"}, SecondHost(), 1, 0, 1)) {
-    variables.insert(absl::StrSplit(entry, absl::MaxSplits('=', 1)));
-  }
-  ASSERT_OK_AND_ASSIGN(const WorldPlace place,
-                       FindWorldPlace([&](absl::string_view name) -> std::optional<std::string> {
-                         const auto found = variables.find(std::string(name));
-                         if (found == variables.end()) return std::nullopt;
-                         return found->second;
-                       }));
+  ASSERT_OK_AND_ASSIGN(
+      const WorldPlace place,
+      PlaceOf(RankEnvironment({"RANK=0", "TORCHELASTIC_USE_AGENT_STORE=True", "SLURM_STEP_NUM_TASKS=3"}, SecondHost(),
+                              1, 0, 1)));
   EXPECT_EQ(place.rank, 5);
   EXPECT_EQ(place.local_rank, 1);
   EXPECT_EQ(place.local_size, 4);
   EXPECT_EQ(place.restart_count, 2);
+  EXPECT_EQ(place.source, "our launcher");
   EXPECT_FALSE(place.store_is_served);
+}
+
+TEST(RankEnvironmentTest, AStoreFileTakesThePlaceOfThePort) {
+  WorldPlace first = SecondHost();
+  first.store_file = "/shared/store";
+  const std::vector<std::string> entries = RankEnvironment({"MASTER_PORT=1", "MASTER_ADDR=a"}, first, 1, 0, 1);
+  EXPECT_THAT(entries, Contains("SSL_STORE_FILE=/shared/store"));
+  EXPECT_THAT(entries, Not(Contains(StartsWith("MASTER_"))));
+  EXPECT_THAT(RankEnvironment({"SSL_STORE_FILE=old"}, SecondHost(), 1, 0, 1),
+              Not(Contains(StartsWith("SSL_STORE_FILE"))));
+  ASSERT_OK_AND_ASSIGN(const WorldPlace place, PlaceOf(entries));
+  EXPECT_EQ(place.rank, 5);
+  EXPECT_EQ(place.store_file, "/shared/store");
 }
 
 TEST(RankEnvironmentTest, RankZeroAloneHasTheListeningSocket) {

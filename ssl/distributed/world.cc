@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/world.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/gloo_communicator.h"
+#include "ssl/distributed/local_communicator.h"
+
+namespace ssl {
+namespace {
+
+RendezvousOptions OptionsOf(const WorldPlace& place, absl::Duration connect_timeout) {
+  RendezvousOptions options;
+  options.rank = place.rank;
+  options.size = place.size;
+  options.file = place.store_file;
+  if (options.file.empty()) {
+    options.host = place.host;
+    options.port = place.port;
+    options.listening_socket = place.listening_socket;
+    options.store_is_served = place.store_is_served;
+  }
+  // A store that outlives a start, such as torchrun's or a file, still holds what the ranks of that start said.
+  options.prefix = absl::StrCat("ssl/", place.restart_count);
+  options.connect_timeout = connect_timeout;
+  return options;
+}
+
+}  // namespace
+
+std::string MeetingPlace(const WorldPlace& place) {
+  if (!place.store_file.empty()) return place.store_file;
+  return place.port == 0 ? "a free port of this host" : absl::StrCat(place.host, ":", place.port);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts) {
+  if (place.size == 1) return MakeLocalCommunicator();
+  GlooOptions options;
+  options.rendezvous = OptionsOf(place, timeouts.connect);
+  options.timeout = timeouts.operation;
+  return MakeGlooCommunicator(options);
+}
+
+absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator) {
+  const at::Tensor own = at::full({1}, place.local_size, at::kLong);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));
+  const at::Tensor flat = all.contiguous();
+  const int64_t* sizes = flat.const_data_ptr<int64_t>();
+  const bool are_equal = std::all_of(sizes, sizes + flat.numel(), [&](int64_t size) { return size == sizes[0]; });
+  return are_equal && place.size % sizes[0] == 0 ? sizes[0] : 1;
+}
+
+absl::Status BroadcastText(int64_t root, std::string* text, Communicator& communicator) {
+  at::Tensor size = at::full({1}, static_cast<int64_t>(text->size()), at::kLong);
+  SSL_RETURN_IF_ERROR(communicator.Broadcast(size, root));
+  at::Tensor bytes = at::empty({size.item<int64_t>()}, at::kByte);
+  if (communicator.rank() == root && !text->empty()) {
+    std::memcpy(bytes.mutable_data_ptr<uint8_t>(), text->data(), text->size());
+  }
+  SSL_RETURN_IF_ERROR(communicator.Broadcast(bytes, root));
+  const auto* data = reinterpret_cast<const char*>(bytes.const_data_ptr<uint8_t>());
+  text->assign(data, static_cast<size_t>(bytes.numel()));
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/world.h"
+
+#include <filesystem>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ssl/distributed/testing/process_world.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+WorldPlace PlaceOf(const GlooOptions& options, int64_t local_size) {
+  WorldPlace place;
+  place.rank = options.rendezvous.rank;
+  place.size = options.rendezvous.size;
+  place.local_size = local_size;
+  place.store_file = options.rendezvous.file + ".world";
+  return place;
+}
+
+size_t Threads() {
+  size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) count += task.exists() ? 1 : 0;
+  return count;
+}
+
+TEST(WorldTest, MeetingPlace_IsFilePortOrFreePort) {
+  WorldPlace place;
+  EXPECT_EQ(MeetingPlace(place), "a free port of this host");
+  place.host = "gpu1";
+  place.port = 29500;
+  EXPECT_EQ(MeetingPlace(place), "gpu1:29500");
+  place.store_file = "/shared/store";
+  EXPECT_EQ(MeetingPlace(place), "/shared/store");
+}
+
+TEST(WorldTest, WorldOfOne_HasNeitherPortNorThreads) {
+  WorldPlace place;
+  place.host = "no.such.host.invalid";
+  place.port = 1;
+  const size_t before = Threads();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenWorld(place, {}));
+  EXPECT_EQ(communicator->size(), 1);
+  EXPECT_EQ(Threads(), before);
+}
+
+TEST(WorldTest, RanksMeetAndShareTexts) {
+  EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& options) -> absl::Status {
+    absl::StatusOr<std::unique_ptr<Communicator>> world = OpenWorld(PlaceOf(options, 2), {});
+    if (!world.ok()) return world.status();
+    Communicator& communicator = **world;
+    std::string text = communicator.rank() == 1 ? "of rank 1" : "another one, of rank 0";
+    EXPECT_OK(BroadcastText(1, &text, communicator));
+    EXPECT_EQ(text, "of rank 1");
+    if (communicator.rank() == 0) text = "";
+    EXPECT_OK(BroadcastText(0, &text, communicator));
+    EXPECT_EQ(text, "");
+    EXPECT_EQ(RanksPerHost(PlaceOf(options, 2), communicator).value_or(-1), 2);
+    // The host of rank 0 has one rank, that of rank 1 two: of which one is missing here, but who knows.
+    EXPECT_EQ(RanksPerHost(PlaceOf(options, communicator.rank() + 1), communicator).value_or(-1), 1);
+    return communicator.Barrier();
+  }));
+}
+
+}  // namespace
+}  // namespace ssl
