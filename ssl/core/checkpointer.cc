@@ -15,30 +15,40 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/rank_state.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {
 namespace {
 
-// Which file a scope's tensors go to. The last entry takes what no other one takes.
+// Which file of rank 0 a scope's tensors go to. The last entry takes what no other one takes.
 struct FileRule {
   absl::string_view scope;  // outermost scope with its '/'; "" for all the rest
-  std::string file;
-  bool rank_zero_only;
+  const char* file;
 };
+constexpr FileRule kFilesOfRankZero[] = {
+    {"model/", kModelFile}, {"optimizer/", "optimizer.safetensors"}, {"", "state_rank0.safetensors"}};
 
-std::vector<FileRule> FileRules(int64_t rank) {
-  return {{"model/", kModelFile, true},
-          {"optimizer/", "optimizer.safetensors", true},
-          {"", absl::StrCat("state_rank", rank, ".safetensors"), false}};
-}
-
-const FileRule& RuleFor(absl::string_view name, const std::vector<FileRule>& rules) {
-  for (const FileRule& rule : rules) {
+const FileRule& RuleFor(absl::string_view name) {
+  for (const FileRule& rule : kFilesOfRankZero) {
     if (absl::StartsWith(name, rule.scope)) return rule;
   }
-  return rules.back();
+  return kFilesOfRankZero[0];  // not reached: every name begins with ""
+}
+
+std::string FileOfRank(int64_t rank) { return absl::StrCat("state_rank", rank, ".safetensors"); }
+
+std::vector<CheckpointPart> PartsOfRankZero(const std::vector<NamedTensor>& state) {
+  std::vector<CheckpointPart> parts;
+  for (const FileRule& rule : kFilesOfRankZero) {
+    CheckpointPart& part = parts.emplace_back(CheckpointPart{rule.file, {}});
+    for (const NamedTensor& entry : state) {
+      if (&RuleFor(entry.name) != &rule) continue;
+      part.tensors.push_back({std::string(absl::StripPrefix(entry.name, rule.scope)), entry.tensor});
+    }
+  }
+  return parts;
 }
 
 // The number that the walk saved under `name`; -1 when it has none.
@@ -106,32 +116,15 @@ absl::Status Checkpointer::RemoveAll() {
   return OnRankZero("removing the checkpoints of an earlier run", [this] { return store_.RemoveAll(); });
 }
 
-std::vector<CheckpointPart> Checkpointer::Split(const std::vector<NamedTensor>& state) const {
-  const std::vector<FileRule> rules = FileRules(communicator_.rank());
-  std::vector<CheckpointPart> parts;
-  for (const FileRule& rule : rules) {
-    if (rule.rank_zero_only && communicator_.rank() != 0) continue;
-    CheckpointPart& part = parts.emplace_back(CheckpointPart{rule.file, {}});
-    for (const NamedTensor& entry : state) {
-      if (&RuleFor(entry.name, rules) != &rule) continue;
-      part.tensors.push_back({std::string(absl::StripPrefix(entry.name, rule.scope)), entry.tensor});
-    }
-  }
-  return parts;
-}
-
 // Into contiguous memory of the host: the writing thread has no arithmetic to do then.
-void Checkpointer::Stage(std::vector<CheckpointPart>* parts) {
-  for (CheckpointPart& part : *parts) {
-    for (NamedTensor& entry : part.tensors) {
-      if (!entry.tensor.defined()) continue;
-      at::Tensor& copy = staged_[absl::StrCat(part.file, "/", entry.name)];
-      if (!copy.defined() || copy.sizes() != entry.tensor.sizes() || copy.scalar_type() != entry.tensor.scalar_type()) {
-        copy = at::empty(entry.tensor.sizes(), entry.tensor.scalar_type());
-      }
-      copy.copy_(entry.tensor.detach());
-      entry.tensor = copy;
+void Checkpointer::Stage(std::vector<NamedTensor>* state) {
+  for (NamedTensor& entry : *state) {
+    at::Tensor& copy = staged_[entry.name];
+    if (!copy.defined() || copy.sizes() != entry.tensor.sizes() || copy.scalar_type() != entry.tensor.scalar_type()) {
+      copy = at::empty(entry.tensor.sizes(), entry.tensor.scalar_type());
     }
+    copy.copy_(entry.tensor.detach());
+    entry.tensor = copy;
   }
 }
 
@@ -153,30 +146,28 @@ absl::Status Checkpointer::SaveState() {
   const bool finished = state_.finished(options_.num_phases);
   if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Wait());
-  std::vector<CheckpointPart> parts;
+  std::vector<NamedTensor> state;
   const absl::Status collected = GuardTorch("collecting the state", [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectFiniteState(root_));
-    parts = Split(state);
-    if (options_.in_background) Stage(&parts);
+    SSL_ASSIGN_OR_RETURN(state, CollectFiniteState(root_));
+    if (options_.in_background) Stage(&state);
     return absl::OkStatus();
   });
   const std::string newest = last_saved_ >= 0 ? store_.StepDirectory(last_saved_) : "none";
   SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(collected, absl::StrCat("nothing is saved at iteration ", iteration,
                                                                      " (the newest checkpoint: ", newest, ")")),
                                     "collecting the state", communicator_));
-  SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(parts))
-                                             : Write(iteration, finished, parts));
+  SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(state))
+                                             : WriteGuarded(iteration, finished, state));
   asked_iteration_ = iteration;
   asked_finished_ = finished;
   return absl::OkStatus();
 }
 
-absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::vector<CheckpointPart> parts) {
+absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::vector<NamedTensor> state) {
   // The thread begins when every rank has one: else it would wait for the others in the first collective operation.
   std::promise<bool> all_started;
-  const auto work = [this, iteration, finished, parts = std::move(parts), begin = all_started.get_future().share()] {
-    return GuardTorch("writing a checkpoint",
-                      [&] { return begin.get() ? Write(iteration, finished, parts) : absl::OkStatus(); });
+  const auto work = [this, iteration, finished, state = std::move(state), begin = all_started.get_future().share()] {
+    return begin.get() ? WriteGuarded(iteration, finished, state) : absl::OkStatus();
   };
   const absl::Status status = AgreeOnStatus(task_.Start(work), "starting to write a checkpoint", communicator_);
   all_started.set_value(status.ok());
@@ -184,12 +175,23 @@ absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::v
   return status;
 }
 
-absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts) {
+absl::Status Checkpointer::WriteGuarded(int64_t iteration, bool finished, const std::vector<NamedTensor>& state) {
+  return GuardTorch("writing a checkpoint", [&] { return Write(iteration, finished, state); });
+}
+
+absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::vector<NamedTensor>& state) {
+  const int64_t rank = own_communicator_->rank();
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, StateOfItsOwn(state, *own_communicator_));
+  std::vector<CheckpointPart> parts;
+  if (rank == 0) {
+    parts = PartsOfRankZero(own);
+  } else {
+    parts.push_back({FileOfRank(rank), std::move(own)});
+  }
   SSL_RETURN_IF_ERROR(store_.Save(iteration, parts));
   last_saved_ = iteration;
   if (!finished) return absl::OkStatus();
-  const bool marks = own_communicator_->rank() == 0;
-  return AgreeOnStatus(marks ? store_.MarkFinished(iteration) : absl::OkStatus(), "noting that the run is finished",
+  return AgreeOnStatus(rank == 0 ? store_.MarkFinished(iteration) : absl::OkStatus(), "noting that the run is finished",
                        *own_communicator_);
 }
 
@@ -249,11 +251,14 @@ void Checkpointer::LetEnd() {
 
 absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) const {
   std::vector<NamedTensor> state;
-  for (const FileRule& rule : FileRules(communicator_.rank())) {
+  for (const FileRule& rule : kFilesOfRankZero) {
     SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> part, store_.Load(iteration, rule.file));
     for (NamedTensor& entry : part) state.push_back({absl::StrCat(rule.scope, entry.name), std::move(entry.tensor)});
   }
-  return state;
+  if (communicator_.rank() == 0) return state;
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, store_.Load(iteration, FileOfRank(communicator_.rank())));
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> walked, CollectState(root_));
+  return OverRankZero(state, std::move(own), walked);
 }
 
 absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const {

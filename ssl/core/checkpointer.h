@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saves and restores a run: splits the state by its outermost scope into the files of a checkpoint.
+// Saves and restores a run: splits rank 0's state by its outermost scope into the files of a checkpoint.
 //
-//   model/...      -> model.safetensors           the same on all ranks: rank 0 writes
-//   optimizer/...  -> optimizer.safetensors       likewise
-//   all the rest   -> state_rank<r>.safetensors   counters, generators, method, hooks: each rank's own
+//   model/...      -> model.safetensors
+//   optimizer/...  -> optimizer.safetensors
+//   all the rest   -> state_rank0.safetensors     counters, generators, method, hooks
+//
+// The file state_rank<r>.safetensors of another rank holds, under their whole names, what is not rank 0's there
+// (rank_state.h).
 //
 // In the background, a save copies the state and returns; a thread writes the copy while training goes on. At most one
 // save is in flight: the next one waits for it.
@@ -92,11 +95,12 @@ class Checkpointer : public CheckpointSaver {
   // The same for a question, whose answer every rank gets.
   absl::StatusOr<int64_t> AskRankZero(const std::string& what,
                                       const std::function<absl::StatusOr<int64_t>()>& question);
-  std::vector<CheckpointPart> Split(const std::vector<NamedTensor>& state) const;
   // Replaces the run's tensors by copies.
-  void Stage(std::vector<CheckpointPart>* parts);
-  absl::Status StartWriting(int64_t iteration, bool finished, std::vector<CheckpointPart> parts);
-  absl::Status Write(int64_t iteration, bool finished, const std::vector<CheckpointPart>& parts);
+  void Stage(std::vector<NamedTensor>* state);
+  absl::Status StartWriting(int64_t iteration, bool finished, std::vector<NamedTensor> state);
+  // LibTorch's exceptions become a Status.
+  absl::Status WriteGuarded(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
+  absl::Status Write(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
 
@@ -114,7 +118,7 @@ class Checkpointer : public CheckpointSaver {
   // The last checkpoints that are known to stay when a name moves on, and to go then.
   int64_t kept_iteration_ = -1;
   int64_t replaceable_iteration_ = -1;
-  // The copies of the last save, whose memory the next one uses. By file and name.
+  // The copies of the last save, whose memory the next one uses. By name.
   std::unordered_map<std::string, at::Tensor> staged_;
   BackgroundTask task_;  // last: its thread uses the members above
 };

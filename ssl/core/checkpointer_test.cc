@@ -3,24 +3,18 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
-#include <pthread.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
+#include "ssl/core/testing/fake_run.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -31,22 +25,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// What a run consists of, as far as saving goes.
-struct FakeRun : public Stateful {
-  FakeRun() { state.max_iterations = 100; }
-  void VisitState(StateVisitor& visitor) override {
-    visitor.Tensor("model/weight", weight);
-    visitor.Tensor("optimizer/momentum", momentum);
-    visitor.Tensor("phase_loss", loss);
-    visitor.MayBeNonFinite("phase_loss");
-    visitor.Scope("train_state", state);
-  }
-  at::Tensor weight = at::full({3, 4}, 1.0);
-  at::Tensor momentum = at::full({3, 4}, 0.5);
-  at::Tensor loss = at::full({}, 0.0);
-  TrainState state;
-};
 
 // The first file is not made before somebody lets it.
 class HeldFileSystem : public FaultFileSystem {
@@ -256,141 +234,6 @@ TEST_F(CheckpointerTest, RestoreModel_ReadsTheModelAlone) {
   model.weight = at::full({3, 5}, 1.0);
   EXPECT_THAT(restore(), StatusIs(absl::StatusCode::kInvalidArgument,
                                   AllOf(HasSubstr("step_6/model.safetensors"), HasSubstr("weight is Float [3, 4]"))));
-}
-
-TEST_F(CheckpointerTest, TwoRanks_SaveInTheBackgroundWhileTheyReduce) {
-  std::vector<int64_t> restored(2);
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
-    FakeRun run;
-    CheckpointerOptions options;
-    options.store.directory = directory_;
-    options.num_phases = 2;
-    options.in_background = true;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpointer> checkpointer,
-                         Checkpointer::Make(options, PosixFileSystem(), communicator, run, run.state));
-    SSL_RETURN_IF_ERROR(checkpointer->Open());
-    for (run.state.iteration = 1; run.state.iteration <= 20; ++run.state.iteration) {
-      run.weight.fill_(run.state.iteration);
-      at::Tensor one = at::full({1}, 1.0);
-      SSL_RETURN_IF_ERROR(communicator.AllReduce(one, ReduceOp::kSum));
-      EXPECT_EQ(one.item<double>(), 2.0);
-      if (run.state.iteration % 5 == 0) SSL_RETURN_IF_ERROR(checkpointer->Save());
-      SSL_RETURN_IF_ERROR(checkpointer->Poll());
-    }
-    SSL_RETURN_IF_ERROR(checkpointer->Wait());
-    SSL_RETURN_IF_ERROR(checkpointer->Restore(15));
-    restored[communicator.rank()] = run.weight[0][0].item<int64_t>();
-    return absl::OkStatus();
-  }));
-  EXPECT_THAT(restored, ElementsAre(15, 15));
-}
-
-// Counts the collective operations, those of its duplicates apart, and tells of each that has ended or begins.
-class WatchedCommunicator : public Communicator {
- public:
-  using Watcher = std::function<void(int call)>;
-  WatchedCommunicator(Communicator& base, std::atomic<int>* of_duplicates, Watcher before, Watcher after)
-      : base_(base), of_duplicates_(of_duplicates), before_(std::move(before)), after_(std::move(after)) {}
-
-  int64_t rank() const override { return base_.rank(); }
-  int64_t size() const override { return base_.size(); }
-  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override {
-    before_(++calls_);
-    const absl::Status status = base_.AllReduce(tensor, op);
-    after_(calls_);
-    return status;
-  }
-  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return base_.AllGather(tensor); }
-  absl::Status Broadcast(at::Tensor& tensor, int64_t root) override { return base_.Broadcast(tensor, root); }
-  absl::Status Barrier() override { return base_.Barrier(); }
-  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
-    SSL_ASSIGN_OR_RETURN(duplicate_, base_.Duplicate());
-    const Watcher count = [this](int) { ++*of_duplicates_; };
-    return std::make_unique<WatchedCommunicator>(*duplicate_, nullptr, count, [](int) {});
-  }
-  void Restart() { calls_ = 0; }
-
- private:
-  Communicator& base_;
-  std::unique_ptr<Communicator> duplicate_;
-  std::atomic<int>* const of_duplicates_;
-  const Watcher before_;
-  const Watcher after_;
-  int calls_ = 0;
-};
-
-// Of threads that are made from now on. More than there is of addresses: none can be made.
-void SetStackSize(size_t bytes) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_getattr_default_np(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&attributes), 0);
-  pthread_attr_destroy(&attributes);
-}
-
-// The other rank has a thread by then. It must not begin: it would wait for this rank in its first operation.
-TEST_F(CheckpointerTest, RankWithoutAThread_KeepsTheOthersFromWriting) {
-  constexpr size_t kUsual = size_t{8} << 20;
-  constexpr size_t kTooLarge = size_t{1} << 47;
-  std::vector<absl::Status> saved(2);
-  std::atomic<int> begun{0};
-  absl::Notification has_no_thread;
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(10)).Run([&](Communicator& base) -> absl::Status {
-    const bool fails = base.rank() == 1;
-    // Operation 1: the state is collected; 2: the threads are there.
-    const auto before = [&, fails](int call) {
-      if (!fails || call != 2 || has_no_thread.HasBeenNotified()) return;
-      SetStackSize(kUsual);
-      has_no_thread.Notify();
-    };
-    const auto after = [&, fails](int call) {
-      if (!fails && call == 1) has_no_thread.WaitForNotification();
-    };
-    WatchedCommunicator communicator(base, &begun, before, after);
-    FakeRun run;
-    CheckpointerOptions options;
-    options.store.directory = directory_;
-    options.in_background = true;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpointer> checkpointer,
-                         Checkpointer::Make(options, PosixFileSystem(), communicator, run, run.state));
-    SSL_RETURN_IF_ERROR(checkpointer->Open());
-    SSL_RETURN_IF_ERROR(base.Barrier());
-    begun = 0;
-    communicator.Restart();
-    if (fails) SetStackSize(kTooLarge);
-    saved[base.rank()] = checkpointer->Save();
-    checkpointer->LetEnd();
-    EXPECT_EQ(begun, 0);
-    SSL_RETURN_IF_ERROR(base.Barrier());
-    SSL_RETURN_IF_ERROR(checkpointer->Save());
-    return checkpointer->Wait();
-  }));
-  EXPECT_THAT(saved[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("starting to write a checkpoint failed on")));
-  EXPECT_THAT(saved[1], StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no thread")));
-}
-
-// The error of one rank's disk ends the run on all ranks at the same step.
-TEST_F(CheckpointerTest, TwoRanks_LearnOfAFailureAtTheSameStep) {
-  FaultFileSystem faulty(PosixFileSystem(), MakeTempDir("full"));
-  faulty.FailCall(1, EIO, FaultFileSystem::Repeat::kFromThenOn);
-  std::vector<int64_t> failed_at(2);
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
-    FileSystem& files = communicator.rank() == 1 ? static_cast<FileSystem&>(faulty) : PosixFileSystem();
-    FakeRun run;
-    CheckpointerOptions options;
-    options.store.directory = directory_;
-    options.in_background = true;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpointer> checkpointer,
-                         Checkpointer::Make(options, files, communicator, run, run.state));
-    SSL_RETURN_IF_ERROR(checkpointer->Open());
-    SSL_RETURN_IF_ERROR(checkpointer->Save());
-    int64_t step = 0;
-    while (checkpointer->Poll().ok()) ++step;
-    failed_at[communicator.rank()] = step;
-    return absl::OkStatus();
-  }));
-  EXPECT_EQ(failed_at[0], failed_at[1]);
-  EXPECT_TRUE(PosixFileSystem().List(directory_)->empty());
 }
 
 }  // namespace

@@ -101,8 +101,7 @@ std::vector<Case> Cases() {
       {"SwavFloat16", 3, {kSwav, kFloat16}},
       {"SwavQueueFromTheStart", 3, {kSwav, kBfloat16, "LOSS: {swav_loss: {queue: {start_iter: 0}}}"}},
       {"SwavAccumulated", 3, {kSwav, kFloat16, kAccumulate}, 1, 13},
-      // Without averages: those of rank 1 follow its own running statistics, of which a checkpoint holds rank 0's only.
-      {"SwavTwoRanks", 3, {kSwav, kBfloat16, "HOOKS: {EMA_MODEL: {SAVE_EMA_MODEL: False}}"}, 2},
+      {"SwavTwoRanks", 3, {kSwav, kBfloat16}, 2},
       {"Moco", 2, {kMoco}},
       {"MocoBfloat16", 2, {kMoco, kBfloat16}},
       {"MocoAccumulated", 2, {kMoco, kFloat16, kAccumulate}, 1, 13},
