@@ -2,6 +2,7 @@
 
 #include "ssl/io/file_system.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/errno_status.h"
@@ -136,16 +138,48 @@ absl::Status TooLarge(const std::string& path, int64_t size) {
       absl::StrCat("file ", path, ": has ", size, " bytes or more, expected at most ", kMaxReadBytes));
 }
 
-absl::Status NoDirectory(const std::string& path) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "file ", path,
-      ": is in the way (File exists), and a directory is needed there; move it away, or choose another place"));
+// error_number: EEXIST when the directory was to be made, ENOTDIR when it was to be read.
+absl::Status NoDirectory(const std::string& path, int error_number) {
+  const std::string message =
+      absl::StrCat("file ", path, ": is in the way (", std::generic_category().message(error_number),
+                   "), and a directory is needed there; move it away, or choose another place");
+  return WithDetail(absl::FailedPreconditionError(message), kDetailErrno, absl::StrCat(error_number));
 }
 
 absl::StatusOr<struct stat> Stat(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "looking it up", path);
   return info;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* stream) const { closedir(stream); }
+};
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
+
+absl::StatusOr<DirectoryStream> OpenDirectory(const std::string& directory) {
+  constexpr absl::string_view kOperation = "listing";
+  absl::StatusOr<UniqueFd> fd = OpenFd(directory, O_RDONLY | O_DIRECTORY, kOperation);
+  struct stat info;
+  const bool is_other = !fd.ok() && stat(directory.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+  if (is_other) return NoDirectory(directory, ENOTDIR);
+  SSL_RETURN_IF_ERROR(fd.status());
+  DirectoryStream stream(fdopendir(fd->get()));
+  if (stream == nullptr) return ErrnoStatus(errno, kOperation, directory);
+  fd->Release();  // the stream closes it
+  return stream;
+}
+
+// Some file systems (XFS without ftype, some network ones) leave the kind out.
+DirectoryEntry::Kind KindOf(const dirent& entry, const std::string& directory) {
+  mode_t mode = DTTOIF(entry.d_type);
+  if (entry.d_type == DT_UNKNOWN) {
+    struct stat info;
+    const bool is_there = lstat(absl::StrCat(directory, "/", entry.d_name).c_str(), &info) == 0;
+    mode = is_there ? info.st_mode : 0;
+  }
+  if (S_ISDIR(mode)) return DirectoryEntry::Kind::kDirectory;
+  return S_ISLNK(mode) ? DirectoryEntry::Kind::kLink : DirectoryEntry::Kind::kOther;
 }
 
 // A file that is new for certain (O_EXCL): what stood there before, a link too, is removed and not written through.
@@ -213,16 +247,31 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override {
-    std::error_code error;
+    SSL_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, ListEntries(directory));
     std::vector<std::string> names;
-    std::filesystem::directory_iterator entry(directory, error);
-    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-      names.push_back(entry->path().filename().string());
-    }
-    if (error == std::errc::not_a_directory) return NoDirectory(directory);
-    if (error) return ErrnoStatus(error.value(), "listing", directory);
-    std::sort(names.begin(), names.end());
+    names.reserve(entries.size());
+    for (DirectoryEntry& entry : entries) names.push_back(std::move(entry.name));
     return names;
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& directory) override {
+    SSL_ASSIGN_OR_RETURN(const DirectoryStream stream, OpenDirectory(directory));
+    std::vector<DirectoryEntry> entries;
+    errno = 0;
+    for (const dirent* entry = readdir(stream.get()); entry != nullptr; entry = readdir(stream.get())) {
+      const absl::string_view name = entry->d_name;
+      if (name != "." && name != "..") entries.push_back({std::string(name), KindOf(*entry, directory)});
+      errno = 0;  // the end and an error look alike otherwise
+    }
+    if (errno != 0) return ErrnoStatus(errno, "listing", directory);
+    std::sort(entries.begin(), entries.end(),
+              [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  absl::StatusOr<std::string> Identity(const std::string& path) override {
+    SSL_ASSIGN_OR_RETURN(const struct stat info, Stat(path));
+    return absl::StrCat(info.st_dev, ":", info.st_ino);
   }
 
   absl::Status CreateDirectories(const std::string& directory) override {
@@ -234,7 +283,7 @@ class PosixFileSystemImpl : public FileSystem {
       const int error = errno;
       // Another process may have been faster.
       if (error == EEXIST && IsDirectory(directory)) return absl::OkStatus();
-      if (error == EEXIST) return NoDirectory(directory);
+      if (error == EEXIST) return NoDirectory(directory, error);
       return ErrnoStatus(error, "making the directory", directory);
     }
     return SyncDirectory(parent);

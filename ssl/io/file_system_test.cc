@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -25,6 +26,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 class FileSystemTest : public ::testing::Test {
@@ -137,7 +139,8 @@ TEST_F(FileSystemTest, PlantedHardLink_IsReplaced) {
 
 TEST_F(FileSystemTest, PlantedPipe_IsRefusedAtOnce) {
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
-  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("fifo"), HasSubstr("is a pipe")));
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition, AllOf(HasSubstr("fifo"), HasSubstr("a pipe is")));
   EXPECT_THAT(files_.Create(Path("fifo")), refused);
   EXPECT_THAT(files_.OpenAppend(Path("fifo")), refused);
   EXPECT_THAT(files_.Lock(Path("fifo")), refused);
@@ -191,6 +194,7 @@ TEST_F(FileSystemTest, CreateDirectories_MakesAllOfThemAndAcceptsExistingOnes) {
   WriteFile(Path("file"), "");
   EXPECT_THAT(files_.CreateDirectories(Path("file")),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(Path("file") + ": is in the way")));
+  EXPECT_EQ(DetailOf(files_.CreateDirectories(Path("file")), kDetailErrno), absl::StrCat(EEXIST));
   EXPECT_FALSE(files_.CreateDirectories(Path("file/below")).ok());
 }
 
@@ -199,6 +203,41 @@ TEST_F(FileSystemTest, List_GivesSortedNames) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, files_.List(dir_));
   EXPECT_THAT(names, ElementsAre("B", "a", "b", "step_10", "step_9"));
   EXPECT_THAT(files_.List(Path("a")), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is in the way")));
+  EXPECT_EQ(DetailOf(files_.List(Path("a")).status(), kDetailErrno), absl::StrCat(ENOTDIR));
+}
+
+TEST_F(FileSystemTest, ListEntries_TellsKindsWithoutFollowingLinks) {
+  ASSERT_OK(files_.CreateDirectories(Path("folder")));
+  WriteFile(Path("file"), "");
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("folder", Path("link").c_str()), 0);
+  ASSERT_EQ(symlink("nowhere", Path("dangling").c_str()), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<DirectoryEntry> entries, files_.ListEntries(dir_));
+  using Kind = DirectoryEntry::Kind;
+  const auto is = [](const std::string& name, Kind kind) {
+    return AllOf(Field(&DirectoryEntry::name, name), Field(&DirectoryEntry::kind, kind));
+  };
+  EXPECT_THAT(entries, ElementsAre(is("dangling", Kind::kLink), is("fifo", Kind::kOther), is("file", Kind::kOther),
+                                   is("folder", Kind::kDirectory), is("link", Kind::kLink)));
+  EXPECT_THAT(files_.ListEntries(Path("gone")), StatusIs(absl::StatusCode::kNotFound, HasSubstr(Path("gone"))));
+  EXPECT_THAT(files_.ListEntries(Path("file")), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(files_.ListEntries(dir_ + std::string("\0x", 2)), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(FileSystemTest, ListEntries_KeepsNoDescriptor) {
+  const size_t open = files_.List("/proc/self/fd")->size();
+  for (int i = 0; i < 3; ++i) ASSERT_OK(files_.ListEntries(dir_));
+  EXPECT_EQ(files_.List("/proc/self/fd")->size(), open);
+}
+
+TEST_F(FileSystemTest, Identity_IsThatOfWhatAPathLeadsTo) {
+  ASSERT_OK(files_.CreateDirectories(Path("a/b")));
+  ASSERT_EQ(symlink(Path("a").c_str(), Path("a/b/up").c_str()), 0);
+  ASSERT_OK_AND_ASSIGN(const std::string a, files_.Identity(Path("a")));
+  EXPECT_EQ(files_.Identity(Path("a/b/up")).value(), a);
+  EXPECT_EQ(files_.Identity(Path("a/b/..")).value(), a);
+  EXPECT_NE(*files_.Identity(Path("a/b")), a);
+  EXPECT_THAT(files_.Identity(Path("gone")), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(FileSystemTest, Rename_ReplacesTheTarget) {

@@ -48,8 +48,9 @@ absl::StatusOr<UniqueFd> OpenOutputFd(const std::string& path, int flags, absl::
         "file ", path, ": ", operation, " failed: it is a symbolic link, and output follows none; remove the link"));
   }
   if (S_ISFIFO(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("file ", path, ": ", operation, " failed: it is a pipe, expected a regular file"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("file ", path, ": ", operation,
+                     " failed: a pipe is in the way, and a regular file is needed there; move it away"));
   }
   return fd;
 }

@@ -43,7 +43,7 @@ class UniqueFd {
 absl::StatusOr<UniqueFd> OpenFd(const std::string& path, int flags, absl::string_view operation);
 
 // The same for a file to write. A link at `path` is FailedPrecondition: following one that another user or an unpacked
-// archive put there would write into a file of its choice. A pipe is InvalidArgument, at once: opening it would wait.
+// archive put there would write into a file of its choice. So is a pipe, at once: opening it would wait.
 absl::StatusOr<UniqueFd> OpenOutputFd(const std::string& path, int flags, absl::string_view operation);
 
 // Size of an open file; InvalidArgument unless it is a regular file.

@@ -262,6 +262,16 @@ absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string
   return base_.List(directory);
 }
 
+absl::StatusOr<std::vector<DirectoryEntry>> FaultFileSystem::ListEntries(const std::string& directory) {
+  SSL_RETURN_IF_ERROR(CountRead("listing", directory));
+  return base_.ListEntries(directory);
+}
+
+absl::StatusOr<std::string> FaultFileSystem::Identity(const std::string& path) {
+  SSL_RETURN_IF_ERROR(CountRead("looking it up", path));
+  return base_.Identity(path);
+}
+
 absl::Status FaultFileSystem::CreateDirectories(const std::string& directory) {
   SSL_RETURN_IF_ERROR(CountCall("making the directory", directory));
   SSL_RETURN_IF_ERROR(base_.CreateDirectories(directory));

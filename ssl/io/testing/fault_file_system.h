@@ -52,8 +52,8 @@ class FaultFileSystem : public FileSystem {
   void ActAtCall(int call, std::function<void()> action);
   // A failing Append writes its first half before it fails.
   void set_short_writes(bool short_writes);
-  // Reading calls (OpenRead, ReadAt, Read, Map, Size, Exists, IsDirectory, List, CheckHeld) are counted and fail as
-  // well.
+  // Reading calls (OpenRead, ReadAt, Read, Map, Size, Exists, IsDirectory, List, ListEntries, Identity, CheckHeld) are
+  // counted and fail as well.
   void set_fault_reads(bool fault_reads);
   // Counted calls so far, failed ones included.
   int calls() const;
@@ -75,6 +75,8 @@ class FaultFileSystem : public FileSystem {
   bool Exists(const std::string& path) override;
   bool IsDirectory(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override;
+  absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& directory) override;
+  absl::StatusOr<std::string> Identity(const std::string& path) override;
   absl::Status CreateDirectories(const std::string& directory) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status RemoveFile(const std::string& path) override;

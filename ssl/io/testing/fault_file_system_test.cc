@@ -85,9 +85,11 @@ TEST_F(FaultFileSystemTest, ReadingCalls_FailWhenAskedTo) {
   EXPECT_THAT(faults_.Read(Path("f")), fails);
   EXPECT_THAT(faults_.Size(Path("f")), fails);
   EXPECT_THAT(faults_.List(dir_), fails);
+  EXPECT_THAT(faults_.ListEntries(dir_), fails);
+  EXPECT_THAT(faults_.Identity(dir_), fails);
   EXPECT_FALSE(faults_.Exists(Path("f")));
   EXPECT_FALSE(faults_.IsDirectory(dir_));
-  EXPECT_EQ(faults_.failed_calls(), 8);
+  EXPECT_EQ(faults_.failed_calls(), 10);
 }
 
 TEST_F(FaultFileSystemTest, Exit_EndsTheProcessBeforeTheCall) {
