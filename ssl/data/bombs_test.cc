@@ -28,6 +28,7 @@
 #include "ssl/data/datasets/string_list.h"
 #include "ssl/data/decode_image.h"
 #include "ssl/data/image.h"
+#include "ssl/data/testing/idx_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -199,17 +200,11 @@ void AddImages(std::vector<Bomb>* bombs) {
 }
 
 void AddDataSets(std::vector<Bomb>* bombs) {
-  const std::string magic = BigEndian(0x803, 4);
-  const auto dimensions = [](uint64_t a, uint64_t b, uint64_t c) {
-    return BigEndian(a, 4) + BigEndian(b, 4) + BigEndian(c, 4);
-  };
-  AddIdx("IDX of (2^32 - 1)^3", magic + dimensions(0xffffffff, 0xffffffff, 0xffffffff), bombs);
-  AddIdx("IDX of 0 x (2^32 - 1)^2 and a tail", magic + dimensions(0, 0xffffffff, 0xffffffff) + "tail", bombs);
-  AddIdx("IDX of 2^32", magic + dimensions(65536, 65536, 1) + std::string(100, 'x'), bombs);
-  AddIdx("IDX, compressed, of 900 MB", Gzip(magic + dimensions(30000, 30000, 1) + std::string(40'000'000, '\0')),
-         bombs);
-  AddIdx("IDX, compressed, with more than it claims", Gzip(magic + dimensions(1, 1, 1) + std::string(100'000'000, 'x')),
-         bombs);
+  AddIdx("IDX of (2^32 - 1)^3", IdxBytes({0xffffffff, 0xffffffff, 0xffffffff}, ""), bombs);
+  AddIdx("IDX of 0 x (2^32 - 1)^2 and a tail", IdxBytes({0, 0xffffffff, 0xffffffff}, "tail"), bombs);
+  AddIdx("IDX of 2^32", IdxBytes({65536, 65536, 1}, std::string(100, 'x')), bombs);
+  AddIdx("IDX, compressed, of 900 MB", Gzip(IdxBytes({30000, 30000, 1}, std::string(40'000'000, '\0'))), bombs);
+  AddIdx("IDX, compressed, with more than it claims", Gzip(IdxBytes({1, 1, 1}, std::string(100'000'000, 'x'))), bombs);
   const auto read_cifar = [](const std::string& path) {
     return ReadCifar10(PosixFileSystem(), ParentDirectory(path), /*test=*/true).status();
   };

@@ -9,6 +9,8 @@
 #include "gtest/gtest.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/testing/idx_files.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -20,38 +22,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 void WriteFile(const std::string& path, const std::string& bytes) {
-  const std::unique_ptr<WritableFile> file = PosixFileSystem().Create(path).value();
-  ASSERT_OK(file->Append(bytes));
-  ASSERT_OK(file->Close());
-}
-
-// Pictures of 2 x 2 pixels: picture i holds the value `base` + i everywhere.
-std::string Images(int count, int base) {
-  std::string bytes("\0\0\x08\x03\0\0\0\0\0\0\0\x02\0\0\0\x02", 16);
-  bytes[7] = static_cast<char>(count);
-  for (int i = 0; i < count; ++i) bytes.append(4, static_cast<char>(base + i));
-  return bytes;
-}
-
-// Labels 0 ... count - 1.
-std::string Labels(int count) {
-  std::string bytes("\0\0\x08\x01\0\0\0\0", 8);
-  bytes[7] = static_cast<char>(count);
-  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(i));
-  return bytes;
-}
-
-std::string FolderWithBothSplits() {
-  const std::string folder = MakeTempDir("idx");
-  WriteFile(folder + "/train-images-idx3-ubyte", Images(3, 100));
-  WriteFile(folder + "/train-labels-idx1-ubyte", Labels(3));
-  WriteFile(folder + "/t10k-images-idx3-ubyte", Images(2, 200));
-  WriteFile(folder + "/t10k-labels-idx1-ubyte", Labels(2));
-  return folder;
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, bytes));
 }
 
 TEST(IdxDataset, Splits_AreTrainAndT10k) {
-  const std::string folder = FolderWithBothSplits();
+  const std::string folder = MakeIdxFolder();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train,
                        ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTest));
@@ -74,14 +49,14 @@ TEST(IdxDataset, MissingFile_NamesBothSpellingsAndTheKey) {
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr(folder + "/train-images-idx3-ubyte.gz nor " +
                                                                     folder + "/train-images-idx3-ubyte exists"),
                                                           HasSubstr("set DATA_PATHS"))));
-  WriteFile(folder + "/train-images-idx3-ubyte", Images(3, 100));
+  WriteFile(folder + "/train-images-idx3-ubyte", IdxImages(3, 100));
   EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/train-labels-idx1-ubyte.gz")));
 }
 
 TEST(IdxDataset, UnequalCounts_NameBothFilesAndNumbers) {
-  const std::string folder = FolderWithBothSplits();
-  WriteFile(folder + "/train-labels-idx1-ubyte", Labels(2));
+  const std::string folder = MakeIdxFolder();
+  WriteFile(folder + "/train-labels-idx1-ubyte", IdxLabels(2));
   EXPECT_THAT(
       ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
       StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("/train-images-idx3-ubyte holds 3 pictures"),
@@ -90,8 +65,8 @@ TEST(IdxDataset, UnequalCounts_NameBothFilesAndNumbers) {
 
 TEST(IdxDataset, NoPictures_AreRefused) {
   const std::string folder = MakeTempDir("idx");
-  WriteFile(folder + "/train-images-idx3-ubyte", Images(0, 0));
-  WriteFile(folder + "/train-labels-idx1-ubyte", Labels(0));
+  WriteFile(folder + "/train-images-idx3-ubyte", IdxImages(0, 0));
+  WriteFile(folder + "/train-labels-idx1-ubyte", IdxLabels(0));
   EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds 0 pictures")));
 }

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/data/testing/idx_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -22,21 +21,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string BigEndian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(value >> shift));
-  return bytes;
-}
-
-// An IDX file of unsigned bytes with the given dimensions and values.
-std::string Idx(const std::vector<uint32_t>& shape, absl::string_view values) {
-  std::string bytes("\0\0\x08", 3);
-  bytes.push_back(static_cast<char>(shape.size()));
-  for (uint32_t dimension : shape) bytes += BigEndian(dimension);
-  absl::StrAppend(&bytes, values);
-  return bytes;
-}
 
 std::string Gzip(const std::string& bytes) {
   z_stream stream = {};
@@ -74,7 +58,7 @@ absl::StatusOr<IdxArray> ReadFile(const std::string& bytes, int num_dimensions) 
 
 TEST(IdxFile, PlainAndCompressed_GiveTheSameArray) {
   const std::string values = Noise(2 * 3 * 4);
-  for (const std::string& bytes : {Idx({2, 3, 4}, values), Gzip(Idx({2, 3, 4}, values))}) {
+  for (const std::string& bytes : {IdxBytes({2, 3, 4}, values), Gzip(IdxBytes({2, 3, 4}, values))}) {
     ASSERT_OK_AND_ASSIGN(const IdxArray array, ReadFile(bytes, 3));
     EXPECT_EQ(array.shape, (std::vector<int64_t>{2, 3, 4}));
     EXPECT_EQ(array.values, std::vector<uint8_t>(values.begin(), values.end()));
@@ -83,12 +67,12 @@ TEST(IdxFile, PlainAndCompressed_GiveTheSameArray) {
 
 TEST(IdxFile, LargeFile_IsReadWhole) {
   const std::string values = Noise(3000000);
-  ASSERT_OK_AND_ASSIGN(const IdxArray array, ReadFile(Gzip(Idx({3000000}, values)), 1));
+  ASSERT_OK_AND_ASSIGN(const IdxArray array, ReadFile(Gzip(IdxBytes({3000000}, values)), 1));
   EXPECT_EQ(array.values, std::vector<uint8_t>(values.begin(), values.end()));
 }
 
 TEST(IdxFile, EmptyArray_IsRead) {
-  for (const std::string& bytes : {Idx({0}, ""), Gzip(Idx({0}, ""))}) {
+  for (const std::string& bytes : {IdxBytes({0}, ""), Gzip(IdxBytes({0}, ""))}) {
     ASSERT_OK_AND_ASSIGN(const IdxArray array, ReadFile(bytes, 1));
     EXPECT_TRUE(array.values.empty());
   }
@@ -102,7 +86,7 @@ struct Damage {
 };
 
 TEST(IdxFile, DamagedFiles_NameTheFileAndWhatIsWrong) {
-  const std::string good = Idx({2, 2, 2}, "abcdefgh");
+  const std::string good = IdxBytes({2, 2, 2}, "abcdefgh");
   const auto data_loss = absl::StatusCode::kDataLoss;
   const auto invalid = absl::StatusCode::kInvalidArgument;
   const std::vector<Damage> table = {
@@ -110,17 +94,17 @@ TEST(IdxFile, DamagedFiles_NameTheFileAndWhatIsWrong) {
       {"short magic", good.substr(0, 3), data_loss, "expected 4 bytes of magic number, found 3"},
       {"other kind of file", "PK\x03\x04 zip", invalid, "magic number is 504b0304, expected 00000803"},
       {"floats", std::string("\0\0\x0d\x03", 4) + good.substr(4), invalid, "magic number is 00000d03"},
-      {"labels for pictures", Idx({2}, "ab"), invalid, "magic number is 00000801, expected 00000803"},
+      {"labels for pictures", IdxBytes({2}, "ab"), invalid, "magic number is 00000801, expected 00000803"},
       {"short header", good.substr(0, 15), data_loss, "expected 12 bytes of dimensions, found 11"},
       {"one byte missing", good.substr(0, good.size() - 1), data_loss, "expected 8 bytes of values, found 7"},
       {"one byte too many", good + "i", data_loss, "1 trailing bytes after the 24"},
-      {"huge header", Idx({0xffffffff, 0xffffffff, 0xffffffff}, "abc"), data_loss,
+      {"huge header", IdxBytes({0xffffffff, 0xffffffff, 0xffffffff}, "abc"), data_loss,
        "4294967295 x 4294967295 x 4294967295"},
-      {"overflow to a small product", Idx({1u << 31, 1u << 31, 4}, "abc"), data_loss, "can hold at most"},
+      {"overflow to a small product", IdxBytes({1u << 31, 1u << 31, 4}, "abc"), data_loss, "can hold at most"},
       {"compressed: one byte missing", Gzip(good.substr(0, good.size() - 1)), data_loss,
        "expected 8 bytes of values, found 7"},
       {"compressed: one byte too many", Gzip(good + "i"), data_loss, "trailing bytes"},
-      {"compressed: huge header", Gzip(Idx({0xffffffff, 28, 28}, "abc")), data_loss, "can hold at most"},
+      {"compressed: huge header", Gzip(IdxBytes({0xffffffff, 28, 28}, "abc")), data_loss, "can hold at most"},
       {"compressed: second member", Gzip(good) + Gzip(good), data_loss, "trailing bytes after the end of the"},
       {"compressed: rubbish behind", Gzip(good) + "x", data_loss, "1 trailing bytes after the end of the"},
       {"compressed: no checksum", Gzip(good).substr(0, Gzip(good).size() - 8), data_loss, "has no end"},
@@ -136,7 +120,7 @@ TEST(IdxFile, DamagedFiles_NameTheFileAndWhatIsWrong) {
 }
 
 TEST(IdxFile, TruncationAtEveryByte_IsDetected) {
-  for (const std::string& bytes : {Idx({4, 4, 4}, Noise(64)), Gzip(Idx({4, 4, 4}, Noise(64)))}) {
+  for (const std::string& bytes : {IdxBytes({4, 4, 4}, Noise(64)), Gzip(IdxBytes({4, 4, 4}, Noise(64)))}) {
     for (size_t size = 0; size < bytes.size(); ++size) {
       EXPECT_THAT(ParseIdx(bytes.substr(0, size), "x", 3), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("x: ")))
           << size;
@@ -146,7 +130,7 @@ TEST(IdxFile, TruncationAtEveryByte_IsDetected) {
 
 TEST(IdxFile, FlippedBitAnywhereInACompressedFile_IsDetectedOrHarmless) {
   const std::string values = Noise(200);
-  const std::string bytes = Gzip(Idx({200}, values));
+  const std::string bytes = Gzip(IdxBytes({200}, values));
   int detected = 0;
   for (size_t byte = 0; byte < bytes.size(); ++byte) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -167,7 +151,7 @@ TEST(IdxFile, FlippedBitAnywhereInACompressedFile_IsDetectedOrHarmless) {
 
 TEST(IdxFile, DecompressionBomb_StopsWhereTheHeaderSays) {
   // 64 MiB of zeros in some 64 kB; the header speaks of 8 bytes.
-  const std::string bomb = Gzip(Idx({2, 2, 2}, std::string(64 << 20, '\0')));
+  const std::string bomb = Gzip(IdxBytes({2, 2, 2}, std::string(64 << 20, '\0')));
   ASSERT_LT(bomb.size(), 100000u);
 
   EXPECT_THAT(ParseIdx(bomb, "bomb", 3), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("trailing bytes")));

@@ -15,48 +15,16 @@
 #include "ssl/core/registries.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/testing/idx_files.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
-#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-void WriteFile(const std::string& path, const std::string& bytes) {
-  const std::unique_ptr<WritableFile> file = PosixFileSystem().Create(path).value();
-  ASSERT_OK(file->Append(bytes));
-  ASSERT_OK(file->Close());
-}
-
-// Pictures of 2 x 2 pixels: picture i holds the value `base` + i everywhere.
-std::string Images(int count, int base) {
-  std::string bytes("\0\0\x08\x03\0\0\0\0\0\0\0\x02\0\0\0\x02", 16);
-  bytes[7] = static_cast<char>(count);
-  for (int i = 0; i < count; ++i) bytes.append(4, static_cast<char>(base + i));
-  return bytes;
-}
-
-// Labels 0 ... count - 1.
-std::string Labels(int count) {
-  std::string bytes("\0\0\x08\x01\0\0\0\0", 8);
-  bytes[7] = static_cast<char>(count);
-  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(i));
-  return bytes;
-}
-
-std::string FolderWithBothSplits() {
-  const std::string folder = MakeTempDir("idx");
-  WriteFile(folder + "/train-images-idx3-ubyte", Images(3, 100));
-  WriteFile(folder + "/train-labels-idx1-ubyte", Labels(3));
-  WriteFile(folder + "/t10k-images-idx3-ubyte", Images(2, 200));
-  WriteFile(folder + "/t10k-labels-idx1-ubyte", Labels(2));
-  return folder;
-}
 
 // Builds the data set of DATA.TRAIN, with `folders` as Registries::dataset_folders.
 absl::StatusOr<std::unique_ptr<Dataset>> Make(const std::string& split,
@@ -69,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Make(const std::string& split,
 }
 
 TEST(TorchvisionDataset, Folder_ComesFromDataPathsOrTheRegistries) {
-  const std::string folder = FolderWithBothSplits();
+  const std::string folder = MakeIdxFolder();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> by_path,
                        Make(absl::StrCat("    DATASET_NAMES: [MNIST]\n    DATA_PATHS: [", folder, "]\n")));
   EXPECT_EQ(by_path->size(), 3);
