@@ -98,21 +98,27 @@ absl::Status JsonLinesFile::Sync() { return file_ == nullptr ? absl::OkStatus() 
 absl::Status JsonLinesFile::Open(int64_t place, absl::string_view first_line) {
   const std::string directory = ParentDirectory(path_);
   SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(directory));
-  if (file_system_.Exists(path_)) SSL_RETURN_IF_ERROR(DropFrom(place, first_line));
+  // Before it is read: a directory that has its name is a fault of the place, and a read would call it one of an input.
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.OpenAppend(path_));
+  SSL_ASSIGN_OR_RETURN(const bool is_new, DropFrom(place, first_line));
+  if (is_new) {
+    SSL_ASSIGN_OR_RETURN(file, file_system_.OpenAppend(path_));
+  }
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory));
   file_ = std::move(file);
   return absl::OkStatus();
 }
 
-absl::Status JsonLinesFile::DropFrom(int64_t place, absl::string_view first_line) {
+absl::StatusOr<bool> JsonLinesFile::DropFrom(int64_t place, absl::string_view first_line) {
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system_.Read(path_));
   const Json first = Json::parse(first_line.begin(), first_line.end(), nullptr, /*allow_exceptions=*/false);
   const KeptLines kept = LinesBefore(text, place_keys_, place, first);
   if (kept.unreadable > 0) {
     SSL_LOG(WARNING) << path_ << " has " << kept.unreadable << " lines that are no reports; they are dropped";
   }
-  return kept.text == text ? absl::OkStatus() : WriteFileAtomically(file_system_, path_, kept.text);
+  if (kept.text == text) return false;
+  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path_, kept.text));
+  return true;
 }
 
 }  // namespace ssl

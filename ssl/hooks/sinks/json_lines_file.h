@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/io/file_system.h"
 
@@ -29,7 +30,8 @@ class JsonLinesFile {
   JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys);
 
   // json: an object on one line, whose first place key is `place`. It reaches the operating system at once. Errors name
-  // the path; the next line opens and repairs the file then.
+  // the path; the next line opens and repairs the file then. FailedPrecondition when something that is no file has its
+  // name.
   absl::Status Append(int64_t place, absl::string_view json);
 
   // Makes the lines durable.
@@ -37,7 +39,8 @@ class JsonLinesFile {
 
  private:
   absl::Status Open(int64_t place, absl::string_view first_line);
-  absl::Status DropFrom(int64_t place, absl::string_view first_line);
+  // True when the file was written anew.
+  absl::StatusOr<bool> DropFrom(int64_t place, absl::string_view first_line);
 
   FileSystem& file_system_;
   const std::string path_;

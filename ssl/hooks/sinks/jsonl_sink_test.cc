@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/sinks/jsonl_sink.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
@@ -51,6 +54,23 @@ TEST_F(JsonlSinkTest, Reports_AreOneObjectALine) {
   RunProcess({1, 2, 10});
 
   EXPECT_EQ(Content(), Line(1) + Line(2) + Line(10));
+}
+
+TEST_F(JsonlSinkTest, SomethingElseOfItsName_IsAFaultOfThePlace) {
+  ASSERT_OK(PosixFileSystem().CreateDirectories(path_));
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const absl::Status refused = sink->Write(Report(1));
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path_)));
+  EXPECT_EQ(DetailOf(refused, kDetailErrno), absl::StrCat(EISDIR));
+
+  ASSERT_OK(PosixFileSystem().RemoveAll(path_));
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(sink->Write(Report(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("a pipe is in the way")));
+
+  ASSERT_OK(PosixFileSystem().RemoveAll(path_));
+  ASSERT_OK(sink->Write(Report(1)));
+  EXPECT_EQ(Content(), Line(1));
 }
 
 TEST_F(JsonlSinkTest, OnlyScalars_AreWritten) {
