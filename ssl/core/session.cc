@@ -281,7 +281,12 @@ absl::Status Session::AddConfiguredSinks() {
 absl::Status Session::Restore() {
   if (!Resumes()) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(checkpointer_->Restore(plan_.iteration));
-  SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations;
+  const bool is_trained = state().iteration == state().max_iterations;
+  const bool is_done = state().finished(static_cast<int64_t>(trainer_->task().phases().size()));
+  SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations
+                << (is_done      ? ": nothing is left to do"
+                    : is_trained ? ": all updates are done, and what follows the last one comes again"
+                                 : "");
   return absl::OkStatus();
 }
 
