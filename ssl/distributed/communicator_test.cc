@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -42,6 +43,8 @@ absl::Status RunTwoProcesses(const RankMain& rank_main) { return ProcessWorld(2)
 absl::Status RunThreeProcesses(const RankMain& rank_main) { return ProcessWorld(3).Run(rank_main); }
 
 class CommunicatorTest : public ::testing::TestWithParam<World> {};
+
+at::Tensor Filled(double value) { return at::full({2, 3}, value, at::kFloat); }
 
 TEST_P(CommunicatorTest, RanksAreNumberedFromZero) {
   EXPECT_OK(GetParam().run([](Communicator& communicator) {
@@ -127,6 +130,101 @@ TEST_P(CommunicatorTest, AllReduceTakesEveryType) {
       EXPECT_TRUE(at::equal(reduced(ReduceOp::kMean), filled(sum / static_cast<double>(size))));
     }
     return absl::OkStatus();
+  }));
+}
+
+// Also with other operations between start and end, which go behind those that were started.
+TEST_P(CommunicatorTest, StartedAllReduces_AreThoseOfTheCalls) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    const int64_t rank = communicator.rank();
+    std::vector<at::Tensor> tensors;
+    std::vector<std::unique_ptr<Work>> works;
+    for (int64_t i = 0; i < 20; ++i) {
+      tensors.push_back(Filled(rank + i));
+      works.push_back(communicator.StartAllReduce(tensors.back(), i % 2 == 0 ? ReduceOp::kMean : ReduceOp::kMax));
+    }
+    at::Tensor between = Filled(rank);
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(between, ReduceOp::kSum));
+    EXPECT_TRUE(at::equal(between, Filled(size * (size - 1) / 2)));
+    SSL_RETURN_IF_ERROR(communicator.Barrier());
+    for (int64_t i = 0; i < 20; ++i) {
+      SSL_RETURN_IF_ERROR(works[i]->Wait());
+      EXPECT_TRUE(at::equal(tensors[i], Filled(i % 2 == 0 ? i + (size - 1) / 2.0 : i + size - 1))) << i;
+    }
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, StartedAllReduce_KeepsTypeShapeAndStrides) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    at::Tensor columns = Filled(communicator.rank()).to(at::kShort).t();
+    at::Tensor empty = at::full({0, 4}, 1, at::kFloat);
+    const std::unique_ptr<Work> first = communicator.StartAllReduce(columns, ReduceOp::kSum);
+    const std::unique_ptr<Work> second = communicator.StartAllReduce(empty, ReduceOp::kMean);
+    SSL_RETURN_IF_ERROR(second->Wait());
+    SSL_RETURN_IF_ERROR(first->Wait());
+    EXPECT_EQ(columns.strides(), at::IntArrayRef({1, 3}));
+    EXPECT_TRUE(at::equal(columns, Filled(size * (size - 1) / 2).to(at::kShort).t()));
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, ReduceScatter_GivesEachRankItsRow) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) {
+    const int64_t size = communicator.size();
+    const int64_t rank = communicator.rank();
+    for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kLong, at::kByte}) {
+      SCOPED_TRACE(at::toString(type));
+      // Row r of rank q is q + 10 r.
+      const at::Tensor rows = (at::arange(size).view({size, 1, 1}) * 10 + rank).expand({size, 2, 3}).to(type);
+      const double own = 10.0 * rank;
+      SSL_ASSIGN_OR_RETURN(const at::Tensor sum, communicator.ReduceScatter(rows, ReduceOp::kSum));
+      SSL_ASSIGN_OR_RETURN(const at::Tensor mean, communicator.ReduceScatter(rows, ReduceOp::kMean));
+      SSL_ASSIGN_OR_RETURN(const at::Tensor maximum, communicator.ReduceScatter(rows, ReduceOp::kMax));
+      EXPECT_TRUE(at::equal(sum, Filled(size * own + size * (size - 1) / 2.0).to(type)));
+      EXPECT_TRUE(at::equal(mean, Filled(own + (size - 1) / 2.0).to(type)));
+      EXPECT_TRUE(at::equal(maximum, Filled(own + size - 1).to(type)));
+      EXPECT_EQ(rows[0][0][0].item<int64_t>(), rank) << "what was passed stays as it is";
+    }
+    SSL_ASSIGN_OR_RETURN(const at::Tensor scalar,
+                         communicator.ReduceScatter(at::full({size}, 2.0, at::kDouble), ReduceOp::kSum));
+    EXPECT_EQ(scalar.dim(), 0);
+    EXPECT_EQ(scalar.item<double>(), 2.0 * size);
+    return absl::OkStatus();
+  }));
+}
+
+TEST_P(CommunicatorTest, ReduceScatterOfOtherThanARowForEachRank_IsInvalidArgument) {
+  const absl::Status status = GetParam().run([](Communicator& communicator) {
+    return communicator.ReduceScatter(at::full({communicator.size() + 1, 2}, 0, at::kFloat), ReduceOp::kSum).status();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(", 2], expected ")));
+}
+
+TEST_P(CommunicatorTest, Split_MakesWorldsOfTheRanksOfOneColor) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) -> absl::Status {
+    const int64_t rank = communicator.rank();
+    const int64_t color = rank % 2 == 0 ? -7 : 3;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, communicator.Split(color));
+    EXPECT_EQ(group->rank(), rank / 2);
+    EXPECT_EQ(group->size(), (communicator.size() + 1 - rank % 2) / 2);
+    // Different numbers of operations in the groups, and those of the whole world in between.
+    for (int64_t round = 0; round < 3 + rank % 2; ++round) {
+      SSL_ASSIGN_OR_RETURN(const at::Tensor all, group->AllGather(at::full({1}, rank, at::kLong)));
+      EXPECT_TRUE(at::equal(all.view({-1}), at::arange(group->size()) * 2 + rank % 2));
+    }
+    at::Tensor sum = at::full({1}, 1, at::kLong);
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(sum, ReduceOp::kSum));
+    EXPECT_EQ(sum.item<int64_t>(), communicator.size());
+    // Groups of groups, and of all.
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> alone, group->Split(rank));
+    EXPECT_EQ(alone->size(), 1);
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> whole, communicator.Split(0));
+    EXPECT_EQ(whole->rank(), rank);
+    EXPECT_EQ(whole->size(), communicator.size());
+    return whole->Barrier();
   }));
 }
 
@@ -234,6 +332,16 @@ INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
                                            World{"TwoProcesses", 2, RunTwoProcesses},
                                            World{"ThreeProcesses", 3, RunThreeProcesses}),
                          [](const auto& info) { return info.param.name; });
+
+TEST(ThreadWorldTest, StartedOperationWithoutARank_IsDeadlineExceededWhenWaitedFor) {
+  ThreadWorld world(2, absl::Milliseconds(50));
+  const absl::Status status = world.Run([](Communicator& communicator) {
+    at::Tensor tensor = Filled(0);
+    if (communicator.rank() == 1) return absl::OkStatus();
+    return communicator.StartAllReduce(tensor, ReduceOp::kSum)->Wait();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("all-reduce: 1 of 2 ranks")));
+}
 
 TEST(ThreadWorldTest, MissingRank_IsDeadlineExceededThatNamesTheOperation) {
   ThreadWorld world(2, absl::Milliseconds(50));

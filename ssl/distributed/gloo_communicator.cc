@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/network.h"
+#include "ssl/distributed/operation_queue.h"
+#include "ssl/distributed/reduce_rows.h"
 
 namespace ssl {
 namespace {
@@ -61,6 +64,37 @@ const char* NameOf(ReduceOp op) {
   return "all-reduce";
 }
 
+// What follows the exchange of an all-reduce: `flat` is the sum or the maximum.
+void Conclude(const at::Tensor& flat, ReduceOp op, int64_t size, at::Tensor& tensor) {
+  if (op == ReduceOp::kMean && tensor.scalar_type() != at::kBool) {
+    flat.is_floating_point() ? flat.div_(size) : flat.div_(size, "trunc");
+  }
+  CopyBack(flat, tensor);
+}
+
+// The exchange runs on the thread of the queue; the rest is for the thread that waits, which has the cores that
+// LibTorch works with.
+class StartedAllReduce : public Work {
+ public:
+  StartedAllReduce(std::future<absl::Status> exchange, at::Tensor flat, ReduceOp op, int64_t size, at::Tensor tensor)
+      : exchange_(std::move(exchange)), flat_(std::move(flat)), op_(op), size_(size), tensor_(std::move(tensor)) {}
+
+  absl::Status Wait() override {
+    SSL_RETURN_IF_ERROR(exchange_.get());
+    return GuardTorch(NameOf(op_), [this] {
+      Conclude(flat_, op_, size_, tensor_);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  std::future<absl::Status> exchange_;
+  const at::Tensor flat_;
+  const ReduceOp op_;
+  const int64_t size_;
+  at::Tensor tensor_;
+};
+
 std::string TypeAndShape(const at::Tensor& tensor) {
   return absl::StrCat(" of ", at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
 }
@@ -77,14 +111,21 @@ class GlooCommunicator : public Communicator {
   int64_t size() const override { return options_.rendezvous.size; }
 
   absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override;
+  std::unique_ptr<Work> StartAllReduce(at::Tensor& tensor, ReduceOp op) override;
+  absl::StatusOr<at::Tensor> ReduceScatter(const at::Tensor& tensor, ReduceOp op) override;
   absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override;
   absl::Status Broadcast(at::Tensor& tensor, int64_t root) override;
   absl::Status Barrier() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
 
  private:
-  // Counts and checks the operation, runs it, and puts an exception into words.
-  absl::Status Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> operation);
+  // Name, ordinal number, type and shape.
+  std::string NextOperation(absl::string_view name, const at::Tensor& tensor);
+  // Runs the next operation on this thread, behind those that were started.
+  absl::Status Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> body);
+  // Checks the operation, runs it, and puts an exception into words.
+  absl::Status RunChecked(const std::string& operation, absl::FunctionRef<void()> body);
   absl::Status Run(const std::string& operation, absl::Duration timeout, absl::FunctionRef<absl::Status()> body);
   absl::Status CheckAgreement(const std::string& operation);
   // Ends the use of this communicator; returns failure_.
@@ -93,6 +134,9 @@ class GlooCommunicator : public Communicator {
 
   void Reduce(at::Tensor flat, c10d::ReduceOp::RedOpType op);
   void ReduceMax(at::Tensor flat);
+  // Sum or maximum; the mean is a sum still.
+  void Exchange(const at::Tensor& flat, ReduceOp op);
+  absl::StatusOr<std::unique_ptr<Communicator>> MakeGroup(const std::string& name, int64_t rank, int64_t size) const;
 
   const std::unique_ptr<Rendezvous> rendezvous_;
   const GlooOptions options_;
@@ -100,7 +144,8 @@ class GlooCommunicator : public Communicator {
   Group group_;           // none when an operation has failed
   absl::Status failure_;  // of the operation that failed
   int64_t operations_ = 0;
-  int64_t duplicates_ = 0;
+  int64_t children_ = 0;
+  OperationQueue queue_;  // its thread uses the group and the failure while it has something to do
 };
 
 absl::Status GlooCommunicator::Connect() {
@@ -148,14 +193,21 @@ absl::Status GlooCommunicator::Run(const std::string& operation, absl::Duration 
   return failure_;
 }
 
-absl::Status GlooCommunicator::Run(absl::string_view name, const at::Tensor& tensor,
-                                   absl::FunctionRef<void()> operation) {
-  const std::string text = absl::StrCat(name, " ", operations_++, tensor.defined() ? TypeAndShape(tensor) : "");
-  return Run(text, options_.timeout, [&] {
-    if (options_.check_operations) SSL_RETURN_IF_ERROR(CheckAgreement(text));
-    operation();
+std::string GlooCommunicator::NextOperation(absl::string_view name, const at::Tensor& tensor) {
+  return absl::StrCat(name, " ", operations_++, tensor.defined() ? TypeAndShape(tensor) : "");
+}
+
+absl::Status GlooCommunicator::RunChecked(const std::string& operation, absl::FunctionRef<void()> body) {
+  return Run(operation, options_.timeout, [&] {
+    if (options_.check_operations) SSL_RETURN_IF_ERROR(CheckAgreement(operation));
+    body();
     return absl::OkStatus();
   });
+}
+
+absl::Status GlooCommunicator::Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> body) {
+  queue_.Drain();
+  return RunChecked(NextOperation(name, tensor), body);
 }
 
 // The largest and, as the complement, the smallest hash of all ranks: equal when all ranks call the same.
@@ -186,20 +238,51 @@ void GlooCommunicator::ReduceMax(at::Tensor flat) {
   flat.masked_fill_(nan.to(at::kBool), std::numeric_limits<double>::quiet_NaN());
 }
 
+void GlooCommunicator::Exchange(const at::Tensor& flat, ReduceOp op) {
+  if (flat.numel() == 0) return;
+  op == ReduceOp::kMax ? ReduceMax(flat) : Reduce(flat, c10d::ReduceOp::SUM);
+}
+
 absl::Status GlooCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
   return Run(NameOf(op), tensor, [&] {
-    if (tensor.numel() == 0) return;
-    at::Tensor flat = Flat(tensor, ReducedType(tensor.scalar_type()));
-    if (op == ReduceOp::kMax) {
-      ReduceMax(flat);
-    } else {
-      Reduce(flat, c10d::ReduceOp::SUM);
-    }
-    if (op == ReduceOp::kMean && tensor.scalar_type() != at::kBool) {
-      flat.is_floating_point() ? flat.div_(size()) : flat.div_(size(), "trunc");
-    }
-    CopyBack(flat, tensor);
+    const at::Tensor flat = Flat(tensor, ReducedType(tensor.scalar_type()));
+    Exchange(flat, op);
+    Conclude(flat, op, size(), tensor);
   });
+}
+
+std::unique_ptr<Work> GlooCommunicator::StartAllReduce(at::Tensor& tensor, ReduceOp op) {
+  at::Tensor flat;
+  const absl::Status prepared = GuardTorch(NameOf(op), [&] {
+    flat = Flat(tensor, ReducedType(tensor.scalar_type()));
+    return absl::OkStatus();
+  });
+  const SigpipeBlock for_the_thread_of_the_queue;
+  std::future<absl::Status> exchange =
+      queue_.Post([this, operation = NextOperation(NameOf(op), tensor), prepared, flat, op] {
+        return prepared.ok() ? RunChecked(operation, [&] { Exchange(flat, op); }) : prepared;
+      });
+  return std::make_unique<StartedAllReduce>(std::move(exchange), std::move(flat), op, size(), tensor);
+}
+
+// Each rank gets the rows that are its own and adds them itself: half of an all-reduce's traffic, and in the order of
+// the ranks.
+absl::StatusOr<at::Tensor> GlooCommunicator::ReduceScatter(const at::Tensor& tensor, ReduceOp op) {
+  SSL_RETURN_IF_ERROR(CheckRows(tensor));
+  at::Tensor reduced;
+  SSL_RETURN_IF_ERROR(Run(absl::StrCat("reduce-scatter as ", NameOf(op)), tensor, [&] {
+    at::Tensor rows = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
+    if (rows.numel() > 0) {
+      c10d::AllToAllOptions options;
+      options.timeout = absl::ToChronoMilliseconds(options_.timeout);
+      at::Tensor input = FlatBytes(tensor);
+      at::Tensor output = FlatBytes(rows);
+      std::vector<int64_t> equal_parts;
+      group_->alltoall_base(output, input, equal_parts, equal_parts, options)->wait();
+    }
+    reduced = ReduceRows(rows, op).to(tensor.device());
+  }));
+  return reduced;
 }
 
 absl::StatusOr<at::Tensor> GlooCommunicator::AllGather(const at::Tensor& tensor) {
@@ -246,13 +329,27 @@ absl::Status GlooCommunicator::Barrier() {
   });
 }
 
+absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::MakeGroup(const std::string& name, int64_t rank,
+                                                                          int64_t size) const {
+  GlooOptions options = options_;
+  options.rendezvous.rank = rank;
+  options.rendezvous.size = size;
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous, rendezvous_->Child(name, rank, size));
+  auto group = std::make_unique<GlooCommunicator>(std::move(rendezvous), std::move(options), device_);
+  SSL_RETURN_IF_ERROR(group->Connect());
+  return group;
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Duplicate() {
   SSL_RETURN_IF_ERROR(Barrier());
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous,
-                       rendezvous_->Child(absl::StrCat("duplicate/", duplicates_++)));
-  auto duplicate = std::make_unique<GlooCommunicator>(std::move(rendezvous), options_, device_);
-  SSL_RETURN_IF_ERROR(duplicate->Connect());
-  return duplicate;
+  return MakeGroup(absl::StrCat("duplicate/", children_++), rank(), size());
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Split(int64_t color) {
+  SSL_ASSIGN_OR_RETURN(const at::Tensor colors, AllGather(at::full({1}, color, at::kLong)));
+  const at::Tensor same = colors.view({-1}).eq(color);  // [size]: who is in the group
+  const int64_t rank_in_group = same.slice(0, 0, rank()).sum().item<int64_t>();
+  return MakeGroup(absl::StrCat("split/", children_++, "/", color), rank_in_group, same.sum().item<int64_t>());
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {

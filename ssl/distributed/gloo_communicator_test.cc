@@ -262,6 +262,42 @@ TEST(GlooCommunicatorTest, RankThatIsKilled_IsNamedByTheOthersAtOnce) {
                                      Not(HasSubstr("rank 1 (process ")))));
 }
 
+// Rank 0 has started operations that rank 1 never meets, and goes on with its own work.
+TEST(GlooCommunicatorTest, StartedOperations_EndWithTheErrorOfTheFirst) {
+  const absl::Status status = ProcessWorld(2).Run([](Communicator& communicator) {
+    EXPECT_OK(Sum(communicator));
+    if (communicator.rank() == 1) raise(SIGKILL);
+    at::Tensor one = at::full({2}, 1, at::kFloat);
+    at::Tensor other = at::full({3}, 1, at::kFloat);
+    const std::unique_ptr<Work> first = communicator.StartAllReduce(one, ReduceOp::kSum);
+    const std::unique_ptr<Work> second = communicator.StartAllReduce(other, ReduceOp::kMax);
+    const absl::Status failure = first->Wait();
+    EXPECT_EQ(DetailOf(failure, kDetailCause), kCausePeer);
+    EXPECT_EQ(second->Wait(), failure);
+    EXPECT_EQ(communicator.Barrier(), failure);
+    return failure;
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               AllOf(HasSubstr("all-reduce (sum) 1 of Float [2] on rank 0 of 2 lost a connection"),
+                                     ContainsRegex("rank 1 .process [0-9]+ on .*. ended"))));
+}
+
+TEST(GlooCommunicatorTest, RankOfAGroupThatIsKilled_IsNamedInItsGroupAlone) {
+  const absl::Status status = ProcessWorld(3).Run([](Communicator& communicator) -> absl::Status {
+    const absl::StatusOr<std::unique_ptr<Communicator>> group = communicator.Split(communicator.rank() == 0 ? 0 : 1);
+    if (!group.ok()) return group.status();
+    EXPECT_OK(Sum(**group));
+    if (communicator.rank() == 2) raise(SIGKILL);
+    const absl::Status after = Sum(**group);
+    if (communicator.rank() == 0) return after;
+    EXPECT_THAT(after, StatusIs(absl::StatusCode::kUnavailable,
+                                AllOf(HasSubstr("on rank 0 of 2 lost a connection"),
+                                      ContainsRegex("rank 1 .process [0-9]+ on .*. ended"))));
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(status, AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 2 ended without"))));
+}
+
 TEST(GlooCommunicatorTest, RankThatStops_IsDeadlineExceededAndNamed) {
   const absl::Status status = ProcessWorld(2, absl::Seconds(2)).Run([](Communicator& communicator) {
     if (communicator.rank() == 1) raise(SIGSTOP);

@@ -23,6 +23,8 @@ class LocalCommunicator : public Communicator {
   absl::Status Barrier() override { return absl::OkStatus(); }
 
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return MakeLocalCommunicator(); }
+
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override { return MakeLocalCommunicator(); }
 };
 
 }  // namespace

@@ -358,14 +358,18 @@ absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Open(RendezvousOptions o
   return absl::WrapUnique(new Rendezvous(std::move(options), std::move(meeting.store), std::move(meeting.rank_zero)));
 }
 
-absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view name) const {
+absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view name, int64_t rank,
+                                                              int64_t size) const {
+  RendezvousOptions options = options_;
+  options.rank = rank;
+  options.size = size;
   Store store;
   SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("rank 0 (", rank_zero_.Name(), ") at ", Place(options_)), [&] {
     store = c10::make_intrusive<c10d::PrefixStore>(std::string(name), store_->clone());
-    Introduce(*store, options_);
+    Introduce(*store, options);
     return absl::OkStatus();
   }));
-  return absl::WrapUnique(new Rendezvous(options_, std::move(store), rank_zero_));
+  return absl::WrapUnique(new Rendezvous(std::move(options), std::move(store), rank_zero_));
 }
 
 std::string Rendezvous::ExplainFailure(const std::string& operation, absl::Duration patience) const {

@@ -66,8 +66,9 @@ class Rendezvous {
   const RendezvousOptions& options() const { return options_; }
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
 
-  // A meeting place of the same ranks under `name`, with a connection of its own: for another thread.
-  absl::StatusOr<std::unique_ptr<Rendezvous>> Child(absl::string_view name) const;
+  // A meeting place of `size` of the ranks under `name`, this one being `rank` of them, with a connection of its own:
+  // for another thread.
+  absl::StatusOr<std::unique_ptr<Rendezvous>> Child(absl::string_view name, int64_t rank, int64_t size) const;
 
   // Tells the other ranks that `operation` has failed on this one, hears from them for at most `patience`, and returns
   // what is known: which ranks have ended (of those on this machine), do not answer, or are in another operation. To be

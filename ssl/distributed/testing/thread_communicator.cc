@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/testing/thread_communicator.h"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,59 +14,78 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/distributed/reduce_rows.h"
 
 namespace ssl {
 
-// Every operation is one exchange: all ranks deposit a tensor, wait for the last, and take a copy of all deposits. With
+// Every operation is one round: all ranks deposit a tensor, and collect all deposits once the last has come. With
 // the standard library's mutex: Abseil's lies in a package that is not instrumented, and ThreadSanitizer would not see
 // it.
 class ThreadWorld::Rendezvous {
  public:
-  Rendezvous(int64_t size, absl::Duration timeout) : size_(size), timeout_(timeout), deposits_(size) {}
+  Rendezvous(int64_t size, absl::Duration timeout) : size_(size), timeout_(timeout), next_(size) {}
 
   int64_t size() const { return size_; }
 
-  absl::StatusOr<std::vector<at::Tensor>> Exchange(int64_t rank, const std::string& operation, at::Tensor tensor) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const int64_t round = round_;
-    if (arrived_ > 0 && operation != operation_) {
+  // Does not wait. The number of the round.
+  absl::StatusOr<int64_t> Deposit(int64_t rank, const std::string& operation, at::Tensor tensor) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t number = next_[rank]++;
+    Round& round = rounds_[number];
+    if (round.arrived == 0) {
+      round.operation = operation;
+      round.deposits.resize(size_);
+    }
+    if (operation != round.operation) {
       return absl::InternalError(
-          absl::StrCat("rank ", rank, " calls ", operation, " while another rank calls ", operation_));
+          absl::StrCat("rank ", rank, " calls ", operation, " while another rank calls ", round.operation));
     }
-    operation_ = operation;
-    deposits_[rank] = std::move(tensor);
-    if (++arrived_ == size_) {
-      exchanged_ = deposits_;
-      arrived_ = 0;
-      ++round_;
-      finished_.notify_all();
-      return exchanged_;
-    }
-    if (!finished_.wait_for(lock, absl::ToChronoMilliseconds(timeout_), [&] { return round_ != round; })) {
-      return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_), " in ",
-                                                      operation, ": ", arrived_, " of ", size_, " ranks are there"));
-    }
-    return exchanged_;
+    round.deposits[rank] = std::move(tensor);
+    if (++round.arrived == size_) complete_.notify_all();
+    return number;
   }
 
-  // The meeting place of a duplicate: the same object for every rank that asks for the same number.
-  Rendezvous& Child(size_t number) {
+  absl::StatusOr<std::vector<at::Tensor>> Collect(int64_t rank, int64_t number) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    Round& round = rounds_[number];
+    if (!complete_.wait_for(lock, absl::ToChronoMilliseconds(timeout_), [&] { return round.arrived == size_; })) {
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_), " in ",
+                                                      round.operation, ": ", round.arrived, " of ", size_,
+                                                      " ranks are there"));
+    }
+    std::vector<at::Tensor> deposits = round.deposits;
+    if (++round.collected == size_) rounds_.erase(number);
+    return deposits;
+  }
+
+  absl::StatusOr<std::vector<at::Tensor>> Exchange(int64_t rank, const std::string& operation, at::Tensor tensor) {
+    SSL_ASSIGN_OR_RETURN(const int64_t number, Deposit(rank, operation, std::move(tensor)));
+    return Collect(rank, number);
+  }
+
+  // The meeting place of `size` of the ranks: the same object for all that ask for the same name.
+  Rendezvous& Child(const std::string& name, int64_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    while (children_.size() <= number) children_.push_back(std::make_unique<Rendezvous>(size_, timeout_));
-    return *children_[number];
+    std::unique_ptr<Rendezvous>& child = children_[name];
+    if (child == nullptr) child = std::make_unique<Rendezvous>(size, timeout_);
+    return *child;
   }
 
  private:
+  struct Round {
+    std::string operation;
+    std::vector<at::Tensor> deposits;
+    int64_t arrived = 0;
+    int64_t collected = 0;
+  };
+
   const int64_t size_;
   const absl::Duration timeout_;
   std::mutex mutex_;  // of all that follows
-  std::condition_variable finished_;
-  int64_t round_ = 0;
-  int64_t arrived_ = 0;
-  std::string operation_;
-  std::vector<at::Tensor> deposits_;
-  std::vector<at::Tensor> exchanged_;
-  std::vector<std::unique_ptr<Rendezvous>> children_;
+  std::condition_variable complete_;
+  std::vector<int64_t> next_;        // the round of each rank's next operation
+  std::map<int64_t, Round> rounds_;  // that some rank has not collected
+  std::map<std::string, std::unique_ptr<Rendezvous>> children_;
 };
 
 class ThreadWorld::RankCommunicator : public Communicator {
@@ -74,28 +95,19 @@ class ThreadWorld::RankCommunicator : public Communicator {
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return rendezvous_.size(); }
 
-  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override {
-    SSL_ASSIGN_OR_RETURN(const at::Tensor all, AllGather(tensor));
-    switch (op) {
-      case ReduceOp::kSum:
-        tensor.copy_(all.sum(0));
-        break;
-      case ReduceOp::kMean:
-        tensor.copy_(all.sum(0).div(size()));
-        break;
-      case ReduceOp::kMax:
-        tensor.copy_(all.amax(0));
-        break;
-    }
-    return absl::OkStatus();
+  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override { return StartAllReduce(tensor, op)->Wait(); }
+
+  std::unique_ptr<Work> StartAllReduce(at::Tensor& tensor, ReduceOp op) override {
+    return std::make_unique<StartedAllReduce>(*this, tensor, op);
   }
 
-  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override {
-    // Cloned, because the owner may overwrite its tensor while slower ranks still read it.
-    SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
-                         rendezvous_.Exchange(rank_, "all-gather", tensor.detach().clone()));
-    return at::stack(all);
+  absl::StatusOr<at::Tensor> ReduceScatter(const at::Tensor& tensor, ReduceOp op) override {
+    SSL_RETURN_IF_ERROR(CheckRows(tensor));
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all, Gather("reduce-scatter", tensor));  // [ranks, rows, ...]
+    return ReduceRows(all.select(1, rank_), op);
   }
+
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return Gather("all-gather", tensor); }
 
   absl::Status Broadcast(at::Tensor& tensor, int64_t root) override {
     SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
@@ -109,13 +121,52 @@ class ThreadWorld::RankCommunicator : public Communicator {
 
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
     SSL_RETURN_IF_ERROR(rendezvous_.Exchange(rank_, "duplicate", at::Tensor()).status());
-    return std::make_unique<RankCommunicator>(rank_, rendezvous_.Child(duplicates_++));
+    return std::make_unique<RankCommunicator>(rank_,
+                                              rendezvous_.Child(absl::StrCat("duplicate ", children_++), size()));
+  }
+
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override {
+    SSL_ASSIGN_OR_RETURN(const at::Tensor colors, Gather("split", at::full({}, color, at::kLong)));  // [ranks]
+    const at::Tensor same = colors.eq(color);
+    Rendezvous& group =
+        rendezvous_.Child(absl::StrCat("split ", children_++, " color ", color), same.sum().item<int64_t>());
+    return std::make_unique<RankCommunicator>(same.slice(0, 0, rank_).sum().item<int64_t>(), group);
   }
 
  private:
+  // Cloned, because the owner may overwrite its tensor while slower ranks still read it.
+  class StartedAllReduce : public Work {
+   public:
+    StartedAllReduce(RankCommunicator& communicator, const at::Tensor& tensor, ReduceOp op)
+        : communicator_(communicator),
+          tensor_(tensor),
+          op_(op),
+          round_(communicator.rendezvous_.Deposit(communicator.rank_, "all-reduce", tensor.detach().clone())) {}
+
+    absl::Status Wait() override {
+      SSL_RETURN_IF_ERROR(round_.status());
+      SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
+                           communicator_.rendezvous_.Collect(communicator_.rank_, *round_));
+      tensor_.detach().copy_(ReduceRows(at::stack(all), op_));
+      return absl::OkStatus();
+    }
+
+   private:
+    RankCommunicator& communicator_;
+    at::Tensor tensor_;
+    const ReduceOp op_;
+    const absl::StatusOr<int64_t> round_;
+  };
+
+  absl::StatusOr<at::Tensor> Gather(const std::string& operation, const at::Tensor& tensor) {
+    SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> all,
+                         rendezvous_.Exchange(rank_, operation, tensor.detach().clone()));
+    return at::stack(all);
+  }
+
   const int64_t rank_;
   Rendezvous& rendezvous_;
-  size_t duplicates_ = 0;
+  int64_t children_ = 0;
 };
 
 ThreadWorld::ThreadWorld(int64_t size, absl::Duration timeout)

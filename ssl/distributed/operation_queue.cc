@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/operation_queue.h"
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ssl {
+
+OperationQueue::~OperationQueue() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::future<absl::Status> OperationQueue::Post(std::function<absl::Status()> operation) {
+  Task task(std::move(operation));
+  std::future<absl::Status> result = task.get_future();
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {
+      const std::string message = absl::StrCat("no thread for collective operations: ", error.what());
+      Task failed([message] { return absl::ResourceExhaustedError(message); });
+      result = failed.get_future();
+      failed();
+      return result;
+    }
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+  return result;
+}
+
+void OperationQueue::Drain() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty(); });
+}
+
+// A task stays in the queue while it runs, so that Drain waits for it.
+void OperationQueue::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closing_ || !tasks_.empty(); });
+    if (closing_) return;
+    Task& task = tasks_.front();
+    lock.unlock();
+    task();
+    lock.lock();
+    tasks_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace ssl
