@@ -82,6 +82,11 @@ void TrainerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("TASK_NAME", &task_name, Doc("the task").OneOf({"self_supervision_task"}));
 }
 
+void ReductionOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("DDP_BUCKET_CAP_MB", &bucket_mib,
+                Doc("MiB of gradients that ranks reduce in one operation").AtLeast(1).MayChange());
+}
+
 void MachineOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("DEVICE", &device, Doc("where to compute; gpu needs a build with CUDA").OneOf({"cpu", "gpu"}));
 }
@@ -104,6 +109,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("MODEL.AMP_PARAMS", &amp);
   reader.Read("METERS", &meters);
   reader.Read("TRAINER", &options.trainer);
+  reader.Read("DATA", &options.reduction);
   SSL_RETURN_IF_ERROR(reader.status());
   if (options.machine.device == "gpu") {
     return absl::UnimplementedError(absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),

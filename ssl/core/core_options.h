@@ -57,6 +57,12 @@ struct TrainerOptions : Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// Of the section DATA, where VISSL has it: how gradients are reduced over ranks.
+struct ReductionOptions : Options {
+  int64_t bucket_mib = 25;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
 struct MachineOptions : Options {
   std::string device = "cpu";
   void VisitFields(FieldVisitor& visitor) override;
@@ -69,6 +75,7 @@ struct TaskOptions {
   LossOptions loss;
   MachineOptions machine;
   TrainerOptions trainer;
+  ReductionOptions reduction;
   Precision precision;
   int64_t num_epochs = 0;
   int64_t batch_size = 0;          // per rank

@@ -9,8 +9,6 @@
 #include <ATen/ops/reciprocal.h>
 #include <ATen/ops/zeros.h>
 
-#include "ssl/base/status_macros.h"
-
 namespace ssl {
 
 GradScaler::GradScaler(const GradScalerOptions& options)
@@ -24,7 +22,7 @@ at::Tensor GradScaler::Scale(const at::Tensor& loss) {
   return loss * scale_;
 }
 
-absl::StatusOr<bool> GradScaler::Unscale(std::vector<ParameterGroup>& groups, Communicator& communicator) {
+bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
   const at::NoGradGuard no_grad;
   for (const ParameterGroup& group : groups) {
     for (const at::Tensor& parameter : group.parameters) {
@@ -39,7 +37,6 @@ absl::StatusOr<bool> GradScaler::Unscale(std::vector<ParameterGroup>& groups, Co
     at::_amp_foreach_non_finite_check_and_unscale_(gradients_, found_inf_, inverse);
   }
   gradients_.clear();
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(found_inf_, ReduceOp::kMax));
   const bool finite = found_inf_.item<float>() == 0.0f;
   skipped_updates_ = finite ? 0 : skipped_updates_ + 1;
   return finite;

@@ -7,8 +7,7 @@
 //
 //   scaler.Scale(loss).backward();
 //   ... reduce the gradients ...
-//   SSL_ASSIGN_OR_RETURN(const bool finite, scaler.Unscale(optimizer.groups(), communicator));
-//   if (finite) optimizer.Step();
+//   if (scaler.Unscale(optimizer.groups())) optimizer.Step();
 //   scaler.Update();
 //
 // Used by the training thread only. Methods may throw LibTorch exceptions.
@@ -20,10 +19,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "ssl/core/optimizer.h"
 #include "ssl/core/stateful.h"
-#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -42,9 +39,9 @@ class GradScaler : public Stateful {
   // The loss times the scale, on the loss's device.
   at::Tensor Scale(const at::Tensor& loss);
 
-  // Divides all gradients, of any layout and on one device, by the scale in place. False when a gradient of any rank
-  // is not finite: the update is to be skipped on every rank. Every rank must call it.
-  absl::StatusOr<bool> Unscale(std::vector<ParameterGroup>& groups, Communicator& communicator);
+  // Divides all gradients, of any layout and on one device, by the scale in place. False when one is not finite: the
+  // update is to be skipped. Reduced gradients are the same on every rank, and so is the answer.
+  bool Unscale(std::vector<ParameterGroup>& groups);
 
   // Adapts the scale to what the last Unscale found. Once per step, also per skipped one.
   void Update();

@@ -7,6 +7,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/gradient_reducer.h"
 #include "ssl/core/label_check.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/renumbered_source.h"
@@ -24,6 +26,8 @@
 
 namespace ssl {
 namespace {
+
+constexpr int64_t kMostBucketMib = int64_t{1} << 40;  // more than any model, and as bytes no overflow
 
 struct DatasetType : Options {
   std::string name = "generic_ssl";
@@ -44,6 +48,24 @@ absl::Status BroadcastParameters(Model& model, Communicator& communicator) {
     SSL_RETURN_IF_ERROR(communicator.Broadcast(value, 0));
   }
   return absl::OkStatus();
+}
+
+// What the optimizer updates, each once: in the model's order, then what a host's optimizer has beside the model.
+std::vector<NamedParameter> TrainedParameters(Model& model, Optimizer& optimizer) {
+  std::vector<NamedParameter> candidates = model.Parameters();
+  std::set<const c10::TensorImpl*> updated;
+  for (const ParameterGroup& group : optimizer.groups()) {
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      const std::string name = i < group.names.size() ? group.names[i] : absl::StrCat(group.name, ".", i);
+      candidates.push_back({name, group.parameters[i]});
+      updated.insert(group.parameters[i].unsafeGetTensorImpl());
+    }
+  }
+  std::vector<NamedParameter> trained;
+  for (NamedParameter& candidate : candidates) {
+    if (updated.erase(candidate.value.unsafeGetTensorImpl()) > 0) trained.push_back(std::move(candidate));
+  }
+  return trained;
 }
 
 }  // namespace
@@ -174,6 +196,10 @@ absl::Status SelfSupervisionTask::BuildLoop(const BuildContext& context) {
     scaler.static_scale = options_.precision.loss_scale;
     grad_scaler_ = std::make_unique<GradScaler>(scaler);
   }
+  GradientReducerOptions reduction;
+  reduction.bucket_bytes = std::min(options_.reduction.bucket_mib, kMostBucketMib) << 20;
+  gradient_reducer_ =
+      std::make_unique<GradientReducer>(TrainedParameters(*model_, *optimizer_), reduction, context.communicator);
   for (const std::string& name : options_.meters) {
     const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
     SSL_ASSIGN_OR_RETURN(meters_.emplace_back(), registries.meters.Make(name, section, context));

@@ -26,6 +26,7 @@
 
 namespace ssl {
 
+class GradientReducer;
 class TrainStep;
 struct StepContext;
 
@@ -51,6 +52,8 @@ class SelfSupervisionTask : public Stateful {
   TrainStep& train_step() { return *train_step_; }
   // Null unless gradients are float16.
   GradScaler* grad_scaler() { return grad_scaler_.get(); }
+  // Of what the optimizer updates.
+  GradientReducer& gradient_reducer() { return *gradient_reducer_; }
   const std::vector<std::unique_ptr<Meter>>& meters() const { return meters_; }
 
   // Of a train or a test phase.
@@ -97,6 +100,7 @@ class SelfSupervisionTask : public Stateful {
   std::map<std::string, std::unique_ptr<Schedule>> schedules_;
   std::unique_ptr<TrainStep> train_step_;
   std::unique_ptr<GradScaler> grad_scaler_;
+  std::unique_ptr<GradientReducer> gradient_reducer_;
   std::vector<std::unique_ptr<Meter>> meters_;
   TrainState state_;
   int64_t updates_per_epoch_ = 0;

@@ -12,9 +12,8 @@ namespace ssl {
 
 absl::Status StandardTrainStep::Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
   SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
-  SSL_RETURN_IF_ERROR(Backward(task, context));
+  SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
   if (!EndsUpdate(context)) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
   SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
   return Update(task, hooks, context);
 }

@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/autocast.h"
+#include "ssl/core/gradient_reducer.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
@@ -84,27 +85,26 @@ absl::Status Backward(SelfSupervisionTask& task, StepContext& context) {
 bool EndsUpdate(const StepContext& context) { return context.batch_in_update + 1 == context.batches_per_update; }
 
 absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context) {
-  return GuardTorch("reducing gradients", [&]() -> absl::Status {
+  return GuardTorch("reducing gradients", [&] {
     const PerfTimer timer(&context.perf_stats, StepPart::kReduceGradients);
-    for (ParameterGroup& group : task.optimizer().groups()) {
-      for (at::Tensor& parameter : group.parameters) {
-        if (!parameter.grad().defined()) continue;
-        SSL_RETURN_IF_ERROR(context.communicator.AllReduce(parameter.mutable_grad(), ReduceOp::kMean));
-      }
-    }
-    return absl::OkStatus();
+    return task.gradient_reducer().Reduce();
   });
+}
+
+absl::Status BackwardAndReduceGradients(SelfSupervisionTask& task, StepContext& context) {
+  if (!EndsUpdate(context)) return Backward(task, context);
+  SSL_RETURN_IF_ERROR(GuardTorch("reducing gradients", [&] { return task.gradient_reducer().StartWithBackward(); }));
+  SSL_RETURN_IF_ERROR(Backward(task, context));
+  return ReduceGradients(task, context);
 }
 
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
   context.skips_update = false;
   context.gradients_are_finite = false;
   if (task.grad_scaler() == nullptr) return absl::OkStatus();
-  return GuardTorch("unscaling gradients", [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(const bool finite,
-                         task.grad_scaler()->Unscale(task.optimizer().groups(), context.communicator));
-    context.skips_update = !finite;
-    context.gradients_are_finite = finite;
+  return GuardTorch("unscaling gradients", [&] {
+    context.gradients_are_finite = task.grad_scaler()->Unscale(task.optimizer().groups());
+    context.skips_update = !context.gradients_are_finite;
     return absl::OkStatus();
   });
 }

@@ -4,11 +4,13 @@
 // accumulation, loss scale, reduction over ranks, schedules and hooks. StandardTrainStep::Train in full:
 //
 //   SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
-//   SSL_RETURN_IF_ERROR(Backward(task, context));
+//   SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
 //   if (!EndsUpdate(context)) return absl::OkStatus();     // more batches are to come
-//   SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
 //   SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
 //   return Update(task, hooks, context);
+//
+// A step with several backward passes for a batch, or one that looks at this rank's own gradients, calls Backward and,
+// where EndsUpdate, ReduceGradients instead.
 //
 // Every rank calls the same verbs in the same order. LibTorch's exceptions become a Status. examples/embed has a step
 // that goes through each batch twice.
@@ -41,11 +43,18 @@ absl::Status Backward(SelfSupervisionTask& task, StepContext& context);
 // True with the last batch of an update.
 bool EndsUpdate(const StepContext& context);
 
-// Gradients become their mean over all ranks. Every rank has the same parameters with gradients.
+// Gradients become their mean over all ranks (ssl/core/gradient_reducer.h: what becomes of those that some ranks lack).
+// They are other tensors then: handles of those before still have this rank's own.
 absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context);
 
-// Takes the loss scale out of the gradients and sets context.skips_update: true when a gradient of any rank overflowed
-// in float16, and context.gradients_are_finite when none did. Without a loss scale it does nothing.
+// Backward, and with the last batch of an update ReduceGradients at the same time: the gradients of later layers are
+// reduced while backward computes those of earlier ones. Each gradient has to be complete when backward first adds to
+// it, as it is unless a part of the graph runs a backward pass of its own.
+absl::Status BackwardAndReduceGradients(SelfSupervisionTask& task, StepContext& context);
+
+// Takes the loss scale out of the reduced gradients and sets context.skips_update: true when a gradient of any rank
+// overflowed in float16, and context.gradients_are_finite when none did. Without a loss scale it does nothing. Ranks
+// need not tell each other: an overflow of one has reached all by the reduction.
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context);
 
 // OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, unless the update is to be

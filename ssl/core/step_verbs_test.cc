@@ -32,6 +32,8 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 using StepFunction = std::function<absl::Status(SelfSupervisionTask&, HookList&, StepContext&)>;
 
 class OwnStep : public TrainStep {
@@ -207,10 +209,12 @@ TEST(StepVerbsTest, ReduceGradients_MakesThemEqualOnAllRanks) {
         [&, rank](SelfSupervisionTask& task, HookList& hooks, StepContext& context) -> absl::Status {
           SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
           SSL_RETURN_IF_ERROR(Backward(task, context));
-          const at::Tensor gradient = task.optimizer().groups()[0].parameters[0].grad();
-          before[rank].push_back(gradient.clone());
+          const at::Tensor& parameter = task.optimizer().groups()[0].parameters[0];
+          const at::Tensor own = parameter.grad();
+          before[rank].push_back(own.clone());
           SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
-          after[rank].push_back(gradient.clone());
+          EXPECT_TRUE(at::equal(own, before[rank].back())) << "what was taken before stays this rank's";
+          after[rank].push_back(parameter.grad().clone());
           return Update(task, hooks, context);
         },
         {1, "", &communicator});
@@ -222,6 +226,75 @@ TEST(StepVerbsTest, ReduceGradients_MakesThemEqualOnAllRanks) {
     EXPECT_TRUE(at::equal(after[0][i], after[1][i]));
     EXPECT_TRUE(at::equal(after[0][i], before[0][i].add(before[1][i]).div(2)));
   }
+}
+
+// Of which the weights are the judge: with and without overlap, for one batch and several.
+TEST(StepVerbsTest, BackwardAndReduceGradients_IsOneAfterTheOther) {
+  for (const int64_t batches_per_update : {1, 2}) {
+    std::vector<at::Tensor> weights(4);
+    ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+      for (const bool at_once : {false, true}) {
+        OwnRun run(
+            [at_once](SelfSupervisionTask& task, HookList& hooks, StepContext& context) -> absl::Status {
+              if (!at_once) return AllVerbs(task, hooks, context);
+              SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+              SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
+              return EndsUpdate(context) ? Update(task, hooks, context) : absl::OkStatus();
+            },
+            {batches_per_update, "", &communicator});
+        SSL_RETURN_IF_ERROR(run.Train());
+        weights[communicator.rank() * 2 + at_once] = run.session->model().Parameters()[0].value.detach().clone();
+      }
+      return absl::OkStatus();
+    }));
+    for (int i = 1; i < 4; ++i) EXPECT_TRUE(at::equal(weights[0], weights[i])) << i;
+  }
+}
+
+// With a reduction for each gradient that a rank has, ranks would wait for each other, or mix them up.
+TEST(StepVerbsTest, RankWithoutAGradient_TakesPart) {
+  std::vector<at::Tensor> reduced(2), own(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    const int64_t rank = communicator.rank();
+    OwnRun run(
+        [&, rank](SelfSupervisionTask& task, HookList& hooks, StepContext& context) -> absl::Status {
+          SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+          SSL_RETURN_IF_ERROR(Backward(task, context));
+          at::Tensor parameter = task.optimizer().groups()[0].parameters[0];
+          if (rank == 1) parameter.mutable_grad().reset();
+          if (rank == 0) own[0] = parameter.grad().clone();
+          SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
+          reduced[rank] = parameter.grad().clone();
+          return Update(task, hooks, context);
+        },
+        {1, "", &communicator});
+    return run.Train();
+  }));
+  EXPECT_TRUE(at::equal(reduced[0], own[0].div(2)));
+  EXPECT_TRUE(at::equal(reduced[1], reduced[0]));
+}
+
+// One rank's overflow is that of all: without a word between the ranks, none of them updates.
+TEST(StepVerbsTest, OverflowOfOneRank_SkipsTheUpdateOfAll) {
+  std::vector<std::vector<bool>> skips(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    const int64_t rank = communicator.rank();
+    OwnRun run(
+        [&, rank](SelfSupervisionTask& task, HookList& hooks, StepContext& context) -> absl::Status {
+          SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+          SSL_RETURN_IF_ERROR(Backward(task, context));
+          at::Tensor parameter = task.optimizer().groups()[0].parameters[0];
+          parameter.mutable_grad() = parameter.detach().clone();  // the first scales are too large for any real one
+          if (rank == 1 && context.state.iteration == 3) parameter.grad()[0][0].fill_(-kInfinity);
+          SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
+          SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+          skips[rank].push_back(context.skips_update);
+          return Update(task, hooks, context);
+        },
+        {1, "float16", &communicator});
+    return run.Train();
+  }));
+  EXPECT_THAT(skips, Each(ElementsAre(false, false, false, true, false)));
 }
 
 TEST(StepVerbsTest, NumberFormat_IsTheRuns) {

@@ -9,7 +9,6 @@ std::vector<CompatibilityKey> DataKeys() {
   KeyTableBuilder table;
   table.Ignored("DATA", "threads write batches in place", {{"PIN_MEMORY", "true"}});
   table.Ignored("DATA", "batches lie where the model lies", {{"ENABLE_ASYNC_GPU_COPY", "true"}});
-  table.Ignored("DATA", "a run is one process", {{"DDP_BUCKET_CAP_MB", "25"}});
   table.Ignored("DATA", "typo in VISSL's files", {{"TRANSFORMS", "[]"}});
   table.NotYet("DATA.TRAIN", "the sampler is missing",
                {{"STRATIFIED_SAMPLER.ENABLED", "false"}, {"POWER_LAW_SAMPLER.ENABLED", "false"}});
