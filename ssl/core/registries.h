@@ -38,6 +38,7 @@ class Model;
 class Optimizer;
 class ParameterGrouper;
 class Schedule;
+class StopToken;
 class TrainStep;
 class Transform;
 class Trunk;
@@ -52,6 +53,8 @@ struct BuildContext {
   std::string run_directory = {};               // "" when the run keeps no files
   int64_t first_iteration = 0;                  // where a resumed run goes on; known when sinks are made
   FileSystem& file_system = PosixFileSystem();  // what files are read and written through; outlives the run
+  // Asked by what may take long, such as the scan of a huge folder, which is Cancelled then. Null: nobody stops it.
+  const StopToken* stop = nullptr;
 };
 
 // Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under

@@ -22,6 +22,7 @@
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -79,7 +80,9 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options)));
   SeedForBuilding(task->options_.run.seed, context.communicator.rank());
   task->phases_ = task->MakePhasesBuilder().Build();
-  SSL_RETURN_IF_ERROR(task->BuildSources(context, std::move(sources)));
+  // A disk may be missing on one host alone, and a stop may reach one rank first.
+  SSL_RETURN_IF_ERROR(
+      AgreeOnStatus(task->BuildSources(context, std::move(sources)), "opening the data", context.communicator));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
   SSL_RETURN_IF_ERROR(task->MatchLabels(context));
   SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));

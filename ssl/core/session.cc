@@ -104,8 +104,8 @@ Session::~Session() = default;
 BuildContext Session::MakeContext() const {
   const CheckpointOptions& checkpoint = options_.checkpoint;
   const int64_t first_iteration = trainer_ != nullptr ? state().iteration : 0;
-  return {config_,         registries_,  *communicator_, options_.run.seed, checkpoint.directory,
-          first_iteration, *file_system_};
+  return {config_,         registries_,   *communicator_, options_.run.seed, checkpoint.directory,
+          first_iteration, *file_system_, stop_};
 }
 
 absl::Status Session::Build(SessionOptions options) {

@@ -70,7 +70,7 @@ absl::StatusOr<ConfigNode> ResolveConfig(const ConfigNode& config, const Registr
 class Session {
  public:
   // config: the tree under "config"; keys that it lacks keep their defaults. With CHECKPOINT.DIR "" the session
-  // keeps no files.
+  // keeps no files. Cancelled when a stop was requested while the data was being opened: nothing has begun then.
   static absl::StatusOr<std::unique_ptr<Session>> Create(const ConfigNode& config, const Registries& registries,
                                                          SessionOptions options);
   ~Session();

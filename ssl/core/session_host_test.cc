@@ -16,6 +16,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/session.h"
@@ -23,6 +24,8 @@
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -122,6 +125,47 @@ TEST(HostTest, AFailedStep_GivesEverythingBackToo) {
   EXPECT_FALSE(session->Step().ok());
   EXPECT_TRUE(at::equal(at::rand({2}), expected));
   EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+}
+
+TEST(HostTest, ItsFileSystemAndItsStop_AreThoseThatDataIsOpenedWith) {
+  FaultFileSystem files(PosixFileSystem(), MakeTempDir("host"));
+  StopToken stop;
+  Registries registries = FakeRegistries();
+  ASSERT_OK(registries.batch_sources.Register(
+      "long_scan", [&](const ConfigNode&, const BuildContext& context) -> absl::StatusOr<std::unique_ptr<BatchSource>> {
+        EXPECT_EQ(&context.file_system, &files);
+        stop.Request(kStopTerminate);  // while it lasts
+        if (context.stop->requested()) return absl::CancelledError("the scan was stopped");
+        return std::make_unique<FakeSource>(40, 4, 0, 1);
+      }));
+  ConfigNode config = FakeConfig("");
+  config.SetPath("DATA.TRAIN.BASE_DATASET", ConfigNode::FromString("long_scan"));
+  SessionOptions options;
+  options.file_system = &files;
+  options.stop = &stop;
+  EXPECT_THAT(Session::Create(config, registries, std::move(options)),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("the scan was stopped")));
+}
+
+// Else the other one would wait for its parameters until the operation times out.
+TEST(HostTest, DataThatOneRankCannotOpen_EndsAllRanks) {
+  std::vector<absl::Status> ends(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&ends](Communicator& communicator) {
+    const int64_t rank = communicator.rank();
+    Registries registries = FakeRegistries();
+    EXPECT_OK(registries.batch_sources.Register("missing", [rank](const ConfigNode&, const BuildContext&) {
+      return rank == 1 ? absl::StatusOr<std::unique_ptr<BatchSource>>(absl::NotFoundError("no such folder"))
+                       : std::make_unique<FakeSource>(40, 4, rank, 2);
+    }));
+    ConfigNode config = FakeConfig("");
+    config.SetPath("DATA.TRAIN.BASE_DATASET", ConfigNode::FromString("missing"));
+    SessionOptions options;
+    options.communicator = &communicator;
+    ends[rank] = Session::Create(config, registries, std::move(options)).status();
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(ends[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("opening the data failed on another rank")));
+  EXPECT_THAT(ends[1], StatusIs(absl::StatusCode::kNotFound, HasSubstr("no such folder")));
 }
 
 TEST(FeaturesTest, AreTheModelsAndChangeNothing) {

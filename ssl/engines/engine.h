@@ -41,8 +41,8 @@ struct EngineContext {
 
 // How an engine makes the parts that a configuration names.
 inline BuildContext MakeBuildContext(const EngineContext& context, int64_t seed) {
-  return {context.config,     context.registries, context.communicator, seed, context.run_directory, 0,
-          context.file_system};
+  return {context.config,      context.registries, context.communicator, seed, context.run_directory, 0,
+          context.file_system, &context.stop};
 }
 
 // While it lives, the first stop signal ends the process at once, as it does while a training is built: for what may

@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
                                                    " is a file, expected a folder that holds one for each class; "
                                                    "DATA_SOURCES [disk_filelist] reads a list of paths"));
   }
-  absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder);
+  absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder, {&context.file_system, context.stop});
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   for (const std::string& what : scanned->passed_over) SSL_LOG(WARNING) << folder << ": passed over: " << what;
   DiskDatasetOptions options = OptionsOf(split, data_split, context, folder);

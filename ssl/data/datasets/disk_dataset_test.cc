@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
@@ -136,7 +137,7 @@ TEST(DiskFolder, KnownDataSet_HasAFolderForEachSplit) {
 TEST(DiskFolder, Paths_AreCheckedWithTheirKey) {
   EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [no/folder]\n"),
               StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: no/folder: cannot list the folder")));
+                       HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: file no/folder: listing failed")));
   EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [a, b]\n"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS is [a, b], expected one")));
@@ -145,6 +146,29 @@ TEST(DiskFolder, Paths_AreCheckedWithTheirKey) {
                        HasSubstr("run.yaml:4: config.DATA.TRAIN.DATA_PATHS and DATASET_NAMES are empty")));
   EXPECT_THAT(Make(MakeDiskFolder, "    DATASET_NAMES: [places]\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no folder is known for DATASET_NAMES [places]")));
+}
+
+TEST(DiskFolder, ScanGoesThroughTheFileSystemOfTheRun_AndEndsWithItsStop) {
+  const std::string folder = MakeFolder();
+  const ConfigNode config =
+      ParseYaml(absl::StrCat("DATA: {TRAIN: {DATA_PATHS: ['", folder, "']}}"), "run.yaml", nullptr).value();
+  const ConfigNode& split = *config.FindPath("DATA.TRAIN");
+  const Registries registries;
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  FaultFileSystem files(PosixFileSystem(), folder);
+  files.set_fault_reads(true);
+  StopToken stop;
+  const BuildContext context = {config, registries, *communicator, 0, "", 0, files, &stop};
+  ASSERT_OK(MakeDiskFolder(split, context));
+  const int whole = files.calls();
+
+  files.ActAtCall(whole + whole / 2, [&stop] { stop.Request(kStopTerminate); });
+  EXPECT_THAT(MakeDiskFolder(split, context), StatusIs(absl::StatusCode::kCancelled, HasSubstr("was stopped at")));
+  EXPECT_LT(files.calls(), 2 * whole);
+
+  files.FailCall(files.calls() + 1, EIO, FaultFileSystem::Repeat::kFromThenOn);
+  EXPECT_THAT(MakeDiskFolder(split, {config, registries, *communicator, 0, "", 0, files}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("run.yaml:1: config.DATA.TRAIN.DATA_PATHS: file ")));
 }
 
 TEST(DiskFilelist, Paths_AreThoseOfTheLines) {

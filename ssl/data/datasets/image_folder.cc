@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/image_folder.h"
 
-#include <errno.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -20,7 +15,6 @@
 #include "absl/time/time.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/io/errno_status.h"
 
 namespace ssl {
 namespace {
@@ -42,27 +36,28 @@ struct Listing {
   std::vector<std::string> images;
 };
 
-absl::StatusOr<Listing> ListFolder(const std::string& folder) {
+absl::Status CheckNotStopped(const std::string& folder, const StopToken* stop) {
+  if (stop == nullptr || !stop->requested()) return absl::OkStatus();
+  return absl::CancelledError(absl::StrCat("the scan for images was stopped at ", folder));
+}
+
+absl::StatusOr<Listing> ListFolder(const std::string& folder, const ScanOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckNotStopped(folder, options.stop));
+  SSL_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, options.file_system->ListEntries(folder));
   Listing listing;
-  std::error_code error;
-  // The directory entry knows its kind without a call per file.
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    std::error_code unknown;  // a link that leads nowhere is no folder
-    if (entry->is_directory(unknown)) {
-      (name.front() == '.' ? listing.hidden_folders : listing.folders).push_back(std::move(name));
-    } else if (IsImageName(name)) {
-      listing.images.push_back(std::move(name));
+  for (DirectoryEntry& entry : entries) {
+    bool is_folder = entry.kind == DirectoryEntry::Kind::kDirectory;
+    if (entry.kind == DirectoryEntry::Kind::kLink) {
+      // A data set made of links costs a call for each image.
+      SSL_RETURN_IF_ERROR(CheckNotStopped(folder, options.stop));
+      is_folder = options.file_system->IsDirectory(absl::StrCat(folder, "/", entry.name));
+    }
+    if (is_folder) {
+      (entry.name.front() == '.' ? listing.hidden_folders : listing.folders).push_back(std::move(entry.name));
+    } else if (IsImageName(entry.name)) {
+      listing.images.push_back(std::move(entry.name));
     }
   }
-  if (error) {
-    const std::string message = absl::StrCat(folder, ": cannot list the folder: ", error.message());
-    return error == std::errc::no_such_file_or_directory ? absl::NotFoundError(message)
-                                                         : absl::FailedPreconditionError(message);
-  }
-  std::sort(listing.folders.begin(), listing.folders.end());
-  std::sort(listing.hidden_folders.begin(), listing.hidden_folders.end());
-  std::sort(listing.images.begin(), listing.images.end());
   return listing;
 }
 
@@ -96,43 +91,34 @@ std::string Named(const std::vector<std::string>& names) {
   return absl::StrCat(absl::StrJoin(names.begin(), end, ", "), names.size() > kMaxNamed ? ", ..." : "");
 }
 
-// Which folder a path leads to, whatever links are on the way.
-using FolderId = std::pair<uint64_t, uint64_t>;  // device, inode
-
-absl::StatusOr<FolderId> IdOf(const std::string& folder) {
-  struct stat info;
-  if (stat(folder.c_str(), &info) == 0) return FolderId(info.st_dev, info.st_ino);
-  return ErrnoStatus(errno, "looking up the folder", folder);
-}
-
-// The folder itself and those that it lies in: a link from below to one of them is a circle.
-std::set<FolderId> FolderAndAbove(const std::string& folder) {
-  std::set<FolderId> ids;
-  std::error_code error;
-  std::filesystem::path path = std::filesystem::canonical(folder, error);
-  for (; !error && !path.empty(); path = path.parent_path()) {
-    const absl::StatusOr<FolderId> id = IdOf(path.string());
-    // Above "/" is "/".
-    if (!id.ok() || !ids.insert(*id).second) break;
+// The identities of the folder itself and those that it lies in: a link from below to one of them is a circle.
+std::set<std::string> FolderAndAbove(const std::string& folder, FileSystem& file_system) {
+  std::set<std::string> identities;
+  std::string path = folder;
+  while (true) {
+    absl::StatusOr<std::string> identity = file_system.Identity(path);
+    // Above "/" is "/". What this user cannot look up, no link of his leads to either.
+    if (!identity.ok() || !identities.insert(*std::move(identity)).second) return identities;
+    path += "/..";
   }
-  return ids;
 }
 
 // The folders of one class.
 class ClassTree {
  public:
-  // seen: folders that do not count.
-  ClassTree(const std::string& root, std::set<FolderId> seen) : root_(root), seen_(std::move(seen)) {}
+  // seen: identities of folders that do not count.
+  ClassTree(const std::string& root, std::set<std::string> seen, const ScanOptions& options)
+      : root_(root), seen_(std::move(seen)), options_(options) {}
 
   // Adds `folder` and those below, each once. Their order is that of a walk; sort them by path.
   absl::Status Add(const std::string& folder) {
     const std::string path = absl::StrCat(root_, "/", folder);
-    SSL_ASSIGN_OR_RETURN(const FolderId id, IdOf(path));
-    if (!seen_.insert(id).second) {
+    SSL_ASSIGN_OR_RETURN(std::string identity, options_.file_system->Identity(path));
+    if (!seen_.insert(std::move(identity)).second) {
       repeated_.push_back(folder);
       return absl::OkStatus();
     }
-    SSL_ASSIGN_OR_RETURN(Listing listing, ListFolder(path));
+    SSL_ASSIGN_OR_RETURN(Listing listing, ListFolder(path, options_));
     const std::vector<std::string> below = std::move(listing.folders);
     for (const std::string& name : listing.hidden_folders) hidden_.push_back(absl::StrCat(folder, "/", name));
     folders_.emplace_back(folder, std::move(listing));
@@ -151,7 +137,8 @@ class ClassTree {
 
  private:
   const std::string& root_;
-  std::set<FolderId> seen_;
+  std::set<std::string> seen_;
+  const ScanOptions& options_;
   std::vector<std::pair<std::string, Listing>> folders_;
   std::vector<std::string> repeated_;
   std::vector<std::string> hidden_;
@@ -182,19 +169,19 @@ void AddPassedOver(const std::vector<std::string>& names, absl::string_view what
 
 }  // namespace
 
-absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, Clock& clock) {
+absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const ScanOptions& options) {
   const std::string root(absl::StripSuffix(folder, "/"));
-  SSL_ASSIGN_OR_RETURN(Listing top, ListFolder(folder));
+  SSL_ASSIGN_OR_RETURN(Listing top, ListFolder(folder, options));
   SSL_RETURN_IF_ERROR(CheckHasClasses(folder, top));
   ImageFolder result;
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));
-  const std::set<FolderId> outside = FolderAndAbove(folder);
-  Progress progress(folder, clock);
+  const std::set<std::string> outside = FolderAndAbove(folder, *options.file_system);
+  Progress progress(folder, *options.clock);
   int64_t num_folders = 0;
   std::vector<std::string> empty, repeated, hidden = std::move(top.hidden_folders);
   for (size_t label = 0; label < result.classes.size(); ++label) {
-    ClassTree tree(root, outside);
+    ClassTree tree(root, outside, options);
     SSL_RETURN_IF_ERROR(tree.Add(result.classes[label]));
     const int64_t before = result.paths.size();
     for (const auto& [name, listing] : tree.Sorted()) {

@@ -17,7 +17,9 @@
 
 #include "absl/status/statusor.h"
 #include "ssl/base/clock.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/data/datasets/path_list.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -28,10 +30,18 @@ struct ImageFolder {
   std::vector<std::string> passed_over;  // what does not count, a sentence each, for a warning
 };
 
-// Lists `folder`; a scan that takes long logs its progress every two seconds of `clock`.
-// NotFound when there is no such folder; InvalidArgument when it has no class folders, or names the ones that hold no
-// image, and says what to do.
-absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, Clock& clock = Clock::Real());
+// All outlive the scan.
+struct ScanOptions {
+  FileSystem* file_system = &PosixFileSystem();
+  // Looked at before each folder and each link; null: nobody stops the scan.
+  const StopToken* stop = nullptr;
+  // A scan that takes long logs its progress every two seconds.
+  Clock* clock = &Clock::Real();
+};
+
+// Lists `folder`. NotFound when there is no such folder; InvalidArgument when it has no class folders, or names the
+// ones that hold no image, and says what to do; Cancelled when it was stopped.
+absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const ScanOptions& options = {});
 
 }  // namespace ssl
 

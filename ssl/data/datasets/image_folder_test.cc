@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/image_folder.h"
 
+#include <errno.h>
+
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,7 +16,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -68,7 +75,7 @@ TEST(ImageFolder, LinksToFoldersAreFollowed_AndASlashAtTheEndChangesNothing) {
 
 TEST(ImageFolder, MissingFolder_IsNamed) {
   EXPECT_THAT(ScanImageFolder("no/such/folder"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/folder: cannot list the folder: No such file")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/folder: listing failed: No such file")));
 }
 
 TEST(ImageFolder, LinkBackUp_IsPassedOverAndNamed) {
@@ -154,10 +161,101 @@ TEST(ImageFolder, LongScan_ReportsItsProgress) {
   SlowClock clock;
   const CapturedLog log;
 
-  ASSERT_OK(ScanImageFolder(folder, clock));
+  ASSERT_OK(ScanImageFolder(folder, {&PosixFileSystem(), nullptr, &clock}));
 
   EXPECT_THAT(log.lines,
               ElementsAre(folder + ": 2 images in 2 folders so far", folder + ": 4 images in 5 folders so far"));
+}
+
+// A host's own store, of which nothing is on the disk: two classes of one image each, and a link to one of a third.
+class ImageStore : public FaultFileSystem {
+ public:
+  ImageStore() : FaultFileSystem(PosixFileSystem(), MakeTempDir("store")) {}
+
+  // Calls so far; `act` runs in the one of that number.
+  int calls_of_the_scan() const { return calls_; }
+  void ActAt(int call, std::function<void()> act) {
+    act_at_ = call;
+    act_ = std::move(act);
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& directory) override {
+    Count();
+    const auto found = folders_.find(directory);
+    if (found == folders_.end()) return absl::NotFoundError(directory + ": is not in the store");
+    return found->second;
+  }
+  bool IsDirectory(const std::string& path) override {
+    Count();
+    return folders_.count(path) > 0;
+  }
+  absl::StatusOr<std::string> Identity(const std::string& path) override {
+    Count();
+    return path == "store:/.." ? "store:" : path;
+  }
+
+ private:
+  using Kind = DirectoryEntry::Kind;
+
+  void Count() {
+    if (++calls_ == act_at_) act_();
+  }
+
+  const std::map<std::string, std::vector<DirectoryEntry>> folders_ = {
+      {"store:", {{"a", Kind::kDirectory}, {"b", Kind::kDirectory}, {"c", Kind::kLink}, {"x.jpg", Kind::kLink}}},
+      {"store:/a", {{"1.jpg", Kind::kOther}}},
+      {"store:/b", {{"2.jpg", Kind::kLink}, {"below", Kind::kDirectory}}},
+      {"store:/b/below", {{"3.jpg", Kind::kOther}}},
+      {"store:/c", {{"4.jpg", Kind::kOther}}}};
+  int calls_ = 0;
+  int act_at_ = 0;
+  std::function<void()> act_;
+};
+
+TEST(ImageFolder, FileSystemOfAHost_IsTheOneThatIsScanned) {
+  ImageStore store;
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder("store:", {&store}));
+  EXPECT_THAT(scanned.classes, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(PathsBelow("store:", scanned), ElementsAre("a/1.jpg", "b/2.jpg", "b/below/3.jpg", "c/4.jpg"));
+  EXPECT_THAT(scanned.passed_over, ElementsAre("1 image beside the class folders: x.jpg"));
+  EXPECT_THAT(ScanImageFolder("store:/none", {&store}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("is not in the store")));
+}
+
+// Whenever the stop comes, three more calls at most are made: identities that are asked for before the next folder.
+TEST(ImageFolder, StopDuringAScan_EndsItSoon) {
+  ImageStore whole;
+  ASSERT_OK(ScanImageFolder("store:", {&whole}));
+  for (int call = 1; call < whole.calls_of_the_scan(); ++call) {  // after the last one the scan is done
+    ImageStore store;
+    StopToken stop;
+    store.ActAt(call, [&stop] { stop.Request(kStopTerminate); });
+    EXPECT_THAT(ScanImageFolder("store:", {&store, &stop}),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("the scan for images was stopped at store:")))
+        << call;
+    EXPECT_LE(store.calls_of_the_scan(), call + 3) << call;
+  }
+}
+
+TEST(ImageFolder, StopBeforeAScan_LooksAtNothing) {
+  ImageStore store;
+  StopToken stop;
+  stop.Request(kStopUser);
+  EXPECT_THAT(ScanImageFolder("store:", {&store, &stop}), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(store.calls_of_the_scan(), 0);
+}
+
+TEST(ImageFolder, FolderThatCannotBeListed_EndsTheScanWithItsError) {
+  const std::string folder = MakeTree({"a/1.jpg", "b/2.jpg"});
+  FaultFileSystem files(PosixFileSystem(), folder);
+  files.set_fault_reads(true);
+  ASSERT_OK(ScanImageFolder(folder, {&files}));
+  for (int call = 1, last = files.calls(); call <= last; ++call) {
+    FaultFileSystem faulty(PosixFileSystem(), folder);
+    faulty.set_fault_reads(true);
+    faulty.FailCall(call, EACCES, FaultFileSystem::Repeat::kFromThenOn);
+    EXPECT_THAT(ScanImageFolder(folder, {&faulty}), StatusIs(absl::StatusCode::kPermissionDenied)) << call;
+  }
 }
 
 TEST(ImageFolder, QuickScan_IsSilent) {
