@@ -14,7 +14,7 @@
 
 namespace ssl {
 
-// Parameters that share a learning rate and weight decay.
+// Parameters that share a learning rate, weight decay and momentum.
 struct ParameterGroup {
   std::string name;                // "regularized", "unregularized"
   std::vector<std::string> names;  // of the parameters, for messages and state
@@ -24,6 +24,9 @@ struct ParameterGroup {
   // The entries of OPTIMIZER.param_schedulers that set the two; "": the value above stays.
   std::string learning_rate_schedule = "lr";
   std::string weight_decay_schedule = {};
+  // Likewise, both set by an optimizer that has a momentum, when it is initialized.
+  double momentum = 0.0;
+  std::string momentum_schedule = {};
   double learning_rate_scale = 1.0;  // times what the schedule says, as in layer-wise decay
 };
 
@@ -32,7 +35,7 @@ class Optimizer : public Stateful {
   // Once, before the first step. Parameters are the model's live tensors.
   virtual absl::Status Initialize(std::vector<ParameterGroup> groups) = 0;
 
-  // The groups; a schedule writes learning_rate and weight_decay before each step.
+  // The groups; a schedule writes learning_rate, weight_decay and momentum before each step.
   virtual std::vector<ParameterGroup>& groups() = 0;
 
   // One update. A parameter without a gradient (undefined grad) is left alone: no decay, no momentum.

@@ -178,7 +178,8 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
 
 absl::Status SelfSupervisionTask::BuildSchedules(const BuildContext& context) {
   for (const ParameterGroup& group : optimizer_->groups()) {
-    for (const std::string& name : {group.learning_rate_schedule, group.weight_decay_schedule}) {
+    for (const std::string& name :
+         {group.learning_rate_schedule, group.weight_decay_schedule, group.momentum_schedule}) {
       if (name.empty() || schedules_.count(name) > 0) continue;
       const ConfigNode& section = context.config.Section(absl::StrCat("OPTIMIZER.param_schedulers.", name));
       const ConfigNode* kind = section.Find("name");
@@ -214,15 +215,15 @@ void SelfSupervisionTask::UpdateSchedules(Schedule::UpdateInterval due) {
   // A run that resumes within an epoch has the value of the epoch's start, too.
   const bool per_epoch = due == Schedule::UpdateInterval::kEpoch;
   const double where = per_epoch ? state_.where_phase_started() : state_.where();
+  const auto update = [&](const std::string& name, double scale, double* value) {
+    const auto schedule = schedules_.find(name);
+    if (schedule == schedules_.end() || schedule->second->update_interval() != due) return;
+    *value = scale * schedule->second->ValueAt(where);
+  };
   for (ParameterGroup& group : optimizer_->groups()) {
-    const auto learning_rate = schedules_.find(group.learning_rate_schedule);
-    if (learning_rate != schedules_.end() && learning_rate->second->update_interval() == due) {
-      group.learning_rate = group.learning_rate_scale * learning_rate->second->ValueAt(where);
-    }
-    const auto weight_decay = schedules_.find(group.weight_decay_schedule);
-    if (weight_decay != schedules_.end() && weight_decay->second->update_interval() == due) {
-      group.weight_decay = weight_decay->second->ValueAt(where);
-    }
+    update(group.learning_rate_schedule, group.learning_rate_scale, &group.learning_rate);
+    update(group.weight_decay_schedule, 1.0, &group.weight_decay);
+    update(group.momentum_schedule, 1.0, &group.momentum);
   }
 }
 

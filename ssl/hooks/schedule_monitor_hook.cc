@@ -32,7 +32,7 @@ const ParameterGroup& Representative(const std::vector<ParameterGroup>& groups) 
 }  // namespace
 
 std::vector<PlannedAction> ScheduleMonitorHook::Plan() const {
-  return {{"records learning rate and weight decay", {Cadence::Unit::kUpdate, 1, 1, 0, false}}};
+  return {{"records learning rate, weight decay and momentum", {Cadence::Unit::kUpdate, 1, 1, 0, false}}};
 }
 
 absl::Status ScheduleMonitorHook::OnUpdate(StepContext& context) {
@@ -40,6 +40,7 @@ absl::Status ScheduleMonitorHook::OnUpdate(StepContext& context) {
   const ParameterGroup& group = Representative(context.optimizer->groups());
   context.metrics.Set("Training/lr", group.learning_rate);
   if (!group.weight_decay_schedule.empty()) context.metrics.Set("Training/weight_decay", group.weight_decay);
+  if (!group.momentum_schedule.empty()) context.metrics.Set("Training/momentum", group.momentum);
   return absl::OkStatus();
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Records what the schedules of a run have set, as LiBai's and detectron2's LRScheduler do: metrics `Training/lr` and,
-// where the weight decay has a schedule, `Training/weight_decay`. Stage kReport, before the logger that reports them.
+// where these have a schedule, `Training/weight_decay` and `Training/momentum`. Stage kReport, before the logger that
+// reports them.
 //
 // The schedules themselves belong to the optimizer's groups and step with the updates whether the hook is there or not
 // (OPTIMIZER.param_schedulers), so that a run that goes on has the values of its iteration. Recorded is what the update
 // was made with. Of several groups it is the one with the most parameters; when all have one, the most frequent
-// learning rate. `Training/Learning_rate` of train_logger is that of the first group, as in VISSL. Momentum has no
-// schedule here.
+// learning rate. `Training/Learning_rate` of train_logger is that of the first group, as in VISSL.
 #ifndef SSL_HOOKS_SCHEDULE_MONITOR_HOOK_H_
 #define SSL_HOOKS_SCHEDULE_MONITOR_HOOK_H_
 

@@ -50,6 +50,14 @@ TEST(ScheduleMonitorHook, WeightDecay_IsRecordedWhereItIsScheduled) {
   EXPECT_THAT(Recorded({group}), ElementsAre(Pair("Training/lr", 0.5), Pair("Training/weight_decay", 0.04)));
 }
 
+TEST(ScheduleMonitorHook, Momentum_IsRecordedWhereItIsScheduled) {
+  ParameterGroup group = Group(2, 0.5);
+  group.momentum = 0.75;
+  EXPECT_THAT(Recorded({group}), ElementsAre(Pair("Training/lr", 0.5)));
+  group.momentum_schedule = "momentum";
+  EXPECT_THAT(Recorded({group}), ElementsAre(Pair("Training/lr", 0.5), Pair("Training/momentum", 0.75)));
+}
+
 TEST(ScheduleMonitorHook, RunsThatDoNotTrain_AreLeftAlone) {
   FakeStep step;
   step.context.optimizer = nullptr;

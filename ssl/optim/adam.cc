@@ -105,6 +105,11 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeFromConfig(const ConfigNode& para
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckSupported(params, options));
   const std::string place = absl::StrCat(params.location().ToString(), ": config.OPTIMIZER");
+  if (const ConfigNode& schedule = options.param_schedulers.momentum; schedule.is_map()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        schedule.location().ToString(), ": config.OPTIMIZER.param_schedulers.momentum: '", options.name,
+        "' has betas, which stay, and no momentum; expected no schedule of it, or name sgd, lars or rmsprop"));
+  }
   if (options.betas.size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(place, ".betas has ", options.betas.size(), " entries, expected 2"));
   }

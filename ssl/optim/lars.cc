@@ -10,12 +10,14 @@
 #include <ATen/ops/where.h>
 
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/optim/gradient_transform.h"
+#include "ssl/optim/momentum_schedule.h"
 #include "ssl/optim/optimizer_options.h"
 #include "ssl/optim/sgd.h"
 
@@ -58,14 +60,16 @@ class Lars : public GradientTransform {
 }  // namespace
 
 std::unique_ptr<Optimizer> MakeLars(const LarsOptions& options) {
-  return std::make_unique<Lars>(options, MakeSgd({options.momentum, /*nesterov=*/false}).value());
+  return std::make_unique<Lars>(options,
+                                MakeSgd({options.momentum, /*nesterov=*/false, options.momentum_schedule}).value());
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeLarsFromConfig(const ConfigNode& params, const BuildContext& context) {
   OptimizerOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckSupported(params, options));
-  return MakeLars({options.momentum, options.eta, options.exclude_bias_and_norm});
+  SSL_ASSIGN_OR_RETURN(const std::string schedule, MomentumSchedule(params, context));
+  return MakeLars({options.momentum, options.eta, options.exclude_bias_and_norm, schedule});
 }
 
 }  // namespace ssl

@@ -11,6 +11,7 @@
 #define SSL_OPTIM_LARS_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
@@ -23,6 +24,7 @@ struct LarsOptions {
   double momentum = 0.9;
   double eta = 0.001;
   bool exclude_bias_and_norm = false;
+  std::string momentum_schedule = {};  // that sets the momentum (momentum_schedule.h); "": it stays
 };
 
 std::unique_ptr<Optimizer> MakeLars(const LarsOptions& options);

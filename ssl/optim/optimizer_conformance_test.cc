@@ -48,6 +48,10 @@ std::vector<Variant> Variants() {
        [] {
          return MakeSgd({0.0, false});
        }},
+      {"SgdScheduledMomentum",
+       [] {
+         return MakeSgd({0.0, true, "momentum"});
+       }},
       {"SgdLarc",
        [] {
          return MakeLarc({}, *MakeSgd({0.9, false}));

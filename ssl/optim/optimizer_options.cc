@@ -32,6 +32,7 @@ void ParamSchedulersOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("lr_head", &lr_head, Doc("learning rate of the head, with head_optimizer_params.use_different_lr"));
   visitor.Field("weight_decay", &weight_decay, Doc("schedule of the weight decay, in place of weight_decay"));
   visitor.Field("weight_decay_head", &weight_decay_head, Doc("schedule of the head's weight decay"));
+  visitor.Field("momentum", &momentum, Doc("sgd, lars, rmsprop: schedule of the momentum, in place of momentum"));
 }
 
 void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
@@ -66,7 +67,7 @@ void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
 
 absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& options) {
   const auto place_of = [&](absl::string_view key) {
-    const ConfigNode* node = params.Find(key);
+    const ConfigNode* node = params.FindPath(key);
     const SourceLocation& location = node == nullptr ? params.location() : node->location();
     return absl::StrCat(location.ToString(), ": config.OPTIMIZER.", key);
   };
@@ -77,6 +78,13 @@ absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& op
   if (options.use_larc && options.name != "sgd") {
     return absl::InvalidArgumentError(absl::StrCat(place_of("use_larc"), " is true and config.OPTIMIZER.name is '",
                                                    options.name, "', expected 'sgd'"));
+  }
+  for (const char* name : {"weight_decay", "weight_decay_head", "momentum"}) {
+    const std::string key = absl::StrCat("param_schedulers.", name);
+    const ConfigNode* schedule = params.FindPath(key);
+    if (schedule == nullptr || schedule->is_null() || schedule->is_map()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(place_of(key), " is ", schedule->Describe(),
+                                                   ", expected a schedule such as {name: constant, value: 0.1}"));
   }
   return absl::OkStatus();
 }

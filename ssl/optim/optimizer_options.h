@@ -56,12 +56,14 @@ struct LinearEvalHeadOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// OPTIMIZER.param_schedulers. A schedule of weight decay has the keys of ScheduleOptions; null: the weight decay stays.
+// OPTIMIZER.param_schedulers. A schedule of weight decay or momentum has the keys of ScheduleOptions; null: the value
+// stays.
 struct ParamSchedulersOptions : public Options {
   LearningRateOptions lr;
   LearningRateOptions lr_head;
   ConfigNode weight_decay;
   ConfigNode weight_decay_head;
+  ConfigNode momentum;
 
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -96,8 +98,8 @@ struct OptimizerOptions : public UpdateOptions {
 };
 
 // Unimplemented, naming the key (file:line) of `params`, the OPTIMIZER node, that asks for what this package cannot do;
-// InvalidArgument for use_larc with another optimizer than sgd. A setting that is silently ignored would train another
-// model than the one that was asked for.
+// InvalidArgument for use_larc with another optimizer than sgd, and for a schedule that is none. A setting that is
+// silently ignored would train another model than the one that was asked for.
 absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& options);
 
 }  // namespace ssl

@@ -41,6 +41,7 @@ absl::Status RegisterSchedules(Registry<Schedule>* schedules) {
   SSL_RETURN_IF_ERROR(schedules->Register("constant", &MakeConstantSchedule));
   SSL_RETURN_IF_ERROR(schedules->Register("cosine", &MakeCosineSchedule));
   SSL_RETURN_IF_ERROR(schedules->Register("cosine_warm_restart", &MakeCosineWarmRestartSchedule));
+  SSL_RETURN_IF_ERROR(schedules->Register("exponential", &MakeExponentialSchedule));
   SSL_RETURN_IF_ERROR(schedules->Register("inverse_sqrt", &MakeInverseSqrtSchedule));
   SSL_RETURN_IF_ERROR(schedules->Register("linear", &MakeLinearSchedule));
   SSL_RETURN_IF_ERROR(schedules->Register("multistep", &MakeMultistepSchedule));

@@ -37,8 +37,8 @@ TEST(RegisterOptim, Names_AreTheseAndNoOthers) {
   EXPECT_THAT(registries.optimizers.Names(), ElementsAre("adam", "adamw", "lars", "rmsprop", "sgd"));
   EXPECT_THAT(registries.parameter_groupers.Names(), ElementsAre("default", "dino", "linear_eval_heads", "lr_decay"));
   EXPECT_THAT(registries.schedules.Names(),
-              ElementsAre("composite", "constant", "cosine", "cosine_warm_restart", "inverse_sqrt", "linear",
-                          "multistep", "polynomial", "step", "step_with_fixed_gamma"));
+              ElementsAre("composite", "constant", "cosine", "cosine_warm_restart", "exponential", "inverse_sqrt",
+                          "linear", "multistep", "polynomial", "step", "step_with_fixed_gamma"));
   EXPECT_THAT(registries.options.Paths(), ElementsAre("OPTIMIZER"));
   EXPECT_EQ(registries.resolvers.size(), 1u);
 }
@@ -120,13 +120,13 @@ TEST(RegisterOptim, Defaults_MakeOptimizerGroupsAndSchedule) {
   EXPECT_OK(run.MakeSchedule(*params.FindPath("param_schedulers.lr")));
 }
 
-TEST(RegisterOptim, SchedulesOfTheWeightDecay_MayBeAddedAndAreOffByDefault) {
+TEST(RegisterOptim, SchedulesOfDecayAndMomentum_MayBeAddedAndAreOffByDefault) {
   Registries registries;
   ASSERT_OK(RegisterOptim(&registries));
   const ConfigNode defaults = registries.options.Defaults();
   TestRun run(defaults);
 
-  for (const char* name : {"weight_decay", "weight_decay_head"}) {
+  for (const char* name : {"weight_decay", "weight_decay_head", "momentum"}) {
     EXPECT_TRUE(defaults.FindPath(absl::StrCat("OPTIMIZER.param_schedulers.", name))->free_form()) << name;
   }
   ASSERT_OK_AND_ASSIGN(const auto grouper,

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/optim/momentum_schedule.h"
 #include "ssl/optim/multi_tensor_group.h"
 #include "ssl/optim/optimizer_options.h"
 
@@ -30,6 +31,7 @@ class Rmsprop : public Optimizer {
   absl::Status Initialize(std::vector<ParameterGroup> groups) override {
     SSL_RETURN_IF_ERROR(CheckGroups(groups));
     groups_ = std::move(groups);
+    SetMomentum(options_.momentum, options_.momentum_schedule, &groups_);
     lists_.assign(groups_.size(), MultiTensorGroup());
     for (size_t g = 0; g < groups_.size(); ++g) {
       square_avg_ = lists_[g].AddZeros(groups_[g]);
@@ -63,7 +65,7 @@ class Rmsprop : public Optimizer {
   }
 
  private:
-  bool has_momentum() const { return options_.momentum != 0.0; }
+  bool has_momentum() const { return options_.momentum != 0.0 || !options_.momentum_schedule.empty(); }
 
   void Update(const ParameterGroup& group, const MultiTensorGroup& lists) const {
     const std::vector<at::Tensor>& gradients = lists.gradients();
@@ -77,7 +79,7 @@ class Rmsprop : public Optimizer {
       return;
     }
     const std::vector<at::Tensor>& momentum = lists.active_state(momentum_);
-    at::_foreach_mul_(momentum, options_.momentum);
+    at::_foreach_mul_(momentum, group.momentum);
     at::_foreach_addcdiv_(momentum, gradients, roots);
     at::_foreach_add_(lists.parameters(), momentum, -group.learning_rate);
   }
@@ -115,7 +117,8 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeRmspropFromConfig(const ConfigNod
   OptimizerOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckSupported(params, options));
-  return MakeRmsprop({options.alpha, options.epsilon, options.momentum, options.centered});
+  SSL_ASSIGN_OR_RETURN(const std::string schedule, MomentumSchedule(params, context));
+  return MakeRmsprop({options.alpha, options.epsilon, options.momentum, options.centered, schedule});
 }
 
 }  // namespace ssl

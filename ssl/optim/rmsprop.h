@@ -13,6 +13,7 @@
 #define SSL_OPTIM_RMSPROP_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
@@ -26,6 +27,7 @@ struct RmspropOptions {
   double epsilon = 1e-8;
   double momentum = 0.9;
   bool centered = false;
+  std::string momentum_schedule = {};  // that sets the momentum (momentum_schedule.h); "": it stays
 };
 
 std::unique_ptr<Optimizer> MakeRmsprop(const RmspropOptions& options);

@@ -14,7 +14,7 @@ void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("auto_lr_scaling", &auto_lr_scaling, Doc("sets the values from the batch size"));
   visitor.Field("name", &name,
                 Doc("schedule: constant, linear, cosine, multistep, step, step_with_fixed_gamma, polynomial, "
-                    "inverse_sqrt, cosine_warm_restart, composite"));
+                    "exponential, inverse_sqrt, cosine_warm_restart, composite"));
   visitor.Field("update_interval", &update_interval,
                 Doc("when the value changes; empty for the schedule's default").OneOf({"step", "epoch", ""}));
   visitor.Field("values", &values, Doc("multistep, step: one value per part").AtLeast(0));
@@ -25,13 +25,15 @@ void ScheduleOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("lengths", &lengths, Doc("composite: share of training of each part").Between(0, 1));
   visitor.Field(
       "start_value", &start_value,
-      Doc("linear, cosine, cosine_warm_restart: first value; inverse_sqrt: value at the warm-up's end").AtLeast(0));
+      Doc("linear, cosine, exponential, cosine_warm_restart: first value; inverse_sqrt: value at the warm-up's end")
+          .AtLeast(0));
   visitor.Field("end_value", &end_value, Doc("linear, cosine, cosine_warm_restart: last value").AtLeast(0));
   visitor.Field("value", &value, Doc("constant: the value").AtLeast(0));
   visitor.Field("base_value", &base_value, Doc("step_with_fixed_gamma, polynomial: first value").AtLeast(0));
   visitor.Field("gamma", &gamma, Doc("step_with_fixed_gamma: factor of each decay").Above(0));
   visitor.Field("num_decays", &num_decays, Doc("step_with_fixed_gamma: number of decays").AtLeast(0));
   visitor.Field("power", &power, Doc("polynomial: exponent").AtLeast(0));
+  visitor.Field("decay", &decay, Doc("exponential: factor from the beginning of training to its end").Above(0));
   visitor.Field("warmup_interval_length", &warmup_interval_length,
                 Doc("inverse_sqrt: share of training of the warm-up before it").Between(0, 1));
   visitor.Field("restart_interval_length", &restart_interval_length,

@@ -42,6 +42,7 @@ struct ScheduleOptions : public Options {
   double gamma = 0.1;
   int64_t num_decays = 0;
   double power = 1.0;
+  double decay = 0.1;
   double warmup_interval_length = 0.0;
   double restart_interval_length = 0.0;
   std::string wave_type = "half";

@@ -227,6 +227,15 @@ absl::StatusOr<std::unique_ptr<Schedule>> MakePolynomialSchedule(const ConfigNod
   return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
 }
 
+absl::StatusOr<std::unique_ptr<Schedule>> MakeExponentialSchedule(const ConfigNode& params,
+                                                                  const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));
+  const auto function = [start = options.start_value, decay = options.decay](double where) {
+    return start * std::pow(decay, where);
+  };
+  return std::make_unique<FunctionSchedule>(function, IntervalOf(options, Schedule::UpdateInterval::kStep));
+}
+
 absl::StatusOr<std::unique_ptr<Schedule>> MakeInverseSqrtSchedule(const ConfigNode& params,
                                                                   const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const ScheduleOptions options, Read(params));

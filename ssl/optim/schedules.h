@@ -9,6 +9,7 @@
 //   step        values[floor((w + 1e-6) n)] for n values: n equal parts of training
 //   step_with_fixed_gamma   step with the num_decays + 1 values base_value gamma^i
 //   polynomial  base_value (1 - w)^power
+//   exponential start decay^w
 //   inverse_sqrt   start sqrt(warmup_interval_length / w), at w = 0 with w = 1; without a warm-up start / sqrt(w)
 //   cosine_warm_restart   end + (peak_i - end) (1 + cos(pi u)) / 2 with r = restart_interval_length (Loshchilov and
 //               Hutter 2017, arXiv:1608.03983). wave_type half: u = (w mod r) / r, wave i begins at i r. full: u = w /
@@ -16,6 +17,9 @@
 //               `cosine` where the crest of the wave stands
 //   composite   lengths divide [0, 1); part i runs its own schedule on (w - begin_i) / length_i ("rescaled", the
 //               default) or on w itself ("fixed"); a boundary belongs to the later part
+//
+// Training asks for no value at w = 1 or past it: updates begin there at the latest. What a schedule says of it is its
+// last value, where ClassyVision and fvcore refuse.
 //
 // Values change each step, those of constant, multistep and step each epoch, unless `update_interval` says otherwise;
 // in a composite only its own update_interval counts.
@@ -45,6 +49,8 @@ absl::StatusOr<std::unique_ptr<Schedule>> MakeStepSchedule(const ConfigNode& par
 absl::StatusOr<std::unique_ptr<Schedule>> MakeStepWithFixedGammaSchedule(const ConfigNode& params,
                                                                          const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Schedule>> MakePolynomialSchedule(const ConfigNode& params, const BuildContext& context);
+absl::StatusOr<std::unique_ptr<Schedule>> MakeExponentialSchedule(const ConfigNode& params,
+                                                                  const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Schedule>> MakeInverseSqrtSchedule(const ConfigNode& params,
                                                                   const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Schedule>> MakeCosineWarmRestartSchedule(const ConfigNode& params,

@@ -88,6 +88,24 @@ TEST(ScheduleCases, Case22_FixedGammaRescaled) {
                                                   Constant(5, 0.005), Constant(5, 0.0005)})));
 }
 
+// There one step past the end is an error; here training asks for no such value, and the last one stays.
+TEST(ScheduleCases, Case22_PastTheEnd) {
+  EXPECT_NEAR(Values("{name: step_with_fixed_gamma, base_value: 5, gamma: 0.1, num_decays: 4}", 32, 30).back(), 0.0005,
+              1e-12);
+}
+
+// The warm-up aims at the value that the exponential has when it takes over.
+TEST(ScheduleCases, Case23_WarmUpExponential) {
+  const std::vector<double> values = WarmedUp(5e-5, "{name: exponential, start_value: 5, decay: 1e-30}", "fixed");
+  ASSERT_EQ(values.size(), 30);
+  const std::vector<double> warm_up = {0.005, 0.00401, 0.00302, 0.00203, 0.00104};
+  for (int i = 0; i < 5; ++i) EXPECT_NEAR(values[i], warm_up[i], 1e-8) << "lengths of a composite are rounded, " << i;
+  for (int i = 5; i < 30; ++i) {
+    const double expected = 5 * std::pow(0.1, i);
+    EXPECT_NEAR(values[i], expected, 1e-9 * expected) << i;
+  }
+}
+
 TEST(ScheduleCases, Case23_WarmUpSteps) {
   const std::vector<double> values =
       WarmedUp(5, "{name: multistep, values: [5, 0.5, 0.05], milestones: [10, 20]}", "fixed");
@@ -106,6 +124,12 @@ TEST(ScheduleCases, Case24_CompositeOfConstants) {
 TEST(ScheduleCases, Case24_Cosine) {
   EXPECT_THAT(Values("{name: cosine, start_value: 0.1, end_value: 0}", 10, 10),
               Pointwise(DoubleNear(5e-5), {0.1, 0.0976, 0.0905, 0.0794, 0.0655, 0.05, 0.0345, 0.0206, 0.0095, 0.0024}));
+}
+
+TEST(ScheduleCases, Case24_Exponential) {
+  EXPECT_THAT(
+      Values("{name: exponential, start_value: 2, decay: 0.1}", 10, 10),
+      Pointwise(DoubleNear(5e-5), {2.0, 1.5887, 1.2619, 1.0024, 0.7962, 0.6325, 0.5024, 0.3991, 0.3170, 0.2518}));
 }
 
 TEST(ScheduleCases, Case24_Polynomial) {

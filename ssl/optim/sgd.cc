@@ -2,8 +2,11 @@
 #include "ssl/optim/sgd.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_fused_sgd.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/optim/larc.h"
+#include "ssl/optim/momentum_schedule.h"
 #include "ssl/optim/multi_tensor_group.h"
 #include "ssl/optim/optimizer_options.h"
 
@@ -24,6 +28,7 @@ class Sgd : public Optimizer {
   absl::Status Initialize(std::vector<ParameterGroup> groups) override {
     SSL_RETURN_IF_ERROR(CheckGroups(groups));
     groups_ = std::move(groups);
+    SetMomentum(options_.momentum, options_.momentum_schedule, &groups_);
     lists_.assign(groups_.size(), MultiTensorGroup());
     for (size_t g = 0; g < groups_.size() && has_momentum(); ++g) lists_[g].AddZeros(groups_[g]);
     return absl::OkStatus();
@@ -36,11 +41,7 @@ class Sgd : public Optimizer {
     for (size_t g = 0; g < groups_.size(); ++g) {
       MultiTensorGroup& lists = lists_[g];
       if (!lists.Collect(groups_[g])) continue;
-      // Without dampening a zero momentum buffer gives what torch's "first step" gives, so is_first_step stays false.
-      at::_fused_sgd_(lists.parameters(), lists.gradients(),
-                      has_momentum() ? at::TensorList(lists.active_state(0)) : at::TensorList(),
-                      groups_[g].weight_decay, options_.momentum, groups_[g].learning_rate, /*dampening=*/0.0,
-                      options_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+      Update(groups_[g], lists);
       lists.Release();
     }
   }
@@ -54,7 +55,25 @@ class Sgd : public Optimizer {
   }
 
  private:
-  bool has_momentum() const { return options_.momentum != 0.0; }
+  bool has_momentum() const { return options_.momentum != 0.0 || !options_.momentum_schedule.empty(); }
+
+  void Update(const ParameterGroup& group, const MultiTensorGroup& lists) const {
+    const double momentum = has_momentum() ? group.momentum : 0.0;
+    const bool uses_buffers = momentum != 0.0;
+    // The fused operation takes no buffers at 0 and would leave them as they were when a schedule came there.
+    if (has_momentum() && !uses_buffers) StartAnew(group, lists);
+    // Without dampening a zero momentum buffer gives what torch's "first step" gives, so is_first_step stays false.
+    at::_fused_sgd_(lists.parameters(), lists.gradients(),
+                    uses_buffers ? at::TensorList(lists.active_state(0)) : at::TensorList(), group.weight_decay,
+                    momentum, group.learning_rate, /*dampening=*/0.0, options_.nesterov, /*maximize=*/false,
+                    /*is_first_step=*/false);
+  }
+
+  // v = g
+  static void StartAnew(const ParameterGroup& group, const MultiTensorGroup& lists) {
+    at::_foreach_copy_(lists.active_state(0), lists.gradients());
+    if (group.weight_decay != 0.0) at::_foreach_add_(lists.active_state(0), lists.parameters(), group.weight_decay);
+  }
 
   const SgdOptions options_;
   std::vector<ParameterGroup> groups_;
@@ -64,7 +83,7 @@ class Sgd : public Optimizer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeSgd(const SgdOptions& options) {
-  if (options.nesterov && options.momentum == 0.0) {
+  if (options.nesterov && options.momentum == 0.0 && options.momentum_schedule.empty()) {
     return absl::InvalidArgumentError("momentum is 0, expected a value above 0 because nesterov is true");
   }
   return std::make_unique<Sgd>(options);
@@ -74,7 +93,8 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeSgdFromConfig(const ConfigNode& p
   OptimizerOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckSupported(params, options));
-  absl::StatusOr<std::unique_ptr<Optimizer>> sgd = MakeSgd({options.momentum, options.nesterov});
+  SSL_ASSIGN_OR_RETURN(const std::string schedule, MomentumSchedule(params, context));
+  absl::StatusOr<std::unique_ptr<Optimizer>> sgd = MakeSgd({options.momentum, options.nesterov, schedule});
   if (!sgd.ok()) return Annotate(sgd.status(), absl::StrCat(params.location().ToString(), ": config.OPTIMIZER"));
   if (!options.use_larc) return sgd;
   const LarcConfigOptions& larc = options.larc_config;
