@@ -25,15 +25,21 @@ constexpr char kNotSet[] = "(not set)";
 constexpr size_t kMaxQuoted = 160;
 constexpr size_t kContext = 40;
 
-// Equal values have equal texts: 0.1 and 1e-1, True and yes.
-ConfigNode Canonical(const ConfigNode& node) {
+// How the maps of a list are told: a key's place in one means nothing, but older versions kept it.
+enum class KeyOrder { kSorted, kAsWritten };
+
+// Equal values have equal texts: 0.1 and 1e-1, True and yes, {a: 1, b: 2} and {b: 2, a: 1}.
+ConfigNode Canonical(const ConfigNode& node, KeyOrder order) {
   ConfigNode result = node;
   if (node.is_list()) {
     result = ConfigNode::List();
-    for (const ConfigNode& item : node.items()) result.Append(Canonical(item));
+    for (const ConfigNode& item : node.items()) result.Append(Canonical(item, order));
   } else if (node.is_map()) {
+    auto entries = node.entries();
+    const auto by_key = [](const auto& left, const auto& right) { return left.first < right.first; };
+    if (order == KeyOrder::kSorted) std::sort(entries.begin(), entries.end(), by_key);
     result = ConfigNode::Map();
-    for (const auto& [key, value] : node.entries()) result.Set(key, Canonical(value));
+    for (const auto& [key, value] : entries) result.Set(key, Canonical(value, order));
   } else if (const absl::StatusOr<int64_t> whole = node.AsInt(); whole.ok()) {
     result = ConfigNode::FromInt(*whole);
   } else if (const absl::StatusOr<double> number = node.AsDouble(); number.ok()) {
@@ -51,12 +57,12 @@ std::string TextOf(const ConfigNode& node) {
 }
 
 // Maps are taken apart; everything else, a list of transforms too, is one value.
-void Flatten(const ConfigNode& node, const std::string& path, Settings* settings) {
+void Flatten(const ConfigNode& node, const std::string& path, KeyOrder order, Settings* settings) {
   if (node.is_map() && !node.entries().empty()) {
-    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
+    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), order, settings);
     return;
   }
-  (*settings)[path] = TextOf(Canonical(node));
+  (*settings)[path] = TextOf(Canonical(node, order));
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
@@ -117,7 +123,8 @@ struct RunIdentity::Difference {
 
 RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes)
     : config_(config), catalog_(catalog), allow_changes_(std::move(allow_changes)) {
-  Flatten(config, "", &settings_);
+  Flatten(config, "", KeyOrder::kSorted, &settings_);
+  Flatten(config, "", KeyOrder::kAsWritten, &as_written_);
 }
 
 void RunIdentity::SetClasses(const std::vector<std::string>& names) {
@@ -141,7 +148,7 @@ std::string RunIdentity::ToJson() const {
 std::string RunIdentity::DefaultOf(const std::string& key) const {
   const ConfigNode& defaults = catalog_.Defaults();
   const ConfigNode* value = defaults.FindPath(key);
-  return value == nullptr ? kNotSet : FormatValue(Canonical(*value));
+  return value == nullptr ? kNotSet : FormatValue(Canonical(*value, KeyOrder::kSorted));
 }
 
 bool RunIdentity::TestsOnly() const {
@@ -159,7 +166,8 @@ bool RunIdentity::IsAllowed(absl::string_view key) const {
 std::string RunIdentity::Describe(absl::string_view key) const {
   const ConfigNode* node = config_.FindPath(key);
   if (node == nullptr) return absl::StrCat("config.", key, " is ", kNotSet);
-  return absl::StrCat(node->location().ToString(), ": config.", key, " is ", FormatValue(Canonical(*node)));
+  return absl::StrCat(node->location().ToString(), ": config.", key, " is ",
+                      FormatValue(Canonical(*node, KeyOrder::kSorted)));
 }
 
 absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
@@ -189,7 +197,9 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     const auto after = now.find(key);
     Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
                           after != now.end() ? after->second : kNotSet, ""};
-    if (difference.saved == difference.now) continue;
+    const auto as_written = as_written_.find(key);
+    const bool is_as_written = as_written != as_written_.end() && as_written->second == difference.saved;
+    if (difference.saved == difference.now || is_as_written) continue;
     const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
     if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
     const ConfigNode* node = config_.FindPath(key);

@@ -96,6 +96,7 @@ class RunIdentity {
   const OptionCatalog& catalog_;
   const std::vector<std::string> allow_changes_;
   Settings settings_;
+  Settings as_written_;  // the same texts as older versions wrote them
   std::map<std::string, int64_t> counts_;
   std::string classes_;  // as YAML on one line; "" when not told
 };

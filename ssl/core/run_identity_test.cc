@@ -102,6 +102,22 @@ TEST_F(RunIdentityTest, Lists_AreComparedWhole) {
       ResumeWith("{name: crop, size: 32}, {name: flip, p: 0.5}", "{name: flip, p: 0.5}, {name: crop, size: 32}").ok());
 }
 
+TEST_F(RunIdentityTest, OrderOfKeys_CountsNowhere) {
+  EXPECT_OK(ResumeWith("lr: 0.1, num_epochs: 10", "num_epochs: 10, lr: 0.1"));
+  EXPECT_OK(ResumeWith("{name: flip, p: 0.5}", "{p: 0.5, name: flip}"));
+  EXPECT_FALSE(ResumeWith("{name: flip, p: 0.5}", "{p: 0.25, name: flip}").ok());
+}
+
+// The text of a checkpoint that was saved before keys were sorted.
+TEST_F(RunIdentityTest, OrderOfKeysInAnOlderCheckpoint_IsThatOfItsFile) {
+  const ConfigNode now = Parse("T: [{name: flip, amount: {p: 1, a: 2}}]");
+  const std::string saved =
+      R"({"format_version": 1, "settings": {"T": "[{name: flip, amount: {p: 1, a: 2}}]"}, "counts": {}})";
+  EXPECT_OK(RunIdentity(now, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_));
+  const ConfigNode other = Parse("T: [{name: flip, amount: {p: 1, a: 3}}]");
+  EXPECT_FALSE(RunIdentity(other, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_).ok());
+}
+
 TEST_F(RunIdentityTest, LongValues_ShowWhereTheyDiffer) {
   std::string items;
   for (int i = 0; i < 200; ++i) items += "{name: crop, size: 32}, ";
