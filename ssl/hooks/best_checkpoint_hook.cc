@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/measured_names.h"
 #include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
 
@@ -36,15 +37,15 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOpt
                                                          const BuildContext& context) {
   std::set<std::string> names;
   for (const std::string& metric : options.metrics) {
-    SSL_RETURN_IF_ERROR(CheckPhaseMetric(metric, PlaceOf(params, kMetrics), context.config));
+    SSL_RETURN_IF_ERROR(CheckPhaseMetric(metric, PlaceOf(params, kMetrics, context), context));
     if (!names.insert(Flat(metric)).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat(PlaceOf(params, kMetrics), " has '", metric, "' twice, expected each metric once"));
+          absl::StrCat(PlaceOf(params, kMetrics, context), " has '", metric, "' twice, expected each metric once"));
     }
   }
   if (options.metrics.empty()) {
     // Nobody has chosen it: United Perception's configurations list the hook for trainings without tests, too.
-    const absl::Status measured = CheckPhaseMetric(kDefaultMetric, PlaceOf(params, kMetrics), context.config);
+    const absl::Status measured = CheckPhaseMetric(kDefaultMetric, PlaceOf(params, kMetrics, context), context);
     if (!measured.ok()) SSL_LOG(WARNING) << measured.message() << "; no checkpoint will be the best";
   }
   return std::make_unique<BestCheckpointHook>(options);

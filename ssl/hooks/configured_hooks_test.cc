@@ -92,7 +92,8 @@ TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
       ElementsAre("check_nan", "grad_clip", "freeze_parameters", "phase_metrics", "train_logger", "memory_summary",
                   "checkpoint"));
   EXPECT_THAT(MakeConfiguredHooks(Context("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: two}}")),
-              StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:1: NORM_TYPE is 'two'"))));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:1: config.MODEL.GRAD_CLIP.NORM_TYPE is 'two'")));
 }
 
 TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
@@ -290,14 +291,34 @@ TEST_F(ConfiguredHooksTest, NameOfAnotherHook_IsRefused) {
       << "one that is off is another hook as well";
 }
 
+// What a hook's own check refuses has the place and the whole path of its key, also where another hook has the same key
+// with the same value, and for a key that is missing.
+TEST_F(ConfiguredHooksTest, RefusedValues_AreNamedWithTheirPath) {
+  const auto refused = [this](const std::string& text) { return MakeConfiguredHooks(Context(text)).status(); };
+  EXPECT_THAT(refused("HOOKS:\n  MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True, INPUT_SHAPE: [3]}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:2: config.HOOKS.MODEL_COMPLEXITY.INPUT_SHAPE has 1 numbers")));
+  EXPECT_THAT(refused("hooks:\n- {type: train_logger, kwargs: {SUMMARY_WRITER: pavi}}\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:2: config.hooks.0.kwargs.SUMMARY_WRITER is 'pavi'")));
+  EXPECT_THAT(refused("hooks:\n- {type: grad_clipper, name: a, kwargs: {mode: average, norm_type: none}}\n"
+                      "- {type: grad_clipper, name: b, kwargs: {mode: average, norm_type: none}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:2: config.hooks.0.kwargs.norm_type is 'none'")));
+  EXPECT_THAT(
+      refused("hooks:\n- {type: check_nan}\n- {type: grad_clipper, kwargs: {momentum: 0.5}}"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test.yaml:3: config.hooks.1.kwargs.mode is missing")));
+}
+
 TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {
-  for (const std::string where : {"HOOKS: {EARLY_STOP: {METRIC: Testing/loss_mean}}",
-                                  "hooks: [{type: early_stop, kwargs: {METRIC: Testing/loss_mean}}]"}) {
+  for (const auto& [where, key] : std::vector<std::pair<std::string, std::string>>{
+           {"HOOKS: {EARLY_STOP: {METRIC: Testing/loss_mean}}", "config.HOOKS.EARLY_STOP.METRIC"},
+           {"hooks: [{type: early_stop, kwargs: {METRIC: Testing/loss_mean}}]", "config.hooks.0.kwargs.METRIC"}}) {
     EXPECT_OK(MakeConfiguredHooks(Context("TEST_MODEL: True\n" + where)));
-    EXPECT_THAT(
-        MakeConfiguredHooks(Context("TEST_MODEL: False\n" + where)),
-        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("test.yaml:2: METRIC is 'Testing/loss_mean'"),
-                                                           HasSubstr("config.TEST_MODEL is false (test.yaml:1)"))));
+    EXPECT_THAT(MakeConfiguredHooks(Context("TEST_MODEL: False\n" + where)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(absl::StrCat("test.yaml:2: ", key, " is 'Testing/loss_mean'")),
+                               HasSubstr("config.TEST_MODEL is false (test.yaml:1)"))));
   }
   EXPECT_THAT(MakeConfiguredHooks(Context("TEST_ONLY: True\nHOOKS: {EARLY_STOP: {METRIC: Training/loss_mean}}")),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -45,7 +45,7 @@ void WarnOfOnePixel(const at::Tensor& map, const Hook& hook, const std::string& 
 
 absl::StatusOr<OutputFolder> DrawingFolder(const std::string& save_dir, absl::string_view hook,
                                            const ConfigNode& params, const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", save_dir));
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "save_dir", save_dir, context));
   return FolderInRun(context, absl::StrCat("hook '", hook, "'"), save_dir);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/measured_names.h"
 #include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
 
@@ -18,7 +19,7 @@ constexpr char kMin[] = "min";
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC"), context.config));
+  SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC", context), context));
   return std::make_unique<EarlyStopHook>(options);
 }
 

@@ -82,10 +82,10 @@ absl::Status Stopped() { return absl::CancelledError("evaluation: stopped"); }
 
 bool IsEvery(int64_t frequency, int64_t count) { return frequency > 0 && count % frequency == 0; }
 
-absl::Status CheckCount(const ConfigNode& params, const char* key, int64_t count) {
+absl::Status CheckCount(const ConfigNode& params, const char* key, int64_t count, const BuildContext& context) {
   if (count == -1 || count >= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(PlaceOf(params, key), " is ", count, ", expected at least 2, or -1 for all samples"));
+      absl::StrCat(PlaceOf(params, key, context), " is ", count, ", expected at least 2, or -1 for all samples"));
 }
 
 absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
@@ -102,11 +102,11 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeEval(const EvalOptions& options, const ConfigNode& params,
                                                const BuildContext& context) {
-  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TRAIN_SAMPLES", options.num_train_samples));
-  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TEST_SAMPLES", options.num_test_samples));
+  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TRAIN_SAMPLES", options.num_train_samples, context));
+  SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TEST_SAMPLES", options.num_test_samples, context));
   if (!options.knn && !options.linear) {
     return absl::InvalidArgumentError(absl::StrCat(
-        PlaceOf(params, "KNN"), ": KNN and LINEAR are both false, so that nothing is measured; expected one of them"));
+        PlaceOf(params, "KNN", context), ": KNN and LINEAR are both false, so that nothing is measured; expected one of them"));
   }
   absl::StatusOr<EvalData> data = OpenData(options, context);
   if (!data.ok()) return Annotate(data.status(), "the data of the hook eval");

@@ -85,11 +85,12 @@ TEST(FeatureVisInARun, FolderOutsideTheRun_IsRefused) {
   for (const std::string hook : {"feature_vis", "grad_cam"}) {
     for (const std::string folder :
          {"..", "../other", "a/../../other", "/tmp/other", "''", ".", "checkpoints", "./checkpoints/step_3"}) {
-      EXPECT_THAT(OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nhooks: [{type: " + hook +
-                              ", kwargs: {save_dir: " + folder + "}}]")
-                      .status(),
-                  StatusIs(absl::StatusCode::kInvalidArgument,
-                           AllOf(HasSubstr("test.yaml:2: save_dir is '"), HasSubstr("inside the run's"))))
+      EXPECT_THAT(
+          OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nhooks: [{type: " + hook +
+                      ", kwargs: {save_dir: " + folder + "}}]")
+              .status(),
+          StatusIs(absl::StatusCode::kInvalidArgument,
+                   AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.save_dir is '"), HasSubstr("inside the run's"))))
           << hook << " " << folder;
     }
   }

@@ -11,13 +11,14 @@
 
 namespace ssl {
 
-absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder) {
+absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder,
+                              const BuildContext& context) {
   const std::vector<std::string> parts = absl::StrSplit(folder, '/', absl::SkipEmpty());
   const bool leaves = std::find(parts.begin(), parts.end(), "..") != parts.end();
   const auto first = std::find_if(parts.begin(), parts.end(), [](const std::string& part) { return part != "."; });
   const bool is_run = first == parts.end();
   if (!is_run && !leaves && folder[0] != '/' && *first != "checkpoints") return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key), " is '", folder,
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key, context), " is '", folder,
                                                  "', expected a directory inside the run's, but not in checkpoints, ",
                                                  "such as drawings"));
 }

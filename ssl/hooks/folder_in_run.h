@@ -18,7 +18,8 @@ namespace ssl {
 // InvalidArgument, with file and line of `key` in `params`, unless `folder`, its value, is a path below the run's
 // directory: relative, without "..", neither that directory itself nor in its checkpoints, which are removed as they
 // age.
-absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder);
+absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder,
+                              const BuildContext& context);
 
 // The folder `name` of the run, to be made with CreateOutputFolder; FailedPrecondition, which `what` begins
 // ("hook 'profiler'"), when the run keeps no files.

@@ -34,33 +34,35 @@ constexpr char kMovingAverage[] = "moving_average";
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradClip(const GradClipOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
   GradClipRule rule;
-  SSL_ASSIGN_OR_RETURN(rule.norm_type, ParseNormType(options.norm_type, PlaceOf(params, "NORM_TYPE")));
+  SSL_ASSIGN_OR_RETURN(rule.norm_type, ParseNormType(options.norm_type, PlaceOf(params, "NORM_TYPE", context)));
   rule.max_norm = options.max_norm;
   return std::make_unique<GradClipHook>("grad_clip", rule);
 }
 
-absl::Status Wrong(const ConfigNode& params, absl::string_view key, absl::string_view problem) {
-  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key), " ", problem));
+absl::Status Wrong(const ConfigNode& params, const BuildContext& context, absl::string_view key,
+                   absl::string_view problem) {
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, key, context), " ", problem));
 }
 
-absl::StatusOr<GradClipMode> ParseMode(const GradClipperOptions& options, const ConfigNode& params) {
+absl::StatusOr<GradClipMode> ParseMode(const GradClipperOptions& options, const ConfigNode& params,
+                                       const BuildContext& context) {
   if (options.mode == kPreDefined) {
     if (options.max_norm > 0.0) return GradClipMode::kPreDefined;
-    return Wrong(params, "max_norm", "is missing or 0, expected a number above 0 for mode pre_defined");
+    return Wrong(params, context, "max_norm", "is missing or 0, expected a number above 0 for mode pre_defined");
   }
   if (options.mode == kAverage) return GradClipMode::kAverage;
   if (options.mode != kMovingAverage) {
-    return Wrong(params, "mode", "is missing, expected pre_defined, average or moving_average");
+    return Wrong(params, context, "mode", "is missing, expected pre_defined, average or moving_average");
   }
   if (options.momentum < 0.0) {
-    return Wrong(params, "momentum", "is missing, expected a number between 0 and 1 for mode moving_average");
+    return Wrong(params, context, "momentum", "is missing, expected a number between 0 and 1 for mode moving_average");
   }
   // A limit that only keeps its first value has nothing else to correct it by, and at 0 nothing is trained.
   if (options.momentum == 1.0 && options.bias_correction) {
-    return Wrong(params, "momentum", "is 1, expected a number below 1 with bias_correction");
+    return Wrong(params, context, "momentum", "is 1, expected a number below 1 with bias_correction");
   }
   if (options.momentum == 1.0 && options.max_norm == 0.0) {
-    return Wrong(params, "momentum",
+    return Wrong(params, context, "momentum",
                  "is 1, which keeps the limit at max_norm, 0: nothing would be trained; expected "
                  "a number below 1, or a max_norm above 0");
   }
@@ -70,8 +72,8 @@ absl::StatusOr<GradClipMode> ParseMode(const GradClipperOptions& options, const 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradClipper(const GradClipperOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
   GradClipRule rule;
-  SSL_ASSIGN_OR_RETURN(rule.mode, ParseMode(options, params));
-  SSL_ASSIGN_OR_RETURN(rule.norm_type, ParseNormType(options.norm_type, PlaceOf(params, "norm_type")));
+  SSL_ASSIGN_OR_RETURN(rule.mode, ParseMode(options, params, context));
+  SSL_ASSIGN_OR_RETURN(rule.norm_type, ParseNormType(options.norm_type, PlaceOf(params, "norm_type", context)));
   rule.max_norm = options.max_norm;
   rule.momentum = options.momentum;
   rule.tolerance = options.tolerance;

@@ -38,7 +38,8 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollec
                                                             const ConfigNode& params, const BuildContext& context) {
   const absl::StatusOr<NamePatterns> patterns = NamePatterns::Make(options.hook_module);
   if (patterns.ok()) return std::make_unique<GradientCollectorHook>(options);
-  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "hook_module"), ": ", patterns.status().message()));
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(params, "hook_module", context), ": ", patterns.status().message()));
 }
 
 }  // namespace

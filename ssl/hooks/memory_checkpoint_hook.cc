@@ -74,7 +74,7 @@ std::string Gigabytes(int64_t bytes) { return absl::StrFormat("%.3f GB", static_
 absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpointOptions& options,
                                                            const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(CandidateRule rule,
-                       ReadCandidateRule(options.checkpoint_patterns, PlaceOf(params, "checkpoint_patterns")));
+                       ReadCandidateRule(options.checkpoint_patterns, PlaceOf(params, "checkpoint_patterns", context)));
   if (options.dc_cfg.is_null() || options.dc_cfg.entries().empty()) {
     return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::nullopt);
   }

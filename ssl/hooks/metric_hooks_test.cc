@@ -128,7 +128,7 @@ TEST_F(MetricHooksTest, TrainValLogger_DoesWhatItsKwargsSay) {
 TEST_F(MetricHooksTest, PaviIsRefusedWithTheWayOut) {
   EXPECT_THAT(Train("hooks:\n  - {type: train_val_logger, kwargs: {summary_writer: pavi}}"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("test.yaml:2: SUMMARY_WRITER is 'pavi', a service inside"),
+                       AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.SUMMARY_WRITER is 'pavi', a service inside"),
                              HasSubstr("expected tensorboard"))));
   EXPECT_THAT(Train("hooks: [{type: train_val_logger, kwargs: {summary_writer: wandb}}]"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("SUMMARY_WRITER is 'wandb', expected")));

@@ -29,7 +29,8 @@ bool IsBatchStatistic(absl::string_view name) {
 absl::StatusOr<std::unique_ptr<Hook>> MakeModelComplexity(const ModelComplexityOptions& options,
                                                           const ConfigNode& params, const BuildContext& context) {
   if (options.input_shape.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "INPUT_SHAPE"), " has ", options.input_shape.size(),
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "INPUT_SHAPE", context), " has ",
+                                                   options.input_shape.size(),
                                                    " numbers, expected [channels, height, width]"));
   }
   return std::make_unique<ModelComplexityHook>(options.input_shape);

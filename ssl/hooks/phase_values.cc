@@ -15,21 +15,6 @@ constexpr char kTraining[] = "Training/";
 constexpr char kTesting[] = "Testing/";
 constexpr char kEvaluation[] = "Evaluation/";
 
-// "config.TEST_MODEL is false (run.yaml:3)" when such settings keep the metric's phases out of the run; "" when not.
-std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config) {
-  const auto is = [&config](absl::string_view key, bool value) {
-    const ConfigNode* node = config.FindPath(key);
-    return node != nullptr && node->AsBool().value_or(!value) == value;
-  };
-  const auto setting = [&config](absl::string_view key, absl::string_view value) {
-    return absl::StrCat("config.", key, " is ", value, " (", config.FindPath(key)->location().ToString(), ")");
-  };
-  if (IsOfEvaluations(metric)) return "";
-  const bool only_tests = is("TEST_ONLY", true);
-  if (!IsOfTestPhases(metric)) return only_tests ? setting("TEST_ONLY", "true") : "";
-  return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
-}
-
 }  // namespace
 
 std::map<std::string, double> PhaseValues(const StepContext& context) {
@@ -48,6 +33,8 @@ std::map<std::string, double> PhaseValues(const StepContext& context) {
   return values;
 }
 
+bool IsOfTrainPhases(absl::string_view metric) { return absl::StartsWith(metric, kTraining); }
+
 bool IsOfTestPhases(absl::string_view metric) { return absl::StartsWith(metric, kTesting); }
 
 bool IsOfEvaluations(absl::string_view metric) { return absl::StartsWith(metric, kEvaluation); }
@@ -62,18 +49,6 @@ absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl
   for (const auto& [name, value] : values) names.push_back(name);
   return absl::NotFoundError(absl::StrCat(key, " is '", metric, "', which the phase has not measured",
                                           DidYouMean(metric, names), "; config.METERS.names says what is"));
-}
-
-absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const ConfigNode& config) {
-  if (!absl::StartsWith(metric, kTraining) && !IsOfTestPhases(metric) && !IsOfEvaluations(metric)) {
-    return absl::InvalidArgumentError(absl::StrCat(place, " is '", metric, "', expected a name that starts with ",
-                                                   kTraining, ", ", kTesting, " or ", kEvaluation,
-                                                   ", such as Testing/loss_mean"));
-  }
-  const std::string why_not = WhyNeverMeasured(metric, config);
-  if (why_not.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(place, " is '", metric, "', which this run never measures: ", why_not));
 }
 
 }  // namespace ssl

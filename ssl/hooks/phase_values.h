@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "ssl/config/node.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
@@ -22,6 +21,7 @@ std::map<std::string, double> PhaseValues(const StepContext& context);
 
 // A metric that options choose has the name of one kind of phases: "Training/...", "Testing/...", or "Evaluation/..."
 // for those that the hook `eval` chooses.
+bool IsOfTrainPhases(absl::string_view metric);
 bool IsOfTestPhases(absl::string_view metric);
 bool IsOfEvaluations(absl::string_view metric);
 
@@ -29,10 +29,6 @@ bool IsOfEvaluations(absl::string_view metric);
 // evaluated. NotFound, naming `key` and the nearest name, when the phase should have it and has not.
 absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl::string_view key,
                                                  const StepContext& context);
-
-// InvalidArgument for a metric that no phase of a run can have: a name of no kind, or one of phases that the settings
-// under "config" keep out. place: "file:line: KEY".
-absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const ConfigNode& config);
 
 }  // namespace ssl
 

@@ -101,8 +101,10 @@ absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_
 // The same for a metric sink.
 absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file);
 
-// "file:line: key" for a key of `params`; the place of the map when it lacks the key.
-std::string PlaceOf(const ConfigNode& params, absl::string_view key);
+// "file:line: config.HOOKS.EVAL.KNN" for a key of `params`, "file:line: config.hooks.0.kwargs.KNN" when an entry of the
+// list has set it; where `params` lacks the key, that of the map that most of them were read from. The key alone when
+// they stand nowhere in context.config.
+std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context);
 
 }  // namespace ssl
 

@@ -29,15 +29,17 @@ double Ratio(double numerator, double denominator) { return denominator > 0.0 ? 
 absl::StatusOr<TrainLoggerHook::MakeWriter> WriterFor(const TrainLoggerOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
   if (options.summary_writer == kPavi) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        PlaceOf(params, "SUMMARY_WRITER"), " is 'pavi', a service inside the company that made United Perception, ",
-        "expected tensorboard, or '' for no writer"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(PlaceOf(params, "SUMMARY_WRITER", context),
+                     " is 'pavi', a service inside the company that made United Perception, ",
+                     "expected tensorboard, or '' for no writer"));
   }
   if (!options.summary_writer.empty() && options.summary_writer != kTensorboard) {
-    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "SUMMARY_WRITER"), " is '", options.summary_writer,
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "SUMMARY_WRITER", context), " is '",
+                                                   options.summary_writer,
                                                    "', expected tensorboard, or '' for no writer"));
   }
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir));
+  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir, context));
   if (options.summary_writer.empty() || context.run_directory.empty()) return TrainLoggerHook::MakeWriter();
   return [&file_system = context.file_system,
           folder = OutputFolder{context.run_directory, options.logdir}](int64_t first_iteration) {

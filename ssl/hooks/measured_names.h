@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run will measure at the ends of its phases, by the names of phase_values.h: known from its configuration, so
+// that a metric that nobody measures is refused before the first step.
+#ifndef SSL_HOOKS_MEASURED_NAMES_H_
+#define SSL_HOOKS_MEASURED_NAMES_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+
+// InvalidArgument for a metric that no phase of the run has: a name of no kind of phases, one of phases that settings
+// keep out, or one that is not measured there; the message has the nearest name, or all of them. A meter that knows its
+// values only when it has seen data may have any, and so may "Evaluation/" where nothing near is measured: a hook of
+// the host's may add a report of that scope. place: "file:line: KEY".
+absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const BuildContext& context);
+
+}  // namespace ssl
+
+#endif  // SSL_HOOKS_MEASURED_NAMES_H_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/measured_names.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/meter.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/meters/register_meters.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kMeters[] =
+    "METERS: {names: [accuracy_list_meter, mean_ap_list_meter], accuracy_list_meter: {num_meters: 2, topk_values: "
+    "[1, 5], meter_names: [res4, res5]}}\n";
+
+class MeasuredNamesTest : public ::testing::Test {
+ protected:
+  MeasuredNamesTest() { EXPECT_OK(RegisterMeters(&registries_)); }
+
+  absl::Status Check(const std::string& metric, const std::string& config) {
+    std::vector<std::string> warnings;
+    const absl::StatusOr<ConfigNode> tree = ParseYaml(config, "test.yaml", &warnings);
+    EXPECT_OK(tree);
+    return CheckPhaseMetric(metric, "test.yaml:1: KEY", {*tree, registries_, *communicator_});
+  }
+
+  Registries registries_;
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+};
+
+TEST_F(MeasuredNamesTest, TheLossAndTheMeters_AreMeasured) {
+  for (const char* metric : {"Testing/loss_mean", "Training/loss_mean", "Testing/accuracy_list_meter_top_5_Output_res4",
+                             "Training/accuracy_list_meter_top_1_Output_res5"}) {
+    EXPECT_OK(Check(metric, kMeters)) << metric;
+  }
+  EXPECT_OK(Check("Testing/loss_mean", "{}"));
+  EXPECT_OK(Check("Testing/mean_ap_list_meter_mAP_Output_0", kMeters)) << "it names its values when it has some";
+}
+
+TEST_F(MeasuredNamesTest, OtherNames_AreRefusedWithTheNearestOrWithAll) {
+  const auto refused = [](const auto& what) { return StatusIs(absl::StatusCode::kInvalidArgument, what); };
+  EXPECT_THAT(Check("Testing/los_mean", kMeters),
+              refused(AllOf(HasSubstr("test.yaml:1: KEY is 'Testing/los_mean', which this run does not measure"),
+                            HasSubstr("did you mean 'Testing/loss_mean'?"))));
+  EXPECT_THAT(Check("Testing/accuracy_list_meter_top_2_Output_res4", kMeters),
+              refused(HasSubstr("did you mean 'Testing/accuracy_list_meter_top_1_Output_res4'?")));
+  EXPECT_THAT(Check("Testing/top_1", kMeters),
+              refused(AllOf(HasSubstr("it measures Testing/loss_mean, Testing/accuracy_list_meter_top_1_Output_res4, "),
+                            HasSubstr("config.METERS.names"))));
+  EXPECT_THAT(Check("Training/accuracy_list_meter_top_1_Output_res5",
+                    "METERS: {names: [accuracy_list_meter], enable_training_meter: False}"),
+              refused(HasSubstr("it measures Training/loss_mean;")));
+  EXPECT_THAT(Check("loss", kMeters), refused(HasSubstr("expected a name that starts with Training/, Testing/ or")));
+}
+
+TEST_F(MeasuredNamesTest, AveragedModels_HaveMetersWhereTheyAreTurnedOn) {
+  const std::string metric = "Testing/accuracy_list_meter_ema_top_1_Output_res4";
+  EXPECT_FALSE(Check(metric, kMeters).ok());
+  EXPECT_FALSE(Check(metric, std::string(kMeters) + "HOOKS: {EMA_MODEL: {SAVE_EMA_MODEL: True}}").ok());
+  EXPECT_OK(Check(metric, std::string(kMeters) + "HOOKS: {EMA_MODEL: {ENABLE_EMA_METERS: True}}"));
+  EXPECT_OK(Check(metric, std::string(kMeters) + "hooks: [{type: ema, kwargs: {ENABLE_EMA_METERS: True}}]"));
+  const std::string slow = "hooks: [{type: ema, name: slow, kwargs: {ENABLE_EMA_METERS: True}}]";
+  EXPECT_OK(Check("Testing/accuracy_list_meter_slow_top_1_Output_res4", kMeters + slow));
+  EXPECT_FALSE(Check(metric, kMeters + slow).ok());
+}
+
+TEST_F(MeasuredNamesTest, Evaluations_MeasureWhatTheHookIsToldTo) {
+  const std::string section = "HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False, LOSS: True}}";
+  EXPECT_OK(Check("Evaluation/linear_top_5", section));
+  EXPECT_OK(Check("Evaluation/loss_mean", section));
+  EXPECT_THAT(Check("Evaluation/knn_top_1", section),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.EVAL.ONLINE_EVALUATION, KNN, ")));
+  EXPECT_THAT(Check("Evaluation/linear_top1", section),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean 'Evaluation/linear_top_1'?")));
+  EXPECT_THAT(Check("Evaluation/knn_top_1", "{}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("ONLINE_EVALUATION"), Not(HasSubstr("did you mean")))));
+  const std::string list = "hooks: [{type: eval}, {type: eval, name: early, kwargs: {KNN: False}}]";
+  EXPECT_OK(Check("Evaluation/knn_top_1", list));
+  EXPECT_OK(Check("Evaluation/early_linear_top_1", list));
+  EXPECT_OK(Check("Evaluation/words_per_second", list)) << "a host's hook may";
+}
+
+// A meter of the host's that cannot tell before it has data.
+class SilentMeter : public Meter {
+ public:
+  absl::string_view name() const override { return "silent"; }
+  absl::Status Update(const std::vector<at::Tensor>&, const at::Tensor&) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<MeterValue>> Values(Communicator&) override {
+    return absl::FailedPreconditionError("no batch yet");
+  }
+  void Reset() override {}
+};
+
+TEST_F(MeasuredNamesTest, MetersThatCannotTell_MayMeasureAnything) {
+  ASSERT_OK(registries_.meters.Register(
+      "silent", [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Meter>> {
+        return std::make_unique<SilentMeter>();
+      }));
+  EXPECT_OK(Check("Testing/silent_words", "METERS: {names: [silent]}"));
+  EXPECT_FALSE(Check("Testing/loud_words", "METERS: {names: [silent]}").ok());
+}
+
+}  // namespace
+}  // namespace ssl
