@@ -55,6 +55,8 @@ struct BuildContext {
   FileSystem& file_system = PosixFileSystem();  // what files are read and written through; outlives the run
   // Asked by what may take long, such as the scan of a huge folder, which is Cancelled then. Null: nobody stops it.
   const StopToken* stop = nullptr;
+  // The run's, prepared, when hooks are made; outlives them.
+  Method* method = nullptr;
 };
 
 // Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under

@@ -133,7 +133,9 @@ absl::Status Session::Build(SessionOptions options) {
   if (needs_weights && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
-    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(context));
+    BuildContext for_hooks = context;
+    for_hooks.method = &trainer_->task().method();
+    SSL_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Hook>> hooks, registries_.configured_hooks(for_hooks));
     for (std::unique_ptr<Hook>& hook : hooks) SSL_RETURN_IF_ERROR(trainer_->AddHook(std::move(hook)));
   }
   return absl::OkStatus();

@@ -23,10 +23,12 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/data/data_source_builder.h"
 #include "ssl/data/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/evaluation_mode.h"
 #include "ssl/hooks/register_component.h"
+#include "ssl/hooks/validation_loss.h"
 #include "ssl/meters/linear_probe.h"
 #include "ssl/meters/weighted_knn.h"
 
@@ -37,6 +39,8 @@ constexpr char kScope[] = "Evaluation";
 // The trunk's output under the name that evaluations know it by.
 constexpr char kPooled[] = "res5avg";
 constexpr double kPercent = 100.0;
+constexpr char kTrain[] = "train";
+constexpr char kTest[] = "test";
 // What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier; whether it was
 // stopped.
 constexpr int64_t kValues = 4;
@@ -82,10 +86,25 @@ absl::Status Stopped() { return absl::CancelledError("evaluation: stopped"); }
 
 bool IsEvery(int64_t frequency, int64_t count) { return frequency > 0 && count % frequency == 0; }
 
+bool IsLastOfPhase(const StepContext& context) {
+  return context.state.batch_in_phase + context.batches_per_update > context.batches_per_epoch;
+}
+
 absl::Status CheckCount(const ConfigNode& params, const char* key, int64_t count, const BuildContext& context) {
   if (count == -1 || count >= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(PlaceOf(params, key, context), " is ", count, ", expected at least 2, or -1 for all samples"));
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> OpenLossData(const EvalOptions& options, const BuildContext& context) {
+  const ConfigNode& config = context.config;
+  const ConfigNode& views = config.Section(options.loss_transforms == kTest ? "DATA.TEST" : "DATA.TRAIN");
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source,
+                       MakeEvaluationSource(config.Section("DATA.TEST"), views, context, options.num_test_samples));
+  SSL_RET_CHECK(context.method != nullptr, "a session makes its hooks when it has a method");
+  if (!context.method->labels_are_classes()) return source;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitEvaluationSource("TRAIN", -1, context));
+  return NumberedAsInTraining(std::move(source), *train, config);
 }
 
 absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
@@ -93,6 +112,11 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
   EvalData data;
   data.autocast = task.precision.autocast;
   data.seed = task.run.seed;
+  data.method = context.method;
+  if (options.loss) {
+    SSL_ASSIGN_OR_RETURN(data.loss, OpenLossData(options, context));
+  }
+  if (!options.classifies()) return data;
   SSL_ASSIGN_OR_RETURN(data.train, MakeSplitEvaluationSource("TRAIN", options.num_train_samples, context));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test,
                        MakeSplitEvaluationSource("TEST", options.num_test_samples, context));
@@ -104,9 +128,10 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEval(const EvalOptions& options, const
                                                const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TRAIN_SAMPLES", options.num_train_samples, context));
   SSL_RETURN_IF_ERROR(CheckCount(params, "NUM_TEST_SAMPLES", options.num_test_samples, context));
-  if (!options.knn && !options.linear) {
+  if (!options.classifies() && !options.loss) {
     return absl::InvalidArgumentError(absl::StrCat(
-        PlaceOf(params, "KNN", context), ": KNN and LINEAR are both false, so that nothing is measured; expected one of them"));
+        PlaceOf(params, "KNN", context),
+        " is false, and so are LINEAR and LOSS, so that nothing is measured; expected one of them to be true"));
   }
   absl::StatusOr<EvalData> data = OpenData(options, context);
   if (!data.ok()) return Annotate(data.status(), "the data of the hook eval");
@@ -117,15 +142,15 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEval(const EvalOptions& options, const
 
 void EvalOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("ONLINE_EVALUATION", &online_evaluation,
-                Doc("classify test samples from the trunk's features while it is trained (ours)").MayChange());
+                Doc("measure features and loss on test samples while the model is trained (ours)").MayChange());
   visitor.Field("EPOCH_FREQUENCY", &epoch_frequency,
-                Doc("train epochs between evaluations, -1 for none but that of the last").AtLeast(-1).MayChange());
+                Doc("train epochs between evaluations, 0 or -1 for none but that of the last").AtLeast(-1).MayChange());
   visitor.Field("ITER_FREQUENCY", &iter_frequency,
-                Doc("iterations between evaluations, -1 for none").AtLeast(-1).MayChange());
+                Doc("iterations between evaluations, 0 or -1 for none").AtLeast(-1).MayChange());
   visitor.Field("NUM_TRAIN_SAMPLES", &num_train_samples,
                 Doc("samples of DATA.TRAIN to classify from, drawn once; -1: all").AtLeast(-1).MayChange());
   visitor.Field("NUM_TEST_SAMPLES", &num_test_samples,
-                Doc("samples of DATA.TEST to classify, drawn once; -1: all").AtLeast(-1).MayChange());
+                Doc("samples of DATA.TEST to measure with, drawn once; -1: all").AtLeast(-1).MayChange());
   visitor.Field(
       "FEATURES", &features,
       Doc("stage of the trunk, such as res4, averaged over its pixels; empty: the trunk's output").MayChange());
@@ -134,6 +159,11 @@ void EvalOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("KNN_TEMPERATURE", &knn_temperature, Doc("of their votes").Above(0).MayChange());
   visitor.Field("LINEAR", &linear, Doc("classify by a linear classifier").MayChange());
   visitor.Field("LINEAR_EPOCHS", &linear_epochs, Doc("epochs in which it is trained").AtLeast(1).MayChange());
+  visitor.Field("LOSS", &loss, Doc("measure the method's loss on those test samples").MayChange());
+  visitor.Field("LOSS_TRANSFORMS", &loss_transforms,
+                Doc("whose TRANSFORMS, COLLATE_FUNCTION and BATCHSIZE_PER_REPLICA they are read with for it")
+                    .OneOf({kTrain, kTest})
+                    .MayChange());
 }
 
 EvalHook::EvalHook(const EvalOptions& options, EvalData data) : options_(options), data_(std::move(data)) {}
@@ -146,6 +176,7 @@ absl::Status EvalHook::OnStart(StepContext& context) {
                                             "', which is no stage of the trunk",
                                             DidYouMean(options_.features, stages)));
   }
+  if (!options_.classifies()) return absl::OkStatus();
   absl::Status status = CheckLabelledImages(*data_.train, "config.DATA.TRAIN");
   status.Update(CheckLabelledImages(*data_.test, "config.DATA.TEST"));
   return AgreeOnStatus(status, "reading data to evaluate with", context.communicator);
@@ -159,8 +190,10 @@ std::vector<PlannedAction> EvalHook::Plan() const {
   return plan;
 }
 
+// Evaluated there, the phase's end would tell the same numbers once more.
 absl::Status EvalHook::OnStep(StepContext& context) {
-  if (!context.state.training || !IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
+  if (!context.state.training || IsLastOfPhase(context)) return absl::OkStatus();
+  if (!IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
   const absl::Status status = Evaluate(context);
   if (absl::IsCancelled(status)) return absl::OkStatus();  // the step is done; the run stops before the next one
   SSL_RETURN_IF_ERROR(status);
@@ -215,6 +248,17 @@ absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(BatchSource& s
 absl::Status EvalHook::Evaluate(StepContext& context) {
   latest_.clear();
   const absl::Time begin = Clock::Real().Now();
+  std::vector<std::string> told;
+  if (options_.classifies()) SSL_RETURN_IF_ERROR(Classify(context, &told));
+  if (options_.loss) SSL_RETURN_IF_ERROR(MeasureLoss(context, &told));
+  evaluated_at_ = context.state.iteration;
+  if (context.communicator.rank() != 0 || told.empty()) return absl::OkStatus();
+  SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": " << absl::StrJoin(told, ", ")
+                << absl::StrFormat(", in %.1f s", absl::ToDoubleSeconds(Clock::Real().Now() - begin));
+  return absl::OkStatus();
+}
+
+absl::Status EvalHook::Classify(StepContext& context, std::vector<std::string>* told) {
   const GeneratorScope generator;  // a model of the host's may draw
   const at::NoGradGuard no_grad;
   SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> train, Collect(*data_.train, "TRAIN", context));
@@ -222,15 +266,20 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> test, Collect(*data_.test, "TEST", context));
   if (!test.has_value()) return Stopped();
   SSL_ASSIGN_OR_RETURN(const std::vector<double> percentages, MeasureForAll(*train, *test, context));
-  latest_ = Reports(percentages);
-  evaluated_at_ = context.state.iteration;
-  if (context.communicator.rank() != 0 || latest_.empty()) return absl::OkStatus();
-  std::vector<std::string> measured;
-  if (options_.knn) measured.push_back(absl::StrFormat("nearest neighbours %.2f %%", percentages[0]));
-  if (options_.linear) measured.push_back(absl::StrFormat("linear classifier %.2f %%", percentages[2]));
-  SSL_LOG(INFO) << instance_name() << ": iteration " << context.state.iteration << ": " << absl::StrJoin(measured, ", ")
-                << absl::StrFormat(" of %d samples, in %.1f s", test->labels.size(0),
-                                   absl::ToDoubleSeconds(Clock::Real().Now() - begin));
+  Report(percentages);
+  if (latest_.empty()) return absl::OkStatus();
+  if (options_.knn) told->push_back(absl::StrFormat("nearest neighbours %.2f %%", percentages[0]));
+  if (options_.linear) told->push_back(absl::StrFormat("linear classifier %.2f %%", percentages[2]));
+  absl::StrAppend(&told->back(), " of ", test->labels.size(0), " samples");
+  return absl::OkStatus();
+}
+
+absl::Status EvalHook::MeasureLoss(StepContext& context, std::vector<std::string>* told) {
+  SSL_ASSIGN_OR_RETURN(const std::optional<double> loss,
+                       MeasureValidationLoss({*data_.method, *data_.loss, data_.autocast, data_.seed}, context));
+  if (!loss.has_value()) return Stopped();
+  latest_.push_back({absl::StrCat(Prefix(), "loss"), {{"mean", "", *loss}}, kScope});
+  told->push_back(absl::StrFormat("loss %.5f", *loss));
   return absl::OkStatus();
 }
 
@@ -258,21 +307,20 @@ absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatur
   return std::vector<double>(values, values + kValues);
 }
 
-std::vector<MeterReport> EvalHook::Reports(const std::vector<double>& percentages) const {
-  const std::string prefix = instance_name() == name() ? "" : absl::StrCat(instance_name(), "_");
-  std::vector<MeterReport> reports;
+std::string EvalHook::Prefix() const { return instance_name() == name() ? "" : absl::StrCat(instance_name(), "_"); }
+
+void EvalHook::Report(const std::vector<double>& percentages) {
   size_t at = 0;
   for (const char* measure : {"knn", "linear"}) {
     const double top1 = percentages[at++];
     const double top5 = percentages[at++];
     if (std::isnan(top1)) continue;
-    reports.push_back({absl::StrCat(prefix, measure), {{"top_1", "", top1}, {"top_5", "", top5}}, kScope});
+    latest_.push_back({absl::StrCat(Prefix(), measure), {{"top_1", "", top1}, {"top_5", "", top5}}, kScope});
   }
-  return reports;
 }
 
 absl::Status RegisterEvalHook(Registries* registries) {
-  return RegisterHook(registries, {"eval", "classifies test samples from the trunk's features while it is trained"},
+  return RegisterHook(registries, {"eval", "measures features and loss on test samples while the model is trained"},
                       &MakeEval);
 }
 

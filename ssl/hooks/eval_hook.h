@@ -6,13 +6,18 @@
 //
 //   Evaluation/knn_top_1, Evaluation/knn_top_5, Evaluation/linear_top_1, Evaluation/linear_top_5   in percent
 //
-// (Evaluation/<name>_knn_top_1 ... of an instance with a name of its own.) Those of an iteration are a report of their
+// and, with LOSS, what the method's loss is on test samples (validation_loss.h): Evaluation/loss_mean. (Of an instance
+// with a name of its own Evaluation/<name>_knn_top_1 ...) Those of an iteration are a report of their
 // own; those of the iteration at which a train phase ends stand in its meter reports, so that metrics.json, early_stop
-// and best_checkpoint have them: other phases have none. A loss on held-out data is that of test phases
-// (config.TEST_MODEL): Testing/loss_mean.
+// and best_checkpoint have them: other phases have none.
+//
+// The loss is that of DATA.TEST's samples in views and batches as DATA.TRAIN's, because the views of DATA.TEST are
+// often those of a classification; with LOSS_TRANSFORMS test they are its own, as in test phases (config.TEST_MODEL),
+// whose Testing/loss_mean comes once an epoch. It needs no labels unless the method does.
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
-// data come from loaders of the hook's own. The samples are the same each time and read with DATA.TEST's transforms.
+// data come from loaders of the hook's own. The samples are the same each time; those that are classified are read with
+// DATA.TEST's transforms.
 // Features that are not finite give a warning and no value. Ranks share the samples; rank 0 classifies. Stage kObserve,
 // ahead of early_stop. A stop of the run ends an evaluation after a batch, without values: that of a phase's end is
 // made anew when the run goes on (ssl/core/trainer.h), that of an iteration within a phase is left out. No state: an
@@ -36,6 +41,7 @@
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/method.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/labelled_features.h"
@@ -55,6 +61,10 @@ struct EvalOptions : public ComponentOptions {
   double knn_temperature = 0.07;
   bool linear = true;
   int64_t linear_epochs = 20;
+  bool loss = false;
+  std::string loss_transforms = "train";
+
+  bool classifies() const { return knn || linear; }
 
   absl::string_view section() const override { return "HOOKS.EVAL"; }
   bool enabled() const override { return online_evaluation; }
@@ -63,10 +73,12 @@ struct EvalOptions : public ComponentOptions {
 
 // What the hook reads, apart from its options.
 struct EvalData {
-  std::unique_ptr<BatchSource> train;
+  std::unique_ptr<BatchSource> train;  // both null when nothing is classified
   std::unique_ptr<BatchSource> test;
   Autocast autocast = Autocast::kOff;  // of the forward pass
   int64_t seed = 0;
+  std::unique_ptr<BatchSource> loss = nullptr;  // null without LOSS
+  Method* method = nullptr;                     // whose loss it is; outlives the hook
 };
 
 class EvalHook : public Hook {
@@ -86,12 +98,16 @@ class EvalHook : public Hook {
   bool PhaseIsDue(const StepContext& context) const;
   // Cancelled, on all ranks, when the run is to stop.
   absl::Status Evaluate(StepContext& context);
+  // Both add to `latest_`, and what they have measured to `told`, for people.
+  absl::Status Classify(StepContext& context, std::vector<std::string>* told);
+  absl::Status MeasureLoss(StepContext& context, std::vector<std::string>* told);
+  std::string Prefix() const;  // of the names of what it measures
   at::Tensor Compute(Model& model, const at::Tensor& images) const;
   absl::StatusOr<std::optional<LabelledFeatures>> Collect(BatchSource& source, const std::string& split,
                                                           StepContext& context) const;
   absl::StatusOr<std::vector<double>> MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
                                                     StepContext& context) const;
-  std::vector<MeterReport> Reports(const std::vector<double>& percentages) const;
+  void Report(const std::vector<double>& percentages);
 
   const EvalOptions options_;
   EvalData data_;

@@ -159,7 +159,9 @@ TEST(EvalHook, Iterations_AreThoseOfThePeriodAndTheEnd) {
     FakeStep step;
     step.state.train_phase_index = 0;
     step.context.num_epochs = 1;
+    step.context.batches_per_epoch = max;
     for (step.state.iteration = 1; step.state.iteration <= max; ++step.state.iteration) {
+      step.state.batch_in_phase = step.state.iteration;
       ASSERT_OK(hook.OnStep(step.context));
     }
     step.state.iteration = max;
@@ -177,6 +179,7 @@ TEST(EvalHook, ValuesOfIterations_AreAReportOfTheirOwn) {
   EvalHook hook(options, MakeData(&sources));
   hook.set_instance_name("second");
   FakeStep step;
+  step.context.batches_per_epoch = 10;
   step.metrics.Add("Training/Loss", 2.0);
   step.state.iteration = 4;
   ASSERT_OK(hook.OnStep(step.context));
@@ -198,6 +201,7 @@ TEST(EvalHook, APhaseEnd_HasTheValuesOfItsOwnIterationOnly) {
   EvalHook hook(options, MakeData(&sources));
   FakeStep step;
   step.context.num_epochs = 3;
+  step.context.batches_per_epoch = 10;
   step.state.iteration = 8;
   ASSERT_OK(hook.OnStep(step.context));
   EXPECT_THAT(EndEpoch(hook, step, 0), IsEmpty()) << "iteration 10";
@@ -207,6 +211,22 @@ TEST(EvalHook, APhaseEnd_HasTheValuesOfItsOwnIterationOnly) {
   EXPECT_EQ(sources.train->epochs, 2);
   EvalHook resumed(options, MakeData(&sources));
   EXPECT_THAT(EndEpoch(resumed, step, 1), SizeIs(4)) << "a run that was stopped between the two events";
+}
+
+TEST(EvalHook, TheLastStepOfAPhase_IsLeftToThePhasesEnd) {
+  EvalOptions options = Options();
+  options.iter_frequency = 5;
+  Sources sources;
+  EvalHook hook(options, MakeData(&sources));
+  FakeStep step;
+  step.context.batches_per_epoch = 21;
+  step.context.batches_per_update = 2;
+  step.state.iteration = 10;
+  step.state.batch_in_phase = 20;  // one batch is left, and an update takes two
+  ASSERT_OK(hook.OnStep(step.context));
+  EXPECT_THAT(step.sink.reports, IsEmpty());
+  EXPECT_THAT(EndEpoch(hook, step, 0), SizeIs(4));
+  EXPECT_EQ(sources.train->epochs, 1);
 }
 
 TEST(EvalHook, FeaturesThatAreNotFinite_AreAWarningAndNoValue) {
@@ -251,6 +271,7 @@ TEST(EvalHook, AnInterruptedEvaluation_DoesNotRepeatTheOneBefore) {
   FakeStep step;
   StopToken interruption;
   step.context.interruption = &interruption;
+  step.context.batches_per_epoch = 10;
   step.state.iteration = 4;
   ASSERT_OK(hook.OnStep(step.context));
   interruption.Request(kStopTerminate);

@@ -30,13 +30,32 @@ using ::testing::SizeIs;
 TEST(EvalRunTest, Training_IsBitwiseTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
-                       TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, ITER_FREQUENCY: 2, KNN_K: 5}}"));
+                       TrainTinyRun("HOOKS: {EVAL: {ONLINE_EVALUATION: True, ITER_FREQUENCY: 2, KNN_K: 5, LOSS: "
+                                    "True}}"));
   EXPECT_EQ(watched.state, plain.state);
   EXPECT_EQ(watched.Values("Training/Loss"), plain.Values("Training/Loss"));
   EXPECT_THAT(plain.Values("Evaluation/knn_top_1"), IsEmpty());
-  // Iterations 2, 4, epoch 1 at iteration 5, iterations 6, 8, 10, where epoch 2 ends.
-  EXPECT_THAT(watched.Values("Evaluation/knn_top_1"), SizeIs(testing::Ge(6)));
+  // Each once: iterations 2, 4, 5, where epoch 1 ends, 6, 8, and 10, where epoch 2 does.
+  EXPECT_THAT(watched.Values("Evaluation/knn_top_1"), SizeIs(6));
+  EXPECT_THAT(watched.Values("Evaluation/loss_mean"), SizeIs(6));
   for (const double value : watched.Values("Evaluation/linear_top_5")) EXPECT_EQ(value, 100.0) << "of 4 classes";
+}
+
+// Two equal views of each image, so that the loss of a batch is a number of the weights alone.
+constexpr char kTestPhases[] =
+    "TEST_MODEL: True\n"
+    "DATA: {TEST: {DATA_LIMIT: 32, COLLATE_FUNCTION: multicrop_collator, "
+    "TRANSFORMS: [{name: ImgReplicatePil, num_times: 2}, {name: ToTensor}]}}\n";
+
+TEST(EvalRunTest, Loss_IsThatOfTestPhases) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult run,
+                       TrainTinyRun(absl::StrCat(kTestPhases,
+                                                 "HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False, LINEAR: False, "
+                                                 "LOSS: True, LOSS_TRANSFORMS: test}}")));
+  const std::vector<double> expected = run.Values("Testing/loss_mean");
+  ASSERT_EQ(expected.size(), 2);
+  EXPECT_THAT(run.Values("Evaluation/loss_mean"), testing::Pointwise(testing::DoubleNear(1e-6), expected));
+  EXPECT_NE(expected[0], expected[1]);
 }
 
 TEST(EvalRunTest, EarlyStop_UsesItsValues) {
@@ -121,7 +140,10 @@ TEST(EvalRunTest, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {
   EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, FEATURES: res6}}"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("config.HOOKS.EVAL.FEATURES is 'res6'")));
   EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, NUM_TEST_SAMPLES: 1}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUM_TEST_SAMPLES is 1, expected at least 2")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:1: config.HOOKS.EVAL.NUM_TEST_SAMPLES is 1, expected at least 2")));
+  EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False, LINEAR: False}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.EVAL.KNN is false, and so are")));
   EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True}}\nDATA: {TEST: {DATA_SOURCES: []}}"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("config.DATA.TEST.DATA_SOURCES"), HasSubstr("the data of the hook eval"))));

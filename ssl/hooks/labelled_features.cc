@@ -75,12 +75,6 @@ absl::StatusOr<LabelledFeatures> GatherAll(const Share& share, Communicator& com
   return LabelledFeatures{features.index_select(0, rows), labels.index_select(0, rows)};
 }
 
-absl::StatusOr<bool> AnyRank(bool asked, Communicator& communicator) {
-  at::Tensor flag = at::empty({1}, at::kLong).fill_(asked ? 1 : 0);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(flag, ReduceOp::kMax));
-  return flag.item<int64_t>() != 0;
-}
-
 }  // namespace
 
 absl::Status CheckLabelledImages(BatchSource& source, const std::string& what) {
@@ -88,6 +82,12 @@ absl::Status CheckLabelledImages(BatchSource& source, const std::string& what) {
   SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
   if (batch == nullptr) return absl::InvalidArgumentError(absl::StrCat(what, ": the data set gives no batch"));
   return GuardTorch(what, [&] { return CheckBatch(*batch, what); });
+}
+
+absl::StatusOr<bool> AnyRankStops(const StopToken* stop, Communicator& communicator) {
+  at::Tensor flag = at::empty({1}, at::kLong).fill_(stop != nullptr && stop->requested() ? 1 : 0);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(flag, ReduceOp::kMax));
+  return flag.item<int64_t>() != 0;
 }
 
 absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
@@ -100,7 +100,7 @@ absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSou
   for (int64_t i = 0; i < source.batches_per_epoch(); ++i) {
     status.Update(AddNextBatch(source, what, compute, &share));
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, what, communicator));
-    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRank(stop != nullptr && stop->requested(), communicator));
+    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(stop, communicator));
     if (stops) return std::optional<LabelledFeatures>();
   }
   SSL_ASSIGN_OR_RETURN(LabelledFeatures all, GatherAll(share, communicator));

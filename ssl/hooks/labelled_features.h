@@ -30,6 +30,9 @@ using ComputeFeatures = std::function<at::Tensor(const at::Tensor& images)>;
 // else than one class for each image.
 absl::Status CheckLabelledImages(BatchSource& source, const std::string& what);
 
+// Whether `stop` of any rank asks; null: nobody does. Collective.
+absl::StatusOr<bool> AnyRankStops(const StopToken* stop, Communicator& communicator);
+
 // Runs epoch 0 of `source`, of which each rank gives its share. Nullopt on all ranks once `stop` of one of them asks;
 // null: nobody stops it. Collective.
 absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
