@@ -2,9 +2,11 @@
 #include "ssl/hooks/drawn_stage.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -13,16 +15,34 @@
 #include "ssl/hooks/heat_map.h"
 
 namespace ssl {
+namespace {
+
+// Each once; what follows the blocks is pooled. Empty: the model is no chain of blocks.
+std::vector<std::string> StagesOfBlocks(const Model& model) {
+  std::vector<std::string> stages;
+  for (const std::string& block : model.block_names()) {
+    std::string stage = block.substr(0, block.find('.'));
+    if (stages.empty() || stages.back() != stage) stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& stage, absl::string_view place) {
+  const std::vector<std::string> maps = StagesOfBlocks(model);
   if (!stage.empty()) {
     const std::vector<std::string> stages = model.feature_names();
-    if (std::count(stages.begin(), stages.end(), stage) > 0) return stage;
-    return absl::NotFoundError(
-        absl::StrCat(place, " is '", stage, "', which is no stage of the trunk", DidYouMean(stage, stages)));
+    if (std::count(stages.begin(), stages.end(), stage) == 0) {
+      return absl::NotFoundError(
+          absl::StrCat(place, " is '", stage, "', which is no stage of the trunk", DidYouMean(stage, stages)));
+    }
+    if (maps.empty() || std::count(maps.begin(), maps.end(), stage) > 0) return stage;
+    return absl::InvalidArgumentError(absl::StrCat(place, " is '", stage,
+                                                   "', which is pooled to one place, expected a ",
+                                                   "stage that is a map: ", absl::StrJoin(maps, ", ")));
   }
-  const std::vector<std::string> blocks = model.block_names();
-  if (!blocks.empty()) return blocks.back().substr(0, blocks.back().find('.'));
+  if (!maps.empty()) return maps.back();
   return absl::FailedPreconditionError(
       absl::StrCat(place, " is empty, and the model is no chain of blocks, so that its last map is not known"));
 }

@@ -27,7 +27,8 @@ namespace ssl {
 inline constexpr int64_t kDrawingSize = 224;
 
 // `stage`, or the last one that is a map when it is "". NotFound, with the nearest name, when the trunk has no such
-// stage, and FailedPrecondition when it has none that is a map; `place` begins the message.
+// stage, InvalidArgument for one that is pooled, and FailedPrecondition when it has none that is a map; `place` begins
+// the message.
 absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& stage, absl::string_view place);
 
 // The first `most` images of view `view` of the batch, [B, C, H, W]. FailedPrecondition for a batch without it.

@@ -99,7 +99,8 @@ TEST(FeatureVisInARun, FolderOutsideTheRun_IsRefused) {
 TEST(FeatureVisInARun, PooledStage_IsAnError) {
   EXPECT_THAT(TrainTinyRun("hooks: [{type: feature_vis, kwargs: {layer_name: [res5avg], freq: 1}}]").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("feature_vis"), HasSubstr("'res5avg', which is pooled"))));
+                       AllOf(HasSubstr("hook 'feature_vis' (OnStart"), HasSubstr("'res5avg', which is pooled"),
+                             HasSubstr("res4, res5"))));
 }
 
 // The stage "map" is the images.
@@ -109,6 +110,7 @@ class MapModel : public FakeModel {
     return std::vector<at::Tensor>(requests.size(), images);
   }
   std::vector<std::string> feature_names() const override { return {"map", "c", "b_c"}; }
+  std::vector<std::string> block_names() const override { return feature_names(); }
   void SetTraining(bool training) override { modes.push_back(training); }
   std::vector<bool> modes;
 };

@@ -27,17 +27,24 @@ constexpr char kAuto[] = "auto";
 constexpr char kClass[] = "class";
 constexpr char kSimilarity[] = "similarity";
 
+bool HasClasses(const Batch& batch) {
+  return batch.targets.defined() && batch.targets.dim() == 1 && batch.targets.scalar_type() == at::kLong;
+}
+
+absl::Status NeedsClasses(absl::string_view what_is_there) {
+  return absl::FailedPreconditionError(absl::StrCat("target class needs a class for each image and a score for each ",
+                                                    "class, and ", what_is_there,
+                                                    "; expected labels and a supervised method, or target similarity, "
+                                                    "which needs two views"));
+}
+
 // The scores of the images' classes; labels may be of more images.
-absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const at::Tensor& labels) {
-  const bool has_classes = labels.defined() && labels.dim() == 1 && labels.scalar_type() == at::kLong;
-  if (has_classes && scores.dim() == 2) {
-    const at::Tensor classes = labels.narrow(0, 0, scores.size(0));
-    const bool fits = classes.min().item<int64_t>() >= 0 && classes.max().item<int64_t>() < scores.size(1);
-    if (fits) return scores.gather(1, classes.unsqueeze(1)).sum();
-  }
-  return absl::FailedPreconditionError(
-      "target class needs a class for each image and a score for each class, which this batch and model do not have; "
-      "similarity needs two views");
+absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const Batch& batch) {
+  if (!HasClasses(batch)) return NeedsClasses("images have no classes");
+  const at::Tensor classes = batch.targets.narrow(0, 0, scores.size(0));
+  const bool fits = classes.min().item<int64_t>() >= 0 && classes.max().item<int64_t>() < scores.size(1);
+  if (fits) return scores.gather(1, classes.unsqueeze(1)).sum();
+  return NeedsClasses("an image's class has no score");
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
@@ -78,6 +85,31 @@ absl::Status GradCamHook::OnStart(StepContext& context) {
   return absl::OkStatus();
 }
 
+// Before anything is learned: what a batch lacks, the next one will lack as well.
+absl::Status GradCamHook::OnBatchStart(StepContext& context) {
+  if (has_seen_batch_ || !context.state.training) return absl::OkStatus();
+  has_seen_batch_ = true;
+  const Batch& batch = *context.batch;
+  if (IsByClass(batch)) {
+    return HasClasses(batch) ? absl::OkStatus() : NeedsClasses("images have no classes");
+  }
+  if (batch.views.size() > 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("target is ", options_.target, ", and the batch has ",
+                                                    batch.views.size(),
+                                                    " view, expected at least 2, or target class, with labels"));
+}
+
+absl::Status GradCamHook::OnForward(StepContext& context) {
+  if (has_seen_outputs_ || !context.state.training) return absl::OkStatus();
+  has_seen_outputs_ = true;
+  if (!IsByClass(*context.batch) || context.outputs.at(0).dim() == 2) return absl::OkStatus();
+  return NeedsClasses("the model's output is no score for each class");
+}
+
+bool GradCamHook::IsByClass(const Batch& batch) const {
+  return options_.target == kClass || (options_.target == kAuto && batch.views.size() == 1);
+}
+
 absl::Status GradCamHook::OnStep(StepContext& context) {
   if (!context.state.training || context.state.iteration % options_.freq != 0) return absl::OkStatus();
   const absl::Status status = context.communicator.rank() == 0 ? Draw(context) : absl::OkStatus();
@@ -86,8 +118,7 @@ absl::Status GradCamHook::OnStep(StepContext& context) {
 
 absl::StatusOr<at::Tensor> GradCamHook::Target(const std::vector<at::Tensor>& outputs, StepContext& context) const {
   const Batch& batch = *context.batch;
-  const bool by_class = options_.target == kClass || (options_.target == kAuto && batch.views.size() == 1);
-  if (by_class) return ScoreOfClasses(outputs.at(0), batch.targets);
+  if (IsByClass(batch)) return ScoreOfClasses(outputs.at(0), batch);
   SSL_ASSIGN_OR_RETURN(const at::Tensor others, DrawnImages(context, 1, options_.num_images));
   at::Tensor fixed;
   {

@@ -30,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/batch.h"
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
@@ -61,12 +62,16 @@ class GradCamHook : public Hook {
   HookStage stage() const override { return HookStage::kObserve; }
   std::vector<PlannedAction> Plan() const override;
 
-  // NotFound for a stage that the trunk does not have.
+  // Errors of DrawnStage.
   absl::Status OnStart(StepContext& context) override;
-  // FailedPrecondition for batches without what `target` needs.
+  // FailedPrecondition, at the first batch, for one without what `target` needs.
+  absl::Status OnBatchStart(StepContext& context) override;
+  absl::Status OnForward(StepContext& context) override;
+  // FailedPrecondition for classes without a score.
   absl::Status OnStep(StepContext& context) override;
 
  private:
+  bool IsByClass(const Batch& batch) const;
   absl::Status Draw(StepContext& context);
   // outputs: of the model for the images that are drawn. Scalar: the sum of s over the images.
   absl::StatusOr<at::Tensor> Target(const std::vector<at::Tensor>& outputs, StepContext& context) const;
@@ -75,6 +80,8 @@ class GradCamHook : public Hook {
   FileSystem& file_system_;
   const OutputFolder folder_;
   std::string layer_;
+  bool has_seen_batch_ = false;
+  bool has_seen_outputs_ = false;
   std::set<std::string> told_;  // stages of one pixel, of which it has warned
 };
 

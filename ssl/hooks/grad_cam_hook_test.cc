@@ -45,7 +45,8 @@ class LinearModel : public FakeModel {
   std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override {
     return {at::matmul(views[0].mean({2, 3}), weight)};
   }
-  std::vector<std::string> feature_names() const override { return {"map"}; }
+  std::vector<std::string> feature_names() const override { return {"map", "pooled"}; }
+  std::vector<std::string> block_names() const override { return {"map.0", "map.1"}; }
 
   at::Tensor weight;
 };
@@ -121,9 +122,44 @@ TEST_F(GradCamHookTest, SimilarityMap_IsThatOfTheCosineToTheSecondView) {
   EXPECT_THAT(PosixFileSystem().List(directory_ + "/iteration_3").value(), ElementsAre("grad_cam.map_0.png"));
 }
 
+TEST_F(GradCamHookTest, PooledStage_IsRefusedAtTheStart) {
+  options_.layer_name = "pooled";
+  GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
+  EXPECT_THAT(hook.OnStart(context_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("layer_name is 'pooled', which is pooled to one place, expected a stage that is a "
+                                 "map: map")));
+}
+
+// What it could not draw from is refused before anything is learned.
+TEST_F(GradCamHookTest, FirstBatch_HasToHaveWhatTheTargetNeeds) {
+  const auto first_batch = [this] {
+    GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
+    EXPECT_OK(hook.OnStart(context_));
+    absl::Status status = hook.OnBatchStart(context_);
+    context_.outputs = model_.Forward(batch_.views);
+    if (status.ok()) status = hook.OnForward(context_);
+    EXPECT_OK(hook.OnBatchStart(context_)) << "it is asked once";
+    return status;
+  };
+  EXPECT_OK(first_batch());
+  options_.target = "similarity";
+  EXPECT_THAT(first_batch(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("target is similarity, and the batch has 1 view, expected at least 2, "
+                                                "or target class")));
+  batch_.views.push_back(batch_.views[0]);
+  EXPECT_OK(first_batch());
+  options_.target = "class";
+  batch_.targets = at::Tensor();
+  EXPECT_THAT(first_batch(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("images have no classes; expected labels and a supervised method")));
+  step_.state.training = false;
+  EXPECT_OK(first_batch()) << "nothing is drawn in test phases";
+}
+
 TEST_F(GradCamHookTest, BatchThatDoesNotFit_IsAnError) {
   batch_.targets = at::tensor({1, 2}, at::kLong);  // of two classes
-  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("a score for each class")));
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("an image's class has no score")));
   options_.target = "similarity";
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("1 views, expected at least 2")));
   options_.freq = 2;
