@@ -105,7 +105,7 @@ class ProfilerHook::Recording {
   }
 
  private:
-  const int64_t first_;  // iteration that is recorded
+  const int64_t first_;  // update that is recorded, from 1
   bool on_ = false;
   std::string step_;
   std::optional<at::RecordFunction> step_mark_;
@@ -121,7 +121,7 @@ void RuntimeProfilingOptions::VisitFields(FieldVisitor& visitor) {
 
 void ProfilerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("START_ITERATION", &start_iteration,
-                Doc("update of the run, from 0, at which profiling starts").AtLeast(0).MayChange());
+                Doc("updates of the run before profiling starts").AtLeast(0).MayChange());
   visitor.Field("WARMUP_ITERATIONS", &warmup_iterations,
                 Doc("updates from there that are not recorded").AtLeast(0).MayChange());
   visitor.Field("NUM_ITERATIONS", &num_iterations, Doc("updates after them that are").AtLeast(1).MayChange());
@@ -137,7 +137,7 @@ ProfilerHook::ProfilerHook(const ProfilerOptions& options, FileSystem& file_syst
 ProfilerHook::~ProfilerHook() = default;
 
 std::vector<PlannedAction> ProfilerHook::Plan() const {
-  // Once, when the update before it is done.
+  // Once.
   constexpr int64_t kNeverAgain = int64_t{1} << 40;
   const int64_t first = first_recorded() + 1;
   return {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
@@ -148,6 +148,13 @@ absl::Status ProfilerHook::OnStart(StepContext& context) {
   const std::vector<int64_t>& ranks = options_.profiled_ranks;
   const bool is_mine = std::find(ranks.begin(), ranks.end(), context.communicator.rank()) != ranks.end();
   records_ = is_mine && context.state.iteration < end();
+  const int64_t updates = context.state.max_iterations;
+  if (updates > 0 && end() > updates && context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << instance_name() << ": updates " << first_recorded() + 1 << " to " << end()
+                     << " are to be recorded, of which the run has "
+                     << (first_recorded() < updates ? absl::StrCat(updates - first_recorded()) : "none")
+                     << ": it ends with " << updates << "; config.PROFILING says when it starts and for how long";
+  }
   if (records_) YieldToOtherRecorder();
   return absl::OkStatus();
 }
@@ -162,7 +169,7 @@ void ProfilerHook::Begin(StepContext& context) {
   // The host may have turned its recorder on since the start: LibTorch would put ours in its place.
   YieldToOtherRecorder();
   if (!records_) return;
-  auto recording = std::make_unique<Recording>(context.state.iteration);
+  auto recording = std::make_unique<Recording>(context.state.iteration + 1);
   const absl::Status turned_on = GuardTorch("turning the recorder on", [&] {
     recording->TurnOn(options_.runtime_profiling);
     return absl::OkStatus();
@@ -180,7 +187,7 @@ absl::Status ProfilerHook::OnBatchStart(StepContext& context) {
   if (!records_ || iteration < first_recorded()) return absl::OkStatus();
   if (recording_ == nullptr && context.state.training) Begin(context);
   if (recording_ == nullptr) return absl::OkStatus();
-  if (context.state.training && context.batch_in_update == 0) recording_->BeginStep(iteration);
+  if (context.state.training && context.batch_in_update == 0) recording_->BeginStep(iteration + 1);
   BeginPart(context, "forward");
   return absl::OkStatus();
 }
@@ -234,7 +241,7 @@ absl::Status ProfilerHook::Save(StepContext& context) {
   const std::unique_ptr<Recording> recording = std::move(recording_);
   if (recording == nullptr) return absl::OkStatus();
   const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
-  const int64_t last = std::max(recording->first(), context.state.iteration - 1);
+  const int64_t last = std::max(recording->first(), context.state.iteration);
   const std::string path = absl::StrCat(folder_.path(), "/rank", context.communicator.rank(), "_iterations_",
                                         recording->first(), "-", last, ".json");
   SSL_ASSIGN_OR_RETURN(const std::string trace, TraceOf(*result));

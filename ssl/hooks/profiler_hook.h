@@ -3,10 +3,10 @@
 // Records what LibTorch runs in some iterations, as a Chrome trace: open the file in https://ui.perfetto.dev or in
 // chrome://tracing. VISSL's section PROFILING.
 //
-// Of the updates START_ITERATION, START_ITERATION + 1, ... (counted from 0 over the whole run), the first
-// WARMUP_ITERATIONS are not recorded and the next NUM_ITERATIONS are: each operator of the training thread with its
-// times, each update as "ProfilerStep#<iteration>", and in it the parts "forward", "loss", "backward" and "optimizer"
-// as the events of hooks divide them. Test phases between are recorded as well. The file is <run
+// After START_ITERATION updates of the whole run, WARMUP_ITERATIONS are not recorded and the next NUM_ITERATIONS are:
+// each operator of the training thread with its times, each update as "ProfilerStep#<iteration>", and in it the parts
+// "forward", "loss", "backward" and "optimizer" as the events of hooks divide them. Updates have the numbers of the
+// log, from 1. Test phases between are recorded as well. The file is <run
 // directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. LibTorch writes it into a
 // private folder of $TMPDIR, or /tmp, first, which is removed. A run that ends before the last of them leaves what it
 // has; a resumed run records what is left of the range, in a file of its own.

@@ -169,17 +169,31 @@ TEST_F(ProfilerHookTest, Trace_HasTheStepsOfTheRangeAndTheirOperators) {
   Train(hook, step, 10);
   ASSERT_OK(hook.OnEnd(step.context));
 
-  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_3-4.json"));
-  const std::vector<Event> events = ReadTrace(directory_ + "/rank0_iterations_3-4.json");
-  EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#3", "ProfilerStep#4"));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_4-5.json"));
+  const std::vector<Event> events = ReadTrace(directory_ + "/rank0_iterations_4-5.json");
+  EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#4", "ProfilerStep#5"));
   EXPECT_THAT(NamesOf(events), IsSupersetOf({"aten::matmul", "aten::mm", "forward", "loss", "backward", "optimizer"}));
   const Event forward = Find(events, "forward");
   const Event product = Find(events, "aten::matmul");
-  const Event first_step = Find(events, "ProfilerStep#3");
+  const Event first_step = Find(events, "ProfilerStep#4");
   EXPECT_LE(first_step.begin, forward.begin);
   EXPECT_LE(forward.begin, product.begin);
   EXPECT_LE(product.end, forward.end);
   EXPECT_LE(forward.end, first_step.end);
+}
+
+TEST_F(ProfilerHookTest, RangePastTheEnd_IsWarnedOf) {
+  const auto logged = [this](int64_t start) {
+    CapturedLog log;
+    ProfilerHook hook(Options(start, 2, 5), PosixFileSystem(), {directory_, ""});
+    FakeStep step;
+    step.state.max_iterations = 10;
+    EXPECT_OK(hook.OnStart(step.context));
+    return log.Text();
+  };
+  EXPECT_THAT(logged(3), IsEmpty()) << "updates 6 to 10";
+  EXPECT_THAT(logged(4), HasSubstr("updates 7 to 11 are to be recorded, of which the run has 4: it ends with 10"));
+  EXPECT_THAT(logged(8), HasSubstr("updates 11 to 15 are to be recorded, of which the run has none: it ends with 10"));
 }
 
 TEST_F(ProfilerHookTest, ResumedRun_RecordsWhatIsLeftInAFileOfItsOwn) {
@@ -193,9 +207,9 @@ TEST_F(ProfilerHookTest, ResumedRun_RecordsWhatIsLeftInAFileOfItsOwn) {
   ProfilerHook resumed(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(resumed.OnStart(step.context));
   Train(resumed, step, 9);
-  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-1.json", "rank0_iterations_2-4.json"));
-  EXPECT_THAT(StepsOf(ReadTrace(directory_ + "/rank0_iterations_2-4.json")),
-              ElementsAre("ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_1-2.json", "rank0_iterations_3-5.json"));
+  EXPECT_THAT(StepsOf(ReadTrace(directory_ + "/rank0_iterations_3-5.json")),
+              ElementsAre("ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"));
 
   ProfilerHook past(Options(0, 0, 5), PosixFileSystem(), {directory_, ""});
   ASSERT_OK(past.OnStart(step.context));
@@ -261,7 +275,7 @@ TEST_F(ProfilerHookTest, RunThatEndsInItsWarmUp_LeavesTheRecorderToOthers) {
     ASSERT_OK(hook.OnEnd(step.context));
   }
   ASSERT_OK(RecordOne(PosixFileSystem(), {directory_, ""}));
-  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-0.json"));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_1-1.json"));
 }
 
 // LibTorch has one recorder for each thread, but can prepare only one at a time.
@@ -279,8 +293,8 @@ TEST_F(ProfilerHookTest, RecorderOfAnotherThread_DoesNotFailTheRun) {
 TEST_F(ProfilerHookTest, FileSystemOfTheHost_GetsTheTrace) {
   RootedFileSystem files(root_of_host_);
   ASSERT_OK(RecordOne(files, {"/run", "profile"}));
-  ASSERT_OK_AND_ASSIGN(const std::string trace, files.Read("/run/profile/rank0_iterations_0-0.json"));
-  EXPECT_THAT(trace, HasSubstr("ProfilerStep#0"));
+  ASSERT_OK_AND_ASSIGN(const std::string trace, files.Read("/run/profile/rank0_iterations_1-1.json"));
+  EXPECT_THAT(trace, HasSubstr("ProfilerStep#1"));
   EXPECT_FALSE(PosixFileSystem().Exists("/run/profile"));
   EXPECT_THAT(List(temporary_), IsEmpty());
 }
@@ -310,7 +324,7 @@ TEST_F(ProfilerHookTest, LinkBesideTheTrace_IsNotWrittenThrough) {
   ASSERT_OK(PosixFileSystem().CreateDirectories(directory_));
   const std::string victim = temporary_ + "_victim";
   ASSERT_OK(WriteFileAtomically(PosixFileSystem(), victim, "precious"));
-  const std::string trace = directory_ + "/rank0_iterations_0-0.json";
+  const std::string trace = directory_ + "/rank0_iterations_1-1.json";
   for (const std::string& planted :
        {trace, absl::StrCat(trace, ".tmp-", getpid()), absl::StrCat(trace, ".tmp-", getpid(), ".json"),
         absl::StrCat(trace, ".tmp-", getpid(), ".json.tmp")}) {
@@ -318,7 +332,7 @@ TEST_F(ProfilerHookTest, LinkBesideTheTrace_IsNotWrittenThrough) {
   }
   ASSERT_OK(RecordOne(PosixFileSystem(), {directory_, ""}));
   EXPECT_EQ(PosixFileSystem().Read(victim).value(), "precious");
-  EXPECT_THAT(StepsOf(ReadTrace(trace)), ElementsAre("ProfilerStep#0"));
+  EXPECT_THAT(StepsOf(ReadTrace(trace)), ElementsAre("ProfilerStep#1"));
 }
 
 TEST_F(ProfilerHookTest, PlaceThatCannotBeWritten_IsAnError) {
@@ -364,7 +378,7 @@ TEST_F(ProfilerHookTest, AfterAnErrorOfTheRun_ARankSavesAlone) {
     status.Update(hook.OnEnd(step.context));
     return status;
   }));
-  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_0-0.json"));
+  EXPECT_THAT(Files(), ElementsAre("rank0_iterations_1-1.json"));
 }
 
 TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
@@ -373,8 +387,8 @@ TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
                        TrainTinyRun("PROFILING: {START_ITERATION: 4, WARMUP_ITERATIONS: 1, NUM_ITERATIONS: 2, "
                                     "RUNTIME_PROFILING: {USE_PROFILER: True, RECORD_SHAPES: True}}"));
   EXPECT_EQ(profiled.state, plain.state);
-  const std::vector<Event> events = ReadTrace(profiled.directory + "/profile/rank0_iterations_5-6.json");
-  EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#5", "ProfilerStep#6"));
+  const std::vector<Event> events = ReadTrace(profiled.directory + "/profile/rank0_iterations_6-7.json");
+  EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#6", "ProfilerStep#7"));
   EXPECT_THAT(NamesOf(events), IsSupersetOf({"aten::convolution", "aten::add", "forward", "backward", "optimizer"}));
 }
 

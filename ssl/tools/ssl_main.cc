@@ -104,7 +104,9 @@ absl::Status CheckNamesAConfiguration(const ssl::CommandLine& line) {
 
 absl::Status CheckIsOneRun(size_t num_runs, absl::string_view what) {
   if (num_runs == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, ", the command line stands for ", num_runs));
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, ", the command line stands for ", num_runs,
+      " (each KEY=A,B for several); give each KEY one value, or look at all ", "of them with --check_config"));
 }
 
 absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {
@@ -171,6 +173,8 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
 
 int main(int argc, char** argv) {
   ssl::PrepareProcess();
+  // LibTorch's recorder would report a machine without a GPU as an error whenever the hook `profiler` saves a trace.
+  setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   ssl::InitLogging({});
   ssl::InstallTensorMemory();
