@@ -69,7 +69,8 @@ std::string Prefix(const std::string& block, int64_t level) {
   return absl::StrJoin(parts.begin(), parts.begin() + level, ".");
 }
 
-std::string Gigabytes(int64_t bytes) { return absl::StrFormat("%.3f GB", static_cast<double>(bytes) / kGigabyte); }
+// Models of tests take a few of them, large ones many thousands.
+std::string Mebibytes(double bytes) { return absl::StrFormat("%.1f MiB", bytes / (1024.0 * 1024.0)); }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpointOptions& options,
                                                            const ConfigNode& params, const BuildContext& context) {
@@ -184,9 +185,20 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
         blocks, candidates_,
         MemoryPlannerOptions{dynamic_->warmup_iters, static_cast<int64_t>(dynamic_->max_memory * kGigabyte),
                              Strategies().at(dynamic_->strategy)});
+    WarnOfLongWarmUp(context);
   }
   context.model.SetRecomputePolicy(this);
   return absl::OkStatus();
+}
+
+void MemoryCheckpointHook::WarnOfLongWarmUp(const StepContext& context) const {
+  const TrainState& state = context.state;
+  const int64_t batches = (state.max_iterations - state.iteration) * state.batches_per_update;
+  if (batches > dynamic_->warmup_iters || context.communicator.rank() != 0) return;
+  SSL_LOG(WARNING) << "memory_checkpoint: dc_cfg.warmup_iters is " << dynamic_->warmup_iters << ", and the run has "
+                   << batches
+                   << " batches more: all of them are warm-up, in which every part is recomputed, and nothing "
+                   << "is planned; expected fewer than " << batches;
 }
 
 std::vector<RecomputePlan> MemoryCheckpointHook::Plan(const std::vector<PassShape>& passes) {
@@ -200,10 +212,10 @@ absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {
   if (told_ && !due) return absl::OkStatus();
   const MemoryForecast& forecast = planner_->forecast();
   told_ = true;
-  SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Gigabytes(forecast.peak_bytes) << " of "
-                << absl::StrFormat("%.3f GB", dynamic_->max_memory) << " (" << Gigabytes(forecast.peak_without_bytes)
-                << " without recomputing), " << absl::StrFormat("%.1f ms", 1e3 * forecast.recompute_seconds)
-                << " a step for it; recomputed: "
+  SSL_LOG(INFO) << "memory_checkpoint: tensors take up to " << Mebibytes(static_cast<double>(forecast.peak_bytes))
+                << " of " << Mebibytes(dynamic_->max_memory * kGigabyte) << " ("
+                << Mebibytes(static_cast<double>(forecast.peak_without_bytes)) << " without recomputing), "
+                << absl::StrFormat("%.1f ms", 1e3 * forecast.recompute_seconds) << " a step for it; recomputed: "
                 << (forecast.recomputed.empty() ? "nothing" : absl::StrJoin(forecast.recomputed, ", "))
                 << "; planned in " << absl::StrFormat("%.1f ms", 1e3 * forecast.planning_seconds);
   return absl::OkStatus();

@@ -86,6 +86,8 @@ class MemoryCheckpointHook : public Hook, private RecomputePolicy {
 
  private:
   std::vector<RecomputePlan> Plan(const std::vector<PassShape>& passes) override;
+  // Of one that lasts as long as what is left of the run.
+  void WarnOfLongWarmUp(const StepContext& context) const;
 
   const bool enable_;
   const CandidateRule rule_;

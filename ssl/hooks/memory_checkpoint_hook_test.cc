@@ -11,6 +11,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -117,6 +118,24 @@ TEST(MemoryCheckpointHookTest, Dynamic_NeedsTensorMemory) {
   ASSERT_OK(hook.OnStart(step.context));
   EXPECT_TRUE(hook.planner()->warming_up());
   ASSERT_OK(hook.OnEnd(step.context));
+}
+
+TEST(MemoryCheckpointHookTest, WarmUpThatNeverEnds_IsWarnedOf) {
+  InstallTensorMemory();
+  const auto logged = [](int64_t iteration, int64_t batches_per_update) {
+    CapturedLog log;
+    FakeStep step;
+    step.state.iteration = iteration;
+    step.state.max_iterations = 40;
+    step.state.batches_per_update = batches_per_update;
+    MemoryCheckpointHook hook(/*enable=*/true, {}, DynamicCheckpointOptions());  // 30 batches
+    EXPECT_OK(hook.OnStart(step.context));
+    return log.Text();
+  };
+  EXPECT_THAT(logged(0, 1), IsEmpty());
+  EXPECT_THAT(logged(10, 2), IsEmpty());
+  EXPECT_THAT(logged(10, 1), AllOf(HasSubstr("dc_cfg.warmup_iters is 30, and the run has 30 batches more"),
+                                   HasSubstr("expected fewer than 30")));
 }
 
 }  // namespace
