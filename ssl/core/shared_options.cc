@@ -9,7 +9,7 @@ void ReportOptions::VisitFields(FieldVisitor& visitor) {
 
 void CheckpointCadenceOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("CHECKPOINT_FREQUENCY", &epoch_frequency,
-                Doc("train epochs between checkpoints, -1 for none").AtLeast(-1).MayChange());
+                Doc("train epochs between checkpoints, 0 or -1 for none").AtLeast(-1).MayChange());
   visitor.Field("CHECKPOINT_START", &epoch_start,
                 Doc("epoch, from 1, before which no epoch is saved (ours)").AtLeast(1).MayChange());
   visitor.Field("CHECKPOINT_ANCHOR", &epoch_anchor,
@@ -17,7 +17,7 @@ void CheckpointCadenceOptions::VisitFields(FieldVisitor& visitor) {
                     .AtLeast(0)
                     .MayChange());
   visitor.Field("CHECKPOINT_ITER_FREQUENCY", &iteration_frequency,
-                Doc("iterations between checkpoints, -1 for none").AtLeast(-1).MayChange());
+                Doc("iterations between checkpoints, 0 or -1 for none").AtLeast(-1).MayChange());
   visitor.Field(
       "ROLLING_START", &rolling_start,
       Doc("epoch, from 1, from which one more checkpoint rolls along, -1 for none (ours)").AtLeast(-1).MayChange());

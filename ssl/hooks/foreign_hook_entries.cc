@@ -50,6 +50,11 @@ ConfigNode AsList(const ConfigNode& value) {
 // Whoever knows the hook from there looks for that program's keys first.
 std::string UnknownKey(const std::string& key, const HookEntry& entry, const HookAlias& alias,
                        const std::vector<std::string>& our_keys) {
+  const auto without = alias.without.find(key);
+  if (without != alias.without.end()) {
+    return absl::StrCat(entry.path, ".kwargs.", key, " is a key of ", alias.program, "'s ", alias.name,
+                        " that is none here. ", without->second);
+  }
   std::vector<std::string> keys;
   for (const auto& [theirs, ours] : alias.keys) keys.push_back(theirs);
   keys.insert(keys.end(), our_keys.begin(), our_keys.end());

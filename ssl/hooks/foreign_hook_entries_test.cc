@@ -112,6 +112,19 @@ TEST_F(ForeignHookEntriesTest, UnknownKeys_SuggestTheirNamesAndOurs) {
               HasSubstr("did you mean 'RECORD_SHAPES'"));
 }
 
+TEST_F(ForeignHookEntriesTest, TheirKeysThatAreNoneHere_SayWhatIs) {
+  EXPECT_EQ(
+      Error("hooks:\n  - {type: auto_save_metric, kwargs: {metric_json: metric.json}}"),
+      "test.yaml:2: config.hooks.0.kwargs.metric_json is a key of United Perception's auto_save_metric that is none "
+      "here. The file is metrics.json in the run's directory, a line for each phase.");
+  EXPECT_THAT(Error("hooks: [{type: auto_save_metric, kwargs: {detail_metric: top1}}]"), HasSubstr("METERS.names"));
+  EXPECT_THAT(Error("hooks: [{type: feature_vis, kwargs: {gt_dir: gt}}]"), HasSubstr("none here"));
+  EXPECT_THAT(Error("hooks: [{type: grad_cam, kwargs: {class_names: a.json}}]"), HasSubstr("none here"));
+  EXPECT_THAT(Error("hooks: [{type: gradient_collector, kwargs: {grad_type: input, collect_func_module: a}}]"),
+              AllOf(HasSubstr("kwargs.grad_type is"), HasSubstr("kwargs.collect_func_module is")));
+  EXPECT_THAT(Error("hooks: [{type: memory_analysis, kwargs: {freq: 5, logdir: log}}]"), HasSubstr("USE_TENSORBOARD"));
+}
+
 TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
   EXPECT_EQ(Error("hooks:\n  - {type: PeriodicWriter, kwargs: {period: 0}}"),
             "test.yaml:2: config.hooks.0.kwargs.period is '0', expected an integer of at least 1");

@@ -2,6 +2,15 @@
 #include "ssl/hooks/hook_aliases.h"
 
 namespace ssl {
+namespace {
+
+constexpr char kReportsGradients[] =
+    "No loss takes gradients of modules here; the hook reports norms or histograms (measure) of those of parameters.";
+constexpr char kGoesToSinks[] =
+    "What is measured goes to every metric sink: to metrics.jsonl, and to TensorBoard with "
+    "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD.";
+
+}  // namespace
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
@@ -20,12 +29,43 @@ const std::vector<HookAlias>& HookAliases() {
       {"LiBai", "TensorboardXWriter", "tensorboard", {}},
       {"United Perception", "auto_checkpoint", "checkpoint", {}},
       {"United Perception", "auto_save_best", "best_checkpoint", {}},
-      {"United Perception", "auto_save_metric", "phase_metrics", {}},
-      {"United Perception", "feature_vis", "feature_vis", {}},
-      {"United Perception", "grad_cam", "grad_cam", {}},
+      {"United Perception",
+       "auto_save_metric",
+       "phase_metrics",
+       {},
+       {},
+       {},
+       {{"metric_json", "The file is metrics.json in the run's directory, a line for each phase."},
+        {"detail_metric", "All values of the meters are kept; config.METERS.names has the meters."}}},
+      {"United Perception",
+       "feature_vis",
+       "feature_vis",
+       {},
+       {},
+       {},
+       {{"gt_dir", "It names drawings of boxes, which these methods have none of."}}},
+      {"United Perception",
+       "grad_cam",
+       "grad_cam",
+       {},
+       {},
+       {},
+       {{"class_names", "Drawings bear no text, and need no names of classes."}}},
       {"United Perception", "grad_clipper", "grad_clipper", {}},
-      {"United Perception", "gradient_collector", "gradient_collector", {}},
-      {"United Perception", "memory_analysis", "system_stats", {{"freq", "FREQUENCY"}}},
+      {"United Perception",
+       "gradient_collector",
+       "gradient_collector",
+       {},
+       {},
+       {},
+       {{"collect_func_module", kReportsGradients}, {"grad_type", kReportsGradients}}},
+      {"United Perception",
+       "memory_analysis",
+       "system_stats",
+       {{"freq", "FREQUENCY"}},
+       {},
+       {},
+       {{"logdir", kGoesToSinks}, {"summary_writer", kGoesToSinks}}},
       {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
       {"United Perception", "memory_empty", "memory_empty", {}},
       {"United Perception",

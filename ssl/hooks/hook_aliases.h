@@ -22,6 +22,8 @@ struct HookAlias {
   std::map<std::string, std::string> defaults = {};
   // Keys of ours that have a list, where one text may stand there.
   std::set<std::string> lists = {};
+  // Their keys that are none here, each with a sentence for their users.
+  std::map<std::string, std::string> without = {};
 };
 
 // Sorted by program and name. A name that several programs use means the same hook in all of them.

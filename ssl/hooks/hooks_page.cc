@@ -149,6 +149,17 @@ std::string AliasTable() {
   return table;
 }
 
+std::string KeysElsewhereTable() {
+  std::string table =
+      "\n## Keys elsewhere that are none here\n| program | hook there | key | here |\n|---|---|---|---|\n";
+  for (const HookAlias& alias : HookAliases()) {
+    for (const auto& [key, instead] : alias.without) {
+      absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(key), " | ", instead, " |\n");
+    }
+  }
+  return table;
+}
+
 std::string ElsewhereTable() {
   std::string table = "\n## Hooks elsewhere that are none here\n| program | there | here |\n|---|---|---|\n";
   for (const HookElsewhere& other : HooksElsewhere()) {
@@ -162,7 +173,7 @@ std::string ElsewhereTable() {
 std::string HooksPage(const Registries& registries) {
   return absl::StrCat(kHeader, Entries("Hooks", registries.hook_components),
                       Entries("Metric sinks, in runs that keep files", registries.sink_components), AliasTable(),
-                      ElsewhereTable());
+                      KeysElsewhereTable(), ElsewhereTable());
 }
 
 }  // namespace ssl
