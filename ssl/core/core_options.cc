@@ -87,6 +87,11 @@ void ReductionOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("MiB of gradients that ranks reduce in one operation").AtLeast(1).MayChange());
 }
 
+void ReplicaOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("BROADCAST_BUFFERS", &broadcast_buffers,
+                Doc("before each update and test phase, all ranks take over rank 0's running statistics"));
+}
+
 void MachineOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("DEVICE", &device, Doc("where to compute; gpu needs a build with CUDA").OneOf({"cpu", "gpu"}));
 }
@@ -110,6 +115,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("METERS", &meters);
   reader.Read("TRAINER", &options.trainer);
   reader.Read("DATA", &options.reduction);
+  reader.Read("DISTRIBUTED", &options.replicas);
   SSL_RETURN_IF_ERROR(reader.status());
   if (options.machine.device == "gpu") {
     return absl::UnimplementedError(absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),

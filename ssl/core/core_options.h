@@ -63,6 +63,12 @@ struct ReductionOptions : Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// Of the section DISTRIBUTED: what ranks have in common in training.
+struct ReplicaOptions : Options {
+  bool broadcast_buffers = true;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
 struct MachineOptions : Options {
   std::string device = "cpu";
   void VisitFields(FieldVisitor& visitor) override;
@@ -76,6 +82,7 @@ struct TaskOptions {
   MachineOptions machine;
   TrainerOptions trainer;
   ReductionOptions reduction;
+  ReplicaOptions replicas;
   Precision precision;
   int64_t num_epochs = 0;
   int64_t batch_size = 0;          // per rank

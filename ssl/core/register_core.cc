@@ -15,6 +15,7 @@ absl::Status RegisterCore(Registries* registries) {
   SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("DATA", [] { return std::make_unique<ReductionOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("DISTRIBUTED", [] { return std::make_unique<ReplicaOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.AMP_PARAMS", [] { return std::make_unique<AmpOptions>(); }));

@@ -18,6 +18,7 @@
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/gradient_reducer.h"
 #include "ssl/core/label_check.h"
+#include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/step_context.h"
@@ -40,15 +41,6 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSource(const BuildContext& cont
   DatasetType type;
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", path), UnknownKeys::kIgnore, &type));
   return context.registries.batch_sources.Make(type.name, section, context);
-}
-
-// Parameters start equal on all ranks, whatever each one drew.
-absl::Status BroadcastParameters(Model& model, Communicator& communicator) {
-  for (NamedParameter& parameter : model.Parameters()) {
-    at::Tensor value = parameter.value.detach();
-    SSL_RETURN_IF_ERROR(communicator.Broadcast(value, 0));
-  }
-  return absl::OkStatus();
 }
 
 // What the optimizer updates, each once: in the model's order, then what a host's optimizer has beside the model.
@@ -130,7 +122,7 @@ absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, Host
 absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const Registries& registries = context.registries;
   SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, context.config.Section("MODEL"), context));
-  SSL_RETURN_IF_ERROR(BroadcastParameters(*model_, context.communicator));
+  SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, context.communicator));  // whatever each rank drew
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
@@ -204,6 +196,7 @@ absl::Status SelfSupervisionTask::BuildLoop(const BuildContext& context) {
   reduction.bucket_bytes = std::min(options_.reduction.bucket_mib, kMostBucketMib) << 20;
   gradient_reducer_ =
       std::make_unique<GradientReducer>(TrainedParameters(*model_, *optimizer_), reduction, context.communicator);
+  buffer_broadcast_ = std::make_unique<BufferBroadcast>(*model_, context.communicator);
   for (const std::string& name : options_.meters) {
     const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
     SSL_ASSIGN_OR_RETURN(meters_.emplace_back(), registries.meters.Make(name, section, context));

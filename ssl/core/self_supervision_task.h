@@ -26,6 +26,7 @@
 
 namespace ssl {
 
+class BufferBroadcast;
 class GradientReducer;
 class TrainStep;
 struct StepContext;
@@ -54,6 +55,7 @@ class SelfSupervisionTask : public Stateful {
   GradScaler* grad_scaler() { return grad_scaler_.get(); }
   // Of what the optimizer updates.
   GradientReducer& gradient_reducer() { return *gradient_reducer_; }
+  BufferBroadcast& buffer_broadcast() { return *buffer_broadcast_; }
   const std::vector<std::unique_ptr<Meter>>& meters() const { return meters_; }
 
   // Of a train or a test phase.
@@ -101,6 +103,7 @@ class SelfSupervisionTask : public Stateful {
   std::unique_ptr<TrainStep> train_step_;
   std::unique_ptr<GradScaler> grad_scaler_;
   std::unique_ptr<GradientReducer> gradient_reducer_;
+  std::unique_ptr<BufferBroadcast> buffer_broadcast_;
   std::vector<std::unique_ptr<Meter>> meters_;
   TrainState state_;
   int64_t updates_per_epoch_ = 0;

@@ -25,10 +25,10 @@
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/model_replicas.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/resume_position.h"
 #include "ssl/core/run_identity.h"
-#include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
@@ -167,12 +167,7 @@ absl::Status Session::InitializeWeights(const BuildContext& context) {
   const absl::Status loaded =
       GuardTorch("loading weights", [&] { return registries_.initialize_weights(model(), context); });
   SSL_RETURN_IF_ERROR(AgreeOnStatus(loaded, "loading weights", *communicator_));
-  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, CollectState(model()));
-  for (NamedTensor& entry : state) {
-    at::Tensor value = entry.tensor.detach();
-    SSL_RETURN_IF_ERROR(communicator_->Broadcast(value, 0));
-  }
-  return absl::OkStatus();
+  return CopyFromRankZero(model(), *communicator_);
 }
 
 absl::Status Session::OpenRunDirectory(const RunDirectory* held) {
@@ -269,6 +264,7 @@ absl::Status Session::StartRun() {
   if (plan_.removes_earlier) SSL_RETURN_IF_ERROR(RemoveEarlierRun());
   if (checkpointer_ != nullptr) SSL_RETURN_IF_ERROR(checkpointer_->Open());
   SSL_RETURN_IF_ERROR(Restore());
+  SSL_RETURN_IF_ERROR(CheckParametersAreEqual(model(), *communicator_));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(AddConfiguredSinks(), "opening the metrics", *communicator_));
   return trainer_->Start();
 }

@@ -14,11 +14,22 @@
 #include "ssl/core/autocast.h"
 #include "ssl/core/gradient_reducer.h"
 #include "ssl/core/hook_list.h"
+#include "ssl/core/model_replicas.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
 namespace {
+
+// With an update's first batch, and once for a test phase, in which buffers stay as they are.
+absl::Status BroadcastBuffers(SelfSupervisionTask& task, StepContext& context) {
+  const int64_t before = context.state.training ? context.batch_in_update : context.state.batch_in_phase;
+  if (before > 0 || !task.options().replicas.broadcast_buffers) return absl::OkStatus();
+  return GuardTorch("broadcasting buffers", [&] {
+    const PerfTimer timer(&context.perf_stats, StepPart::kForward);
+    return task.buffer_broadcast().Run();
+  });
+}
 
 absl::Status Forward(SelfSupervisionTask& task, StepContext& context) {
   return GuardTorch("forward", [&] {
@@ -54,6 +65,7 @@ absl::Status CheckSkippedUpdates(SelfSupervisionTask& task) {
 absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
   // One scope for both, so that a parameter is converted once per batch.
   const AutocastScope autocast(task.options().precision.autocast);
+  SSL_RETURN_IF_ERROR(BroadcastBuffers(task, context));
   SSL_RETURN_IF_ERROR(Forward(task, context));
   SSL_RETURN_IF_ERROR(hooks.Run(kOnForward, context));
   SSL_RETURN_IF_ERROR(ComputeLoss(task, context));

@@ -30,7 +30,8 @@ class SelfSupervisionTask;
 struct StepContext;
 
 // Sets context.outputs and context.loss from context.batch, in the run's number format, and measures the outputs.
-// Events: OnForward, OnLossAndMeter. Once for each batch.
+// Events: OnForward, OnLossAndMeter. Once for each batch. With the first batch of an update or test phase, the model's
+// buffers become rank 0's before (DISTRIBUTED.BROADCAST_BUFFERS).
 absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
 
 // Sets the two again, with the weights as they are now. No events, no meters.

@@ -36,7 +36,6 @@ std::vector<CompatibilityKey> RunKeys() {
                 {{"BACKEND", "nccl"},
                  {"NCCL_DEBUG", "false"},
                  {"NCCL_SOCKET_NTHREADS", "\"\""},
-                 {"BROADCAST_BUFFERS", "true"},
                  {"INIT_METHOD", "tcp"},
                  {"RUN_ID", "auto"},
                  {"MANUAL_GRADIENT_REDUCTION", "false"}});
