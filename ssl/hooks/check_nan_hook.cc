@@ -4,13 +4,14 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,11 +31,22 @@ absl::Status NotFiniteError(const StepContext& context, absl::string_view what, 
                                             "; ", kHints));
 }
 
-// Whether `here` holds on any rank.
-absl::StatusOr<bool> OnAnyRank(bool here, Communicator& communicator) {
-  at::Tensor flag = at::full({1}, here ? 1.0 : 0.0, at::kFloat);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(flag, ReduceOp::kMax));
-  return flag.item<float>() != 0.0F;
+constexpr absl::string_view kBeforeStep = "the weights are those before this step";
+
+absl::Status LossError(const StepContext& context, double loss) {
+  return NotFiniteError(
+      context, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
+      kBeforeStep);
+}
+
+// Which of the facts hold on any rank.
+absl::StatusOr<std::vector<bool>> OnAnyRank(const std::vector<bool>& here, Communicator& communicator) {
+  at::Tensor flags = at::zeros({static_cast<int64_t>(here.size())}, at::kFloat);
+  for (size_t i = 0; i < here.size(); ++i) flags[i] = here[i] ? 1.0 : 0.0;
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(flags, ReduceOp::kMax));
+  std::vector<bool> anywhere;
+  for (size_t i = 0; i < here.size(); ++i) anywhere.push_back(flags[i].item<float>() != 0.0F);
+  return anywhere;
 }
 
 struct Named {
@@ -92,23 +104,27 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeCheckNan(const CheckNanOptions& option
 
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
   const double loss = context.loss.detach().item<double>();
-  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!std::isfinite(loss), context.communicator));
-  if (!bad) return absl::OkStatus();
-  return NotFiniteError(
-      context, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
-      "the weights are those before this step");
+  if (context.state.training) {
+    if (std::isfinite(loss_)) loss_ = loss;
+    return absl::OkStatus();
+  }
+  SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!std::isfinite(loss)}, context.communicator));
+  return bad[0] ? LossError(context, loss) : absl::OkStatus();
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
-  if (context.skips_update || context.gradients_are_finite) return absl::OkStatus();
+  const double loss = std::exchange(loss_, 0.0);
+  const bool looks = !context.skips_update && !context.gradients_are_finite;
   const at::NoGradGuard no_grad;
-  const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true));
-  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!name.empty(), context.communicator));
-  if (!bad) return absl::OkStatus();
+  const std::string name = looks ? FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true)) : "";
+  SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad,
+                       OnAnyRank({!std::isfinite(loss), !name.empty()}, context.communicator));
+  if (bad[0]) return LossError(context, loss);
+  if (!bad[1]) return absl::OkStatus();
   return NotFiniteError(context,
                         name.empty() ? "a gradient on another rank is NaN or infinite"
                                      : absl::StrCat("gradient of ", name, " is NaN or infinite"),
-                        "the weights are those before this step");
+                        kBeforeStep);
 }
 
 absl::Status CheckNanHook::OnUpdate(StepContext& context) {
@@ -116,8 +132,8 @@ absl::Status CheckNanHook::OnUpdate(StepContext& context) {
   if (done % weights_frequency_ != 0 && done != context.state.max_iterations) return absl::OkStatus();
   const at::NoGradGuard no_grad;
   const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/false));
-  SSL_ASSIGN_OR_RETURN(const bool bad, OnAnyRank(!name.empty(), context.communicator));
-  if (!bad) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!name.empty()}, context.communicator));
+  if (!bad[0]) return absl::OkStatus();
   return NotFiniteError(
       context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
       "an update that was too large has spoilt it, and it is not saved");

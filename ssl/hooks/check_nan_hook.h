@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stops a run whose numbers are no longer finite, before they reach weights, optimizer state and checkpoints. Checked
-// are the loss of each batch, before backward; the gradients of each update, before the optimizer's step (unless
-// overflowing float16 gradients skip it, or taking out the loss scale has shown that they are finite); and the weights,
-// every LOG_FREQUENCY updates and after the last. What the step had changed by then (batch statistics, say) is not
-// saved: a run that failed saves nothing.
+// are, before the optimizer's step, the losses of an update's batches and its gradients (those not if overflowing
+// float16 gradients skip it, or taking out the loss scale has shown that they are finite); the loss of each test batch;
+// and the weights, every LOG_FREQUENCY updates and after the last. What the step had changed by then (batch statistics,
+// say) is not saved: a run that failed saves nothing.
 //
-// All ranks decide together (one value is reduced by maximum), because a rank that stopped alone would leave the others
-// waiting. That needs values on the host in every step: free on the CPU; on a GPU the host waits for the forward pass
-// before it queues the backward pass. HOOKS.CHECK_NAN false removes hook and wait. Stage kGuard.
+// All ranks decide together, because a rank that stopped alone would leave the others waiting: by one reduction of two
+// values for an update, however many batches it has. That needs values on the host in every step: free on the CPU; on a
+// GPU the host waits for the forward pass before it queues the backward pass. HOOKS.CHECK_NAN false removes hook and
+// wait. Stage kGuard.
 #ifndef SSL_HOOKS_CHECK_NAN_HOOK_H_
 #define SSL_HOOKS_CHECK_NAN_HOOK_H_
 
@@ -55,6 +56,7 @@ class CheckNanHook : public Hook {
 
  private:
   const int64_t weights_frequency_;
+  double loss_ = 0.0;  // of the update so far: of its batches the first that is not finite, else the last
 };
 
 absl::Status RegisterCheckNanHook(Registries* registries);

@@ -24,12 +24,25 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 at::Tensor Loss(double value) { return at::full({}, value, at::kFloat); }
 
+// What the hook says to an update whose batches have these losses, at the one point where it says so.
+absl::Status CheckLosses(FakeStep& step, const std::vector<double>& losses) {
+  CheckNanHook hook(10);
+  for (const double loss : losses) {
+    step.context.loss = Loss(loss);
+    EXPECT_OK(hook.OnLossAndMeter(step.context));
+  }
+  const absl::Status status = hook.OnBackward(step.context);
+  step.context.loss = Loss(0.5);
+  EXPECT_OK(hook.OnLossAndMeter(step.context));
+  EXPECT_OK(hook.OnBackward(step.context)) << "the next update is another one";
+  return status;
+}
+
 TEST(CheckNanHook, FiniteLoss_Passes) {
   for (const double value : {0.0, -3.0, 1e30}) {
     FakeStep step;
-    step.context.loss = Loss(value);
-
-    EXPECT_OK(CheckNanHook(10).OnLossAndMeter(step.context));
+    EXPECT_OK(CheckLosses(step, {value}));
+    EXPECT_OK(CheckLosses(step, {value, 1.0}));
   }
 }
 
@@ -37,9 +50,8 @@ TEST(CheckNanHook, LossThatIsNotFinite_StopsWithIterationEpochValueAndHints) {
   FakeStep step;
   step.state.iteration = 12;
   step.state.train_phase_index = 3;
-  step.context.loss = Loss(kNan);
 
-  EXPECT_THAT(CheckNanHook(10).OnLossAndMeter(step.context),
+  EXPECT_THAT(CheckLosses(step, {kNan}),
               StatusIs(absl::StatusCode::kOutOfRange,
                        AllOf(HasSubstr("loss is nan at iteration 12 (epoch 3), expected a finite number"),
                              HasSubstr("learning rate"))));
@@ -48,11 +60,33 @@ TEST(CheckNanHook, LossThatIsNotFinite_StopsWithIterationEpochValueAndHints) {
 TEST(CheckNanHook, InfiniteLoss_Stops) {
   for (const double value : {kInfinity, -kInfinity}) {
     FakeStep step;
-    step.context.loss = Loss(value);
-
-    EXPECT_THAT(CheckNanHook(10).OnLossAndMeter(step.context),
-                StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("inf at iteration 0")));
+    EXPECT_THAT(CheckLosses(step, {value}), StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("inf at iteration 0")));
   }
+}
+
+TEST(CheckNanHook, LossOfAnyBatchOfAnUpdate_Stops) {
+  for (const std::vector<double>& losses :
+       std::vector<std::vector<double>>{{kNan, 1.0, 2.0}, {1.0, kNan, kInfinity}, {1.0, 2.0, kNan}}) {
+    FakeStep step;
+    EXPECT_THAT(CheckLosses(step, losses), StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
+  }
+}
+
+// Also when the gradients are not looked at.
+TEST(CheckNanHook, LossOfAnUpdateThatIsSkipped_Stops) {
+  FakeStep step;
+  step.context.skips_update = true;
+  EXPECT_THAT(CheckLosses(step, {kNan}), StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
+}
+
+TEST(CheckNanHook, LossOfATestBatch_StopsAtOnce) {
+  FakeStep step;
+  step.state.training = false;
+  step.context.loss = Loss(1.0);
+  EXPECT_OK(CheckNanHook(10).OnLossAndMeter(step.context));
+  step.context.loss = Loss(kNan);
+  EXPECT_THAT(CheckNanHook(10).OnLossAndMeter(step.context),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
 }
 
 TEST(CheckNanHook, LossWithGraph_IsReadWithoutTouchingIt) {
@@ -70,8 +104,7 @@ TEST(CheckNanHook, OneBadRank_StopsAllRanksAtTheSameStep) {
 
   ASSERT_OK(world.Run([&](Communicator& communicator) {
     FakeStep step(communicator);
-    step.context.loss = Loss(communicator.rank() == 1 ? kNan : 0.5);
-    status_of[communicator.rank()] = CheckNanHook(10).OnLossAndMeter(step.context);
+    status_of[communicator.rank()] = CheckLosses(step, {communicator.rank() == 1 ? kNan : 0.5});
     return absl::OkStatus();
   }));
 
