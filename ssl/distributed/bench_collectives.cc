@@ -5,20 +5,16 @@
 //   bazel run //ssl/distributed:bench_collectives [number of processes, 2]
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <vector>
+#include <memory>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/gloo_communicator.h"
+#include "ssl/distributed/testing/bench_world.h"
 
 namespace ssl {
 namespace {
@@ -40,8 +36,9 @@ absl::StatusOr<absl::Duration> TimeOfAllReduce(Communicator& communicator, int64
   return (absl::Now() - begin) / count;
 }
 
-absl::Status RunRank(GlooOptions options) {
+absl::Status RunRank(const GlooOptions& given) {
   at::set_num_threads(1);
+  GlooOptions options = given;
   options.check_operations = false;
   options.rendezvous.prefix = "unchecked";
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> unchecked, MakeGlooCommunicator(options));
@@ -62,27 +59,6 @@ absl::Status RunRank(GlooOptions options) {
   return absl::OkStatus();
 }
 
-int RunWorld(int64_t size) {
-  char directory[] = "/tmp/bench_collectives_XXXXXX";
-  if (mkdtemp(directory) == nullptr) return 1;
-  GlooOptions options;
-  options.interface = "lo";
-  options.rendezvous.size = size;
-  options.rendezvous.file = absl::StrCat(directory, "/store");
-  // Before anything of LibTorch runs, so that no thread of its pools is missing in a child.
-  while (options.rendezvous.rank < size && fork() != 0) ++options.rendezvous.rank;
-  if (options.rendezvous.rank < size) {
-    const absl::Status status = RunRank(options);
-    if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
-    return status.ok() ? 0 : 1;
-  }
-  int failed = 0;
-  for (int status = 0; wait(&status) > 0;) failed |= status;
-  unlink(options.rendezvous.file.c_str());
-  rmdir(directory);
-  return failed == 0 ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace ssl
 
@@ -92,5 +68,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "number of processes is %s, expected 1 or more\n", argv[1]);
     return 2;
   }
-  return ssl::RunWorld(size);
+  return ssl::RunForkedRanks(size, &ssl::RunRank);
 }

@@ -290,9 +290,9 @@ TEST(GlooCommunicatorTest, RankOfAGroupThatIsKilled_IsNamedInItsGroupAlone) {
     if (communicator.rank() == 2) raise(SIGKILL);
     const absl::Status after = Sum(**group);
     if (communicator.rank() == 0) return after;
-    EXPECT_THAT(after, StatusIs(absl::StatusCode::kUnavailable,
-                                AllOf(HasSubstr("on rank 0 of 2 lost a connection"),
-                                      ContainsRegex("rank 1 .process [0-9]+ on .*. ended"))));
+    EXPECT_THAT(after,
+                StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr("on rank 0 of 2 lost a connection"),
+                                                               ContainsRegex("rank 1 .process [0-9]+ on .*. ended"))));
     return absl::OkStatus();
   });
   EXPECT_THAT(status, AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 2 ended without"))));
