@@ -110,11 +110,11 @@ class Splits {
   }
 
   // Both sets of one subject; labels are those of the training set.
-  absl::Status Extract(const FeatureLayers& layers, const Subject& subject, const StopToken& stop, FeatureSet* train,
-                       FeatureSet* test) const {
+  absl::Status Extract(const FeatureLayers& layers, const Subject& subject, const EngineContext& context,
+                       FeatureSet* train, FeatureSet* test) const {
     const std::string what = absl::StrCat(subject.title, ", features of ");
-    SSL_ASSIGN_OR_RETURN(*train, ExtractFeatures(*train_, layers, what + "TRAIN", stop));
-    SSL_ASSIGN_OR_RETURN(*test, ExtractFeatures(*test_, layers, what + "TEST", stop));
+    SSL_ASSIGN_OR_RETURN(*train, ExtractFeatures(*train_, layers, what + "TRAIN", context.stop, context.communicator));
+    SSL_ASSIGN_OR_RETURN(*test, ExtractFeatures(*test_, layers, what + "TEST", context.stop, context.communicator));
     return absl::OkStatus();
   }
 
@@ -166,7 +166,7 @@ absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepare
                           EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
   FeatureSet train;
   FeatureSet test;
-  SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context.stop, &train, &test));
+  SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context, &train, &test));
   EvaluatedWeights weights;
   if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
   return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),

@@ -14,7 +14,9 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/progress.h"
+#include "ssl/hooks/labelled_features.h"
 
 namespace ssl {
 namespace {
@@ -117,6 +119,26 @@ class Collector {
   FeatureSet set_;
 };
 
+absl::Status Gather(at::Tensor* rows, Communicator& communicator) {
+  SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(*rows));  // [ranks, n, ...]
+  *rows = all.flatten(0, 1);
+  return absl::OkStatus();
+}
+
+// From the shares of all ranks to the whole set.
+absl::Status GatherShares(FeatureSet* set, Communicator& communicator) {
+  SSL_RETURN_IF_ERROR(Gather(&set->indices, communicator));
+  const at::Tensor kept = FirstOfEach(set->indices);
+  std::vector<at::Tensor*> parts = {&set->labels};
+  for (at::Tensor& features : set->features) parts.push_back(&features);
+  for (at::Tensor* rows : parts) {
+    SSL_RETURN_IF_ERROR(Gather(rows, communicator));
+    *rows = rows->index_select(0, kept);  // at once: the set of all ranks is large
+  }
+  set->indices = set->indices.index_select(0, kept);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
@@ -128,11 +150,16 @@ absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layer
 }
 
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
-                                           const StopToken& stop) {
-  Collector collector(source.dataset_size(), what);
-  SSL_RETURN_IF_ERROR(
-      ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); }));
-  return collector.Finish();
+                                           const StopToken& stop, Communicator& communicator) {
+  const int64_t ranks = communicator.size();
+  Collector collector((source.dataset_size() + ranks - 1) / ranks, what);
+  absl::Status status =
+      ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); });
+  absl::StatusOr<FeatureSet> share = status.ok() ? collector.Finish() : status;
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(share.status(), what, communicator));
+  if (ranks == 1) return share;
+  SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return GatherShares(&*share, communicator); }));
+  return share;
 }
 
 absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what) {

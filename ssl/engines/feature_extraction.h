@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -33,7 +34,7 @@ struct FeatureBatch {
   at::Tensor indices;                // [B] int64, positions in the data set
 };
 
-// Of a whole split, in the order of the source.
+// Of a whole split: in the order of the source, or of the data set where several ranks shared the work.
 struct FeatureSet {
   std::vector<at::Tensor> features;  // per layer, [N, ...] float
   at::Tensor labels;                 // [N] int64, or [N, classes]
@@ -47,9 +48,10 @@ struct FeatureSet {
 absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume);
 
-// All of them in memory. Needs labels, and a source that gives the whole data set (a world of one rank).
+// All of them in memory, on every rank: each computes those of its share of the samples. Needs labels. Aborted when it
+// fails on another rank. Collective.
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
-                                           const StopToken& stop);
+                                           const StopToken& stop, Communicator& communicator);
 
 // Finds out on one image whether ExtractFeatures would run: the number of views, labels, the layers' names, shapes that
 // do not fit. Leaves the source in the middle of epoch 0.

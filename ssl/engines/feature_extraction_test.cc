@@ -7,11 +7,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/batch.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -48,6 +54,12 @@ class CountingSource : public BatchSource {
   Batch batch_;
 };
 
+absl::StatusOr<FeatureSet> ExtractAlone(BatchSource& source, const FeatureLayers& layers, const std::string& what,
+                                        const StopToken& stop) {
+  const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
+  return ExtractFeatures(source, layers, what, stop, *alone);
+}
+
 // Two layers: the pixels, and the images' first rows.
 FeatureLayers TwoLayers() {
   return {{"pixels", "rows"}, [](const at::Tensor& images) -> std::vector<at::Tensor> {
@@ -57,7 +69,7 @@ FeatureLayers TwoLayers() {
 
 TEST(FeatureExtractionTest, AllSamples_InTheOrderOfTheSource) {
   CountingSource source;
-  ASSERT_OK_AND_ASSIGN(const FeatureSet set, ExtractFeatures(source, TwoLayers(), "features", StopToken()));
+  ASSERT_OK_AND_ASSIGN(const FeatureSet set, ExtractAlone(source, TwoLayers(), "features", StopToken()));
   const at::Tensor pixels = at::arange(40, at::kFloat).view({10, 4});
   ASSERT_EQ(set.features.size(), 2u);
   EXPECT_TRUE(at::equal(set.features[0], pixels));
@@ -90,17 +102,62 @@ TEST(FeatureExtractionTest, ErrorOfTheConsumer_EndsIt) {
   EXPECT_EQ(calls, 1);
 }
 
+// What one of two ranks is given of five samples: rank 0 has 0, 2, 4 and rank 1 has 1, 3 and once more 0.
+class ShareSource : public BatchSource {
+ public:
+  explicit ShareSource(int64_t rank) {
+    batch_.indices = at::arange(3, at::kLong).mul(2).add(rank).remainder(5);
+    batch_.targets = batch_.indices.add(100);
+    batch_.views = {batch_.indices.to(at::kFloat).view({3, 1, 1, 1}).expand({3, 1, 2, 2})};
+  }
+  int64_t batches_per_epoch() const override { return 1; }
+  int64_t dataset_size() const override { return 5; }
+  absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override {
+    is_given_ = false;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<const Batch*> Next() override { return std::exchange(is_given_, true) ? nullptr : &batch_; }
+
+ private:
+  bool is_given_ = false;
+  Batch batch_;
+};
+
+TEST(FeatureExtractionTest, RanksShareTheWork_AndEachHasAllInTheOrderOfTheData) {
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([](Communicator& communicator) -> absl::Status {
+    ShareSource source(communicator.rank());
+    const absl::StatusOr<FeatureSet> set = ExtractFeatures(source, TwoLayers(), "features", StopToken(), communicator);
+    if (!set.ok()) return set.status();
+    EXPECT_TRUE(at::equal(set->indices, at::arange(5, at::kLong)));
+    EXPECT_TRUE(at::equal(set->labels, at::arange(100, 105, at::kLong)));
+    EXPECT_TRUE(at::equal(set->features[0], at::arange(5, at::kFloat).unsqueeze(1).expand({5, 4})));
+    EXPECT_EQ(set->features[1].sizes().vec(), (std::vector<int64_t>{5, 1, 2}));
+    return absl::OkStatus();
+  }));
+}
+
+TEST(FeatureExtractionTest, AStopOnOneRankStopsAll) {
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([](Communicator& communicator) -> absl::Status {
+    ShareSource source(communicator.rank());
+    StopToken stop;
+    if (communicator.rank() == 1) stop.Request(kStopUser);
+    const absl::Status status = ExtractFeatures(source, TwoLayers(), "pixels", stop, communicator).status();
+    EXPECT_EQ(status.code(), communicator.rank() == 1 ? absl::StatusCode::kCancelled : absl::StatusCode::kAborted);
+    return absl::OkStatus();
+  }));
+}
+
 TEST(FeatureExtractionTest, SeveralViews_AreRefused) {
   CountingSource source;
   source.views = 2;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractAlone(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2 views, expected 1")));
 }
 
 TEST(FeatureExtractionTest, MissingLabels_AreRefused) {
   CountingSource source;
   source.labelled = false;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractAlone(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("pixels: batches have no labels")));
 }
 
@@ -111,7 +168,7 @@ TEST(FeatureExtractionTest, StopRequest_IsCancelled) {
                                  stop.Request(kStopUser);
                                  return TwoLayers().compute(images);
                                }};
-  EXPECT_THAT(ExtractFeatures(source, stopping, "pixels", stop).status(),
+  EXPECT_THAT(ExtractAlone(source, stopping, "pixels", stop).status(),
               StatusIs(absl::StatusCode::kCancelled, "pixels: stopped"));
 }
 
@@ -122,7 +179,7 @@ TEST(FeatureExtractionTest, FeatureThatIsNotFinite_IsNamedWithItsSample) {
                                // Pixel 24, the first of sample 6, becomes infinite.
                                return {pixels, pixels.masked_fill(pixels.eq(24), INFINITY)};
                              }};
-  EXPECT_THAT(ExtractFeatures(source, layers, "features of TEST", StopToken()).status(),
+  EXPECT_THAT(ExtractAlone(source, layers, "features of TEST", StopToken()).status(),
               StatusIs(absl::StatusCode::kOutOfRange,
                        HasSubstr("features of TEST: layer 'res5' of sample 6 has values that are not finite")));
 }
@@ -147,14 +204,14 @@ TEST(FeatureExtractionTest, TryFirstImage_FindsWhatWouldFail) {
 TEST(FeatureExtractionTest, SourceThatEndsEarly_IsAnError) {
   CountingSource source;
   source.size = 12;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractAlone(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("10 samples of 12")));
 }
 
 TEST(FeatureExtractionTest, SourceThatGivesTooMuch_IsAnError) {
   CountingSource source;
   source.size = 7;
-  EXPECT_THAT(ExtractFeatures(source, TwoLayers(), "pixels", StopToken()).status(),
+  EXPECT_THAT(ExtractAlone(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("8 samples of 7")));
 }
 

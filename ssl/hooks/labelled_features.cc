@@ -52,16 +52,6 @@ absl::Status AddNextBatch(BatchSource& source, const std::string& what, const Co
   });
 }
 
-// [N] positions in `indices` of the first of each index, in ascending order of the index: ranks repeat samples so that
-// all have equally many.
-at::Tensor FirstOfEach(const at::Tensor& indices) {
-  const at::Tensor order = indices.argsort(/*stable=*/true, 0, /*descending=*/false);
-  const at::Tensor sorted = indices.index_select(0, order);
-  const at::Tensor differs = sorted.slice(0, 1).ne(sorted.slice(0, 0, -1));
-  const at::Tensor is_first = at::cat({at::ones({1}, differs.options()), differs}, 0);
-  return order.masked_select(is_first);
-}
-
 absl::StatusOr<at::Tensor> Gather(const std::vector<at::Tensor>& batches, Communicator& communicator) {
   SSL_ASSIGN_OR_RETURN(const at::Tensor rows, communicator.AllGather(at::cat(batches, 0)));  // [ranks, n, ...]
   return rows.flatten(0, 1);
@@ -76,6 +66,14 @@ absl::StatusOr<LabelledFeatures> GatherAll(const Share& share, Communicator& com
 }
 
 }  // namespace
+
+at::Tensor FirstOfEach(const at::Tensor& indices) {
+  const at::Tensor order = indices.argsort(/*stable=*/true, 0, /*descending=*/false);
+  const at::Tensor sorted = indices.index_select(0, order);
+  const at::Tensor differs = sorted.slice(0, 1).ne(sorted.slice(0, 0, -1));
+  const at::Tensor is_first = at::cat({at::ones({1}, differs.options()), differs}, 0);
+  return order.masked_select(is_first);
+}
 
 absl::Status CheckLabelledImages(BatchSource& source, const std::string& what) {
   SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));

@@ -33,6 +33,10 @@ absl::Status CheckLabelledImages(BatchSource& source, const std::string& what);
 // Whether `stop` of any rank asks; null: nobody does. Collective.
 absl::StatusOr<bool> AnyRankStops(const StopToken* stop, Communicator& communicator);
 
+// [N] positions in `indices`, [M] int64, of the first of each index, in ascending order of the index: what is left of
+// all ranks' samples, of which some are repeated so that all ranks have equally many.
+at::Tensor FirstOfEach(const at::Tensor& indices);
+
 // Runs epoch 0 of `source`, of which each rank gives its share. Nullopt on all ranks once `stop` of one of them asks;
 // null: nobody stops it. Collective.
 absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
