@@ -352,7 +352,6 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
       {"config.MACHINE.DEVICE=gpu", "config.MACHINE.DEVICE is gpu"},
       {"config.TRAINER.TASK_NAME=self_supervision_fsdp_task", "task 'self_supervision_fsdp_task'"},
       {"config.OPTIMIZER.use_zero=True", "config.OPTIMIZER.use_zero is true"},
-      {"config.DISTRIBUTED.NUM_PROC_PER_NODE=8", "key config.DISTRIBUTED.NUM_PROC_PER_NODE is '8': a run is one"},
       {"config.MODEL.HEAD.PARAMS=[[swav_head_fsdp, {dims: [32, 16], num_clusters: [8]}]]", "head 'swav_head_fsdp'"},
   };
   for (const auto& [token, expected] : cases) {
@@ -372,9 +371,10 @@ TEST(CheckConfigTest, DataSetsWithoutAKnownFolderAreMissing) {
   EXPECT_THAT(report.missing_components, Contains(HasSubstr("command line:3: data set 'imagenet1k_folder'")));
 }
 
-TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedDoNotMatter) {
+TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedAndNumbersOfRanksDoNotMatter) {
   const ConfigReport report =
-      CheckTiny({"config.LOSS.dino_loss.momentum=0.9", "config.MODEL.TRUNK.XCIT.ETA=0.1", "config.SLURM.TIME_HOURS=3"});
+      CheckTiny({"config.LOSS.dino_loss.momentum=0.9", "config.MODEL.TRUNK.XCIT.ETA=0.1", "config.SLURM.TIME_HOURS=3",
+                 "config.DISTRIBUTED.NUM_PROC_PER_NODE=8", "config.DISTRIBUTED.NUM_NODES=2"});
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
 }
 

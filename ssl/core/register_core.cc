@@ -6,6 +6,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/standard_train_step.h"
+#include "ssl/core/world_options.h"
 
 namespace ssl {
 
@@ -16,6 +17,7 @@ absl::Status RegisterCore(Registries* registries) {
   SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("DATA", [] { return std::make_unique<ReductionOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("DISTRIBUTED", [] { return std::make_unique<ReplicaOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("DISTRIBUTED", [] { return std::make_unique<WorldOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.AMP_PARAMS", [] { return std::make_unique<AmpOptions>(); }));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/command.h"
 
+#include <ATen/ops/full.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -10,7 +13,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/host_name.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -19,12 +24,14 @@
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
+#include "ssl/config/reader.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
-#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/engines/engine.h"
 #include "ssl/tools/crash_report.h"
 #include "ssl/tools/failure_report.h"
@@ -79,6 +86,14 @@ absl::StatusOr<bool> Reported(const NamedEngine& entry, const char* phase, Engin
   return status;
 }
 
+// An evaluation sees a signal when it comes to this rank: the others may have been done by then.
+absl::Status AgreeOnStop(bool* stopped, Communicator& communicator) {
+  at::Tensor any = at::full({1}, *stopped ? 1 : 0, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(any, ReduceOp::kMax));
+  *stopped = any.item<int64_t>() != 0;
+  return absl::OkStatus();
+}
+
 // True when its work is done, false when it was stopped.
 absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
   const ConfigNode earlier = context.results;
@@ -86,10 +101,12 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   const char* phase = entry.engine->trains() ? nullptr : "evaluating";
   SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(entry, phase, context, record, [&]() -> absl::Status {
                          SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
-                         out << report.summary << "\n" << std::flush;
+                         SSL_RETURN_IF_ERROR(AgreeOnStop(&report.stopped, context.communicator));
+                         if (context.communicator.rank() == 0) out << report.summary << "\n" << std::flush;
                          // An evaluation that was stopped has no results: the file stays as it is.
                          const bool has_none = report.stopped && context.results == earlier;
-                         return has_none ? absl::OkStatus() : record.SaveResults();
+                         return AgreeOnStatus(has_none ? absl::OkStatus() : record.SaveResults(), "saving results",
+                                              context.communicator);
                        }));
   return went_on && !report.stopped;
 }
@@ -127,6 +144,17 @@ void ChooseDirectory(const std::vector<std::string>& files, ConfigNode* root) {
   root->SetPath(kDirectory, ConfigNode::FromString(absl::StrCat("runs/", name)));
 }
 
+void SetWorldShape(const WorldShape& world, ConfigNode* root) {
+  const auto set = [root](absl::string_view path, int64_t count) {
+    const ConfigNode* earlier = root->FindPath(path);
+    ConfigNode node = ConfigNode::FromInt(count);
+    if (earlier != nullptr) node.Relocate(earlier->location());
+    root->SetPath(path, std::move(node));
+  };
+  set("config.DISTRIBUTED.NUM_NODES", world.nodes);
+  set("config.DISTRIBUTED.NUM_PROC_PER_NODE", world.ranks_per_node);
+}
+
 // What contradicts each other in the resolved tree. What has no effect here is added to `warnings`.
 absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registries& registries,
                            std::vector<std::string>* warnings) {
@@ -159,53 +187,84 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
   return request;
 }
 
+absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Registries& registries) {
+  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
+  Composition composition{std::move(composed.root), std::move(composed.warnings)};
+  const absl::Status values = CheckValues(composition.root, registries);
+  if (!values.ok()) {
+    for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
+    return values;
+  }
+  ChooseDirectory(composed.files, &composition.root);
+  return composition;
+}
+
+absl::StatusOr<WorldOptions> ReadWorldOptions(const Composition& composition) {
+  WorldOptions options;
+  SSL_RETURN_IF_ERROR(ReadOptions(composition.root.Section("config.DISTRIBUTED"), "config.DISTRIBUTED",
+                                  UnknownKeys::kIgnore, &options));
+  return options;
+}
+
+absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optional<WorldShape>& world,
+                                       const Registries& registries, std::vector<std::string>* warnings) {
+  for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
+  if (world.has_value()) SetWorldShape(*world, &composition.root);
+  SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composition.root.Find("config"), registries));
+  std::vector<std::string> found;
+  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composition.root), registries, &found));
+  for (const std::string& warning : found) SSL_LOG(WARNING) << warning;
+  if (warnings != nullptr) {
+    *warnings = std::move(composition.warnings);
+    warnings->insert(warnings->end(), found.begin(), found.end());
+  }
+  composition.root.Set("config", std::move(config));
+  return std::move(composition.root);
+}
+
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries,
                                        std::vector<std::string>* warnings) {
-  SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
-  std::vector<std::string> found = std::move(composed.warnings);
-  // At once: one of them may explain an error that follows.
-  for (const std::string& warning : found) SSL_LOG(WARNING) << warning;
-  const size_t logged = found.size();
-  SSL_RETURN_IF_ERROR(CheckValues(composed.root, registries));
-  ChooseDirectory(composed.files, &composed.root);
-  SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composed.root.Find("config"), registries));
-  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composed.root), registries, &found));
-  for (size_t i = logged; i < found.size(); ++i) SSL_LOG(WARNING) << found[i];
-  if (warnings != nullptr) *warnings = std::move(found);
-  composed.root.Set("config", std::move(config));
-  return std::move(composed.root);
+  SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
+  return ResolveRoot(std::move(composition), std::nullopt, registries, warnings);
 }
 
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
   if (!Trains(root)) return absl::OkStatus();
-  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*root.Find("config")));
+  const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(world.ranks());
   return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator).status();
 }
 
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
-                                const Registries& registries, StopToken& stop, std::ostream& out) {
+                                const Registries& registries, Communicator& communicator, StopToken& stop,
+                                std::ostream& out) {
   const ConfigNode& config = *root.Find("config");
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
-  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   FileSystem& file_system = PosixFileSystem();
   const std::string& path = options.checkpoint.directory;
-  const BuildContext build{config, registries, *communicator, options.run.seed, path, 0, file_system};
+  const BuildContext build{config, registries, communicator, options.run.seed, path, 0, file_system};
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
 
   // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the
   // training to find, and for its report of failure.
   const auto admit = [&]() -> absl::Status {
-    const absl::Status status = CheckResume(config, registries.options, file_system, *communicator).status();
-    return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? status : absl::OkStatus();
+    absl::Status status;
+    if (communicator.rank() == 0) status = CheckResume(config, registries.options, file_system, communicator).status();
+    const bool refuses = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    return AgreeOnStatus(refuses ? status : absl::OkStatus(), "looking at the run that is there", communicator);
   };
   SSL_ASSIGN_OR_RETURN(
       const std::unique_ptr<RunRecord> record,
-      RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, admit, file_system, *communicator));
+      RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, admit, file_system, communicator));
   record->AddToLog(warnings);
   const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
+  if (communicator.size() > 1) {
+    SSL_LOG(INFO) << "rank " << communicator.rank() << " of " << communicator.size() << ": process " << getpid()
+                  << " on host " << HostName("unknown");
+  }
   SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
   RunProgress progress;
-  EngineContext context{config, registries, *communicator, stop, file_system, path, record->results()};
+  EngineContext context{config, registries, communicator, stop, file_system, path, record->results()};
   context.held_directory = record->held();
   context.progress = &progress;
   context.on_training_begins = [&record] { return record->Begin(); };

@@ -5,6 +5,7 @@
 #ifndef SSL_TOOLS_COMMAND_H_
 #define SSL_TOOLS_COMMAND_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -14,7 +15,10 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/config/compose.h"
 #include "ssl/config/node.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/world_options.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -30,8 +34,25 @@ absl::Status FillRegistries(const CommandLine& line, Registries* registries);
 // What is to be composed: defaults, tokens, search directories.
 ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& registries);
 
+// What the command line and its files say, before anything is filled in that follows from other settings.
+struct Composition {
+  ConfigNode root;                    // {engine_name, config}; the values are checked, the run directory is chosen
+  std::vector<std::string> warnings;  // not logged yet
+};
+
+// An error logs the warnings: one of them may explain it.
+absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Registries& registries);
+
+// The keys of DISTRIBUTED that the command itself reads.
+absl::StatusOr<WorldOptions> ReadWorldOptions(const Composition& composition);
+
 // The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
+// world: the ranks that run, on which learning rates and other settings depend; none: those that DISTRIBUTED names.
 // Warnings go to the log, and to `warnings` for that of the run, which is not open yet; null: nobody asks.
+absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optional<WorldShape>& world,
+                                       const Registries& registries, std::vector<std::string>* warnings = nullptr);
+
+// Both, of the ranks that DISTRIBUTED names.
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries,
                                        std::vector<std::string>* warnings = nullptr);
 
@@ -40,9 +61,11 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
 
 // Runs the engines of `root` in the run directory (run_record.h); true when all work is done, false when it was
-// stopped. An error leaves a failure report there (failure_report.h). warnings: of ComposeRoot.
+// stopped. An error leaves a failure report there (failure_report.h). warnings: of ResolveRoot. Rank 0 prints what
+// engines report. Collective.
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
-                                const Registries& registries, StopToken& stop, std::ostream& out);
+                                const Registries& registries, Communicator& communicator, StopToken& stop,
+                                std::ostream& out);
 
 // Names of one kind ("methods", "hooks", ...), one per line; NotFound names the kinds.
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries);

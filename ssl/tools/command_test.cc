@@ -89,5 +89,18 @@ TEST_F(CommandTest, ComposeRoot_RefusesAnUnknownKey) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("did you mean 'config.SEED_VALUE'?")));
 }
 
+TEST_F(CommandTest, ResolveRoot_FollowsTheRanksThatRun) {
+  line_.tokens = {"config.LOSS.name=simclr_info_nce_loss", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=4",
+                  "config.DISTRIBUTED.NUM_NODES=8"};
+  ASSERT_OK_AND_ASSIGN(const Composition composition, ComposeUnresolved(line_, registries_));
+  ASSERT_OK_AND_ASSIGN(const WorldOptions options, ReadWorldOptions(composition));
+  EXPECT_EQ(options.nodes, 8);
+  EXPECT_EQ(options.ranks_per_node, 1);
+  ASSERT_OK_AND_ASSIGN(const ConfigNode root, ResolveRoot(composition, WorldShape{2, 3}, registries_));
+  EXPECT_EQ(root.FindPath("config.DISTRIBUTED.NUM_NODES")->text(), "2");
+  EXPECT_EQ(root.FindPath("config.DISTRIBUTED.NUM_PROC_PER_NODE")->text(), "3");
+  EXPECT_EQ(root.FindPath("config.LOSS.simclr_info_nce_loss.buffer_params.world_size")->text(), "6");
+}
+
 }  // namespace
 }  // namespace ssl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/dry_run.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "ssl/check/named_components.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
-#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -20,19 +21,20 @@ namespace {
 
 constexpr char kDirectory[] = "CHECKPOINT.DIR";
 
-absl::Status PrintStart(const ConfigNode& config, const Registries& registries, std::ostream& out) {
-  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  SSL_ASSIGN_OR_RETURN(const ResumePlan plan,
-                       CheckResume(config, registries.options, PosixFileSystem(), *communicator));
+absl::Status PrintStart(const ConfigNode& config, const Registries& registries, Communicator& communicator,
+                        std::ostream& out) {
+  SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckResume(config, registries.options, PosixFileSystem(), communicator));
   if (plan.removes_earlier) out << "the run that is there is removed; a start begins anew\n";
   if (plan.iteration < 0) return absl::OkStatus();
   out << "a run is there: a start goes on after iteration " << plan.iteration << ", of the whole run below\n";
   return absl::OkStatus();
 }
 
-absl::Status PrintTraining(const ConfigNode& config, const Registries& registries, std::ostream& out) {
-  SSL_RETURN_IF_ERROR(PrintStart(config, registries, out));
+absl::Status PrintTraining(const ConfigNode& config, int64_t ranks, const Registries& registries, std::ostream& out) {
+  const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(ranks);
+  SSL_RETURN_IF_ERROR(PrintStart(config, registries, *communicator, out));
   SessionOptions options;
+  options.communicator = communicator.get();
   options.only_preview = true;
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));
   const RunPreview preview = session->Preview();
@@ -45,11 +47,13 @@ absl::Status PrintTraining(const ConfigNode& config, const Registries& registrie
 
 }  // namespace
 
-absl::Status DryRun(const ConfigNode& root, const Registries& registries, std::ostream& out) {
+absl::Status DryRun(const ConfigNode& root, const RunWorld& world, const Registries& registries, std::ostream& out) {
+  out << "ranks: " << Describe(world) << "\n";
+  if (world.place.rank != 0) return absl::OkStatus();
   const ConfigNode& config = *root.Find("config");
   out << "engines: " << absl::StrJoin(EngineNames(root), ", ")
       << "\nrun directory: " << config.FindPath(kDirectory)->text() << "\n";
-  return Trains(root) ? PrintTraining(config, registries, out) : absl::OkStatus();
+  return Trains(root) ? PrintTraining(config, world.place.size, registries, out) : absl::OkStatus();
 }
 
 }  // namespace ssl

@@ -13,16 +13,19 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/checkpoint_store.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/shared_directory.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kConfigHeader[] = "# @package _global_\n";
 constexpr char kLog[] = "log.txt";
+constexpr char kRankFiles[] = "logs";  // the folder of the other ranks
 constexpr char kResults[] = "results.json";
 
 // `file` with what differs between `earlier` and `now`: set, or taken away. What another command has written since then
@@ -54,6 +57,14 @@ std::string RepeatableConfig(ConfigNode root, bool trains) {
   return absl::StrCat(kConfigHeader, WriteYaml(root));
 }
 
+// file: "" for none.
+void OpenLog(const std::string& file, bool to_stderr) {
+  LogOptions log;
+  log.file = file;
+  log.to_stderr = to_stderr;
+  InitLogging(log);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& path,
@@ -62,26 +73,45 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
                                                            absl::FunctionRef<absl::Status()> admit,
                                                            FileSystem& file_system, Communicator& communicator) {
   const std::string name = trains ? kTrainCommand : absl::StrJoin(engines, "_");
-  auto record = std::unique_ptr<RunRecord>(new RunRecord(path, name, RepeatableConfig(root, trains), file_system));
-  absl::Status status;
-  if (trains) {
-    absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path, file_system, communicator);
-    status = held.status();
-    if (held.ok()) record->held_ = *std::move(held);
-  } else {
-    status = file_system.CreateDirectories(path);
-    record->checkpoints_ = std::make_unique<const WatchedDirectory>(CheckpointDirectory(path));
-  }
-  if (status.ok() && trains) SSL_RETURN_IF_ERROR(admit());
-  if (status.ok() && !trains) status = record->BeginEvaluation();
-  if (status.ok()) record->OpenLog();
-  if (!trains && absl::IsPermissionDenied(status)) {
-    record->KeepNothing("cannot be written", status);
+  auto record =
+      std::unique_ptr<RunRecord>(new RunRecord(path, name, RepeatableConfig(root, trains), file_system, communicator));
+  SSL_RETURN_IF_ERROR(trains ? record->OpenForTraining(admit) : record->OpenForEvaluation());
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(record->is_first_rank() ? record->LoadResults() : absl::OkStatus(),
+                                    "reading results", communicator));
+  return record;
+}
+
+absl::Status RunRecord::OpenForTraining(absl::FunctionRef<absl::Status()> admit) {
+  absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path_, file_system_, communicator_);
+  if (!held.ok()) return CannotBeUsed(held.status());
+  held_ = *std::move(held);
+  SSL_RETURN_IF_ERROR(CheckSharedDirectory(path_, file_system_, communicator_));
+  SSL_RETURN_IF_ERROR(admit());
+  const absl::Status opened = OpenOwnFiles();
+  return AgreeOnStatus(opened.ok() ? opened : CannotBeUsed(opened), "opening the run directory", communicator_);
+}
+
+absl::Status RunRecord::OpenForEvaluation() {
+  absl::Status status = file_system_.CreateDirectories(path_);
+  checkpoints_ = std::make_unique<const WatchedDirectory>(CheckpointDirectory(path_));
+  if (status.ok()) status = BeginEvaluation();
+  if (status.ok()) status = OpenOwnFiles();
+  if (absl::IsPermissionDenied(status)) {
+    KeepNothing("cannot be written", status);
     status = absl::OkStatus();
   }
-  if (!status.ok()) return record->CannotBeUsed(status);
-  SSL_RETURN_IF_ERROR(record->LoadResults());
-  return record;
+  return AgreeOnStatus(status.ok() ? status : CannotBeUsed(status), "opening the run directory", communicator_);
+}
+
+// The log, and the place of a report of a failure.
+absl::Status RunRecord::OpenOwnFiles() {
+  if (!is_first_rank()) {
+    SSL_RETURN_IF_ERROR(CheckNoLink(File(kRankFiles)));
+    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(File(kRankFiles)));
+  }
+  OpenLog(LogFile(), is_first_rank());
+  failure_ = ReportFile(FailureFile());
+  return absl::OkStatus();
 }
 
 void RunRecord::KeepNothing(const char* problem, const absl::Status& status) {
@@ -89,7 +119,7 @@ void RunRecord::KeepNothing(const char* problem, const absl::Status& status) {
                    << "): results are printed and not kept";
   is_writable_ = false;
   failure_ = ReportFile();
-  InitLogging({});  // no longer to the file of a run before
+  OpenLog("", is_first_rank());  // no longer to the file of a run before
 }
 
 // Results that an evaluation may not read are somebody else's: it would replace them by its own alone.
@@ -106,17 +136,22 @@ absl::Status RunRecord::LoadResults() {
 }
 
 absl::Status RunRecord::Begin() {
-  absl::Status status = WriteConfig();
+  absl::Status status = is_first_rank() ? WriteConfig() : absl::OkStatus();
   if (status.ok()) status = RemoveEarlierFailure();
-  return status.ok() ? status : CannotBeUsed(status);
+  has_begun_ = status.ok();
+  return AgreeOnStatus(status.ok() ? status : CannotBeUsed(status), "beginning the run's files", communicator_);
 }
 
 // Its files come hours later: whether they can is known now.
 absl::Status RunRecord::BeginEvaluation() {
   const std::string probe = absl::StrCat(File(CommandConfigFile(name_)), ".probe-", getpid());
-  SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, probe, config_));
-  SSL_RETURN_IF_ERROR(file_system_.RemoveFile(probe));
-  return RemoveEarlierFailure();
+  if (is_first_rank()) {
+    SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, probe, config_));
+    SSL_RETURN_IF_ERROR(file_system_.RemoveFile(probe));
+  }
+  SSL_RETURN_IF_ERROR(RemoveEarlierFailure());
+  has_begun_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status RunRecord::WriteConfig() {
@@ -124,31 +159,29 @@ absl::Status RunRecord::WriteConfig() {
 }
 
 absl::Status RunRecord::RemoveEarlierFailure() {
-  const std::string failure = File(CommandFailureFile(name_));
-  if (file_system_.Exists(failure)) SSL_RETURN_IF_ERROR(file_system_.RemoveFile(failure));
-  has_begun_ = true;
-  return absl::OkStatus();
+  const std::string failure = FailureFile();
+  return file_system_.Exists(failure) ? file_system_.RemoveFile(failure) : absl::OkStatus();
 }
 
-void RunRecord::OpenLog() {
-  LogOptions log;
-  log.file = File(kLog);
-  InitLogging(log);
-  failure_ = ReportFile(File(CommandFailureFile(name_)));
+std::string RunRecord::LogFile() const {
+  return File(is_first_rank() ? kLog : absl::StrCat(kRankFiles, "/rank", communicator_.rank(), ".txt"));
+}
+
+std::string RunRecord::FailureFile() const {
+  const std::string name = CommandFailureFile(name_);
+  return File(is_first_rank() ? name : absl::StrCat(kRankFiles, "/rank", communicator_.rank(), "_", name));
 }
 
 void RunRecord::AddToLog(const std::vector<std::string>& warnings) const {
   if (warnings.empty() || !is_writable_) return;
-  LogOptions log;
-  log.file = File(kLog);
-  log.to_stderr = false;
-  InitLogging(log);
+  OpenLog(LogFile(), false);
   for (const std::string& warning : warnings) SSL_LOG(WARNING) << warning;
-  log.to_stderr = true;
-  InitLogging(log);
+  OpenLog(LogFile(), is_first_rank());
 }
 
 absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
+  // Of another rank: that one says what is wrong.
+  if (absl::IsAborted(status) || DetailOf(status, kDetailCause) == kCausePeer) return status;
   const bool keeps_code =
       absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
   absl::Status result(keeps_code ? status.code() : absl::StatusCode::kFailedPrecondition,
@@ -170,7 +203,7 @@ absl::StatusOr<ConfigNode> RunRecord::ReadOrSetAsideResults() const {
 }
 
 absl::Status RunRecord::SaveResults() {
-  if (!is_writable_) return absl::OkStatus();
+  if (!is_writable_ || !is_first_rank()) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(CheckSameRun());
   SSL_ASSIGN_OR_RETURN(const ConfigNode file, ReadOrSetAsideResults());
   SSL_RETURN_IF_ERROR(WriteResults(File(kResults), WithChanges(file, saved_results_, results_), file_system_));

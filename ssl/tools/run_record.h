@@ -8,6 +8,9 @@
 // begins: a start that is refused changes the log only. Evaluations read the directory, also while a
 // training uses it; their files have their own names, knn_config.yaml, which comes with the results, and
 // knn_failure.json, and where they may not write, or not read the results that are there, their own are printed only.
+//
+// Of several ranks, rank 0 writes all of that. Each other one has in the folder logs its own log, rank<r>.txt, and the
+// report of its own failure, rank<r>_failure.json.
 #ifndef SSL_TOOLS_RUN_RECORD_H_
 #define SSL_TOOLS_RUN_RECORD_H_
 
@@ -35,7 +38,8 @@ class RunRecord {
   // Opens `path` for `engines`, the names of what the command runs: makes it, locks it when one of them trains and asks
   // `admit`, whose error it returns having changed nothing; then sends the log there. `root` is kept for Begin, or of
   // an evaluation for SaveResults. Whatever is wrong, it is the place and not the configuration: Unavailable, naming
-  // process and host, when another training has it; PermissionDenied, ResourceExhausted, or else FailedPrecondition.
+  // process and host, when another training has it; PermissionDenied, ResourceExhausted, or else FailedPrecondition;
+  // Aborted when it is wrong on another rank. `admit` is asked by all ranks, and agrees. Collective.
   static absl::StatusOr<std::unique_ptr<RunRecord>> Open(const std::string& path,
                                                          const std::vector<std::string>& engines, bool trains,
                                                          const ConfigNode& root,
@@ -43,7 +47,7 @@ class RunRecord {
                                                          FileSystem& file_system, Communicator& communicator);
 
   // Writes the configuration, so that it can be run again, and removes the failure report of the command before: for a
-  // training that nothing refuses any more. Errors as of Open.
+  // training that nothing refuses any more. Errors as of Open. Collective.
   absl::Status Begin();
 
   // Into the log of the run only: what was on stderr before that log was open.
@@ -53,11 +57,12 @@ class RunRecord {
   const RunDirectory* held() const { return held_.get(); }
 
   // What results.json holds and will hold; engines set their keys. A damaged file is set aside, results.json.damaged.
+  // Rank 0 reads it; the others begin with nothing.
   ConfigNode& results() { return results_; }
   // Of an evaluation, together with its configuration. Writes what was set or taken away since the file was read, and
   // keeps what another command has written meanwhile. FailedPrecondition, having written nothing, when another run lies
   // in the directory by now, or in that of the checkpoints: an evaluation holds no lock, and its figures are of the run
-  // that was there.
+  // that was there. Nothing on other ranks than 0.
   absl::Status SaveResults();
 
   // Best effort: the error itself is what matters. Writes nothing into a directory that is no longer this run's, nor
@@ -68,16 +73,25 @@ class RunRecord {
   const ReportFile& failure_file() const { return failure_; }
 
  private:
-  RunRecord(std::string path, std::string name, std::string config, FileSystem& file_system)
-      : path_(std::move(path)), name_(std::move(name)), config_(std::move(config)), file_system_(file_system) {}
+  RunRecord(std::string path, std::string name, std::string config, FileSystem& file_system, Communicator& communicator)
+      : path_(std::move(path)),
+        name_(std::move(name)),
+        config_(std::move(config)),
+        file_system_(file_system),
+        communicator_(communicator) {}
 
+  absl::Status OpenForTraining(absl::FunctionRef<absl::Status()> admit);
+  absl::Status OpenForEvaluation();
+  absl::Status OpenOwnFiles();
   absl::Status BeginEvaluation();
   absl::Status WriteConfig();
   absl::Status RemoveEarlierFailure();
   void KeepNothing(const char* problem, const absl::Status& status);
   absl::Status LoadResults();
   absl::Status CheckSameRun() const;
-  void OpenLog();
+  bool is_first_rank() const { return communicator_.rank() == 0; }
+  std::string LogFile() const;
+  std::string FailureFile() const;
   bool IsRefusal(const absl::Status& error) const;
   std::string File(const std::string& name) const;
   absl::StatusOr<ConfigNode> ReadOrSetAsideResults() const;
@@ -87,6 +101,7 @@ class RunRecord {
   const std::string name_;    // of the command: "train", "knn", "knn_linear_eval"
   const std::string config_;  // as it is written
   FileSystem& file_system_;
+  Communicator& communicator_;
   std::unique_ptr<RunDirectory> held_;
   std::unique_ptr<const WatchedDirectory> checkpoints_;  // null when held
   ConfigNode results_ = ConfigNode::Map();

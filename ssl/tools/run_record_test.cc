@@ -9,12 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/process_world.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/testing/fault_file_system.h"
@@ -325,6 +328,56 @@ TEST_F(RunRecordTest, EarlierWarnings_StandInTheLogOfTheRun) {
   EXPECT_THAT(Read("log.txt"), AllOf(HasSubstr("a.yaml:3: unknown key\n"), HasSubstr("a.yaml:4: key stands twice\n"),
                                      HasSubstr("and so on\n")));
   EXPECT_THAT(printed, AllOf(HasSubstr("and so on"), Not(HasSubstr("a.yaml"))));
+}
+
+std::string TextOf(const std::string& path) { return PosixFileSystem().Read(path).value_or(""); }
+
+// What a rank does with its record, from opening to a failure.
+absl::Status LeaveAllFiles(const std::string& directory, Communicator& communicator) {
+  const std::string who = absl::StrCat("rank ", communicator.rank());
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
+                       RunRecord::Open(
+                           directory, {"train"}, true, ConfigNode::Map(), [] { return absl::OkStatus(); },
+                           PosixFileSystem(), communicator));
+  record->AddToLog({absl::StrCat("a warning of ", who)});
+  SSL_RETURN_IF_ERROR(record->Begin());
+  record->results().Set("saved_by", ConfigNode::FromString(who));
+  SSL_RETURN_IF_ERROR(record->SaveResults());
+  record->WriteFailure(absl::InternalError(absl::StrCat("a failure of ", who)), kSource, RunProgress());
+  InitLogging({});
+  return communicator.Barrier();
+}
+
+TEST(RunRecordWorldTest, RankZeroWritesAndTheOthersHaveTheirOwnLogAndReport) {
+  EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& options) -> absl::Status {
+    const std::string directory = absl::StrCat(options.rendezvous.file, ".run");
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator, MakeGlooCommunicator(options));
+    SSL_RETURN_IF_ERROR(LeaveAllFiles(directory, *communicator));
+    EXPECT_THAT(TextOf(directory + "/log.txt"), AllOf(HasSubstr("of rank 0"), Not(HasSubstr("of rank 1"))));
+    EXPECT_THAT(TextOf(directory + "/logs/rank1.txt"), AllOf(HasSubstr("of rank 1"), Not(HasSubstr("of rank 0"))));
+    EXPECT_THAT(TextOf(directory + "/results.json"), HasSubstr("rank 0"));
+    EXPECT_THAT(TextOf(directory + "/failure.json"), HasSubstr("a failure of rank 0"));
+    EXPECT_THAT(TextOf(directory + "/logs/rank1_failure.json"), HasSubstr("a failure of rank 1"));
+    EXPECT_TRUE(PosixFileSystem().Exists(directory + "/train_config.yaml"));
+    return communicator->Barrier();
+  }));
+}
+
+TEST(RunRecordWorldTest, ADirectoryThatIsTakenEndsTheStartOnAllRanks) {
+  EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& options) -> absl::Status {
+    const std::string directory = absl::StrCat(options.rendezvous.file, ".run");
+    std::unique_ptr<FileLock> held;
+    if (options.rendezvous.rank == 0) {
+      SSL_RETURN_IF_ERROR(PosixFileSystem().CreateDirectories(directory));
+      SSL_ASSIGN_OR_RETURN(held, PosixFileSystem().Lock(directory + "/.lock"));
+    }
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator, MakeGlooCommunicator(options));
+    const absl::Status refused = LeaveAllFiles(directory, *communicator);
+    EXPECT_EQ(refused.code(), communicator->rank() == 0 ? absl::StatusCode::kUnavailable : absl::StatusCode::kAborted);
+    EXPECT_FALSE(PosixFileSystem().Exists(directory + "/logs"));
+    EXPECT_EQ(absl::StrContains(refused.message(), "is held by process"), communicator->rank() == 0);
+    return communicator->Barrier();
+  }));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // The command: flags and tokens -> configuration -> engines -> exit code.
 //
-// Next stop for a reader: ssl/tools/command.cc, then ssl/core/session.cc.
+// Several ranks: ssl/tools/run_world.h. Next stop for a reader: ssl/tools/command.cc, then ssl/core/session.cc.
 #include <gflags/gflags.h>
 #include <unistd.h>
 
@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,16 +28,25 @@
 #include "ssl/config/sweep.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/environment_reader.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
 #include "ssl/tools/dry_run.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/join_world.h"
+#include "ssl/tools/launch_ranks.h"
 #include "ssl/tools/run_files.h"
+#include "ssl/tools/run_world.h"
 #include "ssl/tools/signals.h"
 #include "ssl/tools/sweep_runner.h"
 
 DEFINE_string(config, "", "configuration to run: a file, or a name under configs/config, such as quickstart");
 DEFINE_string(config_dir, "", "directory with configs/config; searched before the working directory and the built-in");
+DEFINE_string(launch, "", "local:N starts N ranks on this host");
+DEFINE_int64(node_id, -1,
+             "number of this host, of the config.DISTRIBUTED.NUM_NODES on which the same command is started");
+DEFINE_int64(restarts, 0, "how often ranks that this command started are started again after a failure");
 DEFINE_string(resume_from, "", "iteration of the checkpoint to go back to: config.CHECKPOINT.RESUME_FROM");
 DEFINE_bool(check_config, false, "report everything that is wrong with the configuration and exit");
 DEFINE_bool(dry_run, false, "print which hook does what at which iteration, and the files it will leave, and exit");
@@ -51,7 +62,11 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
   ssl_main --config=quickstart config.SEED_VALUE=1     a value on top of the file
   ssl_main --config=FILE +config/GROUP=FRAGMENT        another file on top
   ssl_main --config=FILE engine_name=knn               another engine: --list=engines
+  ssl_main --config=FILE --launch=local:2              two ranks, as two processes
 
+  --launch=local:N       N ranks on this host; torchrun, srun and mpirun start ranks as well
+  --restarts=N           start all ranks again after a failure, up to N times, from the newest checkpoint
+  --node_id=N            number of this host, where config.DISTRIBUTED.NUM_NODES has several
   --config=NAME          a file, or a name under configs/config
   --config_dir=DIR       searched first for configs/config
   --resume_from=STEP     go back to the checkpoint of this step; later ones are set aside
@@ -109,16 +124,88 @@ absl::Status CheckIsOneRun(size_t num_runs, absl::string_view what) {
       " (each KEY=A,B for several); give each KEY one value, or look at all ", "of them with --check_config"));
 }
 
+absl::StatusOr<ssl::RunWorld> FindWorld(const ssl::Composition& composition) {
+  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition));
+  return ssl::FindRunWorld({FLAGS_launch, FLAGS_node_id, FLAGS_restarts}, options, ssl::ProcessVariable);
+}
+
 absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {
   SSL_RETURN_IF_ERROR(CheckIsOneRun(num_runs, "--print_config prints one configuration"));
-  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries));
+  SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
+  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
+  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ResolveRoot(std::move(composition), world.shape(), registries));
   std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
   return Printed(ssl::kExitFinished);
 }
 
-absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
-  ssl::Registries registries;
-  SSL_RETURN_IF_ERROR(ssl::FillRegistries(line, &registries));
+// A sweep is one process, so that a run which fails leaves no rank waiting for the next one.
+absl::Status CheckIsOneProcess(ssl::CommandLine line, const ssl::SweepRun& run, const ssl::Registries& registries) {
+  line.tokens = run.tokens;
+  SSL_ASSIGN_OR_RETURN(const ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
+  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
+  if (!world.launches && world.place.size == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a sweep runs in one process, and ", ssl::Describe(world),
+                   "; start each of its runs by itself, or one process with config.DISTRIBUTED.NUM_PROC_PER_NODE=1"));
+}
+
+absl::StatusOr<int> RunSweep(const ssl::CommandLine& line, const std::vector<ssl::SweepRun>& runs,
+                             const ssl::Registries& registries, ssl::StopToken& stop) {
+  SSL_RETURN_IF_ERROR(CheckIsOneProcess(line, runs.front(), registries));
+  ssl::StopOnSignals(&stop);
+  return ssl::RunSweep(line, runs, registries, stop, std::cout);
+}
+
+// The ranks say the rest; what is wrong with the configuration is said once, here.
+absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composition,
+                           const std::vector<std::string>& arguments, const ssl::Registries& registries) {
+  ssl::LogOptions errors_only;
+  errors_only.to_stderr = false;
+  ssl::InitLogging(errors_only);
+  const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
+  ssl::InitLogging({});
+  SSL_RETURN_IF_ERROR(root.status());
+  return ssl::LaunchRanks(world, *root, arguments, FLAGS_restarts);
+}
+
+// As one process, or as a rank.
+absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition composition,
+                              const ssl::Registries& registries, ssl::StopToken& stop) {
+  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition));
+  if (world.place.size > 1) SSL_LOG(INFO) << ssl::Describe(world);
+  SSL_ASSIGN_OR_RETURN(const ssl::JoinedWorld joined, ssl::JoinWorld(world.place, options));
+  std::vector<std::string> warnings;
+  const absl::StatusOr<ssl::ConfigNode> root =
+      ssl::ResolveRoot(std::move(composition), joined.shape, registries, &warnings);
+  SSL_RETURN_IF_ERROR(ssl::AgreeOnStatus(root.status(), "resolving the configuration", *joined.communicator));
+  SSL_RETURN_IF_ERROR(ssl::CheckSameStart(*root, "/proc/self/exe", *joined.communicator));
+  ssl::StopOnSignals(&stop);
+  SSL_ASSIGN_OR_RETURN(const bool finished,
+                       ssl::RunEngines(*root, warnings, registries, *joined.communicator, stop, std::cout));
+  return finished ? ssl::kExitFinished : ssl::kExitStopped;
+}
+
+absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::string>& arguments,
+                           const ssl::Registries& registries, ssl::StopToken& stop) {
+  SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
+  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
+  if (world.place.rank > 0 && !world.launches) {
+    ssl::LogOptions errors_only;
+    errors_only.to_stderr = false;
+    ssl::InitLogging(errors_only);
+  }
+  if (FLAGS_dry_run) {
+    SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
+                         ssl::ResolveRoot(std::move(composition), world.shape(), registries));
+    SSL_RETURN_IF_ERROR(ssl::DryRun(root, world, registries, std::cout));
+    return Printed(ssl::kExitFinished);
+  }
+  if (world.launches) return Launch(world, std::move(composition), arguments, registries);
+  return RunAsRank(world, std::move(composition), registries, stop);
+}
+
+// What is printed without a run; nothing when a run is asked for.
+absl::StatusOr<std::optional<int>> PrintNames(const ssl::Registries& registries) {
   if (!FLAGS_help_config.empty()) {
     const std::string help = registries.options.Help(FLAGS_help_config == "all" ? "" : FLAGS_help_config);
     // A table has a heading; one line alone says that there are no such keys.
@@ -128,29 +215,25 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, ssl::StopToken& stop) {
     std::cout << help;
     return Printed(ssl::kExitFinished);
   }
-  if (!FLAGS_list.empty()) {
-    SSL_ASSIGN_OR_RETURN(const std::string names, ssl::ListNames(FLAGS_list, registries));
-    std::cout << names;
-    return Printed(ssl::kExitFinished);
-  }
+  if (FLAGS_list.empty()) return std::nullopt;
+  SSL_ASSIGN_OR_RETURN(const std::string names, ssl::ListNames(FLAGS_list, registries));
+  std::cout << names;
+  return Printed(ssl::kExitFinished);
+}
+
+// arguments: the command line's, for the ranks that the command may start.
+absl::StatusOr<int> Run(const ssl::CommandLine& line, const std::vector<std::string>& arguments, ssl::StopToken& stop) {
+  ssl::Registries registries;
+  SSL_RETURN_IF_ERROR(ssl::FillRegistries(line, &registries));
+  SSL_ASSIGN_OR_RETURN(const std::optional<int> printed, PrintNames(registries));
+  if (printed.has_value()) return *printed;
   SSL_ASSIGN_OR_RETURN(const std::vector<ssl::SweepRun> runs, ssl::ExpandSweep(line.tokens));
   if (FLAGS_check_config) return Printed(ssl::CheckRuns(line, runs, registries, std::cout));
   if (FLAGS_print_config) return PrintConfig(line, runs.size(), registries);
   SSL_RETURN_IF_ERROR(CheckNamesAConfiguration(line));
   if (FLAGS_dry_run) SSL_RETURN_IF_ERROR(CheckIsOneRun(runs.size(), "--dry_run shows one run"));
-  if (runs.size() > 1) {
-    ssl::StopOnSignals(&stop);
-    return ssl::RunSweep(line, runs, registries, stop, std::cout);
-  }
-  std::vector<std::string> warnings;
-  SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ComposeRoot(line, registries, &warnings));
-  if (FLAGS_dry_run) {
-    SSL_RETURN_IF_ERROR(ssl::DryRun(root, registries, std::cout));
-    return Printed(ssl::kExitFinished);
-  }
-  ssl::StopOnSignals(&stop);
-  SSL_ASSIGN_OR_RETURN(const bool finished, ssl::RunEngines(root, warnings, registries, stop, std::cout));
-  return finished ? ssl::kExitFinished : ssl::kExitStopped;
+  if (runs.size() > 1) return RunSweep(line, runs, registries, stop);
+  return RunOne(line, arguments, registries, stop);
 }
 
 absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<std::string>& arguments,
@@ -166,7 +249,7 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
   if (working_directory != nullptr && chdir(working_directory) != 0) {
     return absl::NotFoundError(absl::StrCat("directory ", working_directory, " cannot be entered"));
   }
-  return Run(MakeCommandLine(program, tokens), stop);
+  return Run(MakeCommandLine(program, tokens), arguments, stop);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/sweep_runner.h"
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/check_config.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/sweep_identity.h"
@@ -85,7 +87,8 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
 absl::StatusOr<bool> RunOne(const Member& member, const SweepRun& run, const Registries& registries, StopToken& stop,
                             std::ostream& out) {
   SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  return RunEngines(member.root, member.warnings, registries, stop, out);
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  return RunEngines(member.root, member.warnings, registries, *communicator, stop, out);
 }
 
 // "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.

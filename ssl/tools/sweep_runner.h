@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another, each in a directory
-// of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that fails does not stop the rest; one
-// whose configuration is wrong is found before the first begins. The same
-// command goes on where a stopped sweep stands; one with other choices is refused where the directories are another
-// sweep's (sweep_identity.h).
+// Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another in this one process,
+// each in a directory of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that fails does not stop the
+// rest; one whose configuration is wrong is found before the first begins. The same command goes on where a stopped
+// sweep stands; one with other choices is refused where the directories are another sweep's (sweep_identity.h).
 #ifndef SSL_TOOLS_SWEEP_RUNNER_H_
 #define SSL_TOOLS_SWEEP_RUNNER_H_
 

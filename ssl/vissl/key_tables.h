@@ -4,8 +4,7 @@
 // of its default configuration, those that its files use beside them, and the typos in its files. A key leaves its
 // table when a struct declares it: //ssl/tools:vissl_coverage_test fails until then.
 //
-// The defaults are VISSL's, except where the value stands in for something else here: DISTRIBUTED.NUM_PROC_PER_NODE
-// is 1.
+// The defaults are VISSL's.
 #ifndef SSL_VISSL_KEY_TABLES_H_
 #define SSL_VISSL_KEY_TABLES_H_
 

@@ -29,16 +29,11 @@ std::vector<CompatibilityKey> RunKeys() {
                {{"LATEST_CHECKPOINT_RESUME_FILE_NUM", "1"}});
   table.Ignored("CHECKPOINT", "MANIFEST.json says what a checkpoint holds; links are not needed",
                 {{"USE_SYMLINK_CHECKPOINT_FOR_RESUME", "false"}});
-  table.NotYet("DISTRIBUTED", "a run is one process; auto_lr_scaling counts the ranks",
-               {{"NUM_NODES", "1"}, {"NUM_PROC_PER_NODE", "1"}});
   table.Ignored("DISTRIBUTED", "typo in VISSL's files", {{"DISTR_ON", "true"}});
-  table.Ignored("DISTRIBUTED", "a run is one process",
-                {{"BACKEND", "nccl"},
-                 {"NCCL_DEBUG", "false"},
-                 {"NCCL_SOCKET_NTHREADS", "\"\""},
-                 {"INIT_METHOD", "tcp"},
-                 {"RUN_ID", "auto"},
-                 {"MANUAL_GRADIENT_REDUCTION", "false"}});
+  table.Ignored("DISTRIBUTED", "ranks on CPUs use Gloo",
+                {{"BACKEND", "nccl"}, {"NCCL_DEBUG", "false"}, {"NCCL_SOCKET_NTHREADS", "\"\""}});
+  table.Ignored("DISTRIBUTED", "gradients are always reduced by our own buckets",
+                {{"MANUAL_GRADIENT_REDUCTION", "false"}});
   table.NotYet("SLURM", "jobs are not submitted; start ssl_main with sbatch", {{"USE_SLURM", "false"}});
   table.Ignored("SLURM", "an option of sbatch",
                 {{"NAME", "vissl"},

@@ -82,7 +82,7 @@ class DryRunTest(RunCase):
     def test_an_evaluation_and_mistakes(self):
         dry = self.run_main("--dry_run", "engine_name=knn")
         self.assertEqual(dry.returncode, 0, dry.stderr)
-        self.assertEqual(dry.stdout, "engines: knn\nrun directory: run\n")
+        self.assertEqual(dry.stdout, "ranks: one process\nengines: knn\nrun directory: run\n")
         self.assertEqual(self.run_main("--dry_run", "config.SEED_VALUE=0,1").returncode, 2)
         missing = self.run_main("--dry_run", "config.hooks=[{type: grad_cliper}]")
         self.assertEqual(missing.returncode, 2)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/world_options.h"
+
+namespace ssl {
+
+void WorldOptions::VisitFields(FieldVisitor& visitor) {
+  constexpr double kMostRanks = 1 << 20;
+  constexpr double kWeekSeconds = 7 * 24 * 3600;
+  visitor.Field("NUM_NODES", &nodes,
+                Doc("hosts; where the environment has ranks, it counts").Between(1, kMostRanks).MayChange());
+  visitor.Field("NUM_PROC_PER_NODE", &ranks_per_node,
+                Doc("ranks on each host; the command starts them unless the environment has ranks")
+                    .Between(1, kMostRanks)
+                    .MayChange());
+  visitor.Field("INIT_METHOD", &init_method,
+                Doc("how ranks that the command starts meet").OneOf({"tcp", "env", "file"}).MayChange());
+  visitor.Field(
+      "RUN_ID", &run_id,
+      Doc("tcp: HOST:PORT of the first host, auto: a free port; file: a path that all ranks reach").MayChange());
+  visitor.Field(
+      "CONNECT_SECONDS", &connect_seconds,
+      Doc("how long ranks wait for each other at the start (ours)").Between(1, kWeekSeconds).Unit("s").MayChange());
+  visitor.Field(
+      "TIMEOUT_SECONDS", &timeout_seconds,
+      Doc("how long an operation waits for the other ranks (ours)").Between(1, kWeekSeconds).Unit("s").MayChange());
+}
+
+}  // namespace ssl

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The keys of DISTRIBUTED that say how many ranks there are and where they meet. The program that starts or connects
+// ranks reads them; the session is handed a communicator.
+#ifndef SSL_CORE_WORLD_OPTIONS_H_
+#define SSL_CORE_WORLD_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "ssl/config/fields.h"
+
+namespace ssl {
+
+// None of them is part of what a run is: it goes on wherever as many ranks are.
+struct WorldOptions : public Options {
+  int64_t nodes = 1;
+  int64_t ranks_per_node = 1;
+  std::string init_method = "tcp";
+  std::string run_id = "auto";
+  int64_t connect_seconds = 300;
+  int64_t timeout_seconds = 600;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_WORLD_OPTIONS_H_

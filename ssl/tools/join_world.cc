@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/join_world.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <c10/util/Logging.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "ssl/base/crc32c.h"
+#include "ssl/base/host_name.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/yaml.h"
+#include "ssl/distributed/world.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+namespace {
+
+void SilenceLibTorchsLog() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+// srun and mpirun bind a rank to cores of its own; where all of them are open to it, they are to the others as well.
+void TakeShareOfCores(int64_t local_size) {
+  if (local_size == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  cpu_set_t open;
+  if (sched_getaffinity(0, sizeof(open), &open) == 0 && CPU_COUNT(&open) < online) return;
+  at::set_num_threads(static_cast<int>(std::max<int64_t>(1, online / local_size)));
+}
+
+// What two processes of one start have in common.
+struct Start {
+  std::string config;   // YAML
+  std::string program;  // a checksum
+  std::string host;
+};
+
+absl::StatusOr<std::string> ChecksumOf(const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const MappedFile file, PosixFileSystem().Map(path));
+  return absl::StrFormat("%08x", Crc32c(file.bytes()));
+}
+
+// The first leaf of `one` that `other` lacks or has another value of: its path; "" when there is none.
+std::string FirstDifference(const ConfigNode& one, const ConfigNode& other, const std::string& path) {
+  if (one.is_map() && other.is_map()) {
+    for (const auto& [key, value] : one.entries()) {
+      const ConfigNode* theirs = other.Find(key);
+      if (theirs == nullptr) return JoinPath(path, key);
+      std::string found = FirstDifference(value, *theirs, JoinPath(path, key));
+      if (!found.empty()) return found;
+    }
+    for (const auto& [key, value] : other.entries()) {
+      if (one.Find(key) == nullptr) return JoinPath(path, key);
+    }
+    return "";
+  }
+  if (one.items().size() != other.items().size() || !one.is_list()) return one == other ? "" : path;
+  for (size_t i = 0; i < one.items().size(); ++i) {
+    std::string found = FirstDifference(one.items()[i], other.items()[i], JoinPath(path, absl::StrCat(i)));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+std::string ValueAt(const ConfigNode& root, const std::string& path) {
+  const ConfigNode* node = root.FindPath(path);
+  if (node == nullptr) return "not there";
+  const std::string text = WriteYaml(*node);
+  const absl::string_view line = absl::StripSuffix(text, "\n");
+  return node->is_list() && !absl::StrContains(line, '\n') ? std::string(line) : node->Describe();
+}
+
+// What this rank has to say of its difference from rank 0.
+absl::StatusOr<std::string> DescribeDifference(const ConfigNode& root, const Start& own, const Start& first,
+                                               int64_t rank) {
+  const std::string who = absl::StrCat("rank ", rank, " (on ", own.host, ")");
+  if (own.program != first.program) {
+    return absl::StrCat(who, " runs another build of this program than rank 0 (on ", first.host,
+                        "): start the same one on every host");
+  }
+  SSL_ASSIGN_OR_RETURN(const ConfigNode theirs, ParseYaml(first.config, "configuration of rank 0", nullptr));
+  const std::string path = FirstDifference(root, theirs, "");
+  const ConfigNode* node = root.FindPath(path);
+  return absl::StrCat(who, " has another configuration than rank 0 (on ", first.host, "): ", path, " is ",
+                      ValueAt(root, path), node == nullptr ? "" : absl::StrCat(" (", node->location().ToString(), ")"),
+                      ", on rank 0 ", ValueAt(theirs, path), "; start all ranks with the same one");
+}
+
+// The first rank whose mark is not rank 0's; 0 when all are.
+absl::StatusOr<int64_t> FirstOther(int64_t mark, Communicator& communicator) {
+  const at::Tensor own = at::full({1}, mark, at::kLong);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));
+  const at::Tensor flat = all.contiguous();
+  const int64_t* marks = flat.const_data_ptr<int64_t>();
+  for (int64_t rank = 1; rank < communicator.size(); ++rank) {
+    if (marks[rank] != marks[0]) return rank;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOptions& options) {
+  if (place.size > 1) {
+    SilenceLibTorchsLog();
+    TakeShareOfCores(place.local_size);
+  }
+  JoinedWorld world;
+  SSL_ASSIGN_OR_RETURN(world.communicator, OpenWorld(place, {absl::Seconds(options.connect_seconds),
+                                                             absl::Seconds(options.timeout_seconds)}));
+  SSL_ASSIGN_OR_RETURN(world.shape.ranks_per_node, RanksPerHost(place, *world.communicator));
+  world.shape.nodes = place.size / world.shape.ranks_per_node;
+  return world;
+}
+
+absl::Status CheckSameStart(const ConfigNode& root, const std::string& program, Communicator& communicator) {
+  if (communicator.size() == 1) return absl::OkStatus();
+  Start own;
+  own.config = WriteYaml(root);
+  own.host = HostName("unknown");
+  SSL_ASSIGN_OR_RETURN(own.program, ChecksumOf(program));
+  const uint32_t mark = Crc32c(absl::StrCat(own.program, "\n", own.config));
+  SSL_ASSIGN_OR_RETURN(const int64_t other, FirstOther(mark, communicator));
+  if (other == 0) return absl::OkStatus();
+  Start first = own;
+  for (std::string* text : {&first.config, &first.program, &first.host}) {
+    SSL_RETURN_IF_ERROR(BroadcastText(0, text, communicator));
+  }
+  std::string message;
+  if (communicator.rank() == other) {
+    const absl::StatusOr<std::string> described = DescribeDifference(root, own, first, other);
+    message = described.ok() ? *described : std::string(described.status().message());
+  }
+  SSL_RETURN_IF_ERROR(BroadcastText(other, &message, communicator));
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace ssl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/join_world.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/process_world.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kThisProgram[] = "/proc/self/exe";
+
+ConfigNode Root(const std::string& text) { return ParseYaml(text, "run.yaml", nullptr).value_or(ConfigNode()); }
+
+TEST(JoinWorldTest, AWorldOfOneIsAtOnceThere) {
+  ASSERT_OK_AND_ASSIGN(const JoinedWorld world, JoinWorld(WorldPlace(), WorldOptions()));
+  EXPECT_EQ(world.communicator->size(), 1);
+  EXPECT_EQ(world.shape.ranks(), 1);
+  EXPECT_OK(CheckSameStart(Root("{a: 1}"), kThisProgram, *world.communicator));
+}
+
+TEST(JoinWorldTest, EqualConfigurationsMayComeFromOtherLines) {
+  EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) {
+    return CheckSameStart(Root(communicator.rank() == 0 ? "a: 1\nb: [x]" : "a: 1\n\nb: ['x']"), kThisProgram,
+                          communicator);
+  }));
+}
+
+// What every rank is told when rank 1 has `other` and the rest `common`.
+absl::Status Differing(const std::string& common, const std::string& other) {
+  return ProcessWorld(3).Run([&](Communicator& communicator) {
+    const absl::Status status =
+        CheckSameStart(Root(communicator.rank() == 1 ? other : common), kThisProgram, communicator);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank 1 (on ")));
+    return status;
+  });
+}
+
+TEST(JoinWorldTest, TheFirstKeyThatDiffersIsNamedWithRankAndHost) {
+  EXPECT_THAT(Differing("config: {a: 1, b: {c: 2, d: 3}}", "config: {a: 1, b: {c: 2, d: 4}}").message(),
+              AllOf(HasSubstr("rank 1 (on "), HasSubstr("config.b.d is '4' (run.yaml:1), on rank 0 '3'")));
+}
+
+TEST(JoinWorldTest, AKeyThatOneLacksIsNamed) {
+  EXPECT_THAT(Differing("config: {a: 1}", "config: {a: 1, b: [2, 3]}").message(),
+              HasSubstr("config.b is [2, 3] (run.yaml:1), on rank 0 not there"));
+}
+
+TEST(JoinWorldTest, AKeyThatTheOthersHaveIsNamed) {
+  EXPECT_THAT(Differing("config: {a: 1, b: null}", "config: {a: 1}").message(),
+              HasSubstr("config.b is not there, on rank 0 null"));
+}
+
+TEST(JoinWorldTest, AnElementOfAListIsNamed) {
+  EXPECT_THAT(Differing("config: {a: [{name: x}, {name: y}]}", "config: {a: [{name: x}, {name: z}]}").message(),
+              HasSubstr("config.a.1.name is 'z' (run.yaml:1), on rank 0 'y'"));
+}
+
+TEST(JoinWorldTest, AnotherBuildIsNamed) {
+  const absl::Status status = ProcessWorld(2).Run([](Communicator& communicator) {
+    return CheckSameStart(Root("a: 1"), communicator.rank() == 0 ? kThisProgram : "/proc/self/environ", communicator);
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("rank 1 (on "), HasSubstr("runs another build of this program"))));
+}
+
+}  // namespace
+}  // namespace ssl

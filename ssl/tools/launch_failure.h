@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a launcher of ranks leaves in the run directory when they failed: the report of the rank that failed first, also
+// of one that could not write its own.
+#ifndef SSL_TOOLS_LAUNCH_FAILURE_H_
+#define SSL_TOOLS_LAUNCH_FAILURE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "ssl/io/file_system.h"
+#include "ssl/launch/local_launcher.h"
+
+namespace ssl {
+
+// The newest checkpoint's step in `run_directory`; 0 when there is none.
+int64_t NewestStep(const std::string& run_directory, FileSystem& file_system);
+
+// Writes the report of `outcome.first_failure` as the failure report of `command` (ssl/engines/run_files.h), with
+// docs/exit_codes.md's members and `restarts`: what that rank has said of itself, or else what is known of its end,
+// with the step at which the others noticed. Best effort. Nothing where these ranks never had the directory, such as
+// when another run uses it, nor after a mistake (exit code 2), which the ranks report where it is due.
+void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
+                        const LaunchOutcome& outcome, FileSystem& file_system);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_LAUNCH_FAILURE_H_

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/launch_failure.h"
+
+#include <csignal>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/engines/results_file.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LaunchFailureTest : public ::testing::Test {
+ protected:
+  // Ranks 0 and 1, pids 100 and 101, of which the second failed first.
+  static LaunchOutcome Outcome(const RankEnd& failed) {
+    LaunchOutcome outcome;
+    outcome.ends = {failed, {0, 100, 7}};
+    outcome.first_failure = failed;
+    outcome.exit_code = failed.code();
+    outcome.restarts = 2;
+    return outcome;
+  }
+  static RankEnd Killed() { return {1, 101, 0, SIGKILL}; }
+
+  void Leave(const std::string& name, const std::string& text) {
+    ASSERT_OK(files_.CreateDirectories(ParentDirectory(absl::StrCat(directory_, "/", name))));
+    ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/", name), text));
+  }
+
+  ConfigNode Write(const LaunchOutcome& outcome) {
+    WriteLaunchFailure(directory_, "train", 2, outcome, files_);
+    return ReadResults(absl::StrCat(directory_, "/failure.json"), files_).value_or(ConfigNode());
+  }
+
+  static std::string Text(const ConfigNode& report, const std::string& path) {
+    const ConfigNode* node = report.FindPath(path);
+    return node == nullptr ? "(none)" : node->text();
+  }
+
+  const std::string directory_ = MakeTempDir("launch");
+  FileSystem& files_ = PosixFileSystem();
+};
+
+TEST_F(LaunchFailureTest, ARankThatLeftNoReport_IsNamedWithTheStepOfTheOthers) {
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "errno": 5, "engine": "train", "phase": "training", "step": 12,
+                            "epoch": 1, "rank": 0, "pid": 100, "last_checkpoint": {"step": 9, "directory": "d"}})");
+  const ConfigNode report = Write(Outcome(Killed()));
+  EXPECT_EQ(Text(report, "rank"), "1");
+  EXPECT_EQ(Text(report, "pid"), "101");
+  EXPECT_EQ(Text(report, "code"), "SIGNAL");
+  EXPECT_EQ(Text(report, "signal"), "9");
+  EXPECT_EQ(Text(report, "exit_code"), "137");
+  EXPECT_THAT(Text(report, "message"), HasSubstr("rank 1 (pid 101) was ended by SIGKILL"));
+  EXPECT_EQ(Text(report, "step"), "12");
+  EXPECT_EQ(Text(report, "last_checkpoint.step"), "9");
+  EXPECT_EQ(Text(report, "world_size"), "2");
+  EXPECT_EQ(Text(report, "restarts"), "2");
+  EXPECT_EQ(Text(report, "errno"), "(none)");  // of the other rank's error
+}
+
+TEST_F(LaunchFailureTest, ARanksOwnReportTakesThePlaceOfRankZeros) {
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "rank": 0, "pid": 100})");
+  Leave("logs/rank1_failure.json", R"({"code": "DATA_LOSS", "message": "torn", "rank": 1, "pid": 101, "step": 4})");
+  const ConfigNode report = Write(Outcome({1, 101, 4}));
+  EXPECT_EQ(Text(report, "code"), "DATA_LOSS");
+  EXPECT_EQ(Text(report, "message"), "torn");
+  EXPECT_EQ(Text(report, "step"), "4");
+}
+
+TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
+  Leave(".lock", "process 100 on host a\n");
+  Leave("checkpoints/step_30/model.safetensors", "");
+  const ConfigNode report = Write(Outcome(Killed()));
+  EXPECT_EQ(Text(report, "rank"), "1");
+  EXPECT_EQ(Text(report, "step"), "(none)");
+  EXPECT_EQ(Text(report, "last_checkpoint.step"), "30");
+  EXPECT_EQ(NewestStep(directory_, files_), 30);
+}
+
+TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {
+  Leave(".lock", "process 1000 on host a\n");
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "rank": 0, "pid": 99})");
+  Leave("logs/rank1_failure.json", R"({"code": "INTERNAL", "rank": 1, "pid": 98})");
+  EXPECT_EQ(Text(Write(Outcome(Killed())), "pid"), "99");
+}
+
+TEST_F(LaunchFailureTest, AMistakeIsReportedByTheRanksAlone) {
+  Leave(".lock", "process 100 on host a\n");
+  EXPECT_TRUE(Write(Outcome({1, 101, 2})).entries().empty());
+}
+
+TEST_F(LaunchFailureTest, WithoutAFailureNothingIsWritten) {
+  Leave(".lock", "process 100 on host a\n");
+  EXPECT_TRUE(Write(LaunchOutcome()).entries().empty());
+  EXPECT_EQ(NewestStep(directory_, files_), 0);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/launch_ranks.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/check/named_components.h"
+#include "ssl/engines/run_files.h"
+#include "ssl/io/file_system.h"
+#include "ssl/launch/local_launcher.h"
+#include "ssl/tools/exit_codes.h"
+#include "ssl/tools/launch_failure.h"
+
+namespace ssl {
+namespace {
+
+// Its path rather than /proc/self/exe: by that name it finds the files that lie beside it.
+absl::StatusOr<std::string> ThisProgram() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::NotFoundError(absl::StrCat("/proc/self/exe cannot be read: ", error.message()));
+  return path.string();
+}
+
+}  // namespace
+
+absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
+                                const std::vector<std::string>& arguments, int64_t restarts) {
+  const std::string directory = root.FindPath("config.CHECKPOINT.DIR")->text();
+  const std::string command = Trains(root) ? kTrainCommand : absl::StrJoin(EngineNames(root), "_");
+  LaunchOptions options;
+  SSL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
+  options.command = {program};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  options.first = world.place;
+  options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
+  options.max_restarts = restarts;
+  options.progress = [&directory] { return NewestStep(directory, PosixFileSystem()); };
+  options.stopped_code = kExitStopped;
+  options.mistake_code = kExitConfiguration;
+  options.peer_code = kExitPeer;
+  SSL_LOG(INFO) << Describe(world);
+  SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome, LaunchLocalRanks(options));
+  if (outcome.first_failure.has_value()) {
+    SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
+    WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
+  }
+  return outcome.exit_code;
+}
+
+}  // namespace ssl

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worlds of several ranks, as whole processes that are watched through their output and their place in /proc."""
+import os
+import pathlib
+import select
+import socket
+import subprocess
+
+from tests.integration.run_case import BINARY, RunCase, environment
+
+SECONDS = 120  # a process that takes longer than this hangs
+
+
+def children(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def has_variable(pid, text):
+    return text.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+
+
+class World:
+    """One command that starts ranks, or one rank that the test starts. Its lines are kept as they are read."""
+
+    def __init__(self, folder, arguments, variables=()):
+        self.lines = []
+        self.process = subprocess.Popen([BINARY, *arguments], cwd=folder, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, env={**environment(), **dict(variables)})
+
+    @property
+    def output(self):
+        return "".join(self.lines)
+
+    def wait_for(self, text):
+        """True once a line holds it; False when the output has ended without one."""
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if text in line:
+                return True
+        return False
+
+    def rank(self, number):
+        """The process of a rank that the command has started."""
+        for child in children(self.process.pid):
+            if has_variable(child, f"RANK={number}"):
+                return child
+        raise AssertionError(f"no rank {number}:\n{self.output}")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def end(self):
+        """The exit code, as a shell shows it."""
+        self.wait_for("\0")
+        code = self.process.wait(timeout=SECONDS)
+        return code if code >= 0 else 128 - code
+
+
+class RanksCase(RunCase):
+
+    def world(self, *arguments, config="swav_tiny", run="run", variables=()):
+        world = World(self.folder, [f"--config=test/{config}", f"config.CHECKPOINT.DIR={run}", "engine_name=train",
+                                    *arguments], variables)
+        self.addCleanup(world.close)
+        return world
+
+    def finished(self, *arguments, **options):
+        world = self.world(*arguments, **options)
+        self.assertEqual(world.end(), 0, world.output)
+        return world
+
+    def files(self, run="run"):
+        return {str(path.relative_to(self.folder / run)) for path in (self.folder / run).rglob("*") if path.is_file()}
+
+    def read(self, name, run="run"):
+        return (self.folder / run / name).read_text()
+
+    def weights(self, step, run="run"):
+        return (self.folder / run / f"checkpoints/step_{step}/model.safetensors").read_bytes()
+
+    def assert_gone(self, pid_file):
+        """Waits for the end of a process that is nobody's child here."""
+        self.assertTrue(select.select([pid_file], [], [], SECONDS)[0], "a rank has outlived its launcher")
+        os.close(pid_file)
+
+
+def rank_variables(rank, size, port):
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
+def bound_socket():
+    """A TCP socket of a port that nobody serves."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", 0))
+    return bound

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of several ranks on this host: started, connected, trained, interrupted, killed, started again."""
+import json
+import os
+import signal
+import unittest
+
+from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+
+EPOCHS = 6
+STEPS = 5 * EPOCHS  # of two ranks, each with 8 of 80 samples in a step
+LONG = f"config.OPTIMIZER.num_epochs={EPOCHS}"
+TWO = "--launch=local:2"
+
+
+class RanksTest(RanksCase):
+
+    _whole = []  # the weights at the end of an uninterrupted run, once it was needed
+
+    def whole(self):
+        if not self._whole:
+            self.finished(TWO, LONG, run="whole")
+            self._whole.append(self.weights(STEPS, run="whole"))
+        return self._whole[0]
+
+    def check_run(self, config, ranks):
+        world = self.finished(f"--launch=local:{ranks}", "config.OPTIMIZER.num_epochs=1", config=config)
+        self.assertIn(f"this command starts {ranks} ranks, 0 to {ranks - 1} of {ranks}", world.output)
+        self.assertEqual([line for line in world.lines if line.startswith(f"[{ranks - 1}]")], [], "only rank 0 prints")
+        steps = 80 // (8 * ranks)
+        files = self.files()
+        for name in ("log.txt", "train_config.yaml", "results.json", "metrics.jsonl"):
+            self.assertIn(name, files)
+        for rank in range(ranks):
+            self.assertIn(f"checkpoints/step_{steps}/state_rank{rank}.safetensors", files)
+            self.assertEqual(f"logs/rank{rank}.txt" in files, rank > 0)
+        self.assertNotIn("failure.json", files)
+        self.assertIn(f"NUM_PROC_PER_NODE: {ranks}\n", self.read("train_config.yaml"))
+
+    def test_swav(self):
+        self.check_run("swav_tiny", 4)
+
+    def test_moco(self):
+        self.check_run("moco_tiny", 2)
+
+    def test_simclr(self):
+        self.check_run("simclr_tiny", 2)
+        self.assertIn("world_size: 2\n", self.read("train_config.yaml"))
+
+    def test_barlow_twins(self):
+        self.check_run("barlow_twins_tiny", 2)
+
+    def test_supervised(self):
+        self.check_run("supervised_tiny", 2)
+
+    def test_keys_start_ranks_and_the_run_goes_on_by_its_own_configuration(self):
+        self.finished("config.DISTRIBUTED.NUM_PROC_PER_NODE=2", "config.OPTIMIZER.num_epochs=1")
+        again = self.call("--config=run/train_config.yaml")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("this command starts 2 ranks", again.stderr)
+        self.assertIn("resuming at iteration 5 of 5", again.stderr)
+
+    def test_ranks_meet_in_a_file(self):
+        self.finished(TWO, "config.OPTIMIZER.num_epochs=1", "config.DISTRIBUTED.INIT_METHOD=file",
+                      f"config.DISTRIBUTED.RUN_ID={self.folder}/store")
+
+    def test_an_evaluation_is_reported_once_and_says_what_one_process_says(self):
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "engine_name=[train,knn,linear_eval]")
+        self.assertEqual(world.end(), 0, world.output)
+        self.assertEqual(world.output.count("finished at iteration 5 of 5"), 1)
+        self.assertEqual(world.output.count("(cosine kNN, "), 1, world.output)
+        of_two = json.loads(self.read("results.json"))
+        self.finish_alone("engine_name=[knn,linear_eval]")
+        of_one = json.loads(self.read("results.json"))
+        self.assertEqual(of_two["knn"], of_one["knn"])
+        self.assertEqual(of_two["linear_eval"], of_one["linear_eval"])
+
+    def finish_alone(self, *arguments):
+        result = self.tiny("config.OPTIMIZER.num_epochs=1", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_killed_rank_ends_the_world_and_is_named(self):
+        for rank, run in ((0, "first"), (1, "second")):
+            with self.subTest(rank=rank):
+                world = self.world(TWO, "config.OPTIMIZER.num_epochs=1000", run=run)
+                self.assertTrue(world.wait_for("step 5/"), world.output)
+                pid = world.rank(rank)
+                os.kill(pid, signal.SIGKILL)
+                self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
+                self.assertIn(f"rank {rank} (pid {pid}) was ended by SIGKILL", world.output)
+                self.assertIn(f"rank {rank} (process {pid} on ", world.output, "the other rank says who has gone")
+                self.assertNotIn("frame #", world.output)
+                report = self.failure(run=run)
+                self.assertEqual((report["rank"], report["pid"], report["world_size"]), (rank, pid, 2))
+                self.assertEqual((report["signal"], report["exit_code"]), (9, 137))
+                self.assertGreaterEqual(report["step"], 5)
+                self.assertGreaterEqual(report["last_checkpoint"]["step"], 3)
+                self.assertTrue(os.path.isdir(self.folder / report["last_checkpoint"]["directory"]))
+
+    def test_restarts_end_with_the_weights_of_an_uninterrupted_run(self):
+        world = self.world(TWO, LONG, "--restarts=2")
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        os.kill(world.rank(1), signal.SIGKILL)
+        self.assertEqual(world.end(), 0, world.output)
+        self.assertIn("restart 1 of at most 2", world.output)
+        self.assertIn("resuming at iteration ", world.output)
+        self.assertEqual(self.weights(STEPS), self.whole())
+        self.assertNotIn("failure.json", self.files())
+
+    def test_a_stop_of_the_command_saves_and_the_same_command_goes_on(self):
+        world = self.world(TWO, LONG)
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
+        self.assertNotIn("failure.json", self.files())
+        self.finished(TWO, LONG)
+        self.assertEqual(self.weights(STEPS), self.whole())
+
+    def test_no_rank_outlives_its_launcher(self):
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=100000")
+        self.assertTrue(world.wait_for("step 2/"), world.output)
+        ranks = [os.pidfd_open(world.rank(rank)) for rank in range(2)]
+        world.process.kill()
+        for rank in ranks:
+            self.assert_gone(rank)
+
+    def test_a_second_run_in_the_directory_is_refused(self):
+        first = self.world(TWO, "config.OPTIMIZER.num_epochs=100000")
+        self.assertTrue(first.wait_for("step 2/"), first.output)
+        second = self.world(TWO)
+        self.assertEqual(second.end(), 5, second.output)
+        self.assertIn("is held by process", second.output)
+        self.assertNotIn("failure.json", self.files())
+        first.process.send_signal(signal.SIGTERM)
+        self.assertEqual(first.end(), 75, first.output)
+
+    def test_a_run_of_two_ranks_is_not_gone_on_with_by_one(self):
+        self.finished(TWO, "config.OPTIMIZER.num_epochs=1")
+        for arguments in ((), ("--check_config",), ("--dry_run",)):
+            refused = self.tiny("engine_name=train", "config.OPTIMIZER.num_epochs=1", *arguments)
+            self.assert_refused(refused, 2)
+            self.assertIn("was saved by 2 ranks, and this run has 1", refused.stdout + refused.stderr)
+
+    def test_a_dry_run_tells_the_ranks_and_their_steps(self):
+        dry = self.tiny(TWO, "--dry_run", "engine_name=train")
+        self.assertEqual(dry.returncode, 0, dry.stderr)
+        self.assertIn("ranks: this command starts 2 ranks, 0 to 1 of 2; they meet at a free port of this host\n", dry.stdout)
+        self.assertIn("2 epochs of 5 updates, 10 in all", dry.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        alone = self.tiny("--dry_run", "engine_name=train")
+        self.assertIn("ranks: one process\n", alone.stdout)
+
+
+class MistakesTest(RanksCase):
+
+    def by_hand(self, rank, port, *arguments, size=2, **options):
+        return self.world(*arguments, variables=rank_variables(rank, size, port), **options)
+
+    def test_ranks_by_hand_train(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        ranks = [self.by_hand(rank, port, "config.OPTIMIZER.num_epochs=1") for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 0, rank.output)
+        self.assertIn("rank 0 of 2 (RANK and WORLD_SIZE)", ranks[0].output)
+        self.assertIn(f"ranks meet at 127.0.0.1:{port}", ranks[0].output)
+        self.assertEqual(ranks[1].output, "")
+        self.assertIn("NUM_NODES: 2\n", self.read("train_config.yaml"))
+
+    def test_unequal_configurations_are_refused_on_all_ranks(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        ranks = [self.by_hand(rank, port, f"config.OPTIMIZER.num_epochs={1 + rank}") for rank in range(2)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 2, rank.output)
+            self.assertIn("rank 1 (on ", rank.output)
+            self.assertIn("config.OPTIMIZER.num_epochs is '2' (command line:4), on rank 0 '1'", rank.output)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_taken_port_is_named(self):
+        with bound_socket() as other:
+            other.listen()
+            port = other.getsockname()[1]
+            world = self.world(TWO, f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{port}",
+                               "config.DISTRIBUTED.CONNECT_SECONDS=60")
+            self.assertEqual(world.end(), 1, world.output)
+        self.assertIn(f"port {port}, at which rank 0 is to listen, is taken by another process", world.output)
+
+    def test_a_master_that_is_not_there_is_named(self):
+        with bound_socket() as silent:
+            port = silent.getsockname()[1]
+            rank = self.by_hand(1, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
+            self.assertEqual(rank.end(), 7, rank.output)
+        self.assertIn(f"rank 1 did not reach rank 0 at 127.0.0.1:{port} within 1s", rank.output)
+
+    def test_a_rank_that_does_not_come_is_named(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        rank = self.by_hand(0, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
+        self.assertEqual(rank.end(), 7, rank.output)
+        self.assertIn("rank 1 did not come", rank.output)
+
+    def test_a_mistake_is_said_once_and_starts_nothing(self):
+        world = self.world(TWO, "config.LOSS.name=swav_los", "--restarts=3")
+        self.assertEqual(world.end(), 2, world.output)
+        self.assertEqual(world.output.count("config.LOSS.name is 'swav_los'"), 1, world.output)
+        self.assertNotIn("restart", world.output)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_flags_that_cannot_be_are_refused(self):
+        for arguments, part in (((TWO, "config.SEED_VALUE=1,2"), "a sweep runs in one process"),
+                                (("--launch=mpi:2",), "expected local:N"),
+                                (("--restarts=1",), "--launch=local:1"),
+                                (("config.DISTRIBUTED.NUM_NODES=2",), "config.DISTRIBUTED.RUN_ID is \"auto\"")):
+            self.assert_refused(self.tiny(*arguments), 2, part)
+        contradiction = self.by_hand(0, 29500, TWO)
+        self.assertEqual(contradiction.end(), 2, contradiction.output)
+        self.assertIn("leave out one of the two", contradiction.output)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
