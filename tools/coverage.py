@@ -70,7 +70,7 @@ def read_counters(counters, build_folder, pattern):
         report = subprocess.run(["gcov", "--json-format", "--stdout", path], stdout=subprocess.PIPE, cwd=ROOT, check=True)
         for text in report.stdout.decode().splitlines():
             for file in json.loads(text)["files"]:
-                if pattern.search(file["file"]):
+                if pattern.search(file["file"]) and not file["file"].endswith("_test.cc"):
                     for line in file["lines"]:
                         lines[file["file"]][line["line_number"]] += line["count"]
     return lines
