@@ -37,6 +37,10 @@ class ComponentOptions : public Options {
   // Whether a run with these values has the part.
   virtual bool enabled() const = 0;
   virtual std::vector<SharedOptions> shared() { return {}; }
+  // What the part leaves in the run's directory, beside checkpoints, as paths relative to it. A '*' at the end of one
+  // in a folder ("profile/rank*") stands for any rest of a name: others may keep files of their own there. With the
+  // defaults of all parts, this is what goes when a run starts anew.
+  virtual std::vector<std::string> leaves() const { return {}; }
 
   void VisitFields(FieldVisitor& visitor) override {}
 };

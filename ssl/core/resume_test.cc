@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/component.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
@@ -117,18 +118,33 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesNothingForAnErrorOfThePlace) {
   }
 }
 
-TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) {
-  ASSERT_OK(Train(10));
-  for (const char* name : {"metrics.jsonl", "results.json", "log.txt"}) {
-    ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(run_, "/", name), "old"));
+// Of a hook and a sink that the run may or may not have.
+struct LeavingOptions : public ComponentOptions {
+  absl::string_view section() const override { return ""; }
+  bool enabled() const override { return false; }
+};
+struct DrawingOptions : public LeavingOptions {
+  std::vector<std::string> leaves() const override {
+    return {"drawn/iteration_*", "deep/er/trace*", "linked/rank*", "linked_too/deep/rank*"};
   }
+};
+struct LinesOptions : public LeavingOptions {
+  std::vector<std::string> leaves() const override { return {"lines.jsonl", "kept*", "folder"}; }
+};
+
+TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatHooksAndSinksSayThatTheyLeave) {
+  registries_.hook_components["drawing"] = {"drawing", "", 0, [] { return std::make_unique<DrawingOptions>(); }};
+  registries_.sink_components["lines"] = {"lines", "", 0, [] { return std::make_unique<LinesOptions>(); }};
+  ASSERT_OK(Train(10));
   const std::string elsewhere = MakeTempDir("elsewhere");
   ASSERT_OK(WriteFileAtomically(files_, elsewhere + "/rank0_iterations_2-4.json", "of another run"));
-  ASSERT_EQ(symlink(elsewhere.c_str(), absl::StrCat(run_, "/profile").c_str()), 0);
-  for (const char* name : {"tb_logs", "log", "feat_vis", "grad_cam", "export"}) {
-    ASSERT_OK(files_.CreateDirectories(absl::StrCat(run_, "/", name)));
+  ASSERT_OK(files_.CreateDirectories(elsewhere + "/deep"));
+  ASSERT_OK(WriteFileAtomically(files_, elsewhere + "/deep/rank0.json", "of another run"));
+  for (const char* name : {"/linked", "/linked_too"}) {
+    ASSERT_EQ(symlink(elsewhere.c_str(), absl::StrCat(run_, name).c_str()), 0);
   }
-  for (const char* name : {"tb_logs/events.out.tfevents.1", "feat_vis/iteration_5/res5.png", "log/job-7.out"}) {
+  for (const char* name : {"lines.jsonl", "results.json", "log.txt", "drawn/iteration_5/res5.png", "drawn/job-7.out",
+                           "deep/er/trace.json", "kept.txt", "folder/file", "export/model.pt"}) {
     const std::string path = absl::StrCat(run_, "/", name);
     ASSERT_OK(files_.CreateDirectories(ParentDirectory(path)));
     ASSERT_OK(WriteFileAtomically(files_, path, "old"));
@@ -137,9 +153,12 @@ TEST_F(ResumeRulesTest, OverwriteExisting_RemovesWhatWouldBeTakenForTheNewRuns) 
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
   EXPECT_TRUE(session->removed_earlier_run());
   ASSERT_OK(session->Start());
-  EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "export", "log", "log.txt"));
-  EXPECT_THAT(*files_.List(run_ + "/log"), ElementsAre("job-7.out")) << "what others keep there stays";
-  EXPECT_THAT(*files_.List(elsewhere), ElementsAre("rank0_iterations_2-4.json"));
+  EXPECT_THAT(*files_.List(run_), ElementsAre(".lock", "checkpoints", "deep", "drawn", "export", "kept.txt", "log.txt"))
+      << "a '*' stands for names in a folder";
+  EXPECT_THAT(*files_.List(run_ + "/drawn"), ElementsAre("job-7.out")) << "what others keep there stays";
+  EXPECT_TRUE(files_.List(run_ + "/deep")->empty());
+  EXPECT_THAT(*files_.List(elsewhere), ElementsAre("deep", "rank0_iterations_2-4.json"));
+  EXPECT_THAT(*files_.List(elsewhere + "/deep"), ElementsAre("rank0.json"));
   EXPECT_TRUE(Names().empty());
 }
 

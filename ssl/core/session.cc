@@ -6,7 +6,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -35,26 +35,13 @@
 namespace ssl {
 namespace {
 
-// What a training leaves in its directory beside checkpoints, and what would be taken for a later run's. What
+// What programs note of a training, beside what its hooks and sinks declare (ComponentOptions::leaves). What
 // evaluations leave there is the program's to remove (removed_earlier_run).
-constexpr std::array<absl::string_view, 3> kRecords = {"metrics.jsonl", "metrics.json", "results.json"};
-
-// What hooks and sinks leave in the folders that they have by default, where others may keep files of their own.
-struct Folder {
-  absl::string_view name;
-  absl::string_view prefix;
-};
-constexpr std::array<Folder, 6> kFolders = {{{"tb_logs", "events.out.tfevents."},
-                                             {"log", "events.out.tfevents."},
-                                             {"profile", "rank"},
-                                             {"crops", "iteration_"},
-                                             {"feat_vis", "iteration_"},
-                                             {"grad_cam", "iteration_"}}};
+constexpr char kResults[] = "results.json";
 
 // Removes what in `folder` begins with `prefix`, and the folder when nothing else is in it.
 absl::Status RemoveFrom(const std::string& folder, absl::string_view prefix, FileSystem& file_system) {
   if (!file_system.IsDirectory(folder)) return absl::OkStatus();
-  if (!CheckNoLink(folder).ok()) return file_system.RemoveAll(folder);  // the link alone
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(folder));
   bool is_empty = true;
   for (const std::string& name : names) {
@@ -63,6 +50,19 @@ absl::Status RemoveFrom(const std::string& folder, absl::string_view prefix, Fil
     is_empty = is_empty && is_ours;
   }
   return is_empty ? file_system.RemoveAll(folder) : absl::OkStatus();
+}
+
+// left: as ComponentOptions::leaves says it.
+absl::Status RemoveLeft(const std::string& run_directory, absl::string_view left, FileSystem& file_system) {
+  for (size_t slash = left.find('/'); slash != absl::string_view::npos; slash = left.find('/', slash + 1)) {
+    const std::string folder = absl::StrCat(run_directory, "/", left.substr(0, slash));
+    // Output follows no link (ssl/io/output_folder.h), so that what this one leads to is not the run's.
+    if (!CheckNoLink(folder).ok()) return file_system.RemoveAll(folder);
+  }
+  const bool is_prefix = absl::StrContains(left, '/') && absl::ConsumeSuffix(&left, "*");
+  const std::string path = absl::StrCat(run_directory, "/", left);
+  if (!is_prefix) return file_system.RemoveAll(path);
+  return RemoveFrom(ParentDirectory(path), left.substr(left.rfind('/') + 1), file_system);
 }
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
@@ -212,11 +212,14 @@ absl::Status Session::RemoveEarlierRun() {
   absl::Status status;
   if (communicator_->rank() == 0) {
     SSL_LOG(WARNING) << "removing what an earlier run left in " << run_directory_->path();
-    for (const absl::string_view name : kRecords) {
-      status.Update(file_system_->RemoveAll(absl::StrCat(run_directory_->path(), "/", name)));
-    }
-    for (const Folder& folder : kFolders) {
-      status.Update(RemoveFrom(absl::StrCat(run_directory_->path(), "/", folder.name), folder.prefix, *file_system_));
+    status.Update(RemoveLeft(run_directory_->path(), kResults, *file_system_));
+    // Of all that is registered: the earlier run may have had other hooks.
+    for (const auto* components : {&registries_.hook_components, &registries_.sink_components}) {
+      for (const auto& [name, component] : *components) {
+        for (const std::string& left : component.make_options()->leaves()) {
+          status.Update(RemoveLeft(run_directory_->path(), left, *file_system_));
+        }
+      }
     }
   }
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the records of an earlier run", *communicator_));

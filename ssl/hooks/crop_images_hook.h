@@ -36,6 +36,7 @@ struct CropImagesOptions : public ComponentOptions {
 
   absl::string_view section() const override;
   bool enabled() const override { return false; }
+  std::vector<std::string> leaves() const override { return {save_dir + "/iteration_*"}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

@@ -38,6 +38,7 @@ struct FeatureVisOptions : public ComponentOptions {
 
   absl::string_view section() const override;
   bool enabled() const override { return false; }
+  std::vector<std::string> leaves() const override { return {save_dir + "/iteration_*"}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

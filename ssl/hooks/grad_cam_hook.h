@@ -50,6 +50,7 @@ struct GradCamOptions : public ComponentOptions {
 
   absl::string_view section() const override;
   bool enabled() const override { return false; }
+  std::vector<std::string> leaves() const override { return {save_dir + "/iteration_*"}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

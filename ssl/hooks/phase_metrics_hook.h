@@ -30,6 +30,7 @@ namespace ssl {
 struct PhaseMetricsOptions : public OncePerRunOptions {
   absl::string_view section() const override { return ""; }
   bool enabled() const override { return true; }
+  std::vector<std::string> leaves() const override { return {"metrics.json"}; }
 };
 
 class PhaseMetricsHook : public Hook {

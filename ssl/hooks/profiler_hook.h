@@ -54,6 +54,7 @@ struct ProfilerOptions : public OncePerRunOptions {
 
   absl::string_view section() const override { return "PROFILING"; }
   bool enabled() const override { return runtime_profiling.use_profiler; }
+  std::vector<std::string> leaves() const override { return {"profile/rank*"}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

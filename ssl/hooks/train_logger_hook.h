@@ -52,6 +52,7 @@ struct TrainLoggerOptions : public OncePerRunOptions {
   bool enabled() const override { return true; }
   void VisitFields(FieldVisitor& visitor) override;
   std::vector<SharedOptions> shared() override { return {{"", &report}}; }
+  std::vector<std::string> leaves() const override { return {logdir + "/events.out.tfevents.*"}; }
 };
 
 class TrainLoggerHook : public Hook {

@@ -30,6 +30,7 @@ std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string p
 struct JsonlSinkOptions : public OncePerRunOptions {
   absl::string_view section() const override { return ""; }
   bool enabled() const override { return true; }
+  std::vector<std::string> leaves() const override { return {"metrics.jsonl"}; }
 };
 
 absl::Status RegisterJsonlSink(Registries* registries);

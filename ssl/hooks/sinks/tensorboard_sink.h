@@ -38,6 +38,7 @@ struct TensorboardSinkOptions : public OncePerRunOptions {
 
   absl::string_view section() const override { return "HOOKS.TENSORBOARD_SETUP"; }
   bool enabled() const override { return use_tensorboard; }
+  std::vector<std::string> leaves() const override { return {"tb_logs/events.out.tfevents.*"}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
