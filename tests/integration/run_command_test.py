@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ssl_main does around a run, as whole processes: flags, the run directory and its lock, signals, reports of
 failures, sweeps. A process is caught at a known point by its log or by a pipe it waits for, never by time."""
+import errno
 import json
 import os
 import re
@@ -101,6 +102,13 @@ class RunCommandTest(RunCase):
         (self.folder / "run/checkpoints").write_text("")
         self.assert_refused(self.tiny("engine_name=train"), 5, "run/checkpoints", "is in the way")
         self.assertEqual(self.failure()["exit_code"], 5)
+        self.assertEqual(self.failure()["errno"], errno.ENOTDIR)
+
+    def test_folder_in_the_place_of_the_metrics_is_a_matter_of_storage(self):
+        (self.folder / "run/metrics.jsonl").mkdir(parents=True)
+        self.assert_refused(self.tiny("engine_name=train"), 5, "run/metrics.jsonl", "Is a directory")
+        self.assertEqual(self.failure()["exit_code"], 5)
+        self.assertEqual(self.failure()["errno"], errno.EISDIR)
 
     def test_second_training_changes_nothing_and_names_the_first(self):
         first = self.start(3)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whatever a hook or sink writes into the run's directory, it declares (ComponentOptions::leaves): a run that starts
+// anew there removes it.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/component.h"
+#include "ssl/core/session.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Every part that writes files, with the folders that it has by default.
+constexpr char kAllThatWrites[] = R"(
+  HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True}, TRAIN_LOGGER: {SUMMARY_WRITER: tensorboard}}
+  PROFILING: {START_ITERATION: 4, WARMUP_ITERATIONS: 1, NUM_ITERATIONS: 2, RUNTIME_PROFILING: {USE_PROFILER: True}}
+  hooks:
+    - {type: crop_images, kwargs: {freq: 5}}
+    - {type: feature_vis, kwargs: {freq: 5}}
+    - {type: grad_cam, kwargs: {freq: 5}}
+)";
+
+std::vector<std::string> Declared() {
+  std::vector<std::string> declared;
+  const Registries registries = TinyRunRegistries();
+  for (const auto* components : {&registries.hook_components, &registries.sink_components}) {
+    for (const auto& [name, component] : *components) {
+      for (std::string& left : component.make_options()->leaves()) declared.push_back(std::move(left));
+    }
+  }
+  return declared;
+}
+
+bool Covers(const std::string& declared, const std::string& file) {
+  const bool is_prefix = declared.back() == '*';
+  return is_prefix ? absl::StartsWith(file, declared.substr(0, declared.size() - 1)) : file == declared;
+}
+
+// Paths below `directory`, of what is neither a checkpoint nor the lock.
+std::vector<std::string> FilesOf(const std::string& directory) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    const std::string file = entry.path().string().substr(directory.size() + 1);
+    const bool is_of_the_run = file == ".lock" || absl::StartsWith(file, "checkpoints/");
+    if (entry.is_regular_file() && !is_of_the_run) files.push_back(file);
+  }
+  return files;
+}
+
+TEST(FilesOfARunTest, AreDeclaredAndGoWhenARunStartsAnew) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult run, TrainTinyRun(kAllThatWrites));
+  const std::vector<std::string> files = FilesOf(run.directory);
+  for (const std::string& file : files) {
+    const std::vector<std::string> declared = Declared();
+    EXPECT_TRUE(std::any_of(declared.begin(), declared.end(), [&file](const std::string& entry) {
+      return Covers(entry, file);
+    })) << file;
+  }
+  for (const std::string& declared : Declared()) {
+    EXPECT_TRUE(std::any_of(files.begin(), files.end(),
+                            [&declared](const std::string& file) { return Covers(declared, file); }))
+        << declared << " is declared, and no run of this test writes it";
+  }
+
+  const std::string anew =
+      absl::StrCat("CHECKPOINT: {DIR: '", run.directory, "', OVERWRITE_EXISTING: True, AUTO_RESUME: False}");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, OpenTinyRun(anew));
+  ASSERT_OK(session->Start());
+  EXPECT_THAT(FilesOf(run.directory), IsEmpty());
+  EXPECT_THAT(PosixFileSystem().List(run.directory).value(), ElementsAre(".lock", "checkpoints"));
+}
+
+}  // namespace
+}  // namespace ssl
