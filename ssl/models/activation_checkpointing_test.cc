@@ -41,6 +41,7 @@ class PlainTrunk : public Trunk {
   int64_t output_dim() const override { return 12; }
   ModelTensors Tensors() const override { return {}; }
   void SetTraining(bool) override {}
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>&) override {}
 };
 
 TEST(PlanActivationCheckpointingTest, TrunkWithoutBlocksIsRefused) {

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -11,10 +12,13 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ssl/models/channel_kernels.h"
+#include "ssl/models/rank_moments.h"
 
 namespace ssl {
 namespace {
@@ -149,17 +153,11 @@ void ForBlocks(const Rows& map, const BlockBody& body) {
   });
 }
 
-struct Statistics {
-  at::Tensor mean;    // [C] float
-  at::Tensor invstd;  // [C] float
-};
-
-// Of the batch; kTraining also moves the running statistics.
+// Of this rank's batch.
 //
 // With the distances u = x - s from a sample s of the channel: mean = s + E[u], variance = E[u^2] - E[u]^2. For s = 0
-// the second difference would lose all digits of a channel whose mean is large against its spread; the running
-// variance is the unbiased one, as in torch.nn.BatchNorm2d.
-Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode mode) {
+// the second difference would lose all digits of a channel whose mean is large against its spread.
+ChannelMoments MomentsOfRows(const Rows& x) {
   const int64_t channels = x.channels();
   std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
   const float* first = x.Read(0, 1, &first_row);
@@ -167,16 +165,38 @@ Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode 
   const ChannelSums sums = SumRows(x, [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* squares) {
     AddMoments(x.Read(begin, rows, &buffers.x), rows, channels, first_row.data(), sum, squares);
   });
-  Statistics statistics = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat)};
+  const double n = static_cast<double>(x.rows());
+  const ChannelMoments moments = {at::empty({channels}, at::kDouble), at::empty({channels}, at::kDouble),
+                                  at::full({}, n, at::kDouble)};
+  for (int64_t c = 0; c < channels; ++c) {
+    const double distance = sums.first[c] / n;
+    moments.mean.data_ptr<double>()[c] = first_row[c] + distance;
+    moments.variance.data_ptr<double>()[c] = std::max(0.0, sums.second[c] / n - distance * distance);
+  }
+  return moments;
+}
+
+struct Statistics {
+  at::Tensor mean;    // [C] float
+  at::Tensor invstd;  // [C] float
+  double count;       // values per channel that they are of
+};
+
+// Of the batch, on this rank or on all of the layer's group; kTraining also moves the running statistics, whose
+// variance is the unbiased one, as in torch.nn.BatchNorm2d.
+Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode mode) {
+  const int64_t channels = x.channels();
+  const auto own = [&x] { return MomentsOfRows(x); };
+  const ChannelMoments moments = layer.group == nullptr ? own() : MomentsOfPass(mode, own, *layer.group);
+  const double n = *moments.count.data_ptr<double>();
+  Statistics statistics = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat), n};
   float* mean = statistics.mean.data_ptr<float>();
   float* invstd = statistics.invstd.data_ptr<float>();
   float* running_mean = layer.running_mean.data_ptr<float>();
   float* running_var = layer.running_var.data_ptr<float>();
-  const double n = static_cast<double>(x.rows());
   for (int64_t c = 0; c < channels; ++c) {
-    const double distance = sums.first[c] / n;
-    const double variance = std::max(0.0, sums.second[c] / n - distance * distance);
-    mean[c] = static_cast<float>(first_row[c] + distance);
+    const double variance = moments.variance.data_ptr<double>()[c];
+    mean[c] = static_cast<float>(moments.mean.data_ptr<double>()[c]);
     invstd[c] = static_cast<float>(1.0 / std::sqrt(variance + layer.eps));
     if (mode != NormMode::kTraining) continue;
     const double unbiased = variance * n / std::max(1.0, n - 1.0);
@@ -198,7 +218,8 @@ Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode 
 //   a = w / sigma,  b = -a sum(g (x - mean)) / (n sigma^2),  d = -a dbias / n - b mean
 //
 // so that the second pass needs three numbers per channel and no normalised copy of the map. ReLU enters before all
-// this, as a mask on g.
+// this, as a mask on g. Where ranks share the batch, n and the sums in dx are over all of them, and dw and dbias are
+// this rank's share, as of any other parameter.
 struct InputGradient {
   at::Tensor weight;
   at::Tensor bias;
@@ -207,25 +228,45 @@ struct InputGradient {
   std::vector<float> d;
 };
 
-// sums: of g, and of g (x - mean), over `rows` rows.
-InputGradient SolveGradient(const ChannelSums& sums, int64_t rows, const at::Tensor& weight,
+// Of the batch that statistics are of.
+ChannelSums SumsOfRanks(const ChannelSums& own, Communicator& group) {
+  const auto channels = static_cast<int64_t>(own.first.size());
+  const at::Tensor sums = at::empty({2, channels}, at::kDouble);
+  std::copy(own.first.begin(), own.first.end(), sums.data_ptr<double>());
+  std::copy(own.second.begin(), own.second.end(), sums.data_ptr<double>() + channels);
+  const at::Tensor all = SumOverRanks(sums, group);
+  const double* const values = all.data_ptr<double>();
+  return {std::vector<double>(values, values + channels),
+          std::vector<double>(values + channels, values + 2 * channels)};
+}
+
+// Sums of g, and of g (x - mean): `own` over this rank's rows, `all` over the batch.
+InputGradient SolveGradient(const ChannelSums& own, const ChannelSums& all, const at::Tensor& weight,
                             const Statistics& statistics) {
   const int64_t channels = weight.numel();
-  const double n = static_cast<double>(rows);
+  const double n = statistics.count;
   InputGradient gradient = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat),
                             std::vector<float>(channels), std::vector<float>(channels), std::vector<float>(channels)};
   for (int64_t c = 0; c < channels; ++c) {
     const double invstd = statistics.invstd.data_ptr<float>()[c];
     const double a = weight.data_ptr<float>()[c] * invstd;
-    const double b = -a * invstd * invstd * sums.second[c] / n;
+    const double b = -a * invstd * invstd * all.second[c] / n;
     gradient.a[c] = static_cast<float>(a);
     gradient.b[c] = static_cast<float>(b);
-    gradient.d[c] = static_cast<float>(-a * sums.first[c] / n - b * statistics.mean.data_ptr<float>()[c]);
-    gradient.weight.data_ptr<float>()[c] = static_cast<float>(sums.second[c] * invstd);
-    gradient.bias.data_ptr<float>()[c] = static_cast<float>(sums.first[c]);
+    gradient.d[c] = static_cast<float>(-a * all.first[c] / n - b * statistics.mean.data_ptr<float>()[c]);
+    gradient.weight.data_ptr<float>()[c] = static_cast<float>(own.second[c] * invstd);
+    gradient.bias.data_ptr<float>()[c] = static_cast<float>(own.first[c]);
   }
   return gradient;
 }
+
+// Who shares the batch, for backward.
+struct Batch : public torch::CustomClassHolder {
+  Batch(std::shared_ptr<Communicator> ranks, double values) : group(std::move(ranks)), count(values) {}
+
+  const std::shared_ptr<Communicator> group;  // null: nobody
+  const double count;                         // values per channel
+};
 
 struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
@@ -254,6 +295,7 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
     });
     context->save_for_backward({input, output, weight, statistics.mean, statistics.invstd});
     context->saved_data["has_residual"] = has_residual;
+    context->saved_data["batch"] = c10::IValue::make_capsule(c10::make_intrusive<Batch>(layer.group, statistics.count));
     return output;
   }
 
@@ -279,7 +321,9 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
     };
     const ChannelSums sums = SumRows(x, mask_and_sum);
 
-    const InputGradient solved = SolveGradient(sums, x.rows(), saved[2], {saved[3], saved[4]});
+    const auto batch = c10::static_intrusive_pointer_cast<Batch>(context->saved_data["batch"].toCapsule());
+    const InputGradient solved = SolveGradient(sums, batch->group == nullptr ? sums : SumsOfRanks(sums, *batch->group),
+                                               saved[2], {saved[3], saved[4], batch->count});
     const bool has_residual = context->saved_data["has_residual"].toBool();
     // Without a residual nobody else reads `masked`: it becomes the input's gradient in place.
     const at::Tensor input_gradient = has_residual ? at::empty_like(masked) : masked;

@@ -19,7 +19,8 @@ namespace ssl {
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
 
 // input: [N, C, H, W]; residual: the same, or undefined; mode: kTraining or kRecompute. Requires CanFuseBatchNormRelu.
-// Neither input nor residual may be changed in place before backward.
+// Neither input nor residual may be changed in place before backward. With a group of ranks forward (in kTraining) and
+// backward are collective, one all-reduce each.
 at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
                          NormMode mode);
 

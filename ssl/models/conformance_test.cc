@@ -15,10 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/counting_communicator.h"
 #include "ssl/models/head.h"
 #include "ssl/models/register_models.h"
 #include "ssl/models/trunk.h"
@@ -131,6 +133,36 @@ void CheckPart(Part& part, Part& other, const Run& run) {
   EXPECT_TRUE(at::equal(SumOfSquares(run(part)), SumOfSquares(run(other))));
   part.SetTraining(true);
   EXPECT_NE(has_norm, at::equal(SumOfSquares(run(part)), SumOfSquares(run(other))));
+}
+
+// A part that keeps a batch norm from SynchronizeBatchNorm trains another network on several ranks.
+template <class Part, class Run>
+void CheckSynchronizes(Part& part, const Run& run) {
+  int64_t norms = 0;
+  for (const ModelTensor& entry : part.Tensors()) norms += absl::EndsWith(entry.name, "running_mean") ? 1 : 0;
+  const std::unique_ptr<Communicator> ranks = MakeLocalCommunicator();
+  CollectiveCounts counts;
+  part.SynchronizeBatchNorm(std::make_shared<CountingCommunicator>(*ranks, &counts));
+  run(part);
+  EXPECT_EQ(counts.Take()["all-reduce"], norms) << "each batch norm asks the other ranks once";
+}
+
+TEST_F(ConformanceTest, EveryHead_SynchronizesAllOfItsBatchNorms) {
+  for (const std::string& name : registries_.heads.Names()) {
+    SCOPED_TRACE(name);
+    CheckSynchronizes(*Make(registries_.heads, name, HeadArguments().at(name), 1), [](Head& head) {
+      return head.Forward(Wave({8, kChannels, 1, 1}));
+    });
+  }
+}
+
+TEST_F(ConformanceTest, EveryTrunk_SynchronizesAllOfItsBatchNorms) {
+  for (const std::string& name : registries_.trunks.Names()) {
+    SCOPED_TRACE(name);
+    CheckSynchronizes(*Make(registries_.trunks, name, TrunkSections().at(name), 1), [](Trunk& trunk) {
+      return trunk.Forward(Wave({4, 3, 64, 64}));
+    });
+  }
 }
 
 TEST_F(ConformanceTest, EveryHead) {

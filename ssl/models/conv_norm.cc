@@ -21,6 +21,10 @@ void ZeroNormWeight(const NormLayer& norm) {
   std::visit([](const auto& layer) { layer.weight.detach().zero_(); }, norm);
 }
 
+void ConvNorm::SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) {
+  if (auto* const batch_norm = std::get_if<BatchNormLayer>(&norm)) batch_norm->group = group;
+}
+
 at::Tensor ConvNorm::Forward(const at::Tensor& input, NormMode mode) const {
   return Normalize(norm, conv.Forward(input), mode);
 }

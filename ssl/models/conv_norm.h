@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -14,6 +15,8 @@
 #include "ssl/models/norm_mode.h"
 
 namespace ssl {
+
+class Communicator;
 
 using NormLayer = std::variant<BatchNormLayer, GroupNormLayer>;
 
@@ -26,6 +29,9 @@ void ZeroNormWeight(const NormLayer& norm);
 struct ConvNorm {
   ConvLayer conv;
   NormLayer norm;
+
+  // Batch norm: of `group` from now on.
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group);
 
   // norm(conv(input)).
   at::Tensor Forward(const at::Tensor& input, NormMode mode) const;

@@ -11,11 +11,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "ssl/models/model_tensor.h"
 
 namespace ssl {
+
+class Communicator;
 
 class Head {
  public:
@@ -35,6 +38,11 @@ class Head {
 
   // Training mode: batch statistics and dropout.
   virtual void SetTraining(bool training) = 0;
+
+  // Batch norm in training takes its statistics over the ranks of `group` from now on. Every rank then runs the same
+  // forward passes in the same order, and backward of each. Required, so that no head trains another network than asked
+  // for; nothing to do without batch norm.
+  virtual void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) = 0;
 };
 
 }  // namespace ssl

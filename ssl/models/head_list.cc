@@ -40,6 +40,10 @@ class HeadChain : public Head {
     for (const std::unique_ptr<Head>& head : heads_) head->SetTraining(training);
   }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    for (const std::unique_ptr<Head>& head : heads_) head->SynchronizeBatchNorm(group);
+  }
+
  private:
   std::vector<std::unique_ptr<Head>> heads_;
 };

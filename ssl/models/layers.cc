@@ -18,6 +18,9 @@
 #include <cmath>
 #include <vector>
 
+#include "ssl/models/rank_moments.h"
+#include "ssl/models/sync_batch_norm.h"
+
 namespace ssl {
 namespace {
 
@@ -86,6 +89,16 @@ at::Tensor EveryNthPixel(const at::Tensor& input, int64_t n) {
   return input.slice(2, 0, input.size(2), n).slice(3, 0, input.size(3), n).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
+at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
+  const ChannelMoments moments = MomentsOfPass(
+      mode, [&input] { return MomentsOf(input); }, *layer.group);
+  if (mode == NormMode::kTraining) {
+    layer.num_batches_tracked.add_(1);
+    MoveRunningStatistics(moments, layer.momentum, layer.running_mean, layer.running_var);
+  }
+  return NormalizeOverRanks(input, layer.weight, layer.bias, layer.eps, moments, layer.group);
+}
+
 }  // namespace
 
 at::Generator MakeGenerator(int64_t seed) { return at::detail::createCPUGenerator(static_cast<uint64_t>(seed)); }
@@ -137,6 +150,7 @@ ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generat
 }
 
 at::Tensor BatchNormLayer::Forward(const at::Tensor& input, NormMode mode) const {
+  if (group != nullptr && mode != NormMode::kEvaluation) return ForwardOverRanks(*this, input, mode);
   if (mode == NormMode::kRecompute) {
     return at::batch_norm(input, weight, bias, /*running_mean=*/{}, /*running_var=*/{}, /*training=*/true, momentum,
                           eps,

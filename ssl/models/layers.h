@@ -14,12 +14,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "ssl/models/model_tensor.h"
 #include "ssl/models/norm_mode.h"
 
 namespace ssl {
+
+class Communicator;
 
 // A generator of its own on the CPU (mt19937, as torch.Generator().manual_seed(seed)).
 at::Generator MakeGenerator(int64_t seed);
@@ -64,7 +67,8 @@ struct ConvShape {
 // Padding kernel / 2, no bias.
 ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generator);
 
-// Batch normalisation over all dimensions but the second. Statistics are per call (and per rank).
+// Batch normalisation over all dimensions but the second. Statistics of training are those of each call: of this rank's
+// values, or of all ranks of a group, which then call the same layers in the same order (rank_moments.h).
 struct BatchNormLayer {
   at::Tensor weight;               // [C]
   at::Tensor bias;                 // [C]
@@ -73,8 +77,9 @@ struct BatchNormLayer {
   at::Tensor num_batches_tracked;  // [] int64
   double eps = 1e-5;
   double momentum = 0.1;
+  std::shared_ptr<Communicator> group = nullptr;  // null: this rank alone
 
-  // input: [N, C] or [N, C, H, W].
+  // input: [N, C] or [N, C, H, W]. Collective in training with a group, and its backward, too.
   at::Tensor Forward(const at::Tensor& input, NormMode mode) const;
   void List(const std::string& prefix, ModelTensors* tensors) const;
 };

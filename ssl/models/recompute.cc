@@ -10,6 +10,7 @@
 
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/models/rank_moments.h"
 
 namespace ssl {
 namespace {
@@ -25,14 +26,16 @@ struct Replay : public torch::CustomClassHolder {
   const Recomputable part;
   const Autocast autocast;
   const at::Tensor generator_state;  // before the first pass
+  MomentsRecord moments;             // of the first pass
 };
 
 // The second pass: a graph of its own from `input` and the parameters on.
-at::Tensor RunAgain(const Replay& replay, const at::Tensor& input) {
+at::Tensor RunAgain(Replay& replay, const at::Tensor& input) {
   const at::AutoGradMode with_gradients(true);
   const GeneratorScope generator(replay.generator_state);
   const AutocastScope autocast(replay.autocast);
-  return replay.part.run(input, NormMode::kRecompute);
+  replay.moments.Rewind();
+  return replay.part.run(input, NormMode(NormMode::kRecompute, &replay.moments));
 }
 
 struct RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
@@ -45,7 +48,7 @@ struct RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
     context->saved_data["replay"] = c10::IValue::make_capsule(replay);
     // A short copy of a weight that autocast kept here would have no gradient where it is found again.
     const AutocastScope own_cache(replay->autocast);
-    return replay->part.run(input, NormMode::kTraining);
+    return replay->part.run(input, NormMode(NormMode::kTraining, &replay->moments));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {

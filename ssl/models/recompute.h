@@ -4,9 +4,10 @@
 // runs a second time in backward to have what its gradients need.
 //
 // The second pass is the first once more: the same random numbers, the same autocast, no second move of running
-// statistics (NormMode::kRecompute). Loss and gradients in float32 are bitwise those of a plain run. Under autocast
-// they differ in rounding: a weight that several passes use has its gradients added in float32, not in the short
-// format.
+// statistics (NormMode::kRecompute), and of statistics that ranks share those of the first pass, so that it
+// communicates with nobody and ranks may recompute different parts. Loss and gradients in float32 are bitwise those of
+// a plain run. Under autocast they differ in rounding: a weight that several passes use has its gradients added in
+// float32, not in the short format.
 //
 // Parameters are inputs of one autograd node, so that the gradient of each is added to it once per backward pass, when
 // all forward passes are through: a reducer that waits for that moment (a post hook of the AccumulateGrad node) sees

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/models/feature_pool.h"
+#include "ssl/models/join_gradients.h"
 
 namespace ssl {
 namespace {
@@ -64,7 +65,7 @@ SslModel::SslModel(std::unique_ptr<Trunk> trunk, std::vector<std::unique_ptr<Hea
 std::vector<at::Tensor> SslModel::Forward(const std::vector<at::Tensor>& views) {
   TORCH_CHECK_VALUE(options_.inputs.empty(),
                     "config.MODEL.MULTI_INPUT_HEAD_MAPPING maps named inputs, the batch has views");
-  return RunHeads(TrunkOutputs(views));
+  return Joined(RunHeads(TrunkOutputs(views)));
 }
 
 std::vector<at::Tensor> SslModel::ForwardNamed(const std::map<std::string, at::Tensor>& inputs) {
@@ -82,7 +83,11 @@ std::vector<at::Tensor> SslModel::ForwardNamed(const std::map<std::string, at::T
   }
   TORCH_CHECK_VALUE(!outputs.empty(), "config.MODEL.MULTI_INPUT_HEAD_MAPPING maps the inputs [",
                     absl::StrJoin(mapped, ", "), "], the batch has [", absl::StrJoin(NamesOf(inputs), ", "), "]");
-  return outputs;
+  return Joined(std::move(outputs));
+}
+
+std::vector<at::Tensor> SslModel::Joined(std::vector<at::Tensor> outputs) const {
+  return shares_statistics_ && training_ ? JoinGradients(std::move(outputs)) : outputs;
 }
 
 // Channels-last, the layout in which the convolutions and BatchNormRelu are fast; all maps behind inherit it.
@@ -199,6 +204,12 @@ void SslModel::SetTraining(bool training) {
   training_ = training;
   trunk_->SetTraining(training && !options_.freeze_trunk);
   for (const std::unique_ptr<Head>& head : heads_) head->SetTraining(training && !options_.freeze_heads);
+}
+
+void SslModel::SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) {
+  shares_statistics_ = true;
+  trunk_->SynchronizeBatchNorm(group);
+  for (const std::unique_ptr<Head>& head : heads_) head->SynchronizeBatchNorm(group);
 }
 
 void SslModel::VisitState(StateVisitor& visitor) {

@@ -31,6 +31,8 @@
 
 namespace ssl {
 
+class Communicator;
+
 // What the trunk gets of the images' channels: all, all in reverse, or the first.
 enum class InputChannelOrder { kRgb, kBgr, kLab };
 
@@ -71,6 +73,11 @@ class SslModel : public Model {
   void SetRecomputePolicy(RecomputePolicy* policy) override;
   void VisitState(StateVisitor& visitor) override;
 
+  // Batch norm in training takes its statistics over the ranks of `group` from now on: every rank then calls Forward in
+  // the same order, with views of the same resolutions, and runs backward whenever another rank does. Outputs that a
+  // rank's loss does not read get zeros as gradients there, so that no rank waits for another.
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group);
+
   // Excludes parameters from training by their full names. NotFound names the unknown one and the nearest.
   absl::Status Freeze(const std::vector<std::string>& names);
 
@@ -84,6 +91,8 @@ class SslModel : public Model {
   // What the policy says of them; empty when the configuration's plan holds.
   std::vector<RecomputePlan> PlanPasses(const std::vector<at::Tensor>& views, const std::vector<ViewRange>& passes);
   std::vector<at::Tensor> RunHeads(const std::vector<at::Tensor>& features);
+  // As backward over several ranks needs them.
+  std::vector<at::Tensor> Joined(std::vector<at::Tensor> outputs) const;
 
   std::unique_ptr<Trunk> trunk_;
   std::vector<std::unique_ptr<Head>> heads_;
@@ -91,6 +100,7 @@ class SslModel : public Model {
   const ModelTensors tensors_;  // with full names
   RecomputePolicy* policy_ = nullptr;
   bool training_ = true;
+  bool shares_statistics_ = false;
 };
 
 }  // namespace ssl

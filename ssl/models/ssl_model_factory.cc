@@ -14,6 +14,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/models/activation_checkpointing.h"
+#include "ssl/models/batch_norm_group.h"
 #include "ssl/models/feature_pool.h"
 #include "ssl/models/head_list.h"
 #include "ssl/models/head_section.h"
@@ -45,16 +46,6 @@ absl::StatusOr<std::unique_ptr<Trunk>> BuildTrunk(const ConfigNode& model, const
   const ConfigNode* const node = model.Find("TRUNK");
   return context.registries.trunks.Make(section.name, node != nullptr ? *node : ConfigNode::Map(model.location()),
                                         context);
-}
-
-// One process normalises over its whole batch anyway.
-absl::Status CheckSyncBatchNorm(const ConfigNode& model, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const SyncBatchNormSection section, ReadSection<SyncBatchNormSection>(model, "SYNC_BN_CONFIG"));
-  const int64_t ranks = context.communicator.size();
-  if (!section.convert_bn_to_sync_bn || section.group_size == 1 || ranks == 1) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(model.Section("SYNC_BN_CONFIG").location().ToString(),
-                                               ": config.MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN is true with ",
-                                               ranks, " ranks, expected false: batch norm here is per rank"));
 }
 
 // Sets what is frozen and which features the heads get.
@@ -103,7 +94,6 @@ absl::Status CheckHeads(const std::vector<std::unique_ptr<Head>>& heads, const T
 
 absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const ModelSection section, ReadSection<ModelSection>(params, ""));
-  SSL_RETURN_IF_ERROR(CheckSyncBatchNorm(params, context));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Trunk> trunk, BuildTrunk(params, context));
   SSL_ASSIGN_OR_RETURN(const FeatureEvalSection evaluation,
                        ReadSection<FeatureEvalSection>(params, "FEATURE_EVAL_SETTINGS"));
@@ -126,6 +116,9 @@ absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params,
   SSL_RETURN_IF_ERROR(CheckHeads(heads, *trunk, options, head_section.params));
   auto model = std::make_unique<SslModel>(std::move(trunk), std::move(heads), std::move(options));
   SSL_RETURN_IF_ERROR(model->Freeze(section.non_trainable_params));
+  SSL_ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> group,
+                       MakeBatchNormGroup(context.config, context.communicator));
+  if (group != nullptr) model->SynchronizeBatchNorm(group);
   return model;
 }
 

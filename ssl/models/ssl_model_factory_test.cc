@@ -34,18 +34,6 @@ MODEL:
   HEAD: {PARAMS: [[swav_head, {dims: [64, 16, 8], use_bn: true, num_clusters: [5]}]]}
 )";
 
-// A world of two that does nothing.
-class TwoRanks : public Communicator {
- public:
-  int64_t rank() const override { return 0; }
-  int64_t size() const override { return 2; }
-  absl::Status AllReduce(at::Tensor&, ReduceOp) override { return absl::OkStatus(); }
-  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return tensor; }
-  absl::Status Broadcast(at::Tensor&, int64_t) override { return absl::OkStatus(); }
-  absl::Status Barrier() override { return absl::OkStatus(); }
-  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return std::make_unique<TwoRanks>(); }
-};
-
 class SslModelFactory : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(RegisterModels(&registries_)); }
@@ -272,15 +260,6 @@ TEST_F(SslModelFactory, Lab_GivesTheStemOneChannel) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model, Build(absl::StrCat(kConfig, "  INPUT_TYPE: lab\n")));
   EXPECT_EQ(model->Parameters().front().value.size(1), 1);
   EXPECT_EQ(model->Forward({View(1, 16)})[0].size(0), 2);
-}
-
-TEST_F(SslModelFactory, SyncBatchNormOfOneProcess_IsBatchNorm) {
-  EXPECT_OK(Build(absl::StrCat(kConfig, "  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, SYNC_BN_TYPE: apex}\n")));
-  communicator_ = std::make_unique<TwoRanks>();
-  EXPECT_THAT(Build(absl::StrCat(kConfig, "  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True}\n")),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN is true with 2 ranks")));
-  EXPECT_OK(Build(absl::StrCat(kConfig, "  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 1}\n")));
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class MeanTrunk : public Trunk {
   int64_t output_dim() const override { return 3; }
   ModelTensors Tensors() const override { return {{"scale", scale_, TensorRole::kWeight}}; }
   void SetTraining(bool training) override { training_ = training; }
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>&) override {}
 
   bool training() const { return training_; }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@
 #include "ssl/models/norm_mode.h"
 
 namespace ssl {
+
+class Communicator;
 
 class Trunk {
  public:
@@ -42,6 +45,11 @@ class Trunk {
 
   // Training mode: batch statistics. Evaluation mode: running statistics.
   virtual void SetTraining(bool training) = 0;
+
+  // Batch norm in training takes its statistics over the ranks of `group` from now on. Every rank then runs the same
+  // forward passes in the same order, and backward of each. Required, so that no trunk trains another network than
+  // asked for; nothing to do without batch norm.
+  virtual void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) = 0;
 
   // The blocks that the trunk is a chain of, each small enough to be one unit of memory and time: a stem, a residual
   // block. 0: it is no such chain, and cannot recompute.

@@ -23,6 +23,10 @@ void LayerStack::AddRelu() { layers_.push_back({Kind::kRelu, {}, {}}); }
 void LayerStack::AddGelu() { layers_.push_back({Kind::kGelu, {}, {}}); }
 void LayerStack::AddDropout() { layers_.push_back({Kind::kDropout, {}, {}}); }
 
+void LayerStack::SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) {
+  for (Layer& layer : layers_) layer.norm.group = group;
+}
+
 at::Tensor LayerStack::Forward(const at::Tensor& input, bool training) const {
   at::Tensor output = input;
   for (const Layer& layer : layers_) {

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "ssl/models/layers.h"
 
 namespace ssl {
+
+class Communicator;
 
 // features: [N, width], or maps, which are flattened. Any other width throws c10::ValueError, which names `argument`
 // ("mlp.dims[0]") as its source.
@@ -28,6 +31,9 @@ class LayerStack {
   void AddGelu();
   // Zeroes half of the values in training mode.
   void AddDropout();
+
+  // Of all layers added so far; see ssl/models/head.h.
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group);
 
   // input: [N, in]. The input is not changed.
   at::Tensor Forward(const at::Tensor& input, bool training) const;

@@ -51,6 +51,10 @@ class Mlp : public Head {
 
   void SetTraining(bool training) override { training_ = training; }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    layers_.SynchronizeBatchNorm(group);
+  }
+
  private:
   const std::vector<int64_t> dims_;
   LayerStack layers_;
@@ -84,6 +88,10 @@ class ResidualMlp : public Head {
   }
 
   void SetTraining(bool training) override { training_ = training; }
+
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    for (LayerStack& block : blocks_) block.SynchronizeBatchNorm(group);
+  }
 
  private:
   const std::vector<int64_t> dims_;
@@ -122,9 +130,14 @@ class EvalMlp : public Head {
     classifier_->SetTraining(training);
   }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    channel_norm_.group = group;
+    classifier_->SynchronizeBatchNorm(group);
+  }
+
  private:
   const int64_t channels_;
-  const BatchNormLayer channel_norm_;
+  BatchNormLayer channel_norm_;
   const std::unique_ptr<Head> classifier_;
   bool training_ = true;
 };

@@ -20,6 +20,7 @@ class IdentityHead : public Head {
   int64_t OutputDim(int64_t given) const override { return given; }
   ModelTensors Tensors() const override { return {}; }
   void SetTraining(bool) override {}
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>&) override {}
 };
 
 class SiameseConcatView : public Head {
@@ -36,6 +37,7 @@ class SiameseConcatView : public Head {
   int64_t OutputDim(int64_t given) const override { return given * num_towers_; }
   ModelTensors Tensors() const override { return {}; }
   void SetTraining(bool) override {}
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>&) override {}
 
  private:
   const int64_t num_towers_;

@@ -68,6 +68,10 @@ class SwavHead : public Head {
 
   void SetTraining(bool training) override { training_ = training; }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    projection_.SynchronizeBatchNorm(group);
+  }
+
  private:
   const SwavHeadOptions options_;
   LayerStack projection_;

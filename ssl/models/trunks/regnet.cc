@@ -59,6 +59,11 @@ struct Block {
     return c.ForwardRelu(output, shortcut, mode);
   }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) {
+    for (ConvNorm* layer : {&a, &b, &c}) layer->SynchronizeBatchNorm(group);
+    if (projection.has_value()) projection->SynchronizeBatchNorm(group);
+  }
+
   void List(const std::string& prefix, ModelTensors* tensors) const {
     if (projection.has_value()) {
       projection->conv.List(prefix + "proj.", tensors);
@@ -145,6 +150,11 @@ class RegNet : public StagedTrunk {
   }
 
   int64_t output_dim() const override { return output_dim_; }
+
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    stem_.SynchronizeBatchNorm(group);
+    for (NamedBlock& named : blocks_) named.block.SynchronizeBatchNorm(group);
+  }
 
   at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const override {
     if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), mode);

@@ -49,6 +49,11 @@ struct Block {
     return layers.back().ForwardRelu(output, shortcut, mode);
   }
 
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) {
+    for (ConvNorm& layer : layers) layer.SynchronizeBatchNorm(group);
+    if (downsample.has_value()) downsample->SynchronizeBatchNorm(group);
+  }
+
   void List(const std::string& prefix, ModelTensors* tensors) const {
     for (size_t i = 0; i < layers.size(); ++i) {
       layers[i].conv.List(absl::StrCat(prefix, "conv", i + 1, "."), tensors);
@@ -164,6 +169,11 @@ class ResNet : public StagedTrunk {
   }
 
   int64_t output_dim() const override { return output_dim_; }
+
+  void SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) override {
+    stem_.SynchronizeBatchNorm(group);
+    for (NamedBlock& named : blocks_) named.block.SynchronizeBatchNorm(group);
+  }
 
   at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const override {
     if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), mode);
