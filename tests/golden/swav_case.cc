@@ -45,9 +45,15 @@ SwavOptions SwavOptionsOf(const Case& golden_case) {
   return options;
 }
 
-SwavRun::SwavRun(Model* model, int64_t batch_size) : communicator_(MakeLocalCommunicator()) {
+SwavRun::SwavRun(Model* model, int64_t batch_size, Communicator& communicator)
+    : context_(std::make_unique<StepContext>(
+          StepContext{state_, *model, /*optimizer=*/nullptr, communicator, metrics_, stop_, /*checkpoints=*/nullptr})) {
+  context_->batch_size = batch_size;
+}
+
+SwavRun::SwavRun(Model* model, int64_t batch_size) : own_communicator_(MakeLocalCommunicator()) {
   context_ = std::make_unique<StepContext>(
-      StepContext{state_, *model, /*optimizer=*/nullptr, *communicator_, metrics_, stop_, /*checkpoints=*/nullptr});
+      StepContext{state_, *model, /*optimizer=*/nullptr, *own_communicator_, metrics_, stop_, /*checkpoints=*/nullptr});
   context_->batch_size = batch_size;
 }
 

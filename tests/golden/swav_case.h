@@ -26,13 +26,15 @@ SwavOptions SwavOptionsOf(const Case& golden_case);
 class SwavRun {
  public:
   SwavRun(Model* model, int64_t batch_size);
+  // As a rank; the communicator is the caller's.
+  SwavRun(Model* model, int64_t batch_size, Communicator& communicator);
   ~SwavRun();
 
   StepContext& context() { return *context_; }
 
  private:
   TrainState state_;
-  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Communicator> own_communicator_;
   MetricStore metrics_;
   StopToken stop_;
   std::unique_ptr<StepContext> context_;
