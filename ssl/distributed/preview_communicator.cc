@@ -36,6 +36,9 @@ class PreviewCommunicator : public Communicator {
 
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return MakePreviewCommunicator(size_); }
 
+  // What the others would pass is not known: all the same, as everything else.
+  absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t) override { return MakePreviewCommunicator(size_); }
+
  private:
   const int64_t size_;
 };

@@ -25,6 +25,8 @@ TEST(PreviewCommunicatorTest, OtherRanksPassWhatThisOnePasses) {
   EXPECT_THAT(world->Broadcast(tensor, 4), StatusIs(absl::StatusCode::kInvalidArgument));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> duplicate, world->Duplicate());
   EXPECT_EQ(duplicate->size(), 4);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> part, world->Split(0));
+  EXPECT_EQ(part->size(), 4);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """Runs of several ranks on this host: started, connected, trained, interrupted, killed, started again."""
 import json
 import os
+import re
 import signal
 import unittest
 
@@ -115,6 +116,16 @@ class RanksTest(RanksCase):
         self.assertNotIn("failure.json", self.files())
         self.finished(TWO, LONG)
         self.assertEqual(self.weights(STEPS), self.whole())
+
+    def test_a_request_to_save_reaches_all_ranks(self):
+        world = self.world(TWO, LONG, "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
+                           "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1")
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        world.process.send_signal(signal.SIGUSR1)
+        self.assertEqual(world.end(), 0, world.output)
+        saved = re.search(r"snapshot asked for at iteration (\d+): saving", world.output)
+        self.assertIsNotNone(saved, world.output)
+        self.assertIn(f"checkpoints/step_{saved.group(1)}/MANIFEST.json", self.files())
 
     def test_no_rank_outlives_its_launcher(self):
         world = self.world(TWO, "config.OPTIMIZER.num_epochs=100000")
