@@ -18,7 +18,8 @@
 // other over it.
 //
 // After Reduce, gradients are views of the buckets, which the next update overwrites: who wants to keep one makes a
-// copy. Nothing is allocated after the first update. A world of one has no buckets, and nothing happens.
+// copy. Nothing is allocated after the first update; buckets hold as much memory as the parameters. A world of one has
+// none, and nothing happens.
 //
 // Used by one thread; backward may call it from LibTorch's. May throw LibTorch exceptions. After an error, and when a
 // backward pass failed after StartWithBackward, it is of no more use.
