@@ -238,7 +238,7 @@ absl::Status Checkpointer::Poll() {
 
 absl::Status Checkpointer::Wait() {
   absl::Status status;
-  if (task_.started()) status = AgreeOnStatus(task_.Finish(), "writing a checkpoint", communicator_);
+  if (task_.started()) status = AgreeOnStatus(FinishTask(), "writing a checkpoint", communicator_);
   if (!status.ok()) asked_iteration_ = -1;
   // After the last save of a run, nothing else would.
   store_.TidyUpAgain();
@@ -246,7 +246,14 @@ absl::Status Checkpointer::Wait() {
 }
 
 void Checkpointer::LetEnd() {
-  if (task_.started()) task_.Finish().IgnoreError();
+  if (task_.started()) FinishTask().IgnoreError();
+}
+
+// The thread waits for those of the other ranks.
+absl::Status Checkpointer::FinishTask() {
+  absl::Status status;
+  communicator_.LetOthersGoOn([&] { status = task_.Finish(); });
+  return status;
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) const {

@@ -101,6 +101,7 @@ class Checkpointer : public CheckpointSaver {
   // LibTorch's exceptions become a Status.
   absl::Status WriteGuarded(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
   absl::Status Write(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
+  absl::Status FinishTask();
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -62,6 +63,11 @@ class Communicator {
 
   // Returns once every rank has called it.
   virtual absl::Status Barrier() = 0;
+
+  // Runs `wait`, in which this thread waits, by other means than operations, for what other ranks have to do first: for
+  // a thread of its own, say, that uses a duplicate. Ranks that take turns (virtual_world.h) go on meanwhile; the
+  // default just calls it. Not collective.
+  virtual void LetOthersGoOn(absl::FunctionRef<void()> wait) { wait(); }
 
   // A communicator of the same ranks whose operations do not meet those of this one, so that another thread can use
   // it at the same time. Lives at most as long as this one. Collective.

@@ -21,6 +21,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/distributed/virtual_world.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -41,6 +42,10 @@ absl::Status RunTwoThreads(const RankMain& rank_main) { return ThreadWorld(2, ab
 absl::Status RunThreeThreads(const RankMain& rank_main) { return ThreadWorld(3, absl::Seconds(30)).Run(rank_main); }
 absl::Status RunTwoProcesses(const RankMain& rank_main) { return ProcessWorld(2).Run(rank_main); }
 absl::Status RunThreeProcesses(const RankMain& rank_main) { return ProcessWorld(3).Run(rank_main); }
+absl::Status RunVirtual(const RankMain& rank_main) { return VirtualWorld(3, *MakeLocalCommunicator()).Run(rank_main); }
+absl::Status RunVirtualOnProcesses(const RankMain& rank_main) {
+  return ProcessWorld(2).Run([&](Communicator& processes) { return VirtualWorld(6, processes).Run(rank_main); });
+}
 
 class CommunicatorTest : public ::testing::TestWithParam<World> {};
 
@@ -330,7 +335,9 @@ INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
                          ::testing::Values(World{"Local", 1, RunLocal}, World{"TwoThreads", 2, RunTwoThreads},
                                            World{"ThreeThreads", 3, RunThreeThreads},
                                            World{"TwoProcesses", 2, RunTwoProcesses},
-                                           World{"ThreeProcesses", 3, RunThreeProcesses}),
+                                           World{"ThreeProcesses", 3, RunThreeProcesses},
+                                           World{"ThreeVirtual", 3, RunVirtual},
+                                           World{"SixVirtualOnTwoProcesses", 6, RunVirtualOnProcesses}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(ThreadWorldTest, StartedOperationWithoutARank_IsDeadlineExceededWhenWaitedFor) {
