@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/self_supervision_task.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/full.h>
-
 #include <memory>
 #include <set>
 #include <string>
@@ -21,7 +18,6 @@
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -45,19 +41,6 @@ class Classifier : public Method {
  public:
   absl::Status ComputeLoss(StepContext& context) override { return absl::OkStatus(); }
   bool labels_are_classes() const override { return true; }
-};
-
-// Has one weight, which is the number of its rank.
-class RankModel : public Model {
- public:
-  explicit RankModel(int64_t rank) : weight_(at::full({3}, static_cast<double>(rank)).set_requires_grad(true)) {}
-  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override { return views; }
-  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
-  std::vector<NamedParameter> Parameters() override { return {{"weight", weight_, false}}; }
-  void SetTraining(bool) override {}
-
- private:
-  at::Tensor weight_;
 };
 
 // Three groups of the same parameter: the schedule alone, half of it with a decay, none.
@@ -217,24 +200,6 @@ TEST_F(SelfSupervisionTaskTest, State_IsThatOfThePartsThatItHas) {
   EXPECT_THAT(scopes(), ElementsAre("meters/counting_meter", "method", "model", "optimizer", "train_state"));
   Set("MODEL.AMP_PARAMS.AMP_DTYPE", "float16");
   EXPECT_THAT(scopes(), Contains("grad_scaler"));
-}
-
-TEST_F(SelfSupervisionTaskTest, Parameters_StartAsThoseOfRankZero) {
-  ASSERT_OK(registries_.models.Register("ranked", [](const ConfigNode&, const BuildContext& context) {
-    return absl::StatusOr<std::unique_ptr<Model>>(std::make_unique<RankModel>(context.communicator.rank() + 7));
-  }));
-  Set("MODEL.BASE_MODEL_NAME", "ranked");
-  Set("DATA.TRAIN.BASE_DATASET", "generic_ssl");
-  ASSERT_OK_AND_ASSIGN(resolved_, ResolveConfig(config_, registries_));
-  std::vector<double> sums(2);
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(TaskOptions options, ReadTaskOptions(resolved_));
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<SelfSupervisionTask> task,
-                         SelfSupervisionTask::Build(std::move(options), {resolved_, registries_, communicator}, {}));
-    sums[communicator.rank()] = task->model().Parameters()[0].value.sum().item<double>();
-    return absl::OkStatus();
-  }));
-  EXPECT_THAT(sums, ElementsAre(21.0, 21.0));
 }
 
 }  // namespace
