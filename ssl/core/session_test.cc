@@ -355,6 +355,24 @@ TEST(SessionTest, StopOnOneRank_StopsAllAtTheSameStep_AndIsNoRequestToTheOther) 
   EXPECT_EQ(stops[1].reason(), kStopTerminate);
 }
 
+TEST(SessionTest, HooksThatOneRankCannotMake_AreAnErrorOfAll) {
+  std::vector<absl::Status> made(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+    Registries registries = FakeRegistries();
+    registries.configured_hooks =
+        [](const BuildContext& context) -> absl::StatusOr<std::vector<std::unique_ptr<Hook>>> {
+      if (context.communicator.rank() == 1) return absl::NotFoundError("no such folder: /test_images");
+      return std::vector<std::unique_ptr<Hook>>();
+    };
+    SessionOptions options;
+    options.communicator = &communicator;
+    made[communicator.rank()] = Session::Create(FakeConfig(""), registries, std::move(options)).status();
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(made[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("making the hooks failed on another rank")));
+  EXPECT_THAT(made[1], StatusIs(absl::StatusCode::kNotFound, HasSubstr("/test_images")));
+}
+
 TEST(SessionTest, StopAfterTheLastStep_IsAFinishedRun) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
   std::vector<std::string> events;
