@@ -27,6 +27,8 @@ absl::Status CheckViews(const Batch& batch, const std::string& what) {
                                                  " views, expected 1; check config.DATA.TEST.TRANSFORMS"));
 }
 
+absl::Status Stopped(const std::string& what) { return absl::CancelledError(absl::StrCat(what, ": stopped")); }
+
 absl::Status MissingLabels(const std::string& what) {
   return absl::InvalidArgumentError(
       absl::StrCat(what,
@@ -55,7 +57,7 @@ absl::Status RunEpoch(BatchSource& source, const FeatureLayers& layers, const st
   std::unique_ptr<Progress> progress;
   SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));
   while (true) {
-    if (stop.requested()) return absl::CancelledError(absl::StrCat(what, ": stopped"));
+    if (stop.requested()) return Stopped(what);
     SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
     if (batch == nullptr) return absl::OkStatus();
     SSL_RETURN_IF_ERROR(CheckViews(*batch, what));
@@ -156,6 +158,9 @@ absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLay
   absl::Status status =
       ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); });
   absl::StatusOr<FeatureSet> share = status.ok() ? collector.Finish() : status;
+  // Of all ranks, or a stop that reached one of them first would be a failure to the others.
+  SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(&stop, communicator));
+  if (stops && (share.ok() || absl::IsCancelled(share.status()))) share = Stopped(what);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(share.status(), what, communicator));
   if (ranks == 1) return share;
   SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return GatherShares(&*share, communicator); }));
