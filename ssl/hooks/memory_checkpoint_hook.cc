@@ -194,6 +194,7 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
 void MemoryCheckpointHook::WarnOfLongWarmUp(const StepContext& context) const {
   const TrainState& state = context.state;
   const int64_t batches = (state.max_iterations - state.iteration) * state.batches_per_update;
+  if (batches == 0) return;  // nothing is left to train
   if (batches > dynamic_->warmup_iters || context.communicator.rank() != 0) return;
   SSL_LOG(WARNING) << "memory_checkpoint: dc_cfg.warmup_iters is " << dynamic_->warmup_iters << ", and the run has "
                    << batches

@@ -136,6 +136,7 @@ TEST(MemoryCheckpointHookTest, WarmUpThatNeverEnds_IsWarnedOf) {
   EXPECT_THAT(logged(10, 2), IsEmpty());
   EXPECT_THAT(logged(10, 1), AllOf(HasSubstr("dc_cfg.warmup_iters is 30, and the run has 30 batches more"),
                                    HasSubstr("expected fewer than 30")));
+  EXPECT_THAT(logged(40, 1), IsEmpty()) << "the run is over";
 }
 
 }  // namespace
