@@ -85,9 +85,13 @@ absl::Status GradCamHook::OnStart(StepContext& context) {
   return absl::OkStatus();
 }
 
+bool GradCamHook::WillDraw(const TrainState& state) const {
+  return (state.iteration / options_.freq + 1) * options_.freq <= state.max_iterations;
+}
+
 // Before anything is learned: what a batch lacks, the next one will lack as well.
 absl::Status GradCamHook::OnBatchStart(StepContext& context) {
-  if (has_seen_batch_ || !context.state.training) return absl::OkStatus();
+  if (has_seen_batch_ || !context.state.training || !WillDraw(context.state)) return absl::OkStatus();
   has_seen_batch_ = true;
   const Batch& batch = *context.batch;
   if (IsByClass(batch)) {
@@ -100,7 +104,7 @@ absl::Status GradCamHook::OnBatchStart(StepContext& context) {
 }
 
 absl::Status GradCamHook::OnForward(StepContext& context) {
-  if (has_seen_outputs_ || !context.state.training) return absl::OkStatus();
+  if (has_seen_outputs_ || !context.state.training || !WillDraw(context.state)) return absl::OkStatus();
   has_seen_outputs_ = true;
   if (!IsByClass(*context.batch) || context.outputs.at(0).dim() == 2) return absl::OkStatus();
   return NeedsClasses("the model's output is no score for each class");

@@ -35,6 +35,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/train_state.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/output_folder.h"
 
@@ -73,6 +74,7 @@ class GradCamHook : public Hook {
 
  private:
   bool IsByClass(const Batch& batch) const;
+  bool WillDraw(const TrainState& state) const;  // in what is left of the run
   absl::Status Draw(StepContext& context);
   // outputs: of the model for the images that are drawn. Scalar: the sum of s over the images.
   absl::StatusOr<at::Tensor> Target(const std::vector<at::Tensor>& outputs, StepContext& context) const;

@@ -60,6 +60,7 @@ class GradCamHookTest : public ::testing::Test {
     batch_.targets = at::tensor({1, 0}, at::kLong);
     context_.batch = &batch_;
     step_.state.iteration = 3;
+    step_.state.max_iterations = 6;
   }
 
   absl::Status Run() {
@@ -155,6 +156,9 @@ TEST_F(GradCamHookTest, FirstBatch_HasToHaveWhatTheTargetNeeds) {
                                       HasSubstr("images have no classes; expected labels and a supervised method")));
   step_.state.training = false;
   EXPECT_OK(first_batch()) << "nothing is drawn in test phases";
+  step_.state.training = true;
+  step_.state.max_iterations = 5;
+  EXPECT_OK(first_batch()) << "updates 4 and 5 are left, and 6 would be drawn next";
 }
 
 TEST_F(GradCamHookTest, BatchThatDoesNotFit_IsAnError) {
