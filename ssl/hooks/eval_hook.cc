@@ -22,13 +22,13 @@
 #include "ssl/base/status_util.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/label_check.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/data/data_source_builder.h"
 #include "ssl/data/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/evaluation_mode.h"
 #include "ssl/hooks/register_component.h"
-#include "ssl/hooks/validation_loss.h"
 #include "ssl/meters/linear_probe.h"
 #include "ssl/meters/weighted_knn.h"
 
@@ -102,9 +102,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> OpenLossData(const EvalOptions& opt
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source,
                        MakeEvaluationSource(config.Section("DATA.TEST"), views, context, options.num_test_samples));
   SSL_RET_CHECK(context.method != nullptr, "a session makes its hooks when it has a method");
-  if (!context.method->labels_are_classes()) return source;
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitEvaluationSource("TRAIN", -1, context));
-  return NumberedAsInTraining(std::move(source), *train, config);
+  if (context.method->labels_are_classes()) {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitEvaluationSource("TRAIN", -1, context));
+    SSL_ASSIGN_OR_RETURN(source, NumberedAsInTraining(std::move(source), *train, config));
+  }
+  SSL_RETURN_IF_ERROR(CheckLabels(*context.method, "TEST", *source, config));
+  return source;
 }
 
 absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
@@ -159,7 +162,8 @@ void EvalOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("KNN_TEMPERATURE", &knn_temperature, Doc("of their votes").Above(0).MayChange());
   visitor.Field("LINEAR", &linear, Doc("classify by a linear classifier").MayChange());
   visitor.Field("LINEAR_EPOCHS", &linear_epochs, Doc("epochs in which it is trained").AtLeast(1).MayChange());
-  visitor.Field("LOSS", &loss, Doc("measure the method's loss on those test samples").MayChange());
+  visitor.Field("LOSS", &loss,
+                Doc("measure the method's loss on those test samples that fill whole batches").MayChange());
   visitor.Field("LOSS_TRANSFORMS", &loss_transforms,
                 Doc("whose TRANSFORMS, COLLATE_FUNCTION and BATCHSIZE_PER_REPLICA they are read with for it")
                     .OneOf({kTrain, kTest})
@@ -192,7 +196,9 @@ std::vector<PlannedAction> EvalHook::Plan() const {
 
 // Evaluated there, the phase's end would tell the same numbers once more.
 absl::Status EvalHook::OnStep(StepContext& context) {
-  if (!context.state.training || IsLastOfPhase(context)) return absl::OkStatus();
+  if (!context.state.training) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(TryLoss(context));
+  if (IsLastOfPhase(context)) return absl::OkStatus();
   if (!IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
   const absl::Status status = Evaluate(context);
   if (absl::IsCancelled(status)) return absl::OkStatus();  // the step is done; the run stops before the next one
@@ -205,6 +211,14 @@ absl::Status EvalHook::OnStep(StepContext& context) {
   }
   // A report of its own: the window of the training metrics stays open.
   return now.values.empty() ? absl::OkStatus() : context.metrics.Write(now, context.communicator);
+}
+
+// What a method asks of a batch, such as its number of views, only the method knows, and hours may lie before the first
+// evaluation. Not at the start: before the first update, methods get ready.
+absl::Status EvalHook::TryLoss(StepContext& context) {
+  if (!options_.loss || has_tried_loss_) return absl::OkStatus();
+  has_tried_loss_ = true;
+  return TryValidationLoss(LossRun(), context);
 }
 
 bool EvalHook::PhaseIsDue(const StepContext& context) const {
@@ -275,13 +289,14 @@ absl::Status EvalHook::Classify(StepContext& context, std::vector<std::string>* 
 }
 
 absl::Status EvalHook::MeasureLoss(StepContext& context, std::vector<std::string>* told) {
-  SSL_ASSIGN_OR_RETURN(const std::optional<double> loss,
-                       MeasureValidationLoss({*data_.method, *data_.loss, data_.autocast, data_.seed}, context));
+  SSL_ASSIGN_OR_RETURN(const std::optional<ValidationLoss> loss, MeasureValidationLoss(LossRun(), context));
   if (!loss.has_value()) return Stopped();
-  latest_.push_back({absl::StrCat(Prefix(), "loss"), {{"mean", "", *loss}}, kScope});
-  told->push_back(absl::StrFormat("loss %.5f", *loss));
+  latest_.push_back({absl::StrCat(Prefix(), "loss"), {{"mean", "", loss->mean}}, kScope});
+  told->push_back(absl::StrFormat("loss %.5f of %d samples", loss->mean, loss->samples));
   return absl::OkStatus();
 }
+
+ValidationLossRun EvalHook::LossRun() const { return {*data_.method, *data_.loss, data_.autocast, data_.seed}; }
 
 // One rank classifies and tells the others, so that all decide by the same numbers, and stop together.
 absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,

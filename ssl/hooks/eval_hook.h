@@ -13,7 +13,10 @@
 //
 // The loss is that of DATA.TEST's samples in views and batches as DATA.TRAIN's, because the views of DATA.TEST are
 // often those of a classification; with LOSS_TRANSFORMS test they are its own, as in test phases (config.TEST_MODEL),
-// whose Testing/loss_mean comes once an epoch. It needs no labels unless the method does.
+// whose Testing/loss_mean comes once an epoch. It needs no labels unless the method does. Its mean is that of full
+// batches (validation_loss.h); the log says of how many samples. What the method remembers is that of the training in
+// progress: SwAV's queue has the scores that the prototypes gave before the last update. The first update of a process
+// tries one batch, so that data which the method cannot use end the run there.
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time; those that are classified are read with
@@ -45,6 +48,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/labelled_features.h"
+#include "ssl/hooks/validation_loss.h"
 
 namespace ssl {
 
@@ -98,6 +102,7 @@ class EvalHook : public Hook {
   bool PhaseIsDue(const StepContext& context) const;
   // Cancelled, on all ranks, when the run is to stop.
   absl::Status Evaluate(StepContext& context);
+  absl::Status TryLoss(StepContext& context);
   // Both add to `latest_`, and what they have measured to `told`, for people.
   absl::Status Classify(StepContext& context, std::vector<std::string>* told);
   absl::Status MeasureLoss(StepContext& context, std::vector<std::string>* told);
@@ -109,8 +114,11 @@ class EvalHook : public Hook {
                                                     StepContext& context) const;
   void Report(const std::vector<double>& percentages);
 
+  ValidationLossRun LossRun() const;
+
   const EvalOptions options_;
   EvalData data_;
+  bool has_tried_loss_ = false;
   std::vector<MeterReport> latest_;
   int64_t evaluated_at_ = -1;  // iteration of `latest_`
 };

@@ -58,6 +58,17 @@ TEST(EvalRunTest, Loss_IsThatOfTestPhases) {
   EXPECT_NE(expected[0], expected[1]);
 }
 
+// The first update shows it, not the end of an epoch.
+TEST(EvalRunTest, DataThatTheMethodCannotUse_EndTheRunAtOnce) {
+  const std::string eval =
+      "HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False, LINEAR: False, LOSS: True, LOSS_TRANSFORMS: test, "
+      "EPOCH_FREQUENCY: -1}}\n";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, OpenTinyRun(eval));
+  EXPECT_THAT(std::string(session->Train().status().message()),
+              AllOf(HasSubstr("hook 'eval' (OnStep"), HasSubstr("config.DATA.TEST")));
+  EXPECT_EQ(session->state().iteration, 1) << "views_loss asks for two views, and DATA.TEST has one";
+}
+
 TEST(EvalRunTest, EarlyStop_UsesItsValues) {
   CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,

@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "ssl/base/status_macros.h"
@@ -14,6 +16,7 @@
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/core/stateful.h"
 #include "ssl/core/train_state.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/evaluation_mode.h"
@@ -32,6 +35,20 @@ absl::StatusOr<std::vector<NamedTensor>> CopyOfState(Stateful& part) {
   return state;
 }
 
+// A part whose state is put back as it was, finite or not: an observer ends no run that goes on with such numbers.
+class AsItWas : public Stateful {
+ public:
+  AsItWas(Stateful& part, const std::vector<NamedTensor>& state) : part_(part), state_(state) {}
+  void VisitState(StateVisitor& visitor) override {
+    part_.VisitState(visitor);
+    for (const NamedTensor& entry : state_) visitor.MayBeNonFinite(entry.name);
+  }
+
+ private:
+  Stateful& part_;
+  const std::vector<NamedTensor>& state_;
+};
+
 // The step of a test phase, with nothing of the step in progress but the parts of the run.
 class TestStep {
  public:
@@ -39,6 +56,7 @@ class TestStep {
       : state_(outer.state), context_{state_,   outer.model, outer.optimizer, outer.communicator,
                                       metrics_, stop_,       nullptr} {
     state_.training = false;
+    state_.phase_index = 0;  // a method may draw by it, and each evaluation draws the same
     context_.batch_size = outer.batch_size;
     context_.batches_per_epoch = source.batches_per_epoch();
     context_.num_epochs = outer.num_epochs;
@@ -47,12 +65,17 @@ class TestStep {
     context_.source = &source;
   }
 
-  // Adds the loss of batch `index` to `sum_and_count`, [2] double.
-  absl::Status Add(const ValidationLossRun& run, int64_t index, at::Tensor& sum_and_count) {
-    SSL_ASSIGN_OR_RETURN(context_.batch, run.source.Next());
+  // Apart from Add: a rank that cannot read says so before the others wait for it in a collective of the method.
+  absl::Status Read(BatchSource& source, int64_t index) {
+    SSL_ASSIGN_OR_RETURN(context_.batch, source.Next());
     if (context_.batch == nullptr) return absl::InternalError("fewer batches than batches_per_epoch()");
+    if (index == 0) full_size_ = context_.batch->size();
+    return absl::OkStatus();
+  }
+
+  // Adds the batch that was read, with number `index`: its loss, itself and its samples to `sums`, [3] double.
+  absl::Status Add(const ValidationLossRun& run, int64_t index, at::Tensor& sums) {
     const int64_t size = context_.batch->size();
-    if (index == 0) full_size_ = size;
     if (size < full_size_) return absl::OkStatus();
     state_.batch_in_phase = index;
     SeedForBatch(run.seed, context_.communicator.rank(), /*phase=*/0, index);
@@ -60,8 +83,9 @@ class TestStep {
       const AutocastScope precision(run.autocast);
       SSL_RETURN_IF_ERROR(run.method.Forward(context_));
       SSL_RETURN_IF_ERROR(run.method.ComputeLoss(context_));
-      sum_and_count.select(0, 0).add_(context_.loss.detach().to(at::kDouble).cpu());
-      sum_and_count.select(0, 1).add_(1.0);
+      sums.select(0, 0).add_(context_.loss.detach().to(at::kDouble).cpu());
+      sums.select(0, 1).add_(1.0);
+      sums.select(0, 2).add_(static_cast<double>(size));
       return absl::OkStatus();
     });
   }
@@ -74,33 +98,50 @@ class TestStep {
   int64_t full_size_ = 0;
 };
 
-absl::StatusOr<std::optional<double>> MeanLoss(const ValidationLossRun& run, StepContext& context) {
+absl::StatusOr<std::optional<ValidationLoss>> MeanLoss(const ValidationLossRun& run, int64_t most_batches,
+                                                       StepContext& context) {
   TestStep step(context, run.source);
-  at::Tensor sum_and_count = at::zeros({2}, at::kDouble);
+  at::Tensor sums = at::zeros({3}, at::kDouble);
   absl::Status status = run.source.StartEpoch(0, 0);
-  // Ranks have equally many batches. They agree after each, so that all leave at the same one.
-  for (int64_t i = 0; i < run.source.batches_per_epoch(); ++i) {
-    if (status.ok()) status = step.Add(run, i, sum_and_count);
+  // Ranks have equally many batches. They agree on each, so that all leave at the same one.
+  const int64_t batches = std::min(most_batches, run.source.batches_per_epoch());
+  for (int64_t i = 0; i < batches; ++i) {
+    if (status.ok()) status = step.Read(run.source, i);
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
+    status = step.Add(run, i, sums);
     SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(context.interruption, context.communicator));
-    if (stops) return std::optional<double>();
+    if (!stops) continue;
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
+    return std::optional<ValidationLoss>();
   }
-  SSL_RETURN_IF_ERROR(context.communicator.AllReduce(sum_and_count, ReduceOp::kSum));
-  const double* values = sum_and_count.const_data_ptr<double>();
-  return std::optional<double>(values[0] / values[1]);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
+  SSL_RETURN_IF_ERROR(context.communicator.AllReduce(sums, ReduceOp::kSum));
+  const double* values = sums.const_data_ptr<double>();
+  return std::optional<ValidationLoss>(ValidationLoss{values[0] / values[1], static_cast<int64_t>(values[2])});
 }
 
-}  // namespace
-
-absl::StatusOr<std::optional<double>> MeasureValidationLoss(const ValidationLossRun& run, StepContext& context) {
+absl::StatusOr<std::optional<ValidationLoss>> Measure(const ValidationLossRun& run, int64_t most_batches,
+                                                      StepContext& context) {
   const GeneratorScope generator;
   const at::NoGradGuard no_grad;
   const EvaluationMode mode(context.model, context.state.training);
   // A momentum encoder's own statistics move with each forward pass, whatever the mode of the model.
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> before, CopyOfState(run.method));
-  SSL_ASSIGN_OR_RETURN(const std::optional<double> loss, MeanLoss(run, context));
-  SSL_RETURN_IF_ERROR(RestoreState(run.method, before, kWhat));
+  SSL_ASSIGN_OR_RETURN(const std::optional<ValidationLoss> loss, MeanLoss(run, most_batches, context));
+  AsItWas as_it_was(run.method, before);
+  SSL_RETURN_IF_ERROR(RestoreState(as_it_was, before, kWhat));
   return loss;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<ValidationLoss>> MeasureValidationLoss(const ValidationLossRun& run,
+                                                                    StepContext& context) {
+  return Measure(run, std::numeric_limits<int64_t>::max(), context);
+}
+
+absl::Status TryValidationLoss(const ValidationLossRun& run, StepContext& context) {
+  return Measure(run, /*most_batches=*/1, context).status();
 }
 
 }  // namespace ssl

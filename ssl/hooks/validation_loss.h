@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/batch_source.h"
@@ -25,10 +26,18 @@ struct ValidationLossRun {
   int64_t seed = 0;  // of what model and method draw, the same each time
 };
 
-// The mean over the batches of epoch 0 and all ranks. A last batch that is not full is left out, unless it is the only
-// one: a loss that compares images with each other depends on their number. Nullopt on all ranks once somebody asks the
-// run to stop (context.interruption). After the first update only: before it, methods get ready. Collective.
-absl::StatusOr<std::optional<double>> MeasureValidationLoss(const ValidationLossRun& run, StepContext& context);
+struct ValidationLoss {
+  double mean = 0.0;    // over the batches of epoch 0 and all ranks
+  int64_t samples = 0;  // in those batches
+};
+
+// A last batch that is not full is left out, unless it is the only one: a loss that compares images with each other
+// depends on their number. Nullopt on all ranks once somebody asks the run to stop (context.interruption). After the
+// first update only: before it, methods get ready. Collective.
+absl::StatusOr<std::optional<ValidationLoss>> MeasureValidationLoss(const ValidationLossRun& run, StepContext& context);
+
+// The error that MeasureValidationLoss would find in the first batch. Collective, as above.
+absl::Status TryValidationLoss(const ValidationLossRun& run, StepContext& context);
 
 }  // namespace ssl
 

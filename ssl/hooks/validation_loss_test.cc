@@ -7,10 +7,12 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/generator_scope.h"
@@ -44,6 +47,7 @@ class CountingSource : public BatchSource {
     return absl::OkStatus();
   }
   absl::StatusOr<const Batch*> Next() override {
+    if (!result.ok()) return result;
     const int64_t count = std::min(kBatch, samples_ - next_ * kBatch);
     if (count <= 0) return nullptr;
     batch_.indices = at::arange(count) + (first_ + next_ * kBatch);
@@ -51,6 +55,8 @@ class CountingSource : public BatchSource {
     ++next_;
     return &batch_;
   }
+
+  absl::Status result;  // of reading
 
  private:
   static constexpr int64_t kBatch = 4;
@@ -69,6 +75,7 @@ class RestlessMethod : public Method {
     EXPECT_FALSE(context.state.training);
     EXPECT_FALSE(at::GradMode::is_enabled());
     drawn.push_back(at::rand({1}).item<float>());
+    phases.push_back(context.state.phase_index);
     statistic.add_(1.0);
     ++counter;
     context.outputs = context.batch->views;
@@ -76,6 +83,8 @@ class RestlessMethod : public Method {
   }
   absl::Status ComputeLoss(StepContext& context) override {
     context.metrics.Add("method/metric", 1.0);
+    at::Tensor one = at::ones({1});
+    if (result.ok()) SSL_RETURN_IF_ERROR(context.communicator.AllReduce(one, ReduceOp::kSum));
     context.loss = context.outputs[0].mean();
     return result;
   }
@@ -88,6 +97,7 @@ class RestlessMethod : public Method {
   int64_t counter = 5;
   std::vector<int64_t> passes;
   std::vector<float> drawn;
+  std::vector<int64_t> phases;
   absl::Status result;
 };
 
@@ -101,14 +111,18 @@ TEST(ValidationLoss, FullBatches_AreAveraged) {
   FakeStep step;
   RestlessMethod method;
   CountingSource two_full(8, 0);
-  ASSERT_OK_AND_ASSIGN(std::optional<double> loss, MeasureValidationLoss({method, two_full}, step.context));
-  EXPECT_EQ(loss, 3.5);
+  ASSERT_OK_AND_ASSIGN(std::optional<ValidationLoss> loss, MeasureValidationLoss({method, two_full}, step.context));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_EQ(loss->mean, 3.5);
+  EXPECT_EQ(loss->samples, 8);
   CountingSource with_a_rest(9, 0);
   ASSERT_OK_AND_ASSIGN(loss, MeasureValidationLoss({method, with_a_rest}, step.context));
-  EXPECT_EQ(loss, 3.5) << "sample 8 is left out";
+  EXPECT_EQ(loss->mean, 3.5) << "sample 8 is left out";
+  EXPECT_EQ(loss->samples, 8) << "sample 8 is not counted";
   CountingSource only_a_rest(3, 0);
   ASSERT_OK_AND_ASSIGN(loss, MeasureValidationLoss({method, only_a_rest}, step.context));
-  EXPECT_EQ(loss, 1.0);
+  EXPECT_EQ(loss->mean, 1.0);
+  EXPECT_EQ(loss->samples, 3);
   EXPECT_THAT(method.passes, ElementsAre(0, 1, 0, 1, 0));
 }
 
@@ -122,7 +136,10 @@ TEST(ValidationLoss, Everything_IsAsBefore) {
   RestlessMethod method;
   CountingSource source(8, 0);
   const at::Tensor generator = GeneratorState();
-  for (int i = 0; i < 2; ++i) EXPECT_OK(MeasureValidationLoss({method, source}, context));
+  for (int i = 0; i < 2; ++i) {
+    step.state.phase_index = 7 + i;
+    EXPECT_OK(MeasureValidationLoss({method, source}, context));
+  }
   EXPECT_TRUE(at::equal(GeneratorState(), generator));
   EXPECT_TRUE(at::equal(method.statistic, at::zeros({2})));
   EXPECT_EQ(method.counter, 5);
@@ -135,11 +152,34 @@ TEST(ValidationLoss, Everything_IsAsBefore) {
   ASSERT_EQ(method.drawn.size(), 4);
   EXPECT_EQ(method.drawn[0], method.drawn[2]) << "the same numbers each time";
   EXPECT_NE(method.drawn[0], method.drawn[1]);
+  EXPECT_THAT(method.phases, ElementsAre(0, 0, 0, 0)) << "what a method draws by the phase is the same, too";
+}
+
+TEST(ValidationLoss, StateThatIsNotFinite_IsPutBackAsItWas) {
+  FakeStep step;
+  RestlessMethod method;
+  method.statistic.fill_(std::numeric_limits<float>::infinity());
+  CountingSource source(4, 0);
+  EXPECT_OK(MeasureValidationLoss({method, source}, step.context));
+  EXPECT_TRUE(at::equal(method.statistic, at::full({2}, std::numeric_limits<float>::infinity())));
+  EXPECT_EQ(method.counter, 5);
+}
+
+TEST(ValidationLoss, ATry_IsOneBatchWithItsError) {
+  FakeStep step;
+  RestlessMethod method;
+  CountingSource source(8, 0);
+  EXPECT_OK(TryValidationLoss({method, source}, step.context));
+  EXPECT_THAT(method.passes, ElementsAre(0));
+  EXPECT_EQ(method.counter, 5);
+  method.result = absl::InvalidArgumentError("1 view, expected 2");
+  EXPECT_THAT(TryValidationLoss({method, source}, step.context),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 view, expected 2")));
 }
 
 // Rank 0 has the samples 0 to 3, rank 1 those from 4 to 7. What each of them finds.
-std::vector<absl::StatusOr<std::optional<double>>> OnTwoRanks(bool stops, const absl::Status& of_rank_1) {
-  std::vector<absl::StatusOr<std::optional<double>>> found(2);
+std::vector<absl::StatusOr<std::optional<ValidationLoss>>> OnTwoRanks(bool stops, const absl::Status& of_source) {
+  std::vector<absl::StatusOr<std::optional<ValidationLoss>>> found(2);
   ThreadWorld world(2, absl::Seconds(30));
   EXPECT_OK(world.Run([&](Communicator& communicator) {
     const bool is_first = communicator.rank() == 0;
@@ -148,8 +188,8 @@ std::vector<absl::StatusOr<std::optional<double>>> OnTwoRanks(bool stops, const 
     if (stops && !is_first) interruption.Request(kStopTerminate);
     step.context.interruption = &interruption;
     RestlessMethod method;
-    if (!is_first) method.result = of_rank_1;
     CountingSource source(4, 4 * communicator.rank());
+    if (!is_first) source.result = of_source;
     found[is_first ? 0 : 1] = MeasureValidationLoss({method, source}, step.context);
     return absl::OkStatus();
   }));
@@ -159,15 +199,18 @@ std::vector<absl::StatusOr<std::optional<double>>> OnTwoRanks(bool stops, const 
 TEST(ValidationLoss, Ranks_ShareTheMeanTheStopAndTheError) {
   for (const auto& loss : OnTwoRanks(false, absl::OkStatus())) {
     ASSERT_OK(loss);
-    EXPECT_EQ(*loss, 3.5);
+    ASSERT_TRUE(loss->has_value());
+    EXPECT_EQ((*loss)->mean, 3.5);
+    EXPECT_EQ((*loss)->samples, 8) << "of both ranks";
   }
   for (const auto& loss : OnTwoRanks(true, absl::OkStatus())) {
     ASSERT_OK(loss);
-    EXPECT_EQ(*loss, std::nullopt);
+    EXPECT_FALSE(loss->has_value());
   }
-  const auto failed = OnTwoRanks(false, absl::InvalidArgumentError("3 views"));
+  // The other rank must not wait for it in the method's own collective.
+  const auto failed = OnTwoRanks(false, absl::DataLossError("image 5 is broken"));
   EXPECT_THAT(failed[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("config.DATA.TEST")));
-  EXPECT_THAT(failed[1], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 views")));
+  EXPECT_THAT(failed[1], StatusIs(absl::StatusCode::kDataLoss, HasSubstr("image 5")));
 }
 
 }  // namespace
