@@ -138,7 +138,7 @@ absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Which phases have an evaluation is not known before, so that a wrong name shows at the end of the whole run only.
+// Names near a measured one are refused at the start; a name of the host's own may come at any phase, or at none.
 absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
   const bool is_whole = context.state.iteration >= context.state.max_iterations;
   if (context.communicator.rank() != 0 || !is_whole) return absl::OkStatus();

@@ -65,7 +65,7 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Which phases have an evaluation is not known before, so that a wrong name shows at the end of the whole run only.
+// Names near a measured one are refused at the start; a name of the host's own may come at any phase, or at none.
 absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool never_measured = has_best_ == 0 && phases_without_ == 0;
   const bool is_whole = context.state.iteration >= context.state.max_iterations;

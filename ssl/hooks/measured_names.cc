@@ -2,15 +2,17 @@
 #include "ssl/hooks/measured_names.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
@@ -24,6 +26,7 @@ namespace {
 
 struct Measured {
   std::vector<std::string> names;
+  std::vector<std::string> lists;       // names, up to their output, that several values of a phase share
   std::vector<std::string> beginnings;  // of names that are not known
 };
 
@@ -78,14 +81,28 @@ std::vector<MeterValue> ValuesOf(const std::string& meter, const BuildContext& c
   return values;
 }
 
+// Of mean_ap_list_meter, which has no values before data: those of metric "AP" are one for each class.
+bool HasListOfClasses(const std::string& meter, const ConfigNode& config) {
+  const ConfigNode* classes = config.FindPath(absl::StrCat("METERS.", meter, ".num_classes"));
+  return meter == "mean_ap_list_meter" && (classes == nullptr || classes->AsInt().value_or(0) != 1);
+}
+
 void AddMeter(absl::string_view scope, const std::string& meter, const std::string& suffix, const BuildContext& context,
               Measured* measured) {
   const std::vector<MeterValue> values = ValuesOf(meter, context);
   const std::string beginning = absl::StrCat(scope, meter, suffix, "_");
   if (values.empty()) measured->beginnings.push_back(beginning);
+  if (HasListOfClasses(meter, context.config)) measured->lists.push_back(absl::StrCat(beginning, "AP"));
+  std::map<std::string, int> counts;
   for (const MeterValue& value : values) {
     const std::string output = value.output.empty() ? "" : absl::StrCat("_Output_", value.output);
-    measured->names.push_back(absl::StrCat(beginning, value.metric, output));
+    const std::string name = absl::StrCat(beginning, value.metric, output);
+    if (++counts[name] == 1) measured->names.push_back(name);
+  }
+  for (const auto& [name, count] : counts) {
+    if (count == 1) continue;
+    measured->names.erase(std::find(measured->names.begin(), measured->names.end(), name));
+    measured->lists.push_back(name);
   }
 }
 
@@ -122,12 +139,10 @@ Measured InEvaluations(const ConfigNode& config) {
   return measured;
 }
 
-// Everything that the hook can measure.
-Measured InTheFullestEvaluation() {
-  Instance eval{"eval"};
-  eval.kwargs.Set("LOSS", ConfigNode::FromBool(true));
+// What the hook measures unless it is told not to. Not its loss: others have names for theirs that are as general.
+Measured OfClassifications() {
   Measured measured;
-  AddEvaluation(eval, &measured);
+  AddEvaluation({"eval"}, &measured);
   return measured;
 }
 
@@ -135,6 +150,12 @@ bool Has(const Measured& measured, absl::string_view metric) {
   const auto begins = [metric](const std::string& beginning) { return absl::StartsWith(metric, beginning); };
   return std::find(measured.names.begin(), measured.names.end(), metric) != measured.names.end() ||
          std::any_of(measured.beginnings.begin(), measured.beginnings.end(), begins);
+}
+
+bool IsList(const Measured& measured, absl::string_view metric) {
+  return std::any_of(measured.lists.begin(), measured.lists.end(), [metric](const std::string& list) {
+    return metric == list || absl::StartsWith(metric, absl::StrCat(list, "_Output_"));
+  });
 }
 
 // "config.TEST_MODEL is false (run.yaml:3)" when such settings keep the metric's phases out of the run; "" when not.
@@ -152,14 +173,51 @@ std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config)
   return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
 }
 
-// What is said of a name that is not measured; "" for one that may be all the same.
-std::string WhatIsMeasured(absl::string_view metric, const Measured& measured) {
-  if (IsOfEvaluations(metric) && Has(InTheFullestEvaluation(), metric)) {
-    return "; config.HOOKS.EVAL.ONLINE_EVALUATION, KNN, LINEAR and LOSS say what the hook eval measures";
+// Whether at most `edits` letters that are put in, left out, replaced or swapped with the next one make `a` to `b`.
+bool Within(int edits, absl::string_view a, absl::string_view b) {
+  while (!a.empty() && !b.empty() && a.front() == b.front()) {
+    a.remove_prefix(1);
+    b.remove_prefix(1);
   }
-  const std::string near = DidYouMean(metric, measured.names);
-  if (!near.empty() || IsOfEvaluations(metric)) return near;
-  return absl::StrCat("; it measures ", absl::StrJoin(measured.names, ", "), "; config.METERS.names has the meters");
+  if (a.empty() || b.empty()) return a.size() + b.size() <= static_cast<size_t>(edits);
+  if (edits == 0) return false;
+  const bool swapped = a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0];
+  return Within(edits - 1, a.substr(1), b.substr(1)) || Within(edits - 1, a.substr(1), b) ||
+         Within(edits - 1, a, b.substr(1)) || (swapped && Within(edits - 1, a.substr(2), b.substr(2)));
+}
+
+// The first of the nearest ones that is so near that nobody else's name is meant; "" when there is none. Scopes are
+// equal. Narrower than DidYouMean, which may be wrong: this refuses a run.
+std::string Mistyped(absl::string_view metric, const std::vector<std::string>& names) {
+  constexpr int kEdits = 2;
+  for (int edits = 1; edits <= kEdits; ++edits) {
+    for (const std::string& name : names) {
+      if (Within(edits, absl::AsciiStrToLower(metric), absl::AsciiStrToLower(name))) return name;
+    }
+  }
+  return "";
+}
+
+// Why the metric is wrong; "" when it may be right.
+std::string WhyWrong(absl::string_view metric, const Measured& measured) {
+  if (IsList(measured, metric)) {
+    return "which has several values in each phase, expected a metric that has one";
+  }
+  if (IsOfEvaluations(metric) && Has(OfClassifications(), metric)) {
+    return "which this run does not measure; config.HOOKS.EVAL.ONLINE_EVALUATION, KNN and LINEAR say what the hook "
+           "eval measures";
+  }
+  const std::string meant = Mistyped(metric, measured.names);
+  return meant.empty() ? "" : absl::StrCat("which this run does not measure; did you mean '", meant, "'?");
+}
+
+void WarnOfUnknown(absl::string_view metric, absl::string_view place, const Measured& measured) {
+  const char* keys = IsOfEvaluations(metric)
+                         ? "config.HOOKS.EVAL.ONLINE_EVALUATION, KNN, LINEAR and LOSS say what the hook eval measures"
+                         : "config.METERS.names has the meters";
+  SSL_LOG(WARNING) << place << " is '" << metric << "', which only a hook or a meter of the program's own can measure"
+                   << "; known are " << (measured.names.empty() ? "none" : absl::StrJoin(measured.names, ", ")) << "; "
+                   << keys;
 }
 
 }  // namespace
@@ -176,9 +234,11 @@ absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place,
   const absl::string_view scope = metric.substr(0, metric.find('/') + 1);
   const Measured measured =
       IsOfEvaluations(metric) ? InEvaluations(context.config) : InPhases(scope, IsOfTrainPhases(metric), context);
-  if (Has(measured, metric)) return absl::OkStatus();
-  const std::string what = WhatIsMeasured(metric, measured);
-  return what.empty() ? absl::OkStatus() : refused(absl::StrCat("which this run does not measure", what));
+  if (Has(measured, metric) && !IsList(measured, metric)) return absl::OkStatus();
+  const std::string why_wrong = WhyWrong(metric, measured);
+  if (!why_wrong.empty()) return refused(why_wrong);
+  if (context.communicator.rank() == 0) WarnOfUnknown(metric, place, measured);
+  return absl::OkStatus();
 }
 
 }  // namespace ssl

@@ -12,9 +12,9 @@
 namespace ssl {
 
 // InvalidArgument for a metric that no phase of the run has: a name of no kind of phases, one of phases that settings
-// keep out, or one that is not measured there; the message has the nearest name, or all of them. A meter that knows its
-// values only when it has seen data may have any, and so may "Evaluation/" where nothing near is measured: a hook of
-// the host's may add a report of that scope. place: "file:line: KEY".
+// keep out, one that is at most two letters from a name that is measured, one that the hook eval could measure and is
+// not told to, or one that stands for several values at once. Any other name may be right, because hooks and meters of
+// the host's may add reports: one that is not known to be measured is a warning of rank 0. place: "file:line: KEY".
 absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const BuildContext& context);
 
 }  // namespace ssl
