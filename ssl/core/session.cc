@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
@@ -78,6 +79,15 @@ absl::Status Guarded(absl::string_view what, absl::FunctionRef<absl::Status()> c
     const RunScope scope;
     return call();
   });
+}
+
+// A change may ask for state that the checkpoint does not have, and the names of the state do not tell its key.
+absl::Status WithAllowedChanges(const absl::Status& restored, const std::vector<std::string>& allowed) {
+  if (!absl::IsInvalidArgument(restored) || allowed.empty()) return restored;
+  return absl::InvalidArgumentError(
+      absl::StrCat(restored.message(), "; config.CHECKPOINT.ALLOW_CHANGES lets ", absl::StrJoin(allowed, ", "),
+                   " differ from the run that saved it: take back what needs other state, or start a run of its own "
+                   "with config.MODEL.WEIGHTS_INIT"));
 }
 
 }  // namespace
@@ -283,7 +293,7 @@ absl::Status Session::AddConfiguredSinks() {
 
 absl::Status Session::Restore() {
   if (!Resumes()) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(checkpointer_->Restore(plan_.iteration));
+  SSL_RETURN_IF_ERROR(WithAllowedChanges(checkpointer_->Restore(plan_.iteration), options_.checkpoint.allow_changes));
   const bool is_trained = state().iteration == state().max_iterations;
   const bool is_done = state().finished(static_cast<int64_t>(trainer_->task().phases().size()));
   SSL_LOG(INFO) << "resuming at iteration " << state().iteration << " of " << state().max_iterations

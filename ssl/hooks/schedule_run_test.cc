@@ -75,6 +75,18 @@ TEST(ScheduleRunTest, Momentum_IsThatOfItsScheduleAtEachUpdate) {
   EXPECT_EQ(constant.state, plain.state) << "the momentum of plain is 0.9";
 }
 
+TEST(ScheduleRunTest, MomentumForARunThatHadNone_IsRefusedWithTheKeyThatAsksForIt) {
+  const std::string run = absl::StrCat("CHECKPOINT: {DIR: ", MakeTempDir("no_momentum"),
+                                       ", ALLOW_CHANGES: [OPTIMIZER.param_schedulers.momentum]}\n");
+  StepTo(3, run + "OPTIMIZER: {momentum: 0}");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       OpenTinyRun(run + "OPTIMIZER: {momentum: 0, param_schedulers: {momentum: {name: linear, "
+                                         "start_value: 0.5, end_value: 0.9}}}"));
+  EXPECT_THAT(session->Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         AllOf(HasSubstr("optimizer/momentum/"),
+                                               HasSubstr("ALLOW_CHANGES lets OPTIMIZER.param_schedulers.momentum"))));
+}
+
 TEST(ScheduleRunTest, Momentum_GoesOnWhereAStoppedRunGoesOn) {
   for (const auto& [schedule, stop] : {std::pair<std::string, int>{kLinear, 3}, {kByEpoch, 7}}) {
     ASSERT_OK_AND_ASSIGN(const TinyRunResult whole, TrainTinyRun(schedule));
