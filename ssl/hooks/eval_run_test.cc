@@ -10,9 +10,16 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/method.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/captured_log.h"
@@ -67,6 +74,34 @@ TEST(EvalRunTest, DataThatTheMethodCannotUse_EndTheRunAtOnce) {
   EXPECT_THAT(std::string(session->Train().status().message()),
               AllOf(HasSubstr("hook 'eval' (OnStep"), HasSubstr("config.DATA.TEST")));
   EXPECT_EQ(session->state().iteration, 1) << "views_loss asks for two views, and DATA.TEST has one";
+}
+
+class LabelledMethod : public Method {
+ public:
+  absl::Status ComputeLoss(StepContext&) override { return absl::OkStatus(); }
+  bool needs_labels() const override { return true; }
+};
+
+// Without test phases nobody else asks for them.
+TEST(EvalRunTest, LabelsThatTheLossNeeds_AreAskedForWhenTheHookIsMade) {
+  const Registries registries = TinyRunRegistries();
+  ASSERT_OK_AND_ASSIGN(
+      const ConfigNode tree,
+      ParseYaml("TEST_MODEL: False\n"
+                "LOSS: {name: labelled}\n"
+                "HOOKS: {EVAL: {ONLINE_EVALUATION: True, KNN: False, LINEAR: "
+                "False, LOSS: True, LOSS_TRANSFORMS: test}}\n"
+                "DATA: {TEST: {DATA_SOURCES: [synthetic], DATA_LIMIT: 8, TRANSFORMS: [{name: ToTensor}]}}\n",
+                "test.yaml", nullptr));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, ResolveConfig(tree, registries));
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  LabelledMethod method;
+  BuildContext context{config, registries, *communicator};
+  context.method = &method;
+  EXPECT_THAT(
+      MakeConfiguredHooks(context).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("config.LOSS.name is labelled, which needs labels"),
+                                                         HasSubstr("the data of the hook eval"))));
 }
 
 TEST(EvalRunTest, EarlyStop_UsesItsValues) {
