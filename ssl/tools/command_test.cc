@@ -42,7 +42,7 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
   EXPECT_EQ(Listed("optimizers"), "adam\nadamw\nlars\nrmsprop\nsgd\n");
   EXPECT_EQ(Listed("parameter_groupings"), "default\ndino\nlinear_eval_heads\nlr_decay\n");
   EXPECT_EQ(Listed("schedules"),
-            "composite\nconstant\ncosine\ncosine_warm_restart\ninverse_sqrt\nlinear\nmultistep\n"
+            "composite\nconstant\ncosine\ncosine_warm_restart\nexponential\ninverse_sqrt\nlinear\nmultistep\n"
             "polynomial\nstep\nstep_with_fixed_gamma\n");
   EXPECT_EQ(Listed("sinks"), "jsonl\ntensorboard\n");
   EXPECT_EQ(Listed("train_steps"), "standard_train_step\n");
