@@ -70,8 +70,9 @@ TEST_F(EvaluationModelTest, OtherNormalisation_IsAWarningWithBothValues) {
       "[{name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize, mean: [0.1], std: [0.25]}]");
   SaveRandomCheckpoint();
   EXPECT_THAT(WarningsOfKnn(),
-              AllOf(HasSubstr("Normalize of the images: {name: Normalize, mean: [0.1], std: [0.25]} in"),
-                    HasSubstr("mean: [0.5], std: [0.25]} now (DATA.TEST.TRANSFORMS"), Not(HasSubstr("Grayscale"))));
+              AllOf(HasSubstr("Normalize of the images: {mean: [0.1], name: Normalize, std: [0.25]} in"),
+                    HasSubstr("mean: [0.5], name: Normalize, std: [0.25]} now (DATA.TEST.TRANSFORMS"),
+                    Not(HasSubstr("Grayscale"))));
 }
 
 TEST_F(EvaluationModelTest, ParamsFileThatLosesToTheCheckpoint_IsAWarning) {
