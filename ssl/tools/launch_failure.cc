@@ -44,6 +44,19 @@ bool HadDirectory(const std::vector<RankEnd>& ends, const std::string& run_direc
          });
 }
 
+// Whether the run's report is to stay. These ranks have only seen a connection break: where rank 0 is on another host,
+// that host's launcher writes of it, and a rank of another host that is named already is the culprit.
+bool IsAnotherHosts(const LaunchOutcome& outcome, const std::string& report_path, FileSystem& file_system) {
+  const auto is_ours = [&](int64_t rank) {
+    return std::any_of(outcome.ends.begin(), outcome.ends.end(), [&](const RankEnd& end) { return end.rank == rank; });
+  };
+  if (outcome.first_failure->code() != kExitPeer) return false;
+  if (!is_ours(0)) return true;
+  const absl::StatusOr<ConfigNode> report = ReadResults(report_path, file_system);
+  const ConfigNode* rank = report.ok() ? report->Find("rank") : nullptr;
+  return rank != nullptr && !is_ours(rank->AsInt().value_or(0));
+}
+
 void Copy(const ConfigNode& from, absl::string_view key, ConfigNode* to) {
   const ConfigNode* value = from.Find(key);
   if (value != nullptr) to->Set(key, *value);
@@ -79,6 +92,8 @@ int64_t NewestStep(const std::string& run_directory, FileSystem& file_system) {
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system) {
   if (!outcome.first_failure.has_value() || outcome.exit_code == kExitConfiguration) return;
+  const std::string path = absl::StrCat(run_directory, "/", CommandFailureFile(command));
+  if (IsAnotherHosts(outcome, path, file_system)) return;
   const RankEnd& failed = *outcome.first_failure;
   std::optional<ConfigNode> report = ReportOf(failed, run_directory, command, file_system);
   std::optional<ConfigNode> of_another;
@@ -94,7 +109,7 @@ void WriteLaunchFailure(const std::string& run_directory, const std::string& com
     report->SetPath("last_checkpoint.step", ConfigNode::FromInt(step));
   }
   report->Set("restarts", ConfigNode::FromInt(outcome.restarts));
-  ReportFile(absl::StrCat(run_directory, "/", CommandFailureFile(command))).Replace(ToJson(*report));
+  ReportFile(path).Replace(ToJson(*report));
 }
 
 }  // namespace ssl

@@ -19,7 +19,9 @@ int64_t NewestStep(const std::string& run_directory, FileSystem& file_system);
 // Writes the report of `outcome.first_failure` as the failure report of `command` (ssl/engines/run_files.h), with
 // docs/exit_codes.md's members and `restarts`: what that rank has said of itself, or else what is known of its end,
 // with the step at which the others noticed. Best effort. Nothing where these ranks never had the directory, such as
-// when another run uses it, nor after a mistake (exit code 2), which the ranks report where it is due.
+// when another run uses it, nor where they only lost a connection to ranks of another host, whose launcher knows more:
+// when rank 0 is there, or the report names a rank that is none of these. Nothing after a mistake (exit code 2), which
+// the ranks report where it is due.
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system);
 

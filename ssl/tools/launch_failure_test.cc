@@ -93,6 +93,28 @@ TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {
   EXPECT_EQ(Text(Write(Outcome(Killed())), "pid"), "99");
 }
 
+// Ranks of another host, whose launcher knows the culprit; these have only seen its connection break.
+TEST_F(LaunchFailureTest, RanksThatBlameAnotherHostsLeaveItsReport) {
+  constexpr char kCulprit[] = R"({"code": "SIGNAL", "signal": 9, "exit_code": 137, "rank": 1, "pid": 101})";
+  Leave("failure.json", kCulprit);
+  Leave("logs/rank3_failure.json", R"({"code": "UNAVAILABLE", "exit_code": 7, "rank": 3, "pid": 103})");
+  LaunchOutcome without_rank_zero;
+  without_rank_zero.ends = {{3, 103, 7}, {2, 102, 7}};
+  without_rank_zero.first_failure = without_rank_zero.ends[0];
+  EXPECT_EQ(Text(Write(without_rank_zero), "code"), "SIGNAL");
+
+  // Rank 0 on this host, and the culprit on the other.
+  Leave("failure.json", R"({"code": "SIGNAL", "signal": 9, "exit_code": 137, "rank": 3, "pid": 103})");
+  Leave("logs/rank1_failure.json", R"({"code": "UNAVAILABLE", "exit_code": 7, "rank": 1, "pid": 101})");
+  EXPECT_EQ(Text(Write(Outcome({1, 101, 7})), "rank"), "3");
+}
+
+TEST_F(LaunchFailureTest, RanksThatBlameAnotherAreNamedWhereNobodyKnowsMore) {
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "exit_code": 7, "rank": 0, "pid": 100})");
+  Leave("logs/rank1_failure.json", R"({"code": "UNAVAILABLE", "exit_code": 7, "rank": 1, "pid": 101})");
+  EXPECT_EQ(Text(Write(Outcome({1, 101, 7})), "rank"), "1");
+}
+
 TEST_F(LaunchFailureTest, AMistakeIsReportedByTheRanksAlone) {
   Leave(".lock", "process 100 on host a\n");
   EXPECT_TRUE(Write(Outcome({1, 101, 2})).entries().empty());
