@@ -34,14 +34,18 @@ absl::Status Contradiction(absl::string_view flag, const WorldPlace& place) {
       place.rank, " of ", place.size, ", with ", place.local_size, " on this host: leave out one of the two"));
 }
 
-// A rank that this command has started has its flags, too.
-absl::Status CheckFlagsOfRank(const LaunchFlags& flags, int64_t launched, const WorldPlace& place) {
+// A rank that this command has started has its flags, too: of --restarts nothing else than the starter tells.
+absl::Status CheckFlagsOfRank(const LaunchFlags& flags, int64_t launched, const WorldPlace& place,
+                              bool is_of_our_launcher) {
   const bool is_alone = place.local_size == place.size;
   if (launched > 0 && (launched != place.local_size || !is_alone)) {
     return Contradiction(absl::StrCat("--launch=", flags.launch), place);
   }
   if (flags.node >= 0 && flags.node != place.rank / place.local_size) {
     return Contradiction(absl::StrCat("--node_id=", flags.node), place);
+  }
+  if (flags.restarts != 0 && !is_of_our_launcher) {
+    return Contradiction(absl::StrCat("--restarts=", flags.restarts), place);
   }
   return absl::OkStatus();
 }
@@ -70,7 +74,7 @@ absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptio
   RunWorld world;
   SSL_ASSIGN_OR_RETURN(world.place, FindWorldPlace(variable));
   if (IsOfEnvironment(world.place)) {
-    SSL_RETURN_IF_ERROR(CheckFlagsOfRank(flags, launched, world.place));
+    SSL_RETURN_IF_ERROR(CheckFlagsOfRank(flags, launched, world.place, variable("SSL_LAUNCHER").has_value()));
     return world;
   }
   NodeOptions node;

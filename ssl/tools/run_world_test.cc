@@ -89,6 +89,8 @@ TEST(RunWorldTest, ARankHasTheFlagsOfTheCommandThatStartedIt) {
   EXPECT_OK(FindRunWorld({"", 1}, {}, In(variables)));
   variables["WORLD_SIZE"] = "2";
   variables["RANK"] = "1";
+  EXPECT_THAT(FindRunWorld({"local:2", -1, 5}, {}, In(variables)), Refuses("--restarts=5", "torchrun has started it"));
+  variables["SSL_LAUNCHER"] = "1";
   EXPECT_OK(FindRunWorld({"local:2", -1, 5}, {}, In(variables)));
 }
 
@@ -96,6 +98,7 @@ TEST(RunWorldTest, FlagsThatContradictTheEnvironmentAreRefused) {
   EXPECT_THAT(FindRunWorld({"local:4"}, {}, In(Rank())), Refuses("--launch=local:4", "as rank 3 of 4, with 2 on this"));
   EXPECT_THAT(FindRunWorld({"local:2"}, {}, In(Rank())), Refuses("--launch=local:2", "torchrun has started it"));
   EXPECT_THAT(FindRunWorld({"", 0}, {}, In(Rank())), Refuses("--node_id=0", "leave out one of the two"));
+  EXPECT_THAT(FindRunWorld({"", -1, 3}, {}, In(Rank())), Refuses("--restarts=3", "leave out one of the two"));
 }
 
 TEST(RunWorldTest, WrongFlagsAreRefused) {
