@@ -128,7 +128,8 @@ class Launcher {
   // With a closed socket when no rank takes it over: the port was free, and is.
   absl::StatusOr<ListeningSocket> OpenServer() const {
     SSL_ASSIGN_OR_RETURN(ListeningSocket server, ListeningSocket::Open(0));
-    if (!options_.pass_listening_socket) server.Close();
+    // Of one rank nobody asks anything: it would keep the port open and never look at it.
+    if (!options_.pass_listening_socket || options_.first.size == 1) server.Close();
     return server;
   }
 

@@ -213,6 +213,13 @@ TEST(LocalLauncherTest, RankZeroTakesTheListeningSocketOver) {
   EXPECT_THAT(LinesOf(launch.Output(), "[1] ").back(), "SSL_LISTENING_SOCKET=(none)");
 }
 
+TEST(LocalLauncherTest, OneRankGetsNoSocket) {
+  LaunchCase launch(1, {"0:socket=", "0:variable=SSL_LISTENING_SOCKET"});
+  launch.options.pass_listening_socket = true;
+  EXPECT_OK(launch.Run());
+  EXPECT_THAT(launch.Output(), ElementsAre("listens nowhere", "SSL_LISTENING_SOCKET=(none)"));
+}
+
 TEST(LocalLauncherTest, AProgramThatCannotBeStartedIsNamed) {
   LaunchCase launch(2, {});
   launch.options.command = {"no/such/program"};
