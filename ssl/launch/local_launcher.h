@@ -11,7 +11,7 @@
 //   return outcome.exit_code;
 //
 // - Output: whole lines, "[rank] " before each in a world of several; stdout and stderr stay apart.
-// - Signals: SIGTERM, SIGINT, SIGUSR1, SIGUSR2 and SIGHUP go on to every rank (rank_group.h).
+// - Signals: SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP go on to every rank (rank_group.h).
 // - No rank outlives the launcher, whatever ends it: the kernel kills them with it (rank_process.h).
 // - The port is free when it is chosen; a process that takes it before rank 0 does makes the start fail. When it is
 //   found taken after a failure, all ranks are started again with another, at most 3 times, which counts as no restart.
@@ -37,7 +37,7 @@ struct LaunchOptions {
   // on this host as a whole, means a free one. With a store_file nobody needs one.
   WorldPlace first;
   // Rank 0 finds the port's listening socket, open, in SSL_LISTENING_SOCKET and takes it over: WorldPlace has it. With
-  // a free port only. Not for programs that bind the port themselves: it is taken.
+  // a free port only, and in a world of several. Not for programs that bind the port themselves: it is taken.
   bool pass_listening_socket = false;
   absl::Duration grace = absl::Seconds(30);  // from a rank's failure until the others are killed
   // How often all ranks are started again after one failed; for worlds that are on this host as a whole.

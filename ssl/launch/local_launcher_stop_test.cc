@@ -36,6 +36,27 @@ TEST(LocalLauncherStopTest, EachSignalGoesOnOnce) {
                                                     "[0] TERM does not wait", "[1] TERM does not wait"));
 }
 
+TEST(LocalLauncherStopTest, AnEndOfProcessorTimeIsAStop) {
+  LaunchCase launch(1, {"0:block=XCPU", "0:to_launcher=XCPU", "0:await=XCPU", "0:exit=75"});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_THAT(launch.Output(), ElementsAre("got XCPU"));
+  EXPECT_TRUE(outcome.user_stopped);
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
+// The kernel repeats SIGXCPU; the user's first stop after it must not be the ranks' second SIGTERM.
+TEST(LocalLauncherStopTest, AnEndOfProcessorTimeAfterAFailureIsNoStopOfTheUsers) {
+  const std::string ready = MakeFifo();
+  LaunchCase launch(
+      2, {"0:block=TERM", "0:block=XCPU", "0:block=INT", "0:block=USR1", "0:open=" + ready, "1:opened=" + ready,
+          "1:exit=1", "0:await=TERM", "0:to_launcher=XCPU", "0:to_launcher=USR1", "0:await=USR1", "0:to_launcher=INT",
+          "0:to_launcher=USR1", "0:await=USR1", "0:waits=XCPU", "0:waits=INT", "0:exit=75"});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_THAT(launch.Output(), ElementsAre("[0] got TERM", "[0] got USR1", "[0] got USR1", "[0] XCPU does not wait",
+                                           "[0] INT does not wait"));
+  EXPECT_EQ(outcome.exit_code, 1);
+}
+
 TEST(LocalLauncherStopTest, ARequestToSaveBeforeItIsHandledEndsNothing) {
   LaunchCase launch(1, {"0:to_launcher=USR1", "0:block=TERM", "0:to_launcher=TERM", "0:await=TERM"});
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());

@@ -146,7 +146,8 @@ void RankGroup::ReadAll(Stream* stream) {
 }
 
 void RankGroup::OnSignal(int number) {
-  if (number == SIGCHLD) return;  // woke poll
+  if (number == SIGCHLD) return;                    // woke poll
+  if (number == SIGXCPU && asked_to_stop_) return;  // the kernel repeats it: no wish of the user's
   if (number != SIGUSR1) {
     ++user_stops_;
     if (asked_to_stop_ && user_stops_ == 1) return;

@@ -57,7 +57,8 @@ class RankGroup {
   absl::Status Start(int64_t rank, const std::string& prefix, const RankCommand& command);
 
   // Until all have ended and their last lines are out.
-  // - A stop signal (SIGTERM, SIGINT, SIGUSR2, SIGHUP) and SIGUSR1 go on to every rank, each as often as it comes.
+  // - A stop signal (SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP) and SIGUSR1 go on to every rank, each as often as it
+  //   comes; SIGXCPU until they have been asked to stop.
   // - After the first failure the others get SIGTERM, unless a stop signal has gone to them before, and after `grace`
   //   SIGKILL. A user's first stop signal after that SIGTERM goes no further: it would be the ranks' second one, on
   //   which they end without saving.

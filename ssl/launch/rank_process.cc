@@ -43,7 +43,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 // What was sent to the launcher's group between the fork and setpgid is the launcher's to pass on: ignoring a signal
 // forgets those that wait. One that was ignored before (SIGHUP under nohup) stays so.
 void ForgetSignals() {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR2, SIGHUP}) {
+  for (const int number : {SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP}) {
     if (signal(number, SIG_IGN) != SIG_IGN) signal(number, SIG_DFL);
   }
   signal(SIGPIPE, SIG_DFL);

@@ -45,7 +45,9 @@ absl::StatusOr<std::unique_ptr<SignalPipe>> SignalPipe::Install() {
   }
   std::unique_ptr<SignalPipe> signals = absl::WrapUnique(new SignalPipe(std::move(pipe)));
   const bool hangup_is_ignored = IsIgnored(SIGHUP);
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD}) signals->Handle(number, WriteNumber);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU, SIGCHLD}) {
+    signals->Handle(number, WriteNumber);
+  }
   if (!hangup_is_ignored) signals->Handle(SIGHUP, WriteNumber);
   signals->Handle(SIGPIPE, SIG_IGN);
   return signals;

@@ -22,8 +22,8 @@ namespace ssl {
 
 class SignalPipe {
  public:
-  // Takes SIGTERM, SIGINT, SIGUSR1, SIGUSR2 and SIGCHLD, and SIGHUP unless it is ignored (nohup); ignores SIGPIPE. The
-  // destructor puts back what stood before.
+  // Takes SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU and SIGCHLD, and SIGHUP unless it is ignored (nohup); ignores
+  // SIGPIPE. The destructor puts back what stood before.
   static absl::StatusOr<std::unique_ptr<SignalPipe>> Install();
   ~SignalPipe();
   SignalPipe(const SignalPipe&) = delete;

@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 
 TEST(SignalPipeTest, TellsThemInTheirOrderAndOnce) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SignalPipe> signals, SignalPipe::Install());
-  for (const int number : {SIGUSR2, SIGTERM, SIGTERM, SIGPIPE, SIGHUP}) raise(number);
-  EXPECT_THAT(signals->Take(), ElementsAre(SIGUSR2, SIGTERM, SIGTERM, SIGHUP));
+  for (const int number : {SIGUSR2, SIGTERM, SIGTERM, SIGPIPE, SIGXCPU, SIGHUP}) raise(number);
+  EXPECT_THAT(signals->Take(), ElementsAre(SIGUSR2, SIGTERM, SIGTERM, SIGXCPU, SIGHUP));
   EXPECT_THAT(signals->Take(), IsEmpty());
 }
 

@@ -23,8 +23,9 @@
 namespace ssl {
 namespace {
 
-const std::map<std::string, int> kSignals = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
-                                             {"HUP", SIGHUP},   {"KILL", SIGKILL}, {"SEGV", SIGSEGV}};
+const std::map<std::string, int> kSignals = {{"TERM", SIGTERM}, {"INT", SIGINT},  {"USR1", SIGUSR1},
+                                             {"USR2", SIGUSR2}, {"HUP", SIGHUP},  {"XCPU", SIGXCPU},
+                                             {"KILL", SIGKILL}, {"SEGV", SIGSEGV}};
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
