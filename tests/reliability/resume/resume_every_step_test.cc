@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,11 +26,11 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/register_hooks.h"
-#include "ssl/io/file_system.h"
 #include "ssl/methods/register_methods.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 #include "tests/reliability/resume/random_images.h"
+#include "tests/reliability/resume/tensor_files.h"
 
 namespace ssl {
 namespace {
@@ -172,19 +171,6 @@ class ResumeEveryStepTest : public ::testing::TestWithParam<Case> {
 
   const Registries registries_ = MakeRegistries();
 };
-
-// The tensor files of a checkpoint by name.
-std::vector<std::pair<std::string, std::string>> TensorFiles(const std::string& directory, int64_t step) {
-  const std::string path = absl::StrCat(directory, "/checkpoints/step_", step);
-  std::vector<std::pair<std::string, std::string>> files;
-  const absl::StatusOr<std::vector<std::string>> names = PosixFileSystem().List(path);
-  EXPECT_OK(names);
-  if (!names.ok()) return files;
-  for (const std::string& name : *names) {
-    if (absl::EndsWith(name, ".safetensors")) files.emplace_back(name, *PosixFileSystem().Read(path + "/" + name));
-  }
-  return files;
-}
 
 void ExpectEqualCheckpoints(const std::string& directory, const std::string& expected_directory, int64_t step) {
   const auto expected = TensorFiles(expected_directory, step);

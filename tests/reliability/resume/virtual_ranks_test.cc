@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,10 +22,10 @@
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/distributed/virtual_world.h"
 #include "ssl/hooks/register_hooks.h"
-#include "ssl/io/file_system.h"
 #include "ssl/methods/register_methods.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/reliability/resume/random_images.h"
+#include "tests/reliability/resume/tensor_files.h"
 
 namespace ssl {
 namespace {
@@ -100,24 +99,11 @@ absl::Status Train(const std::string& method, const std::string& directory, int6
   });
 }
 
-// Names and bytes of the tensor files of the last checkpoint.
-std::vector<std::pair<std::string, std::string>> Saved(const std::string& directory) {
-  const std::string path = absl::StrCat(directory, "/checkpoints/step_", kUpdates);
-  std::vector<std::pair<std::string, std::string>> files;
-  const absl::StatusOr<std::vector<std::string>> names = PosixFileSystem().List(path);
-  EXPECT_OK(names);
-  if (!names.ok()) return files;
-  for (const std::string& name : *names) {
-    if (absl::EndsWith(name, ".safetensors")) files.emplace_back(name, *PosixFileSystem().Read(path + "/" + name));
-  }
-  return files;
-}
-
 void ExpectTheRunOfOneProcess(const std::string& method, const std::string& directory) {
   const std::string alone = Directory("alone");
   EXPECT_OK(Train(method, alone, -1, *MakeLocalCommunicator()));
-  const auto expected = Saved(alone);
-  const auto found = Saved(directory);
+  const auto expected = TensorFiles(alone, kUpdates);
+  const auto found = TensorFiles(directory, kUpdates);
   EXPECT_EQ(expected.size(), 2 + kRanks) << "model, optimizer and a state for each virtual rank";
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
