@@ -164,7 +164,7 @@ TEST(HostTest, DataThatOneRankCannotOpen_EndsAllRanks) {
     ends[rank] = Session::Create(config, registries, std::move(options)).status();
     return absl::OkStatus();
   }));
-  EXPECT_THAT(ends[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("opening the data failed on another rank")));
+  EXPECT_THAT(ends[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("opening the data failed on rank 1 ")));
   EXPECT_THAT(ends[1], StatusIs(absl::StatusCode::kNotFound, HasSubstr("no such folder")));
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/world.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
@@ -54,19 +52,6 @@ absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& comm
   const int64_t* sizes = flat.const_data_ptr<int64_t>();
   const bool are_equal = std::all_of(sizes, sizes + flat.numel(), [&](int64_t size) { return size == sizes[0]; });
   return are_equal && place.size % sizes[0] == 0 ? sizes[0] : 1;
-}
-
-absl::Status BroadcastText(int64_t root, std::string* text, Communicator& communicator) {
-  at::Tensor size = at::full({1}, static_cast<int64_t>(text->size()), at::kLong);
-  SSL_RETURN_IF_ERROR(communicator.Broadcast(size, root));
-  at::Tensor bytes = at::empty({size.item<int64_t>()}, at::kByte);
-  if (communicator.rank() == root && !text->empty()) {
-    std::memcpy(bytes.mutable_data_ptr<uint8_t>(), text->data(), text->size());
-  }
-  SSL_RETURN_IF_ERROR(communicator.Broadcast(bytes, root));
-  const auto* data = reinterpret_cast<const char*>(bytes.const_data_ptr<uint8_t>());
-  text->assign(data, static_cast<size_t>(bytes.numel()));
-  return absl::OkStatus();
 }
 
 }  // namespace ssl

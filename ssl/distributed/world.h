@@ -33,9 +33,6 @@ absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place,
 // rank. Collective.
 absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator);
 
-// Makes the text of rank `root` that of all ranks. Collective.
-absl::Status BroadcastText(int64_t root, std::string* text, Communicator& communicator);
-
 }  // namespace ssl
 
 #endif  // SSL_DISTRIBUTED_WORLD_H_

@@ -46,17 +46,11 @@ TEST(WorldTest, WorldOfOne_HasNeitherPortNorThreads) {
   EXPECT_EQ(Threads(), before);
 }
 
-TEST(WorldTest, RanksMeetAndShareTexts) {
+TEST(WorldTest, RanksMeetAndKnowTheirHosts) {
   EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& options) -> absl::Status {
     absl::StatusOr<std::unique_ptr<Communicator>> world = OpenWorld(PlaceOf(options, 2), {});
     if (!world.ok()) return world.status();
     Communicator& communicator = **world;
-    std::string text = communicator.rank() == 1 ? "of rank 1" : "another one, of rank 0";
-    EXPECT_OK(BroadcastText(1, &text, communicator));
-    EXPECT_EQ(text, "of rank 1");
-    if (communicator.rank() == 0) text = "";
-    EXPECT_OK(BroadcastText(0, &text, communicator));
-    EXPECT_EQ(text, "");
     EXPECT_EQ(RanksPerHost(PlaceOf(options, 2), communicator).value_or(-1), 2);
     // The host of rank 0 has one rank, that of rank 1 two: of which one is missing here, but who knows.
     EXPECT_EQ(RanksPerHost(PlaceOf(options, communicator.rank() + 1), communicator).value_or(-1), 1);

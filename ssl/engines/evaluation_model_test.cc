@@ -199,7 +199,7 @@ TEST_F(EvaluationModelTest, ResumeFromThatOneRankCannotRead_IsAnErrorOfAll) {
     return absl::OkStatus();
   });
   ASSERT_OK(ran);
-  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("failed on another rank")));
+  EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("failed on rank 1 ")));
   EXPECT_FALSE(statuses[1].ok());
 }
 

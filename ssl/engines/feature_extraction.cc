@@ -158,9 +158,6 @@ absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLay
   absl::Status status =
       ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); });
   absl::StatusOr<FeatureSet> share = status.ok() ? collector.Finish() : status;
-  // Of all ranks, or a stop that reached one of them first would be a failure to the others.
-  SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(&stop, communicator));
-  if (stops && (share.ok() || absl::IsCancelled(share.status()))) share = Stopped(what);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(share.status(), what, communicator));
   if (ranks == 1) return share;
   SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return GatherShares(&*share, communicator); }));

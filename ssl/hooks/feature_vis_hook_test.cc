@@ -142,7 +142,7 @@ TEST(FeatureVisHook, TwoRanks_OneDrawsAndAnErrorStopsBoth) {
   EXPECT_THAT(Files(directory + "/iteration_1"),
               ElementsAre("feature_vis.map_0.png", "feature_vis.map_1.png", "feature_vis.map_2.png"));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("0 views")));
-  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("another rank")));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("failed on rank ")));
 }
 
 TEST(FeatureVisHook, NamesThatJoinToTheSame_AreTwoFiles) {

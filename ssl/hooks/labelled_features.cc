@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
 #include <utility>
@@ -82,12 +81,6 @@ absl::Status CheckLabelledImages(BatchSource& source, const std::string& what) {
   return GuardTorch(what, [&] { return CheckBatch(*batch, what); });
 }
 
-absl::StatusOr<bool> AnyRankStops(const StopToken* stop, Communicator& communicator) {
-  at::Tensor flag = at::empty({1}, at::kLong).fill_(stop != nullptr && stop->requested() ? 1 : 0);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(flag, ReduceOp::kMax));
-  return flag.item<int64_t>() != 0;
-}
-
 absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
                                                                         const ComputeFeatures& compute,
                                                                         const StopToken* stop,
@@ -98,7 +91,7 @@ absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSou
   for (int64_t i = 0; i < source.batches_per_epoch(); ++i) {
     status.Update(AddNextBatch(source, what, compute, &share));
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, what, communicator));
-    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(stop, communicator));
+    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRank(stop != nullptr && stop->requested(), communicator));
     if (stops) return std::optional<LabelledFeatures>();
   }
   SSL_ASSIGN_OR_RETURN(LabelledFeatures all, GatherAll(share, communicator));

@@ -30,9 +30,6 @@ using ComputeFeatures = std::function<at::Tensor(const at::Tensor& images)>;
 // else than one class for each image.
 absl::Status CheckLabelledImages(BatchSource& source, const std::string& what);
 
-// Whether `stop` of any rank asks; null: nobody does. Collective.
-absl::StatusOr<bool> AnyRankStops(const StopToken* stop, Communicator& communicator);
-
 // [N] positions in `indices`, [M] int64, of the first of each index, in ascending order of the index: what is left of
 // all ranks' samples, of which some are repeated so that all ranks have equally many.
 at::Tensor FirstOfEach(const at::Tensor& indices);

@@ -109,7 +109,8 @@ absl::StatusOr<std::optional<ValidationLoss>> MeanLoss(const ValidationLossRun& 
     if (status.ok()) status = step.Read(run.source, i);
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
     status = step.Add(run, i, sums);
-    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRankStops(context.interruption, context.communicator));
+    const bool stops_here = context.interruption != nullptr && context.interruption->requested();
+    SSL_ASSIGN_OR_RETURN(const bool stops, AnyRank(stops_here, context.communicator));
     if (!stops) continue;
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
     return std::optional<ValidationLoss>();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/command.h"
 
-#include <ATen/ops/full.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,14 +85,6 @@ absl::StatusOr<bool> Reported(const NamedEngine& entry, const char* phase, Engin
   return status;
 }
 
-// An evaluation sees a signal when it comes to this rank: the others may have been done by then.
-absl::Status AgreeOnStop(bool* stopped, Communicator& communicator) {
-  at::Tensor any = at::full({1}, *stopped ? 1 : 0, at::kLong);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(any, ReduceOp::kMax));
-  *stopped = any.item<int64_t>() != 0;
-  return absl::OkStatus();
-}
-
 // True when its work is done, false when it was stopped.
 absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
   const ConfigNode earlier = context.results;
@@ -101,7 +92,8 @@ absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, Ru
   const char* phase = entry.engine->trains() ? nullptr : "evaluating";
   SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(entry, phase, context, record, [&]() -> absl::Status {
                          SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
-                         SSL_RETURN_IF_ERROR(AgreeOnStop(&report.stopped, context.communicator));
+                         // A signal that came to one rank first may have found the others done.
+                         SSL_ASSIGN_OR_RETURN(report.stopped, AnyRank(report.stopped, context.communicator));
                          if (context.communicator.rank() == 0) out << report.summary << "\n" << std::flush;
                          // An evaluation that was stopped has no results: the file stays as it is.
                          const bool has_none = report.stopped && context.results == earlier;

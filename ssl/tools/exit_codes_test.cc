@@ -20,7 +20,7 @@ TEST(ExitCodesTest, EachKindOfErrorHasItsDocumentedCode) {
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("no space left")), 5);
   EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("read-only")), 5);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("locked")), 5);
-  EXPECT_EQ(ExitCodeOf(absl::AbortedError("failed on another rank")), 7);
+  EXPECT_EQ(ExitCodeOf(absl::AbortedError("failed on rank 1")), 7);
   EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("rank 1 waited")), 7);
   EXPECT_EQ(ExitCodeOf(absl::CancelledError("stopped while listing")), 75);
 }

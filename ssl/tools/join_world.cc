@@ -22,6 +22,7 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/world.h"
 #include "ssl/io/file_system.h"
 

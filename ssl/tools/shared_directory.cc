@@ -7,7 +7,6 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
-#include "ssl/distributed/world.h"
 #include "ssl/io/atomic_file.h"
 
 namespace ssl {
