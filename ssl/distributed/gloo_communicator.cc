@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -99,6 +100,11 @@ std::string TypeAndShape(const at::Tensor& tensor) {
   return absl::StrCat(" of ", at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
 }
 
+struct Operation {
+  std::string text;   // for messages: name, ordinal number, type and shape
+  std::string range;  // for profilers: without the number, so that it is the same in each step
+};
+
 class GlooCommunicator : public Communicator {
  public:
   GlooCommunicator(std::unique_ptr<Rendezvous> rendezvous, GlooOptions options, Device device)
@@ -120,12 +126,11 @@ class GlooCommunicator : public Communicator {
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
 
  private:
-  // Name, ordinal number, type and shape.
-  std::string NextOperation(absl::string_view name, const at::Tensor& tensor);
+  Operation NextOperation(absl::string_view name, const at::Tensor& tensor);
   // Runs the next operation on this thread, behind those that were started.
   absl::Status Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> body);
   // Checks the operation, runs it, and puts an exception into words.
-  absl::Status RunChecked(const std::string& operation, absl::FunctionRef<void()> body);
+  absl::Status RunChecked(const Operation& operation, absl::FunctionRef<void()> body);
   absl::Status Run(const std::string& operation, absl::Duration timeout, absl::FunctionRef<absl::Status()> body);
   absl::Status CheckAgreement(const std::string& operation);
   // Ends the use of this communicator; returns failure_.
@@ -193,13 +198,15 @@ absl::Status GlooCommunicator::Run(const std::string& operation, absl::Duration 
   return failure_;
 }
 
-std::string GlooCommunicator::NextOperation(absl::string_view name, const at::Tensor& tensor) {
-  return absl::StrCat(name, " ", operations_++, tensor.defined() ? TypeAndShape(tensor) : "");
+Operation GlooCommunicator::NextOperation(absl::string_view name, const at::Tensor& tensor) {
+  const std::string of_tensor = tensor.defined() ? TypeAndShape(tensor) : "";
+  return {absl::StrCat(name, " ", operations_++, of_tensor), absl::StrCat(name, of_tensor)};
 }
 
-absl::Status GlooCommunicator::RunChecked(const std::string& operation, absl::FunctionRef<void()> body) {
-  return Run(operation, options_.timeout, [&] {
-    if (options_.check_operations) SSL_RETURN_IF_ERROR(CheckAgreement(operation));
+absl::Status GlooCommunicator::RunChecked(const Operation& operation, absl::FunctionRef<void()> body) {
+  RECORD_USER_SCOPE(operation.range);
+  return Run(operation.text, options_.timeout, [&] {
+    if (options_.check_operations) SSL_RETURN_IF_ERROR(CheckAgreement(operation.text));
     body();
     return absl::OkStatus();
   });

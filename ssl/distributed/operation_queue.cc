@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/operation_queue.h"
 
+#include <ATen/ThreadLocalState.h>
+
 #include <string>
 #include <system_error>
 #include <utility>
@@ -20,7 +22,12 @@ OperationQueue::~OperationQueue() {
 }
 
 std::future<absl::Status> OperationQueue::Post(std::function<absl::Status()> operation) {
-  Task task(std::move(operation));
+  // A profiler belongs to the thread that turned it on. The state goes before the result is there: once nobody waits
+  // for the operation any more, the profiler may have been turned off.
+  Task task([state = at::ThreadLocalState(), operation = std::move(operation)] {
+    const at::ThreadLocalStateGuard as_the_caller(state);
+    return operation();
+  });
   std::future<absl::Status> result = task.get_future();
   if (!thread_.joinable()) {
     try {

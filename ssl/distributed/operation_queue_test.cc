@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/operation_queue.h"
 
+#include <ATen/record_function.h>
+
 #include <future>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,6 +35,28 @@ TEST(OperationQueue, RunsInOrderOnOneOtherThread) {
   EXPECT_THAT(order, ElementsAre(0, 1, 2));
   EXPECT_EQ(threads[0], threads[2]);
   EXPECT_NE(threads[0], std::this_thread::get_id());
+}
+
+std::vector<std::string>& SeenRanges() {
+  static std::vector<std::string>& seen = *new std::vector<std::string>();
+  return seen;
+}
+
+TEST(OperationQueue, AProfilerOfThePostingThreadSeesWhatOperationsRun) {
+  OperationQueue queue;
+  const auto profiler = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& range) -> std::unique_ptr<at::ObserverContext> {
+        SeenRanges().push_back(range.name());
+        return nullptr;
+      }).scopes({at::RecordScope::USER_SCOPE}));
+  const auto run = [](const char* name) {
+    RECORD_USER_SCOPE(name);
+    return absl::OkStatus();
+  };
+  EXPECT_OK(queue.Post([&] { return run("seen"); }).get());
+  at::removeCallback(profiler);
+  EXPECT_OK(queue.Post([&] { return run("after the profiler"); }).get());
+  EXPECT_THAT(SeenRanges(), ElementsAre("seen"));
 }
 
 TEST(OperationQueue, Drain_WaitsForAll) {
