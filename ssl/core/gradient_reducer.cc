@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -215,6 +216,7 @@ absl::Status GradientReducer::Reduce() {
   SSL_RETURN_IF_ERROR(Prepare());
   if (!in_backward_) Begin();
   in_backward_ = false;
+  RECORD_USER_SCOPE("waiting for reduced gradients");  // in a trace: what backward has not hidden
   FillGaps();
   for (const std::unique_ptr<Bucket>& bucket : buckets_) SSL_RETURN_IF_ERROR(bucket->work->Wait());
   if (!buckets_.empty()) Distribute();

@@ -127,6 +127,22 @@ class RanksTest(RanksCase):
         self.assertIsNotNone(saved, world.output)
         self.assertIn(f"checkpoints/step_{saved.group(1)}/MANIFEST.json", self.files())
 
+    def test_a_trace_shows_the_reductions_beside_backward(self):
+        self.finished(TWO, LONG, "config.PROFILING.RUNTIME_PROFILING.USE_PROFILER=True",
+                      "config.PROFILING.START_ITERATION=2", "config.PROFILING.NUM_ITERATIONS=3")
+        for rank in range(2):
+            trace = json.loads(self.read(f"profile/rank{rank}_iterations_3-5.json"))
+            ranges = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+            backwards = [event for event in ranges if event["name"] == "backward"]
+            waits = [event for event in ranges if event["name"] == "waiting for reduced gradients"]
+            reductions = [event for event in ranges if event["name"].startswith("all-reduce (mean) of Float [")
+                          and event["tid"] != backwards[0]["tid"]]
+            self.assertEqual((len(backwards), len(waits), len(reductions)), (3, 3, 3), "one small bucket in each step")
+            for backward, wait, reduction in zip(backwards, waits, reductions):
+                for part in (wait, reduction):
+                    self.assertLess(backward["ts"], part["ts"])
+                    self.assertLess(part["ts"] + part["dur"], backward["ts"] + backward["dur"])
+
     def test_no_rank_outlives_its_launcher(self):
         world = self.world(TWO, "config.OPTIMIZER.num_epochs=100000")
         self.assertTrue(world.wait_for("step 2/"), world.output)
