@@ -212,7 +212,7 @@ class Checker {
     if (const ConfigNode* heads = resolved.FindPath("MODEL.HEAD.PARAMS")) {
       resolved.SetPath("MODEL.HEAD.PARAMS", WithUnshardedHeads(*heads));
     }
-    for (const Resolver& resolve : registries_.resolvers) AddStatus(resolve(&resolved));
+    for (const Resolver& resolve : registries_.resolvers) AddStatus(resolve(registries_, &resolved));
     AddStatus(registries_.options.Check(resolved));
     *config = std::move(resolved);
   }

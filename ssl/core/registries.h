@@ -60,8 +60,9 @@ struct BuildContext {
 };
 
 // Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under
-// "config". Reports a contradiction as InvalidArgument with both locations.
-using Resolver = std::function<absl::Status(ConfigNode* config)>;
+// "config", `registries` those of the run, with what a host has registered after the resolver. Reports a contradiction
+// as InvalidArgument with both locations.
+using Resolver = std::function<absl::Status(const Registries& registries, ConfigNode* config)>;
 
 struct Registries {
   Registry<BatchSource> batch_sources{"data set type"};  // DATA.<SPLIT>.BASE_DATASET; params: the DATA.<SPLIT> node

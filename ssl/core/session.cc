@@ -95,7 +95,7 @@ absl::Status WithAllowedChanges(const absl::Status& restored, const std::vector<
 absl::StatusOr<ConfigNode> ResolveConfig(const ConfigNode& config, const Registries& registries) {
   ConfigNode resolved = registries.options.Defaults();
   MergeInto(&resolved, config);
-  for (const Resolver& resolve : registries.resolvers) SSL_RETURN_IF_ERROR(resolve(&resolved));
+  for (const Resolver& resolve : registries.resolvers) SSL_RETURN_IF_ERROR(resolve(registries, &resolved));
   return resolved;
 }
 

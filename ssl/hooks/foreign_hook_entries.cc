@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,11 +26,23 @@
 namespace ssl {
 namespace {
 
-const HookAlias* FindAlias(const std::string& name) {
+// Hosts register theirs when they like, so that this is known only now.
+bool IsTheHosts(const HookAlias& alias, const Registries& registries) {
+  return alias.name != alias.hook &&
+         (registries.hooks.Has(alias.name) || registries.sink_components.count(alias.name) > 0);
+}
+
+const HookAlias* FindAlias(const std::string& name, const Registries& registries) {
   for (const HookAlias& alias : HookAliases()) {
-    if (alias.name == name) return &alias;
+    if (alias.name == name) return IsTheHosts(alias, registries) ? nullptr : &alias;
   }
   return nullptr;
+}
+
+// hook_conformance_test sees to it that each alias leads to one.
+const Component& ComponentOf(const HookAlias& alias, const Registries& registries) {
+  const auto hook = registries.hook_components.find(alias.hook);
+  return hook != registries.hook_components.end() ? hook->second : registries.sink_components.at(alias.hook);
 }
 
 std::string OurName(const std::string& key, const HookAlias& alias) {
@@ -120,14 +131,15 @@ ConfigNode OurKwargs(const HookEntry& entry, const HookAlias& alias, const Confi
   return kwargs;
 }
 
-absl::Status ResolveEntries(const std::map<std::string, Component>& components, ConfigNode* config) {
+}  // namespace
+
+absl::Status ResolveForeignHookEntries(const Registries& registries, ConfigNode* config) {
   SSL_ASSIGN_OR_RETURN(const std::vector<HookEntry> entries, ReadHookEntries(*config));
   std::vector<ConfigProblem> problems;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const HookAlias* alias = FindAlias(entries[i].type);
+    const HookAlias* alias = FindAlias(entries[i].type, registries);
     if (alias == nullptr) continue;
-    // hook_conformance_test sees to it that each alias leads to one.
-    const std::unique_ptr<ComponentOptions> options = components.at(alias->hook).make_options();
+    const std::unique_ptr<ComponentOptions> options = ComponentOf(*alias, registries).make_options();
     ConfigNode kwargs = OurKwargs(entries[i], *alias, *config, options.get(), &problems);
     const std::string path = absl::StrCat("hooks.", i);
     const SourceLocation place = config->FindPath(absl::StrCat(path, ".type"))->location();
@@ -135,14 +147,6 @@ absl::Status ResolveEntries(const std::map<std::string, Component>& components, 
     if (!kwargs.entries().empty()) config->SetPath(absl::StrCat(path, ".kwargs"), std::move(kwargs));
   }
   return ProblemsInOrder(problems);
-}
-
-}  // namespace
-
-Resolver ForeignHookEntryResolver(const Registries& registries) {
-  std::map<std::string, Component> components = registries.hook_components;
-  components.insert(registries.sink_components.begin(), registries.sink_components.end());
-  return [components = std::move(components)](ConfigNode* config) { return ResolveEntries(components, config); };
 }
 
 }  // namespace ssl

@@ -11,6 +11,8 @@
 #ifndef SSL_HOOKS_FOREIGN_HOOK_ENTRIES_H_
 #define SSL_HOOKS_FOREIGN_HOOK_ENTRIES_H_
 
+#include "absl/status/status.h"
+#include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 
 namespace ssl {
@@ -18,8 +20,9 @@ namespace ssl {
 // Keys of kwargs get our names; the other program's default, where ours differs, stands where neither the entry nor,
 // for the hook that a section configures, a file, the command line or a host sets the key. Values keep their places.
 // InvalidArgument, all problems of the list at once and in the user's names, for keys and values that are wrong.
-// Applying it twice changes nothing. Keeps the components that `registries` has now.
-Resolver ForeignHookEntryResolver(const Registries& registries);
+// A name that the host has registered for a hook or sink of its own stays the host's. Applying it twice changes
+// nothing. config: the tree under "config".
+absl::Status ResolveForeignHookEntries(const Registries& registries, ConfigNode* config);
 
 }  // namespace ssl
 

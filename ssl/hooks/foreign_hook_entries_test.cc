@@ -7,14 +7,21 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/help.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/cadence.h"
+#include "ssl/core/component.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/hooks/configured_hooks.h"
+#include "ssl/hooks/register_component.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -25,6 +32,44 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// What the hooks of an entry do and leave.
+std::vector<std::string> Plans(const std::vector<std::unique_ptr<Hook>>& hooks, absl::string_view name) {
+  std::vector<std::string> plans;
+  for (const std::unique_ptr<Hook>& hook : hooks) {
+    if (hook->name() != name) continue;
+    for (const PlannedAction& action : hook->Plan()) {
+      plans.push_back(absl::StrCat(action.what, " every ", action.when.every));
+    }
+  }
+  return plans;
+}
+
+// One that a program has of its own, and registers under a name that another program has for a hook of ours.
+class HostsEvalHook : public Hook {
+ public:
+  explicit HostsEvalHook(const ConfigNode& params) : params_(params) {}
+  absl::string_view name() const override { return "EvalHook"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override {
+    const auto count = [this](const char* key) { return params_.Find(key)->AsInt().value_or(0); };
+    return {{absl::StrCat("evaluates ", count("shards"), " shards"),
+             {Cadence::Unit::kUpdate, count("eval_period"), 1, 0, false}}};
+  }
+
+ private:
+  const ConfigNode params_;
+};
+
+struct HostsSinkOptions : public ComponentOptions {
+  absl::string_view section() const override { return kHookList; }
+  bool enabled() const override { return false; }
+};
+
+absl::StatusOr<std::unique_ptr<MetricSink>> MakeHostsSink(const HostsSinkOptions&, const ConfigNode&,
+                                                          const BuildContext&) {
+  return absl::UnimplementedError("nothing is written here");
+}
 
 class ForeignHookEntriesTest : public ::testing::Test {
  protected:
@@ -76,6 +121,27 @@ TEST_F(ForeignHookEntriesTest, ANamedInstance_HasNoSection) {
             "[{type: checkpoint, name: second, kwargs: {CHECKPOINT_FREQUENCY: -1}}]");
   EXPECT_EQ(Hooks("CHECKPOINT: {CHECKPOINT_FREQUENCY: 2}\nhooks: [{type: PeriodicCheckpointer, name: checkpoint}]"),
             "[{type: checkpoint, name: checkpoint}]");
+}
+
+// Registers it after the package, as programs do.
+TEST_F(ForeignHookEntriesTest, AHostsHookOfTheName_StaysTheHosts) {
+  ASSERT_OK(registries_.hooks.Register("EvalHook", [](const ConfigNode& params, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Hook>>(std::make_unique<HostsEvalHook>(params));
+  }));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config,
+                       Resolve("hooks: [{type: EvalHook, kwargs: {eval_period: 7, shards: 2}}, {type: JSONWriter}]"));
+  EXPECT_EQ(FormatValue(*config.Find("hooks")),
+            "[{type: EvalHook, kwargs: {eval_period: 7, shards: 2}}, {type: jsonl}]");
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::unique_ptr<Hook>> hooks,
+                       MakeConfiguredHooks({config, registries_, *communicator}));
+  EXPECT_THAT(Plans(hooks, "EvalHook"), ElementsAre("evaluates 2 shards every 7"));
+}
+
+TEST_F(ForeignHookEntriesTest, AHostsSinkOfTheName_StaysTheHosts) {
+  ASSERT_OK(RegisterSink(&registries_, {"JSONWriter", "writes what the host wants"}, &MakeHostsSink));
+  EXPECT_EQ(Hooks("hooks: [{type: JSONWriter}, {type: TensorboardXWriter}]"),
+            "[{type: JSONWriter}, {type: tensorboard}]");
 }
 
 TEST_F(ForeignHookEntriesTest, ValuesKeepTheirPlaces) {
@@ -142,18 +208,6 @@ TEST_F(ForeignHookEntriesTest, AllProblemsOfTheList_ComeAtOnce) {
                     "  - {type: EvalHook, kwargs: {eval_period: often}}"),
               AllOf(HasSubstr("kwargs.period is '0'"), HasSubstr("kwargs.perido'"),
                     HasSubstr("test.yaml:3: config.hooks.1.kwargs.eval_period is 'often'")));
-}
-
-// What the hooks of an entry do and leave.
-std::vector<std::string> Plans(const std::vector<std::unique_ptr<Hook>>& hooks, absl::string_view name) {
-  std::vector<std::string> plans;
-  for (const std::unique_ptr<Hook>& hook : hooks) {
-    if (hook->name() != name) continue;
-    for (const PlannedAction& action : hook->Plan()) {
-      plans.push_back(absl::StrCat(action.what, " every ", action.when.every));
-    }
-  }
-  return plans;
 }
 
 TEST_F(ForeignHookEntriesTest, LiBaisAndDetectron2sEntries_MeanWhatTheyMeanThere) {

@@ -69,7 +69,8 @@ config:
 - `type` may be another program's name (last table), with that program's keys where the table lists them. What neither `kwargs` nor
   the section set has that program's default, where ours differs. The resolved configuration (`train_config.yaml`) has what an entry
   comes to: our names, with those defaults among `kwargs`. A key that we do not have is an error with its place and the nearest name,
-  also where the other program ignores it. The list stands under `config`.
+  also where the other program ignores it. A name that the program at hand has registered for a hook or sink of its own is that one.
+  The list stands under `config`.
 - `type` may be a metric sink, too: it is turned on as by its section. A sink takes no name.
 
 ## Metrics

@@ -78,7 +78,7 @@ absl::Status RegisterHooks(Registries* registries) {
   registries->configured_sinks = &MakeConfiguredSinks;
   SSL_RETURN_IF_ERROR(registries->options.Add("", [] { return std::make_unique<HookListOptions>(); }));
   SSL_RETURN_IF_ERROR(RegisterEach(registries));
-  registries->resolvers.push_back(ForeignHookEntryResolver(*registries));
+  registries->resolvers.push_back(&ResolveForeignHookEntries);
   return absl::OkStatus();
 }
 

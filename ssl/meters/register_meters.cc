@@ -45,7 +45,7 @@ absl::Status RegisterMeters(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->meters.Register("mean_ap_list_meter", &MakeMeanAp));
   SSL_RETURN_IF_ERROR(
       registries->options.Add("METERS.mean_ap_list_meter", [] { return std::make_unique<MeanApMeterOptions>(); }));
-  registries->resolvers.push_back(&ResolveMeters);
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveMeters(config); });
   return absl::OkStatus();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Automatic scaling of the learning rate with the batch size (Goyal et al. 2017, arXiv:1706.02677; VISSL's
-// auto_lr_scaling). A Resolver: it rewrites the schedule's values in the configuration, before anything is built.
+// auto_lr_scaling). It rewrites the schedule's values in the configuration, before anything is built.
 //
 // With B = DATA.TRAIN.BATCHSIZE_PER_REPLICA, W = DISTRIBUTED.NUM_NODES * DISTRIBUTED.NUM_PROC_PER_NODE and
 // f = B W / base_lr_batch_size (its square root for scaling_type sqrt), scaled = base_value * f becomes

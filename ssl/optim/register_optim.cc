@@ -57,7 +57,8 @@ absl::Status RegisterOptim(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterOptimizers(&registries->optimizers));
   SSL_RETURN_IF_ERROR(RegisterGroupers(&registries->parameter_groupers));
   SSL_RETURN_IF_ERROR(RegisterSchedules(&registries->schedules));
-  registries->resolvers.push_back(&ResolveLearningRateScaling);
+  registries->resolvers.push_back(
+      [](const Registries&, ConfigNode* config) { return ResolveLearningRateScaling(config); });
   return registries->options.Add("OPTIMIZER", [] { return std::make_unique<OptimizerOptions>(); });
 }
 

@@ -43,7 +43,7 @@ absl::Status RegisterMoco(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterOptim(registries));
   SSL_RETURN_IF_ERROR(registries->methods.Register("moco_loss", &MocoFactory));
   SSL_RETURN_IF_ERROR(registries->options.Add("LOSS.moco_loss", [] { return std::make_unique<MocoOptions>(); }));
-  registries->resolvers.push_back(&ResolveMoco);
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveMoco(config); });
   return absl::OkStatus();
 }
 

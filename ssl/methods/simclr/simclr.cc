@@ -47,7 +47,7 @@ absl::Status RegisterSimclr(Registries* registries) {
       registries->options.Add("LOSS.simclr_info_nce_loss", [] { return std::make_unique<SimclrOptions>(); }));
   SSL_RETURN_IF_ERROR(registries->options.Add("LOSS.multicrop_simclr_info_nce_loss",
                                               [] { return std::make_unique<MulticropSimclrOptions>(); }));
-  registries->resolvers.push_back(&ResolveSimclr);
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveSimclr(config); });
   return absl::OkStatus();
 }
 

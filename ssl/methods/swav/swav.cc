@@ -31,7 +31,7 @@ absl::Status RegisterSwav(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterOptim(registries));
   SSL_RETURN_IF_ERROR(registries->methods.Register("swav_loss", &SwavFactory));
   SSL_RETURN_IF_ERROR(registries->options.Add("LOSS.swav_loss", [] { return std::make_unique<SwavOptions>(); }));
-  registries->resolvers.push_back(&ResolveSwav);
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveSwav(config); });
   return absl::OkStatus();
 }
 
