@@ -57,6 +57,8 @@ struct BuildContext {
   const StopToken* stop = nullptr;
   // The run's, prepared, when hooks are made; outlives them.
   Method* method = nullptr;
+  // When configured hooks and sinks are made: where the keys of params stand, "KNN" at "config.HOOKS.EVAL.KNN".
+  const std::map<std::string, std::string>* key_paths = nullptr;
 };
 
 // Fills in a setting that follows from others (the number of crops from the transforms); `config` is the tree under

@@ -30,13 +30,15 @@ struct Choice {
   std::string instance;
   int rank = 0;
   ConfigNode params;
+  std::map<std::string, std::string> key_paths = {};  // BuildContext::key_paths
 };
+
+std::string PathOf(absl::string_view section) { return section.empty() ? "config" : absl::StrCat("config.", section); }
 
 absl::Status ReadSection(const ConfigNode& config, absl::string_view section, Options* options) {
   const ConfigNode* node = config.FindPath(section);
   if (node == nullptr) return absl::OkStatus();
-  return ReadOptions(*node, section.empty() ? "config" : absl::StrCat("config.", section), UnknownKeys::kIgnore,
-                     options);
+  return ReadOptions(*node, PathOf(section), UnknownKeys::kIgnore, options);
 }
 
 // Reads the values of `config` and returns those that stand there, as parameters.
@@ -48,13 +50,42 @@ absl::StatusOr<ConfigNode> ReadComponent(const ConfigNode& config, ComponentOpti
   return ParametersIn(config, options);
 }
 
+void AddKeyPaths(const std::string& path, const std::vector<std::string>& keys, Choice* choice) {
+  for (const std::string& key : keys) choice->key_paths[key] = absl::StrCat(path, ".", key);
+}
+
+// Those of a component that no entry of the list configures.
+void AddSectionPaths(ComponentOptions& options, Choice* choice) {
+  if (options.section() != kHookList) AddKeyPaths(PathOf(options.section()), KeysOf(options), choice);
+  for (const SharedOptions& shared : options.shared()) {
+    AddKeyPaths(PathOf(shared.section), KeysOf(*shared.options), choice);
+  }
+}
+
+std::vector<std::string> KeysIn(const ConfigNode& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map.entries()) keys.push_back(key);
+  return keys;
+}
+
+// A key that stands nowhere is one that the entry lacks, unless it has a section.
+void AddEntryPaths(const HookEntry& entry, ComponentOptions* options, Choice* choice) {
+  const std::string kwargs = absl::StrCat(entry.path, ".kwargs");
+  ComponentParameters parameters(options);
+  AddKeyPaths(kwargs, KeysOf(parameters), choice);
+  if (choice->instance == choice->type) AddSectionPaths(*options, choice);
+  AddKeyPaths(kwargs, KeysIn(entry.kwargs), choice);
+}
+
 absl::StatusOr<std::vector<Choice>> ChooseBySections(const std::map<std::string, Component>& components,
                                                      const ConfigNode& config) {
   std::vector<Choice> choices;
   for (const auto& [name, component] : components) {
     const std::unique_ptr<ComponentOptions> options = component.make_options();
     SSL_ASSIGN_OR_RETURN(ConfigNode params, ReadComponent(config, options.get()));
-    if (options->enabled()) choices.push_back({name, name, component.rank, std::move(params)});
+    if (!options->enabled()) continue;
+    choices.push_back({name, name, component.rank, std::move(params)});
+    AddSectionPaths(*options, &choices.back());
   }
   return choices;
 }
@@ -132,6 +163,7 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   Choice choice{entry.type, entry.name.empty() ? entry.type : entry.name, 0, entry.kwargs};
   const auto component = components.find(entry.type);
   if (component == components.end()) {
+    AddKeyPaths(absl::StrCat(entry.path, ".kwargs"), KeysIn(entry.kwargs), &choice);
     SSL_RETURN_IF_ERROR(CheckIsNotElsewhere(entry, context.registries));
     return choice;  // of the host's, or unknown: its factory tells
   }
@@ -144,6 +176,7 @@ absl::StatusOr<Choice> ChooseByEntry(const HookEntry& entry, const std::map<std:
   ComponentParameters parameters(options.get());
   SSL_RETURN_IF_ERROR(ReadOptions(entry.kwargs, absl::StrCat(entry.path, ".kwargs"), UnknownKeys::kError, &parameters));
   SSL_RETURN_IF_ERROR(CheckIsOn(entry, component->second, *options));
+  AddEntryPaths(entry, options.get(), &choice);
   if (choice.instance != entry.type) return choice;
   SSL_ASSIGN_OR_RETURN(const ConfigNode of_section, ReadComponent(context.config, options.get()));
   choice.params = ConfigNode::Map(entry.kwargs.location());
@@ -195,8 +228,10 @@ absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const Bui
                    [](const Choice& left, const Choice& right) { return left.rank < right.rank; });
   std::vector<std::unique_ptr<Hook>> hooks;
   for (const Choice& choice : choices) {
+    BuildContext with_paths = context;
+    with_paths.key_paths = &choice.key_paths;
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<Hook> hook,
-                         context.registries.hooks.Make(choice.type, choice.params, context));
+                         context.registries.hooks.Make(choice.type, choice.params, with_paths));
     if (choice.instance != choice.type) hook->set_instance_name(choice.instance);
     hooks.push_back(std::move(hook));
   }
@@ -212,8 +247,10 @@ absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(con
   SSL_RETURN_IF_ERROR(AddEntries(context, ComponentKind::kSink, &choices));
   if (context.run_directory.empty()) return sinks;
   for (const Choice& choice : choices) {
+    BuildContext with_paths = context;
+    with_paths.key_paths = &choice.key_paths;
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<MetricSink> sink,
-                         context.registries.metric_sinks.Make(choice.type, choice.params, context));
+                         context.registries.metric_sinks.Make(choice.type, choice.params, with_paths));
     sinks.push_back(std::move(sink));
   }
   return sinks;

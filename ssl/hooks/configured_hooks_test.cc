@@ -308,6 +308,11 @@ TEST_F(ConfiguredHooksTest, RefusedValues_AreNamedWithTheirPath) {
   EXPECT_THAT(
       refused("hooks:\n- {type: check_nan}\n- {type: grad_clipper, kwargs: {momentum: 0.5}}"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test.yaml:3: config.hooks.1.kwargs.mode is missing")));
+  EXPECT_THAT(
+      refused("hooks: [{type: grad_clipper, name: a, kwargs: {mode: average, momentum: 0.5}}, "
+              "{type: grad_clipper, name: b, kwargs: {momentum: 0.5}}]"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test.yaml:1: config.hooks.1.kwargs.mode is missing")))
+      << "of equal values on one line";
 }
 
 TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {

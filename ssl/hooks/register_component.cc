@@ -1,45 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/register_component.h"
 
-#include <cstddef>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/config/help.h"
 
 namespace ssl {
 namespace {
-
-// The map that parameters were read from.
-struct Origin {
-  std::string path;
-  int num_shared = 0;  // values that it has from the same place
-};
-
-// Whether `map` holds the very value that `params` has for the key: an equal one may stand elsewhere.
-bool HasThatOf(const ConfigNode& params, const ConfigNode& map, absl::string_view key) {
-  const ConfigNode* theirs = params.Find(key);
-  const ConfigNode* own = map.Find(key);
-  return theirs != nullptr && own != nullptr && theirs->location().file == own->location().file &&
-         theirs->location().line == own->location().line && *theirs == *own;
-}
-
-// A parameter has forgotten where it stood but for file and line: the map at `node` or below that shares most with
-// `params`, and has their value of `key` when they have one.
-void FindOrigin(const ConfigNode& node, const std::string& path, const ConfigNode& params, absl::string_view key,
-                Origin* best) {
-  if (node.is_list()) {
-    for (size_t i = 0; i < node.items().size(); ++i) {
-      FindOrigin(node.items()[i], JoinPath(path, absl::StrCat(i)), params, key, best);
-    }
-  }
-  if (!node.is_map()) return;
-  int num_shared = 0;
-  for (const auto& [name, value] : params.entries()) num_shared += HasThatOf(params, node, name) ? 1 : 0;
-  const bool may_be = params.Find(key) == nullptr || HasThatOf(params, node, key);
-  if (may_be && num_shared > best->num_shared) *best = {path, num_shared};
-  for (const auto& [name, value] : node.entries()) FindOrigin(value, JoinPath(path, name), params, key, best);
-}
 
 void CopyDeclared(const ConfigNode& node, Options& options, ConfigNode* params) {
   for (const HelpRow& row : HelpRows("", options)) {
@@ -91,9 +58,9 @@ absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string
 std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context) {
   const ConfigNode* node = params.Find(key);
   const std::string place = absl::StrCat((node == nullptr ? params : *node).location().ToString(), ": ");
-  Origin origin;
-  FindOrigin(context.config, "config", params, key, &origin);
-  return absl::StrCat(place, origin.num_shared > 0 ? JoinPath(origin.path, key) : std::string(key));
+  if (context.key_paths == nullptr) return absl::StrCat(place, key);
+  const auto path = context.key_paths->find(std::string(key));
+  return absl::StrCat(place, path == context.key_paths->end() ? std::string(key) : path->second);
 }
 
 namespace register_component_internal {

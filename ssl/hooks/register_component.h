@@ -102,8 +102,7 @@ absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_
 absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file);
 
 // "file:line: config.HOOKS.EVAL.KNN" for a key of `params`, "file:line: config.hooks.0.kwargs.KNN" when an entry of the
-// list has set it; where `params` lacks the key, that of the map that most of them were read from. The key alone when
-// they stand nowhere in context.config.
+// list has set it, or would have to; the key alone when context.key_paths does not know it.
 std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context);
 
 }  // namespace ssl
