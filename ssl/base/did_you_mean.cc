@@ -39,9 +39,9 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 }  // namespace
 
-std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates) {
+std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates, size_t greatest_distance) {
   const std::string wanted = absl::AsciiStrToLower(name);
-  size_t limit = std::max<size_t>(2, wanted.size() / 3);
+  size_t limit = std::min(greatest_distance, std::max<size_t>(2, wanted.size() / 3));
   // Replacing every letter makes any short name near any other.
   limit = std::min(limit, wanted.empty() ? 0 : wanted.size() - 1);
   std::string nearest;

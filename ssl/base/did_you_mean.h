@@ -11,6 +11,8 @@
 #ifndef SSL_BASE_DID_YOU_MEAN_H_
 #define SSL_BASE_DID_YOU_MEAN_H_
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,9 @@
 
 namespace ssl {
 
-// The nearest candidate, the first one on a tie; "" when none is near.
-std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates);
+// The nearest candidate, the first one on a tie; "" when none is near, and within `greatest_distance`.
+std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates,
+                        size_t greatest_distance = std::numeric_limits<size_t>::max());
 
 // "; did you mean 'x'?" for the end of a message, or "" when none is near.
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates);

@@ -50,6 +50,15 @@ TEST(NearestNameTest, LimitIsAThirdOfTheLength) {
   EXPECT_EQ(NearestName("wxyzefghi", {name}), "");
 }
 
+TEST(NearestNameTest, GreatestDistance_NarrowsTheLimit) {
+  const std::string name = "abcdefghi";
+  EXPECT_EQ(NearestName("xyzdefghi", {name}, 2), "");
+  EXPECT_EQ(NearestName("xycdefghi", {name}, 2), name);
+  EXPECT_EQ(NearestName("xbcdefghi", {name}, 0), "");
+  EXPECT_EQ(NearestName("ABCDEFGHI", {name}, 0), name);
+  EXPECT_EQ(NearestName("wxyzefghi", {name}, 4), "") << "it widens nothing";
+}
+
 TEST(NearestNameTest, NearestWins_AndTheFirstOnATie) {
   EXPECT_EQ(NearestName("moco_lss", {"moco_less", "moco_loss"}), "moco_less");
   EXPECT_EQ(NearestName("moco_loss2", {"moco_lose", "moco_loss"}), "moco_loss");

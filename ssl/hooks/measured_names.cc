@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
@@ -173,31 +173,6 @@ std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config)
   return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
 }
 
-// Whether at most `edits` letters that are put in, left out, replaced or swapped with the next one make `a` to `b`.
-bool Within(int edits, absl::string_view a, absl::string_view b) {
-  while (!a.empty() && !b.empty() && a.front() == b.front()) {
-    a.remove_prefix(1);
-    b.remove_prefix(1);
-  }
-  if (a.empty() || b.empty()) return a.size() + b.size() <= static_cast<size_t>(edits);
-  if (edits == 0) return false;
-  const bool swapped = a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0];
-  return Within(edits - 1, a.substr(1), b.substr(1)) || Within(edits - 1, a.substr(1), b) ||
-         Within(edits - 1, a, b.substr(1)) || (swapped && Within(edits - 1, a.substr(2), b.substr(2)));
-}
-
-// The first of the nearest ones that is so near that nobody else's name is meant; "" when there is none. Scopes are
-// equal. Narrower than DidYouMean, which may be wrong: this refuses a run.
-std::string Mistyped(absl::string_view metric, const std::vector<std::string>& names) {
-  constexpr int kEdits = 2;
-  for (int edits = 1; edits <= kEdits; ++edits) {
-    for (const std::string& name : names) {
-      if (Within(edits, absl::AsciiStrToLower(metric), absl::AsciiStrToLower(name))) return name;
-    }
-  }
-  return "";
-}
-
 // Why the metric is wrong; "" when it may be right.
 std::string WhyWrong(absl::string_view metric, const Measured& measured) {
   if (IsList(measured, metric)) {
@@ -207,7 +182,9 @@ std::string WhyWrong(absl::string_view metric, const Measured& measured) {
     return "which this run does not measure; config.HOOKS.EVAL.ONLINE_EVALUATION, KNN and LINEAR say what the hook "
            "eval measures";
   }
-  const std::string meant = Mistyped(metric, measured.names);
+  // Narrower than DidYouMean, which may be wrong: this refuses a run, and nobody else's name may be meant.
+  constexpr size_t kGreatestDistance = 2;
+  const std::string meant = NearestName(metric, measured.names, kGreatestDistance);
   return meant.empty() ? "" : absl::StrCat("which this run does not measure; did you mean '", meant, "'?");
 }
 
