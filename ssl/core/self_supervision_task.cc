@@ -15,6 +15,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/equal_sources.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/gradient_reducer.h"
 #include "ssl/core/label_check.h"
@@ -61,6 +62,14 @@ std::vector<NamedParameter> TrainedParameters(Model& model, Optimizer& optimizer
   return trained;
 }
 
+absl::Status CompareSources(const BatchSource* train, const BatchSource* test, Communicator& communicator) {
+  if (train != nullptr) {
+    SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TRAIN", *train, communicator));
+  }
+  if (test == nullptr) return absl::OkStatus();
+  return CheckEqualSources("config.DATA.TEST", *test, communicator);
+}
+
 }  // namespace
 
 SelfSupervisionTask::SelfSupervisionTask(TaskOptions options) : options_(std::move(options)) {}
@@ -75,6 +84,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   // A disk may be missing on one host alone, and a stop may reach one rank first.
   SSL_RETURN_IF_ERROR(
       AgreeOnStatus(task->BuildSources(context, std::move(sources)), "opening the data", context.communicator));
+  SSL_RETURN_IF_ERROR(CompareSources(task->train_source_.get(), task->test_source_.get(), context.communicator));
   SSL_RETURN_IF_ERROR(task->BuildModel(context));
   SSL_RETURN_IF_ERROR(task->MatchLabels(context));
   SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));

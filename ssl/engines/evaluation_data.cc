@@ -4,9 +4,21 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/equal_sources.h"
 #include "ssl/data/evaluation_source.h"
+#include "ssl/distributed/agree.h"
 
 namespace ssl {
+namespace {
+
+absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& split, const TaskOptions& task,
+                                                  EngineContext& context) {
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  return MakeSplitEvaluationSource(split, /*most_samples=*/-1, MakeBuildContext(context, task.run.seed));
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& config) {
   std::vector<std::string> splits;
@@ -21,9 +33,11 @@ absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& conf
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  const OpeningScope opening(context);
-  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
-  return MakeSplitEvaluationSource(split, /*most_samples=*/-1, MakeBuildContext(context, task.run.seed));
+  absl::StatusOr<std::unique_ptr<BatchSource>> source = Open(split, task, context);
+  const std::string what = absl::StrCat("config.DATA.", split);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(source.status(), absl::StrCat("opening ", what), context.communicator));
+  SSL_RETURN_IF_ERROR(CheckEqualSources(what, **source, context.communicator));
+  return source;
 }
 
 }  // namespace ssl

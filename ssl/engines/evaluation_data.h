@@ -18,6 +18,7 @@ namespace ssl {
 // Those of "TRAIN", "TEST" that name DATA_SOURCES. InvalidArgument when neither does.
 absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& config);
 
+// Aborted when another rank cannot open its own, and InvalidArgument when that is another data set. Collective.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context);
 
 }  // namespace ssl

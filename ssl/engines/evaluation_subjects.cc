@@ -18,6 +18,7 @@
 #include "ssl/core/class_map.h"
 #include "ssl/core/core_options.h"
 #include "ssl/data/evaluation_source.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/feature_files.h"
@@ -105,8 +106,9 @@ class Splits {
                                                    ", expected at most ", samples, ", the samples of ", train.place));
   }
 
-  absl::Status TryTest(const FeatureLayers& layers, const Subject& subject) const {
-    return TryFirstImage(*test_, layers, absl::StrCat(subject.title, ", first image of TEST"));
+  absl::Status TryTest(const FeatureLayers& layers, const Subject& subject, Communicator& communicator) const {
+    const std::string what = absl::StrCat(subject.title, ", first image of TEST");
+    return AgreeOnStatus(TryFirstImage(*test_, layers, what), what, communicator);
   }
 
   // Both sets of one subject; labels are those of the training set.
@@ -194,29 +196,45 @@ absl::StatusOr<ClassMap> FileClasses(const std::string& path, FileSystem& file_s
                           {absl::StrCat(path, " (test)"), std::move(test), {}});
 }
 
-// Reads what extract_features wrote.
-absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::vector<FeatureRequest>& requests,
-                           FileSystem& file_system, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+// What extract_features wrote.
+struct FeatureFiles {
+  std::vector<std::string> names;  // of the layers
+  FeatureSet train;
+  FeatureSet test;
+  ClassMap classes;
+};
+
+absl::StatusOr<FeatureFiles> LoadFiles(const std::string& path, const std::vector<FeatureRequest>& requests,
+                                       FileSystem& file_system) {
   if (!file_system.IsDirectory(path)) {
     return absl::NotFoundError(absl::StrCat("FEATURES.PATH is ", path,
                                             ", and there is no such folder; "
                                             "engine_name=extract_features writes one: <run directory>/features"));
   }
-  std::vector<std::string> names = LayerNames(requests);
-  if (names.empty()) {
-    SSL_ASSIGN_OR_RETURN(names, FeatureFileLayers(path, "train", file_system));
+  FeatureFiles files;
+  files.names = LayerNames(requests);
+  if (files.names.empty()) {
+    SSL_ASSIGN_OR_RETURN(files.names, FeatureFileLayers(path, "train", file_system));
   }
-  if (names.empty()) return absl::NotFoundError(absl::StrCat(path, " has no features of train"));
-  SSL_ASSIGN_OR_RETURN(FeatureSet train, LoadLayers(path, "train", names, file_system));
-  SSL_ASSIGN_OR_RETURN(FeatureSet test, LoadLayers(path, "test", names, file_system));
+  if (files.names.empty()) return absl::NotFoundError(absl::StrCat(path, " has no features of train"));
+  SSL_ASSIGN_OR_RETURN(files.train, LoadLayers(path, "train", files.names, file_system));
+  SSL_ASSIGN_OR_RETURN(files.test, LoadLayers(path, "test", files.names, file_system));
   if (!requests.empty()) {
-    train.features = {JoinFeatures(train.features)};
-    test.features = {JoinFeatures(test.features)};
-    names = {absl::StrJoin(names, "+")};
+    files.train.features = {JoinFeatures(files.train.features)};
+    files.test.features = {JoinFeatures(files.test.features)};
+    files.names = {absl::StrJoin(files.names, "+")};
   }
-  SSL_ASSIGN_OR_RETURN(const ClassMap classes, FileClasses(path, file_system));
-  return EvaluateLayers(subject, names, classes, {absl::StrCat("features in ", path)}, std::move(train),
-                        std::move(test), evaluate);
+  SSL_ASSIGN_OR_RETURN(files.classes, FileClasses(path, file_system));
+  return files;
+}
+
+// Each rank reads all of it.
+absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::vector<FeatureRequest>& requests,
+                           EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+  absl::StatusOr<FeatureFiles> files = LoadFiles(path, requests, context.file_system);
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(files.status(), "reading features", context.communicator));
+  return EvaluateLayers(subject, files->names, files->classes, {absl::StrCat("features in ", path)},
+                        std::move(files->train), std::move(files->test), evaluate);
 }
 
 }  // namespace
@@ -236,7 +254,12 @@ absl::StatusOr<EvaluationSubjects> EvaluationSubjects::Create(SubjectOptions opt
 }
 
 absl::Status EvaluationSubjects::ForEach(EngineContext& context,
-                                         absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const {
+                                         absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const {
+  // A rank that was stopped or failed by itself would leave the others waiting for it at the next subject.
+  const auto evaluate = [&](const SubjectFeatures& subject) {
+    const absl::Status status = GuardTorch(subject.title, [&] { return evaluate_here(subject); });
+    return AgreeOnStatus(status, subject.title, context.communicator);
+  };
   const bool from_files = !options_.features_path.empty();
   const Subject& trained = Trained();
   // The order matters: whatever may be wrong with the data, the weights or the layers comes out before the hours that
@@ -248,7 +271,7 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
   }
   if (!from_files) {
     SSL_ASSIGN_OR_RETURN(network, Prepare(trained, EvaluationWeights::kTrained, requests_, context));
-    SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained));
+    SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained, context.communicator));
   }
   for (const Subject& subject : kSubjects) {
     if (subject.is_trained || !IsBaseline(subject.name)) continue;
@@ -258,7 +281,7 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
         GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
   }
   return GuardTorch(trained.title, [&] {
-    return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context.file_system, evaluate)
+    return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context, evaluate)
                       : EvaluateData(trained, network, *splits, context, evaluate);
   });
 }
@@ -269,7 +292,7 @@ absl::Status EvaluationSubjects::Check(EngineContext& context) const {
   if (!options_.features_path.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const PreparedSubject network,
                        Prepare(Trained(), EvaluationWeights::kInitial, requests_, context));
-  return splits.TryTest(network.layers, Trained());
+  return splits.TryTest(network.layers, Trained(), context.communicator);
 }
 
 bool EvaluationSubjects::IsBaseline(const std::string& name) const {

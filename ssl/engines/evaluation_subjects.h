@@ -67,8 +67,10 @@ class EvaluationSubjects {
   // Calls `evaluate` for each subject and layer, baselines first; one subject's features are in memory at a time.
   // Labels are class numbers, [N] int64, from 0; those of the test set are numbered as in the training set. Cancelled
   // when a stop is requested. What can be checked is checked before the first feature: both data sets, their classes,
-  // the trained weights, the layers. context: with a complete configuration (evaluation_plan.h).
-  absl::Status ForEach(EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) const;
+  // the trained weights, the layers. All ranks have the same features; what one rank's `evaluate` returns is agreed on.
+  // context: with a complete configuration (evaluation_plan.h). Collective.
+  absl::Status ForEach(EngineContext& context,
+                       absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
 
   // What ForEach would find wrong with data, classes and layers, by one image through a network with random weights.
   // context: likewise.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/equal_sources.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "ssl/base/crc32c.h"
+#include "ssl/base/host_name.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/agree.h"
+
+namespace ssl {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr absl::string_view kEndOfName("\0", 1);  // no file has it in its name
+
+enum Number : int64_t { kSamples, kBatches, kClasses, kNumbers };
+
+// [numbers]; of the classes' names a checksum
+at::Tensor NumbersOf(const BatchSource& source) {
+  at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
+  int64_t* values = numbers.mutable_data_ptr<int64_t>();
+  values[kSamples] = source.dataset_size();
+  values[kBatches] = source.batches_per_epoch();
+  values[kClasses] = Crc32c(absl::StrJoin(source.ClassNames(), kEndOfName));
+  return numbers;
+}
+
+struct Description {
+  const int64_t* numbers;
+  Names names;
+};
+
+// What of `own` is other than in `others`.
+std::string Told(const Description& own, const Description& others) {
+  std::vector<std::string> told;
+  if (own.numbers[kSamples] != others.numbers[kSamples]) {
+    told.push_back(absl::StrCat(own.numbers[kSamples], " samples"));
+  }
+  if (own.numbers[kBatches] != others.numbers[kBatches]) {
+    told.push_back(absl::StrCat(own.numbers[kBatches], " batches in an epoch"));
+  }
+  const size_t equal =
+      std::mismatch(own.names.begin(), own.names.end(), others.names.begin(), others.names.end()).first -
+      own.names.begin();
+  if (equal < own.names.size()) {
+    told.push_back(absl::StrCat("'", own.names[equal], "' as class ", equal));
+  } else if (equal < others.names.size()) {
+    told.push_back(absl::StrCat("no class ", equal));
+  }
+  return absl::StrJoin(told, ", ");
+}
+
+// The same text on all ranks: that of `rank`, which knows itself what it has. Collective.
+absl::Status Difference(absl::string_view what, const BatchSource& source, int64_t rank, const int64_t* own,
+                        const int64_t* firsts, Communicator& communicator) {
+  const std::string host = HostName("unknown");
+  std::string first_host = host;
+  std::string first_names = absl::StrJoin(source.ClassNames(), kEndOfName);
+  for (std::string* text : {&first_host, &first_names}) SSL_RETURN_IF_ERROR(BroadcastText(0, text, communicator));
+  const Description here = {own, source.ClassNames()};
+  const Description first = {firsts, first_names.empty() ? Names() : Names(absl::StrSplit(first_names, kEndOfName))};
+  std::string message =
+      absl::StrCat(what, " is not the same data set on all ranks: rank ", rank, " (on ", host, ") has ",
+                   Told(here, first), ", and rank 0 (on ", first_host, ") has ", Told(first, here),
+                   "; copy it whole to every host, or read it from a shared file system");
+  SSL_RETURN_IF_ERROR(BroadcastText(rank, &message, communicator));
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace
+
+absl::Status CheckEqualSources(absl::string_view what, const BatchSource& source, Communicator& communicator) {
+  SSL_ASSIGN_OR_RETURN(const at::Tensor gathered, communicator.AllGather(NumbersOf(source)));  // [ranks, numbers]
+  const at::Tensor all = gathered.contiguous();
+  const int64_t* firsts = all.const_data_ptr<int64_t>();
+  for (int64_t rank = 1; rank < communicator.size(); ++rank) {
+    const int64_t* numbers = firsts + rank * kNumbers;
+    if (std::equal(firsts, firsts + kNumbers, numbers)) continue;
+    return Difference(what, source, rank, numbers, firsts, communicator);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/equal_sources.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/session.h"
+#include "ssl/core/testing/fake_session.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Names = std::vector<std::string>;
+
+class NamedSource : public FakeSource {
+ public:
+  NamedSource(int64_t samples, Names names) : FakeSource(samples, 4, 0, 1), names_(std::move(names)) {}
+  Names ClassNames() const override { return names_; }
+
+ private:
+  const Names names_;
+};
+
+// Of three ranks, the last of which has `other`; OK when all returned that.
+absl::Status Check(const NamedSource& first, const NamedSource& other) {
+  return ThreadWorld(3, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    return CheckEqualSources("config.DATA.TEST", communicator.rank() == 2 ? other : first, communicator);
+  });
+}
+
+TEST(EqualSourcesTest, EqualOnesAreTaken) {
+  EXPECT_OK(Check(NamedSource(40, {"ant", "bee"}), NamedSource(40, {"ant", "bee"})));
+  EXPECT_OK(Check(NamedSource(40, {}), NamedSource(40, {})));
+}
+
+TEST(EqualSourcesTest, AMissingFileIsNamedWithBothRanks) {
+  EXPECT_THAT(Check(NamedSource(43, {}), NamedSource(42, {})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("config.DATA.TEST is not the same data set on all ranks: rank 2 (on "),
+                             HasSubstr(") has 42 samples, and rank 0 (on "), HasSubstr(") has 43 samples; "))));
+}
+
+TEST(EqualSourcesTest, OtherClassesAreNamed) {
+  EXPECT_THAT(Check(NamedSource(40, {"ab", "c"}), NamedSource(40, {"a", "bc"})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(") has 'a' as class 0, and rank 0 "), HasSubstr(") has 'ab' as class 0; "))));
+}
+
+TEST(EqualSourcesTest, AMissingClassIsNamed) {
+  EXPECT_THAT(Check(NamedSource(40, {"ant", "bee"}), NamedSource(40, {"ant"})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(") has no class 1, and rank 0 "), HasSubstr(") has 'bee' as class 1; "))));
+}
+
+TEST(EqualSourcesTest, ASessionDoesNotBeginWithUnequalOnes) {
+  std::vector<absl::Status> statuses(2);
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    SessionOptions options;
+    options.communicator = &communicator;
+    options.train_source = std::make_unique<FakeSource>(40 + 8 * communicator.rank(), 4, communicator.rank(), 2);
+    statuses[communicator.rank()] = MakeSession(FakeConfig(""), std::move(options)).status();
+    return absl::OkStatus();
+  }));
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 48 samples, ")));
+  }
+}
+
+}  // namespace
+}  // namespace ssl
