@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model.h"
 #include "ssl/distributed/agree.h"
@@ -26,25 +28,25 @@ namespace {
 constexpr char kAuto[] = "auto";
 constexpr char kClass[] = "class";
 constexpr char kSimilarity[] = "similarity";
+constexpr char kNoScores[] = "the model's output is no score for each class";
 
 bool HasClasses(const Batch& batch) {
   return batch.targets.defined() && batch.targets.dim() == 1 && batch.targets.scalar_type() == at::kLong;
 }
 
-absl::Status NeedsClasses(absl::string_view what_is_there) {
-  return absl::FailedPreconditionError(absl::StrCat("target class needs a class for each image and a score for each ",
-                                                    "class, and ", what_is_there,
-                                                    "; expected labels and a supervised method, or target similarity, "
-                                                    "which needs two views"));
+bool HasScores(const std::vector<at::Tensor>& outputs) { return !outputs.empty() && outputs[0].dim() == 2; }
+
+// Those of the batch's images; labels may be of more images.
+at::Tensor ClassesOf(const at::Tensor& scores, const Batch& batch) {
+  return batch.targets.narrow(0, 0, scores.size(0)).unsqueeze(1);
 }
 
-// The scores of the images' classes; labels may be of more images.
-absl::StatusOr<at::Tensor> ScoreOfClasses(const at::Tensor& scores, const Batch& batch) {
-  if (!HasClasses(batch)) return NeedsClasses("images have no classes");
-  const at::Tensor classes = batch.targets.narrow(0, 0, scores.size(0));
-  const bool fits = classes.min().item<int64_t>() >= 0 && classes.max().item<int64_t>() < scores.size(1);
-  if (fits) return scores.gather(1, classes.unsqueeze(1)).sum();
-  return NeedsClasses("an image's class has no score");
+// What the score of the images' classes needs and is not there; "" when all is.
+std::string LackOfScores(const std::vector<at::Tensor>& outputs, const Batch& batch) {
+  if (!HasScores(outputs)) return kNoScores;
+  const at::Tensor classes = ClassesOf(outputs[0], batch);
+  const bool fits = classes.min().item<int64_t>() >= 0 && classes.max().item<int64_t>() < outputs[0].size(1);
+  return fits ? "" : "an image's class has no score";
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
@@ -89,25 +91,49 @@ bool GradCamHook::WillDraw(const TrainState& state) const {
   return (state.iteration / options_.freq + 1) * options_.freq <= state.max_iterations;
 }
 
-// Before anything is learned: what a batch lacks, the next one will lack as well.
-absl::Status GradCamHook::OnBatchStart(StepContext& context) {
-  if (has_seen_batch_ || !context.state.training || !WillDraw(context.state)) return absl::OkStatus();
-  has_seen_batch_ = true;
-  const Batch& batch = *context.batch;
-  if (IsByClass(batch)) {
-    return HasClasses(batch) ? absl::OkStatus() : NeedsClasses("images have no classes");
+// Before anything is learned: a source that says that it has no labels never has any.
+absl::Status GradCamHook::OnPhaseStart(StepContext& context) {
+  const bool draws = context.state.training && WillDraw(context.state);
+  if (!draws || options_.target != kClass || context.source == nullptr || context.source->has_labels()) {
+    return absl::OkStatus();
   }
-  if (batch.views.size() > 1) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("target is ", options_.target, ", and the batch has ",
-                                                    batch.views.size(),
-                                                    " view, expected at least 2, or target class, with labels"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("hook '", instance_name(), "': target is class, and the ",
+                   "training data have no labels; expected labels and a supervised method, or ",
+                   "target similarity, which needs two views"));
+}
+
+// What the first batch lacks, later ones may have: it is told at once, and each drawing judged by its own batch.
+absl::Status GradCamHook::OnBatchStart(StepContext& context) {
+  if (has_seen_batch_ || !MayDraw(context)) return absl::OkStatus();
+  has_seen_batch_ = true;
+  WarnOfLack(Lack(*context.batch));
+  return absl::OkStatus();
 }
 
 absl::Status GradCamHook::OnForward(StepContext& context) {
-  if (has_seen_outputs_ || !context.state.training || !WillDraw(context.state)) return absl::OkStatus();
+  if (has_seen_outputs_ || !MayDraw(context)) return absl::OkStatus();
   has_seen_outputs_ = true;
-  if (!IsByClass(*context.batch) || context.outputs.at(0).dim() == 2) return absl::OkStatus();
-  return NeedsClasses("the model's output is no score for each class");
+  if (IsByClass(*context.batch) && !HasScores(context.outputs)) WarnOfLack(kNoScores);
+  return absl::OkStatus();
+}
+
+bool GradCamHook::MayDraw(const StepContext& context) const {
+  return context.communicator.rank() == 0 && context.state.training && WillDraw(context.state);
+}
+
+std::string GradCamHook::Lack(const Batch& batch) const {
+  if (batch.views.empty()) return "the batch has no images";
+  if (IsByClass(batch)) return HasClasses(batch) ? "" : "images have no classes";
+  return batch.views.size() > 1 ? "" : "the batch has 1 view";
+}
+
+bool GradCamHook::WarnOfLack(const std::string& lack) {
+  if (lack.empty()) return false;
+  if (!told_.insert(lack).second) return true;
+  SSL_LOG(WARNING) << instance_name() << ": " << lack << ", so that such batches are not drawn; target class needs "
+                   << "a class for each image and a score for each class, target similarity two views";
+  return true;
 }
 
 bool GradCamHook::IsByClass(const Batch& batch) const {
@@ -122,7 +148,7 @@ absl::Status GradCamHook::OnStep(StepContext& context) {
 
 absl::StatusOr<at::Tensor> GradCamHook::Target(const std::vector<at::Tensor>& outputs, StepContext& context) const {
   const Batch& batch = *context.batch;
-  if (IsByClass(batch)) return ScoreOfClasses(outputs.at(0), batch);
+  if (IsByClass(batch)) return outputs.at(0).gather(1, ClassesOf(outputs[0], batch)).sum();
   SSL_ASSIGN_OR_RETURN(const at::Tensor others, DrawnImages(context, 1, options_.num_images));
   at::Tensor fixed;
   {
@@ -133,12 +159,15 @@ absl::StatusOr<at::Tensor> GradCamHook::Target(const std::vector<at::Tensor>& ou
 }
 
 absl::Status GradCamHook::Draw(StepContext& context) {
+  const Batch& batch = *context.batch;
+  if (WarnOfLack(Lack(batch))) return absl::OkStatus();
   const GeneratorScope generator;  // a model of the host's may draw
   const EvaluationMode mode(context.model, context.state.training);
   const AutocastScope full_precision(Autocast::kOff);
   const at::AutoGradMode gradients(true);
   SSL_ASSIGN_OR_RETURN(const at::Tensor images, DrawnImages(context, 0, options_.num_images));
   const MapAndOutputs forward = context.model.ForwardWithMap(images, layer_);
+  if (IsByClass(batch) && WarnOfLack(LackOfScores(forward.outputs, batch))) return absl::OkStatus();
   WarnOfOnePixel(forward.map, *this, layer_, &told_);
   SSL_ASSIGN_OR_RETURN(const at::Tensor target, Target(forward.outputs, context));
   // Towards the map alone: backward() would add to the gradients of parameters.

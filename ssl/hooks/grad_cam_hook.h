@@ -14,6 +14,9 @@
 //               which stays fixed: what makes the two alike;
 //   auto        class for batches of one view, similarity for others.
 //
+// A batch without what its target needs, such as an image whose class has no score, is not drawn, with a warning once
+// for each reason: at the first batch, and when a drawing is due. What follows from the data set is refused.
+//
 // United Perception's grad_cam takes an optimizer step in between; this one leaves training as it is: evaluation mode,
 // float32, and a gradient that goes to the map alone, not to the parameters. Rank 0 draws. Stage kObserve. No state.
 // Costs a comparison in updates between.
@@ -66,15 +69,18 @@ class GradCamHook : public Hook {
 
   // Errors of DrawnStage.
   absl::Status OnStart(StepContext& context) override;
-  // FailedPrecondition, at the first batch, for one without what `target` needs.
+  // FailedPrecondition for target class and a source without labels.
+  absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnBatchStart(StepContext& context) override;
   absl::Status OnForward(StepContext& context) override;
-  // FailedPrecondition for classes without a score.
   absl::Status OnStep(StepContext& context) override;
 
  private:
   bool IsByClass(const Batch& batch) const;
   bool WillDraw(const TrainState& state) const;  // in what is left of the run
+  bool MayDraw(const StepContext& context) const;
+  std::string Lack(const Batch& batch) const;  // what `target` needs and the batch lacks; "" when it has all
+  bool WarnOfLack(const std::string& lack);    // false when it is ""
   absl::Status Draw(StepContext& context);
   // outputs: of the model for the images that are drawn. Scalar: the sum of s over the images.
   absl::StatusOr<at::Tensor> Target(const std::vector<at::Tensor>& outputs, StepContext& context) const;
@@ -85,7 +91,7 @@ class GradCamHook : public Hook {
   std::string layer_;
   bool has_seen_batch_ = false;
   bool has_seen_outputs_ = false;
-  std::set<std::string> told_;  // stages of one pixel, of which it has warned
+  std::set<std::string> told_;  // stages of one pixel and lacks, of which it has warned
 };
 
 absl::Status RegisterGradCamHook(Registries* registries);

@@ -13,24 +13,31 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/data/decode_png.h"
 #include "ssl/data/image.h"
 #include "ssl/hooks/heat_map.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // Scores are the channels' means times `weight`, [channels, classes]; the map is the images themselves.
 class LinearModel : public FakeModel {
@@ -132,42 +139,84 @@ TEST_F(GradCamHookTest, PooledStage_IsRefusedAtTheStart) {
                                  "map: map")));
 }
 
-// What it could not draw from is refused before anything is learned.
-TEST_F(GradCamHookTest, FirstBatch_HasToHaveWhatTheTargetNeeds) {
-  const auto first_batch = [this] {
+// Of a first batch alone nothing follows for the ones that are drawn.
+TEST_F(GradCamHookTest, FirstBatchThatLacksWhatTheTargetNeeds_IsAWarning) {
+  const auto warnings = [this] {
     GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
+    const CapturedLog log;
     EXPECT_OK(hook.OnStart(context_));
-    absl::Status status = hook.OnBatchStart(context_);
     context_.outputs = model_.Forward(batch_.views);
-    if (status.ok()) status = hook.OnForward(context_);
-    EXPECT_OK(hook.OnBatchStart(context_)) << "it is asked once";
-    return status;
+    for (int batch = 0; batch < 2; ++batch) {
+      EXPECT_OK(hook.OnBatchStart(context_));
+      EXPECT_OK(hook.OnForward(context_));
+    }
+    return log.warnings;
   };
-  EXPECT_OK(first_batch());
+  EXPECT_THAT(warnings(), IsEmpty());
   options_.target = "similarity";
-  EXPECT_THAT(first_batch(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                      HasSubstr("target is similarity, and the batch has 1 view, expected at least 2, "
-                                                "or target class")));
+  EXPECT_THAT(warnings(), ElementsAre(AllOf(HasSubstr("grad_cam: the batch has 1 view, so that such batches are not "),
+                                            HasSubstr("similarity two views"))));
   batch_.views.push_back(batch_.views[0]);
-  EXPECT_OK(first_batch());
+  EXPECT_THAT(warnings(), IsEmpty());
   options_.target = "class";
   batch_.targets = at::Tensor();
-  EXPECT_THAT(first_batch(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                      HasSubstr("images have no classes; expected labels and a supervised method")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("images have no classes")));
   step_.state.training = false;
-  EXPECT_OK(first_batch()) << "nothing is drawn in test phases";
+  EXPECT_THAT(warnings(), IsEmpty()) << "nothing is drawn in test phases";
   step_.state.training = true;
   step_.state.max_iterations = 5;
-  EXPECT_OK(first_batch()) << "updates 4 and 5 are left, and 6 would be drawn next";
+  EXPECT_THAT(warnings(), IsEmpty()) << "updates 4 and 5 are left, and 6 would be drawn next";
 }
 
-TEST_F(GradCamHookTest, BatchThatDoesNotFit_IsAnError) {
-  batch_.targets = at::tensor({1, 2}, at::kLong);  // of two classes
-  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("an image's class has no score")));
+TEST_F(GradCamHookTest, LaterBatches_AreDrawnWhenTheyHaveIt) {
   options_.target = "similarity";
-  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("1 views, expected at least 2")));
-  options_.freq = 2;
-  EXPECT_OK(Run()) << "nothing to draw in this update";
+  GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
+  ASSERT_OK(hook.OnStart(context_));
+  ASSERT_OK(hook.OnBatchStart(context_));
+  batch_.views.push_back(at::rand({2, 3, 8, 8}));
+  ASSERT_OK(hook.OnStep(context_));
+  EXPECT_THAT(PosixFileSystem().List(directory_ + "/iteration_3").value(), SizeIs(2));
+}
+
+// An observer ends no run over the images of one batch.
+TEST_F(GradCamHookTest, BatchThatDoesNotFit_IsLeftOut) {
+  options_.freq = 1;
+  GradCamHook hook(options_, PosixFileSystem(), {directory_, ""});
+  ASSERT_OK(hook.OnStart(context_));
+  const CapturedLog log;
+  for (const int64_t unlabelled : {2, -1}) {  // of two classes
+    batch_.targets = at::tensor({int64_t{1}, unlabelled}, at::kLong);
+    ASSERT_OK(hook.OnStep(context_));
+  }
+  EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("an image's class has no score"))) << "once";
+  EXPECT_FALSE(PosixFileSystem().Exists(directory_ + "/iteration_3"));
+  batch_.targets = at::tensor({1, 0}, at::kLong);
+  ASSERT_OK(hook.OnStep(context_));
+  EXPECT_THAT(PosixFileSystem().List(directory_ + "/iteration_3").value(), SizeIs(2));
+}
+
+class UnlabelledSource : public BatchSource {
+ public:
+  int64_t batches_per_epoch() const override { return 1; }
+  int64_t dataset_size() const override { return 2; }
+  bool has_labels() const override { return false; }
+  absl::Status StartEpoch(int64_t, int64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<const Batch*> Next() override { return nullptr; }
+};
+
+// Before anything is learned.
+TEST_F(GradCamHookTest, ClassesOfASourceWithoutLabels_AreRefused) {
+  const UnlabelledSource source;
+  context_.source = &source;
+  const auto start = [this] {
+    return GradCamHook(options_, PosixFileSystem(), {directory_, ""}).OnPhaseStart(context_);
+  };
+  EXPECT_OK(start()) << "auto";
+  options_.target = "class";
+  EXPECT_THAT(start(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("the training data have no labels; expected labels")));
+  step_.state.max_iterations = 5;
+  EXPECT_OK(start()) << "nothing will be drawn";
 }
 
 TEST(GradCamInARun, Drawings_AreThereAndTrainingIsBitwiseTheSame) {
