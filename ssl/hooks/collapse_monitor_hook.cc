@@ -4,11 +4,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bincount.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_eigvalsh.h>
 #include <ATen/ops/matmul.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -70,6 +72,8 @@ double FeatureSpread(const at::Tensor& features) {
 
 double EffectiveRank(const at::Tensor& features) {
   const at::Tensor rows = Rows(features).to(at::kDouble);
+  // The decomposition throws for what is not finite. All ranks report the name, so that it has a value.
+  if (!at::isfinite(rows).all().item<bool>()) return std::numeric_limits<double>::quiet_NaN();
   // The smaller of the two products with the same singular values.
   const at::Tensor product = rows.size(0) < rows.size(1) ? at::matmul(rows, rows.t()) : at::matmul(rows.t(), rows);
   return ExponentialOfEntropy(at::linalg_eigvalsh(product).clamp_min(0.0).sqrt());

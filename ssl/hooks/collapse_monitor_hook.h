@@ -7,6 +7,7 @@
 //                              they fill the sphere, 0 when all are one (arXiv 2011.10566, section 4.1)
 //   Training/effective_rank    the dimensions that the features use, between 1 and D: the exponential of the entropy of
 //                              their singular values (RankMe, arXiv 2210.02885)
+//                              (both NaN for features that are not finite, which check_nan tells of)
 //   Training/prototype_usage   of methods with scores [N, K]: the entropy of the prototypes that are the nearest to a
 //                              sample, divided by that of even usage; between 0 and 1
 //
@@ -38,7 +39,8 @@ struct CollapseMonitorOptions : public ComponentOptions {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// features: [N, D], N at least 2. At most the first 1,024 rows count. May throw LibTorch exceptions.
+// features: [N, D], N at least 2. At most the first 1,024 rows count. NaN for what is not finite. May throw LibTorch
+// exceptions.
 double FeatureSpread(const at::Tensor& features);
 double EffectiveRank(const at::Tensor& features);
 

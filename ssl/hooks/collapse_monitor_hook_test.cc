@@ -12,6 +12,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,7 +32,9 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsNan;
 using ::testing::Key;
+using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
 at::Tensor Normal(int64_t rows, int64_t columns) {
@@ -125,6 +128,21 @@ TEST_F(CollapseMonitorHookTest, Prototypes_AndALossOfEvenScores) {
   Steps(&hook, 30);
   EXPECT_THAT(log_.warnings, ElementsAre(AllOf(HasSubstr("prototype_usage 0.000"), HasSubstr("epsilon")),
                                          AllOf(HasSubstr("stays at 2.996"), HasSubstr("20 prototypes"))));
+}
+
+// check_nan looks at the loss after it; without check_nan, and in an update that float16 skips, the run goes on.
+TEST_F(CollapseMonitorHookTest, FeaturesThatAreNotFinite_EndNoRun) {
+  CollapseMonitorHook hook(options_);
+  for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    at::Tensor features = Normal(32, 16);
+    features[3][5] = wrong;
+    step_.context.outputs = {features};
+    Steps(&hook, 10);
+    EXPECT_THAT(Reported(), UnorderedElementsAre(Pair("Training/feature_spread", IsNan()),
+                                                 Pair("Training/effective_rank", IsNan())))
+        << "the names that other ranks report";
+  }
+  EXPECT_THAT(log_.warnings, IsEmpty());
 }
 
 TEST_F(CollapseMonitorHookTest, OtherOutputs_AreLeftAlone) {
