@@ -173,7 +173,7 @@ TEST_F(ForeignHookEntriesTest, UnknownKeys_SuggestTheirNamesAndOurs) {
               HasSubstr("did you mean 'ROLLING_START'?"));
   EXPECT_THAT(Error("hooks: [{type: PeriodicWriter, kwargs: {xyzxyz: 5}}]"),
               HasSubstr("unknown key 'config.hooks.0.kwargs.xyzxyz'; expected one of period, SKIP_FIRST_K"));
-  EXPECT_THAT(Error("hooks: [{type: JSONWriter, kwargs: {json_file: a}}]"), HasSubstr("; JSONWriter has no options"));
+  EXPECT_THAT(Error("hooks: [{type: JSONWriter, kwargs: {period: 5}}]"), HasSubstr("; JSONWriter has no options"));
   EXPECT_THAT(Error("hooks: [{type: TorchProfiler, kwargs: {RUNTIME_PROFILING: {RECORD_SHAPE: True}}}]"),
               HasSubstr("did you mean 'RECORD_SHAPES'"));
 }
@@ -189,6 +189,10 @@ TEST_F(ForeignHookEntriesTest, TheirKeysThatAreNoneHere_SayWhatIs) {
   EXPECT_THAT(Error("hooks: [{type: gradient_collector, kwargs: {grad_type: input, collect_func_module: a}}]"),
               AllOf(HasSubstr("kwargs.grad_type is"), HasSubstr("kwargs.collect_func_module is")));
   EXPECT_THAT(Error("hooks: [{type: memory_analysis, kwargs: {freq: 5, logdir: log}}]"), HasSubstr("USE_TENSORBOARD"));
+  EXPECT_THAT(Error("hooks: [{type: PeriodicCheckpointer, kwargs: {period: 5, max_to_keep: 3}}]"),
+              HasSubstr("config.CHECKPOINT.KEEP_LAST"));
+  EXPECT_THAT(Error("hooks: [{type: IterationTimer, kwargs: {warmup_iter: 3}}]"), HasSubstr("SKIP_FIRST_K"));
+  EXPECT_THAT(Error("hooks: [{type: JSONWriter, kwargs: {json_file: a}}]"), HasSubstr("metrics.jsonl"));
 }
 
 TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {

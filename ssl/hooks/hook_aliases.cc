@@ -9,24 +9,67 @@ constexpr char kReportsGradients[] =
 constexpr char kGoesToSinks[] =
     "What is measured goes to every metric sink: to metrics.jsonl, and to TensorBoard with "
     "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD.";
+constexpr char kKnownToTheRun[] = "The run's configuration has it.";
+constexpr char kToldOnce[] = "It is told once; config.HOOKS.MEMORY_SUMMARY.LOG_ITERATION_NUM says after which step.";
+constexpr char kOfTheWindow[] = "A report has all values since the last one; config.LOG_FREQUENCY says how often.";
+
+// Of hooks that LiBai and detectron2 have alike.
+using Sentences = std::map<std::string, std::string>;
+
+Sentences OfBestCheckpointer() {
+  return {{"eval_period", "It looks at every evaluation; those of EvalHook have a period of their own."},
+          {"file_prefix", "The checkpoint has the name best (checkpoints/best.step)."}};
+}
+
+Sentences OfEvalHook() { return {{"eval_after_train", "The last epoch is always evaluated."}}; }
+
+Sentences OfIterationTimer() {
+  return {{"warmup_iter", "config.HOOKS.TRAIN_LOGGER.SKIP_FIRST_K says how many iterations timing leaves out."}};
+}
+
+Sentences OfJsonWriter() {
+  return {{"json_file", "The file is metrics.jsonl in the run's directory."}, {"window_size", kOfTheWindow}};
+}
+
+Sentences OfMetricPrinter() {
+  return {{"batch_size", kKnownToTheRun}, {"max_iter", kKnownToTheRun}, {"window_size", "Losses are medians of 200."}};
+}
+
+Sentences OfPeriodicCheckpointer() {
+  return {{"file_prefix", "Checkpoints are checkpoints/step_<iteration> in the run's directory."},
+          {"max_iter", kKnownToTheRun},
+          {"max_to_keep", "config.CHECKPOINT.KEEP_LAST says how many are kept."}};
+}
+
+Sentences OfTensorboardWriter() {
+  return {{"log_dir", "Event files are in tb_logs of the run's directory."}, {"window_size", kOfTheWindow}};
+}
 
 }  // namespace
 
 const std::vector<HookAlias>& HookAliases() {
   static const std::vector<HookAlias>& aliases = *new std::vector<HookAlias>{
-      {"LiBai", "BestCheckpointer", "best_checkpoint", {{"val_metric", "METRICS"}, {"mode", "MODE"}}, {}, {"METRICS"}},
-      {"LiBai", "CommonMetricPrinter", "metric_printer", {}},
-      {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}, {{"EPOCH_FREQUENCY", "-1"}}},
-      {"LiBai", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
-      {"LiBai", "JSONWriter", "jsonl", {}},
+      {"LiBai",
+       "BestCheckpointer",
+       "best_checkpoint",
+       {{"val_metric", "METRICS"}, {"mode", "MODE"}},
+       {},
+       {"METRICS"},
+       OfBestCheckpointer()},
+      {"LiBai", "CommonMetricPrinter", "metric_printer", {}, {}, {}, OfMetricPrinter()},
+      {"LiBai", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}, {{"EPOCH_FREQUENCY", "-1"}}, {}, OfEvalHook()},
+      {"LiBai", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}, {}, OfIterationTimer()},
+      {"LiBai", "JSONWriter", "jsonl", {}, {}, {}, OfJsonWriter()},
       {"LiBai", "LRScheduler", "schedule_monitor", {}},
       {"LiBai",
        "PeriodicCheckpointer",
        "checkpoint",
        {{"period", "CHECKPOINT_ITER_FREQUENCY"}},
-       {{"CHECKPOINT_FREQUENCY", "-1"}}},
+       {{"CHECKPOINT_FREQUENCY", "-1"}},
+       {},
+       OfPeriodicCheckpointer()},
       {"LiBai", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}, {{"LOG_FREQUENCY", "20"}}},
-      {"LiBai", "TensorboardXWriter", "tensorboard", {}},
+      {"LiBai", "TensorboardXWriter", "tensorboard", {}, {}, {}, OfTensorboardWriter()},
       {"United Perception", "auto_checkpoint", "checkpoint", {}},
       {"United Perception", "auto_save_best", "best_checkpoint", {}},
       {"United Perception",
@@ -91,21 +134,42 @@ const std::vector<HookAlias>& HookAliases() {
        "best_checkpoint",
        {{"val_metric", "METRICS"}, {"mode", "MODE"}},
        {},
-       {"METRICS"}},
-      {"detectron2", "CommonMetricPrinter", "metric_printer", {}},
-      {"detectron2", "EvalHook", "eval", {{"eval_period", "ITER_FREQUENCY"}}, {{"EPOCH_FREQUENCY", "-1"}}},
-      {"detectron2", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}},
-      {"detectron2", "JSONWriter", "jsonl", {}},
+       {"METRICS"},
+       OfBestCheckpointer()},
+      {"detectron2", "CommonMetricPrinter", "metric_printer", {}, {}, {}, OfMetricPrinter()},
+      {"detectron2",
+       "EvalHook",
+       "eval",
+       {{"eval_period", "ITER_FREQUENCY"}},
+       {{"EPOCH_FREQUENCY", "-1"}},
+       {},
+       OfEvalHook()},
+      {"detectron2", "IterationTimer", "perf_stats", {}, {{"MONITOR_PERF_STATS", "true"}}, {}, OfIterationTimer()},
+      {"detectron2", "JSONWriter", "jsonl", {}, {}, {}, OfJsonWriter()},
       {"detectron2", "LRScheduler", "schedule_monitor", {}},
       {"detectron2",
        "PeriodicCheckpointer",
        "checkpoint",
        {{"period", "CHECKPOINT_ITER_FREQUENCY"}},
-       {{"CHECKPOINT_FREQUENCY", "-1"}}},
+       {{"CHECKPOINT_FREQUENCY", "-1"}},
+       {},
+       OfPeriodicCheckpointer()},
       {"detectron2", "PeriodicWriter", "train_logger", {{"period", "LOG_FREQUENCY"}}, {{"LOG_FREQUENCY", "20"}}},
-      {"detectron2", "TensorboardXWriter", "tensorboard", {}},
-      {"detectron2", "TorchProfiler", "profiler", {}},
-      {"detectron2", "TorchMemoryStats", "memory_summary", {}},
+      {"detectron2", "TensorboardXWriter", "tensorboard", {}, {}, {}, OfTensorboardWriter()},
+      {"detectron2",
+       "TorchProfiler",
+       "profiler",
+       {},
+       {},
+       {},
+       {{"output_dir", "Traces are in profile/ of the run's directory."}}},
+      {"detectron2",
+       "TorchMemoryStats",
+       "memory_summary",
+       {},
+       {},
+       {},
+       {{"max_runs", kToldOnce}, {"period", kToldOnce}}},
   };
   return aliases;
 }
