@@ -46,7 +46,8 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOpt
   if (options.metrics.empty()) {
     // Nobody has chosen it: United Perception's configurations list the hook for trainings without tests, too.
     const absl::Status measured = CheckPhaseMetric(kDefaultMetric, PlaceOf(params, kMetrics, context), context);
-    if (!measured.ok()) SSL_LOG(WARNING) << measured.message() << "; no checkpoint will be the best";
+    const bool tells = !measured.ok() && context.communicator.rank() == 0;
+    if (tells) SSL_LOG(WARNING) << measured.message() << "; no checkpoint will be the best";
   }
   return std::make_unique<BestCheckpointHook>(options);
 }

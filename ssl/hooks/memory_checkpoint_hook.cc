@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpoin
     return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::nullopt);
   }
   DynamicCheckpointOptions dynamic;
-  SSL_RETURN_IF_ERROR(ReadOptions(options.dc_cfg, "dc_cfg", UnknownKeys::kError, &dynamic));
+  SSL_RETURN_IF_ERROR(ReadOptions(options.dc_cfg, PathOfKey("dc_cfg", context), UnknownKeys::kError, &dynamic));
   return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::move(dynamic));
 }
 

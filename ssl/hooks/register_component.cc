@@ -55,12 +55,15 @@ absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string
   return PathInRun(context, absl::StrCat("metric sink '", sink, "'"), file);
 }
 
+std::string PathOfKey(absl::string_view key, const BuildContext& context) {
+  if (context.key_paths == nullptr) return std::string(key);
+  const auto path = context.key_paths->find(std::string(key));
+  return path == context.key_paths->end() ? std::string(key) : path->second;
+}
+
 std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context) {
   const ConfigNode* node = params.Find(key);
-  const std::string place = absl::StrCat((node == nullptr ? params : *node).location().ToString(), ": ");
-  if (context.key_paths == nullptr) return absl::StrCat(place, key);
-  const auto path = context.key_paths->find(std::string(key));
-  return absl::StrCat(place, path == context.key_paths->end() ? std::string(key) : path->second);
+  return absl::StrCat((node == nullptr ? params : *node).location().ToString(), ": ", PathOfKey(key, context));
 }
 
 namespace register_component_internal {
