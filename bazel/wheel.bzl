@@ -5,6 +5,7 @@ _PLATFORMS = [
     "manylinux_2_28_x86_64",
     "manylinux_2_27_x86_64",
     "manylinux_2_25_x86_64",
+    "manylinux_2_18_x86_64",
     "manylinux_2_17_x86_64",
     "manylinux2014_x86_64",
 ]
