@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
@@ -16,6 +17,7 @@ namespace ssl {
 namespace {
 
 constexpr char kAllowChanges[] = "CHECKPOINT.ALLOW_CHANGES";
+constexpr char kVirtualRanks[] = "DISTRIBUTED.VIRTUAL_RANKS";
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 
 int64_t Int(const ConfigNode& config, absl::string_view path, int64_t fallback) {
@@ -62,6 +64,24 @@ void CheckBatchNorm(const ConfigNode& config, std::vector<std::string>* problems
   if (batch * SmallestViewGroup(config) != 1) return;
   problems->push_back(absl::StrCat(PlaceOf(config, kBatchSize), ": config.", kBatchSize,
                                    " is 1, with one view of a size: batch norm needs at least 2 samples"));
+}
+
+std::vector<int64_t> DivisorsOf(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor <= number; ++divisor) {
+    if (number % divisor == 0) divisors.push_back(divisor);
+  }
+  return divisors;
+}
+
+// Each process does as many as every other one.
+void CheckVirtualRanks(const ConfigNode& config, std::vector<std::string>* problems) {
+  const int64_t ranks = ReadVirtualRanks(config).value_or(0);
+  const int64_t processes = ReadProcesses(config).value_or(WorldShape()).ranks();
+  if (ranks % processes == 0) return;
+  problems->push_back(absl::StrCat(PlaceOf(config, kVirtualRanks), ": config.", kVirtualRanks, " is ", ranks,
+                                   ", which ", processes, " processes do not divide; start one of ",
+                                   absl::StrJoin(DivisorsOf(ranks), ", ")));
 }
 
 void CheckTopK(const ConfigNode& config, std::vector<std::string>* problems) {
@@ -147,6 +167,7 @@ void CheckAllowedChanges(const ConfigNode& config, std::vector<std::string>* pro
 
 std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool trains) {
   std::vector<std::string> problems;
+  CheckVirtualRanks(config, &problems);
   CheckBatchNorm(config, &problems);
   CheckTopK(config, &problems);
   CheckTransformTypes(config, &problems);

@@ -14,6 +14,7 @@ namespace ssl {
 
 // config: the resolved tree under "config". "file:line: what is wrong" for
 // - a batch that leaves batch norm a single sample,
+// - virtual ranks that the processes do not divide,
 // - an accuracy of more classes than the last head has outputs,
 // - a transform_type other than none and augly,
 // - a key that is allowed to change at resume and that nothing has,

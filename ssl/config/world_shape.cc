@@ -10,22 +10,34 @@ namespace {
 
 constexpr int64_t kMost = 1 << 20;  // the product of two stays far from the largest integer
 
-absl::StatusOr<int64_t> ReadRanks(const ConfigNode& config, absl::string_view path) {
+// least: also what a key that is not there counts as.
+absl::StatusOr<int64_t> ReadRanks(const ConfigNode& config, absl::string_view path, int64_t least) {
   const ConfigNode* node = config.FindPath(path);
-  if (node == nullptr || node->is_null()) return 1;
-  const int64_t count = node->AsInt().value_or(0);
-  if (count >= 1 && count <= kMost) return count;
+  if (node == nullptr || node->is_null()) return least;
+  const int64_t count = node->AsInt().value_or(-1);
+  if (count >= least && count <= kMost) return count;
   return absl::InvalidArgumentError(absl::StrCat(node->location().ToString(), ": config.", path, " is ",
-                                                 node->Describe(), ", expected an integer from 1 to ", kMost));
+                                                 node->Describe(), ", expected an integer from ", least, " to ",
+                                                 kMost));
 }
 
 }  // namespace
 
-absl::StatusOr<WorldShape> ReadWorldShape(const ConfigNode& config) {
+absl::StatusOr<WorldShape> ReadProcesses(const ConfigNode& config) {
   WorldShape shape;
-  SSL_ASSIGN_OR_RETURN(shape.nodes, ReadRanks(config, "DISTRIBUTED.NUM_NODES"));
-  SSL_ASSIGN_OR_RETURN(shape.ranks_per_node, ReadRanks(config, "DISTRIBUTED.NUM_PROC_PER_NODE"));
+  SSL_ASSIGN_OR_RETURN(shape.nodes, ReadRanks(config, "DISTRIBUTED.NUM_NODES", 1));
+  SSL_ASSIGN_OR_RETURN(shape.ranks_per_node, ReadRanks(config, "DISTRIBUTED.NUM_PROC_PER_NODE", 1));
   return shape;
+}
+
+absl::StatusOr<int64_t> ReadVirtualRanks(const ConfigNode& config) {
+  return ReadRanks(config, "DISTRIBUTED.VIRTUAL_RANKS", 0);
+}
+
+absl::StatusOr<WorldShape> ReadWorldShape(const ConfigNode& config) {
+  SSL_ASSIGN_OR_RETURN(const WorldShape processes, ReadProcesses(config));
+  SSL_ASSIGN_OR_RETURN(const int64_t virtual_ranks, ReadVirtualRanks(config));
+  return virtual_ranks == 0 ? processes : WorldShape{1, virtual_ranks};
 }
 
 }  // namespace ssl

@@ -5,6 +5,7 @@ namespace ssl {
 
 void WorldOptions::VisitFields(FieldVisitor& visitor) {
   constexpr double kMostRanks = 1 << 20;
+  constexpr double kMostThreads = 1024;
   constexpr double kWeekSeconds = 7 * 24 * 3600;
   visitor.Field("NUM_NODES", &nodes,
                 Doc("hosts; where the environment has ranks, it counts").Between(1, kMostRanks).MayChange());
@@ -12,6 +13,12 @@ void WorldOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("ranks on each host; the command starts them unless the environment has ranks")
                     .Between(1, kMostRanks)
                     .MayChange());
+  visitor.Field("VIRTUAL_RANKS", &virtual_ranks,
+                Doc("ranks that the processes do in turn, as many each, bit by bit the same on 1, 2 or all of them; 0: "
+                    "each process is a rank (ours)")
+                    .Between(0, kMostRanks));
+  visitor.Field("THREADS_PER_VIRTUAL_RANK", &threads_per_virtual_rank,
+                Doc("with which each process computes then: sums depend on it (ours)").Between(1, kMostThreads));
   visitor.Field("INIT_METHOD", &init_method,
                 Doc("how ranks that the command starts meet").OneOf({"tcp", "env", "file"}).MayChange());
   visitor.Field(

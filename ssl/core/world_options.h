@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of DISTRIBUTED that say how many ranks there are and where they meet. The program that starts or connects
-// ranks reads them; the session is handed a communicator.
+// The keys of DISTRIBUTED that say how many ranks there are, on which processes, and where those meet. The program that
+// starts or connects processes reads them; the session is handed a communicator.
 #ifndef SSL_CORE_WORLD_OPTIONS_H_
 #define SSL_CORE_WORLD_OPTIONS_H_
 
@@ -12,10 +12,12 @@
 
 namespace ssl {
 
-// None of them is part of what a run is: it goes on wherever as many ranks are.
+// A run is one of as many ranks, and goes on wherever they are; virtual ranks on whatever processes.
 struct WorldOptions : public Options {
   int64_t nodes = 1;
   int64_t ranks_per_node = 1;
+  int64_t virtual_ranks = 0;  // 0: each process is a rank
+  int64_t threads_per_virtual_rank = 1;
   std::string init_method = "tcp";
   std::string run_id = "auto";
   int64_t connect_seconds = 300;

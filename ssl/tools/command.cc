@@ -3,13 +3,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -17,102 +15,27 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/torch_guard.h"
 #include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/compose.h"
 #include "ssl/config/reader.h"
-#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/resume_plan.h"
-#include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/preview_communicator.h"
-#include "ssl/engines/engine.h"
-#include "ssl/tools/crash_report.h"
-#include "ssl/tools/failure_report.h"
+#include "ssl/io/file_system.h"
+#include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
+#include "ssl/tools/run_world.h"
 #include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
-
-struct NamedEngine {
-  std::string name;
-  std::unique_ptr<Engine> engine;
-};
-
-absl::StatusOr<std::vector<NamedEngine>> MakeEngines(const ConfigNode& root, const BuildContext& context) {
-  std::vector<NamedEngine> engines;
-  for (const std::string& name : EngineNames(root)) {
-    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                         context.registries.engines.Make(name, context.config, context));
-    engines.push_back({name, std::move(engine)});
-  }
-  return engines;
-}
-
-bool TrainsAny(const std::vector<NamedEngine>& engines) {
-  return std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->trains(); });
-}
-
-// Does `work` for one engine, and reports how it failed. False when it was stopped where there was nothing to save.
-absl::StatusOr<bool> Reported(const NamedEngine& entry, const char* phase, EngineContext& context, RunRecord& record,
-                              absl::FunctionRef<absl::Status()> work) {
-  RunProgress& progress = *context.progress;
-  progress = {};
-  progress.rank = context.communicator.rank();
-  if (phase != nullptr) progress.phase = phase;
-  const std::string training = entry.engine->TrainingDirectory(context.run_directory);
-  const FailureSource source{entry.name, CheckpointDirectory(training), context.communicator.size()};
-  absl::Status status;
-  {
-    const CrashReportScope crash(record.failure_file(), KnownFields(source, progress), source.checkpoints, progress);
-    status = GuardTorch(absl::StrCat("engine ", entry.name), work);
-  }
-  if (status.ok()) return true;
-  // A stop that was seen where there is nothing to save, such as in a scan of the data.
-  if (absl::IsCancelled(status) && context.stop.requested()) {
-    SSL_LOG(INFO) << "stopped: " << status.message();
-    return false;
-  }
-  record.WriteFailure(status, source, progress);
-  return status;
-}
-
-// True when its work is done, false when it was stopped.
-absl::StatusOr<bool> RunOne(const NamedEngine& entry, EngineContext& context, RunRecord& record, std::ostream& out) {
-  const ConfigNode earlier = context.results;
-  EngineReport report;
-  const char* phase = entry.engine->trains() ? nullptr : "evaluating";
-  SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(entry, phase, context, record, [&]() -> absl::Status {
-                         SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context));
-                         // A signal that came to one rank first may have found the others done.
-                         SSL_ASSIGN_OR_RETURN(report.stopped, AnyRank(report.stopped, context.communicator));
-                         if (context.communicator.rank() == 0) out << report.summary << "\n" << std::flush;
-                         // An evaluation that was stopped has no results: the file stays as it is.
-                         const bool has_none = report.stopped && context.results == earlier;
-                         return AgreeOnStatus(has_none ? absl::OkStatus() : record.SaveResults(), "saving results",
-                                              context.communicator);
-                       }));
-  return went_on && !report.stopped;
-}
-
-// What an evaluation will find wrong with its data or layers is not worth a training before it. The first engine finds
-// it by itself.
-absl::StatusOr<bool> CheckOthers(const std::vector<NamedEngine>& engines, EngineContext& context, RunRecord& record) {
-  for (size_t i = 1; i < engines.size(); ++i) {
-    const auto check = [&] { return engines[i].engine->Check(context); };
-    SSL_ASSIGN_OR_RETURN(const bool went_on, Reported(engines[i], "building", context, record, check));
-    if (!went_on) return false;
-  }
-  return true;
-}
 
 // What is wrong with the composed tree: values of a wrong type or out of range, names that nothing has.
 absl::Status CheckValues(const ConfigNode& root, const Registries& registries) {
@@ -160,6 +83,22 @@ absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registri
   return absl::OkStatus();
 }
 
+// Which part of which run this is.
+void LogPlace(const ConfigNode& root, const WorldOptions& world, Communicator& processes) {
+  const std::string process = absl::StrCat("process ", getpid(), " on host ", HostName("unknown"));
+  if (world.virtual_ranks > 0) {
+    const int64_t ranks_here = world.virtual_ranks / processes.size();
+    const int64_t first = processes.rank() * ranks_here;
+    SSL_LOG(INFO) << DescribeVirtualRanks(world.virtual_ranks, processes.size()) << ": " << first << " to "
+                  << first + ranks_here - 1 << " on " << process;
+  } else if (processes.size() > 1) {
+    SSL_LOG(INFO) << "rank " << processes.rank() << " of " << processes.size() << ": " << process;
+  }
+  const ConfigNode& directory = *root.FindPath(kDirectory);
+  SSL_LOG(INFO) << "run directory: " << directory.text()
+                << (directory.location().file.empty() ? " (config.CHECKPOINT.DIR is not set)" : "");
+}
+
 }  // namespace
 
 absl::Status FillRegistries(const CommandLine& line, Registries* registries) {
@@ -191,10 +130,10 @@ absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Reg
   return composition;
 }
 
-absl::StatusOr<WorldOptions> ReadWorldOptions(const Composition& composition) {
+absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root) {
   WorldOptions options;
-  SSL_RETURN_IF_ERROR(ReadOptions(composition.root.Section("config.DISTRIBUTED"), "config.DISTRIBUTED",
-                                  UnknownKeys::kIgnore, &options));
+  SSL_RETURN_IF_ERROR(
+      ReadOptions(root.Section("config.DISTRIBUTED"), "config.DISTRIBUTED", UnknownKeys::kIgnore, &options));
   return options;
 }
 
@@ -232,41 +171,27 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
                                 std::ostream& out) {
   const ConfigNode& config = *root.Find("config");
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config));
+  SSL_ASSIGN_OR_RETURN(const WorldOptions world, ReadWorldOptions(root));
   FileSystem& file_system = PosixFileSystem();
   const std::string& path = options.checkpoint.directory;
   const BuildContext build{config, registries, communicator, options.run.seed, path, 0, file_system};
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, build));
+  SSL_ASSIGN_OR_RETURN(const bool trains, TrainsInRunDirectory(root, build));
 
   // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the
   // training to find, and for its report of failure.
   const auto admit = [&]() -> absl::Status {
+    const std::unique_ptr<Communicator> ranks =
+        MakePreviewCommunicator(world.virtual_ranks > 0 ? world.virtual_ranks : communicator.size());
     absl::Status status;
-    if (communicator.rank() == 0) status = CheckResume(config, registries.options, file_system, communicator).status();
+    if (communicator.rank() == 0) status = CheckResume(config, registries.options, file_system, *ranks).status();
     const bool refuses = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     return AgreeOnStatus(refuses ? status : absl::OkStatus(), "looking at the run that is there", communicator);
   };
-  SSL_ASSIGN_OR_RETURN(
-      const std::unique_ptr<RunRecord> record,
-      RunRecord::Open(path, EngineNames(root), TrainsAny(engines), root, admit, file_system, communicator));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
+                       RunRecord::Open(path, EngineNames(root), trains, root, admit, file_system, communicator));
   record->AddToLog(warnings);
-  const bool is_chosen = root.FindPath(kDirectory)->location().file.empty();
-  if (communicator.size() > 1) {
-    SSL_LOG(INFO) << "rank " << communicator.rank() << " of " << communicator.size() << ": process " << getpid()
-                  << " on host " << HostName("unknown");
-  }
-  SSL_LOG(INFO) << "run directory: " << path << (is_chosen ? " (config.CHECKPOINT.DIR is not set)" : "");
-  RunProgress progress;
-  EngineContext context{config, registries, communicator, stop, file_system, path, record->results()};
-  context.held_directory = record->held();
-  context.progress = &progress;
-  context.on_training_begins = [&record] { return record->Begin(); };
-  SSL_ASSIGN_OR_RETURN(const bool may_begin, CheckOthers(engines, context, *record));
-  if (!may_begin) return false;
-  for (const NamedEngine& entry : engines) {
-    SSL_ASSIGN_OR_RETURN(const bool finished, RunOne(entry, context, *record, out));
-    if (!finished) return false;
-  }
-  return true;
+  LogPlace(root, world, communicator);
+  return RunEnginesOfRanks({root, registries, file_system, path, *record, stop, out}, world, communicator);
 }
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {

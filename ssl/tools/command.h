@@ -44,7 +44,7 @@ struct Composition {
 absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Registries& registries);
 
 // The keys of DISTRIBUTED that the command itself reads.
-absl::StatusOr<WorldOptions> ReadWorldOptions(const Composition& composition);
+absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root);
 
 // The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
 // world: the ranks that run, on which learning rates and other settings depend; none: those that DISTRIBUTED names.
@@ -60,9 +60,9 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 // without building it; OK when nothing trains. Reads only.
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
 
-// Runs the engines of `root` in the run directory (run_record.h); true when all work is done, false when it was
-// stopped. An error leaves a failure report there (failure_report.h). warnings: of ResolveRoot. Rank 0 prints what
-// engines report. Collective.
+// Runs the engines of `root` in the run directory (run_record.h) on the ranks of this process (rank_engines.h); true
+// when all work is done, false when it was stopped. An error leaves a failure report there (failure_report.h).
+// communicator: of the processes. warnings: of ResolveRoot. Rank 0 prints what engines report. Collective.
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
                                 const Registries& registries, Communicator& communicator, StopToken& stop,
                                 std::ostream& out);

@@ -93,7 +93,7 @@ TEST_F(CommandTest, ResolveRoot_FollowsTheRanksThatRun) {
   line_.tokens = {"config.LOSS.name=simclr_info_nce_loss", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=4",
                   "config.DISTRIBUTED.NUM_NODES=8"};
   ASSERT_OK_AND_ASSIGN(const Composition composition, ComposeUnresolved(line_, registries_));
-  ASSERT_OK_AND_ASSIGN(const WorldOptions options, ReadWorldOptions(composition));
+  ASSERT_OK_AND_ASSIGN(const WorldOptions options, ReadWorldOptions(composition.root));
   EXPECT_EQ(options.nodes, 8);
   EXPECT_EQ(options.ranks_per_node, 1);
   ASSERT_OK_AND_ASSIGN(const ConfigNode root, ResolveRoot(composition, WorldShape{2, 3}, registries_));

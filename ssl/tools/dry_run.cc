@@ -11,6 +11,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/named_components.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/preview_communicator.h"
@@ -48,12 +49,15 @@ absl::Status PrintTraining(const ConfigNode& config, int64_t ranks, const Regist
 }  // namespace
 
 absl::Status DryRun(const ConfigNode& root, const RunWorld& world, const Registries& registries, std::ostream& out) {
-  out << "ranks: " << Describe(world) << "\n";
-  if (world.place.rank != 0) return absl::OkStatus();
   const ConfigNode& config = *root.Find("config");
+  SSL_ASSIGN_OR_RETURN(const int64_t virtual_ranks, ReadVirtualRanks(config));
+  out << "ranks: " << Describe(world) << "\n";
+  if (virtual_ranks > 0) out << "       " << DescribeVirtualRanks(virtual_ranks, world.place.size) << "\n";
+  if (world.place.rank != 0) return absl::OkStatus();
   out << "engines: " << absl::StrJoin(EngineNames(root), ", ")
       << "\nrun directory: " << config.FindPath(kDirectory)->text() << "\n";
-  return Trains(root) ? PrintTraining(config, world.place.size, registries, out) : absl::OkStatus();
+  if (!Trains(root)) return absl::OkStatus();
+  return PrintTraining(config, virtual_ranks > 0 ? virtual_ranks : world.place.size, registries, out);
 }
 
 }  // namespace ssl

@@ -103,4 +103,9 @@ std::string Describe(const RunWorld& world) {
                       place.store_is_served ? ", which the launcher serves" : "");
 }
 
+std::string DescribeVirtualRanks(int64_t virtual_ranks, int64_t processes) {
+  return absl::StrCat(virtual_ranks, virtual_ranks == 1 ? " virtual rank on " : " virtual ranks on ", processes,
+                      processes == 1 ? " process" : " processes");
+}
+
 }  // namespace ssl

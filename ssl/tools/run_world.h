@@ -44,6 +44,9 @@ absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptio
 // (torchrun), 1 of the 2 on this host; ranks meet at gpu1:29500".
 std::string Describe(const RunWorld& world);
 
+// "4 virtual ranks on 2 processes".
+std::string DescribeVirtualRanks(int64_t virtual_ranks, int64_t processes);
+
 }  // namespace ssl
 
 #endif  // SSL_TOOLS_RUN_WORLD_H_

@@ -125,7 +125,7 @@ absl::Status CheckIsOneRun(size_t num_runs, absl::string_view what) {
 }
 
 absl::StatusOr<ssl::RunWorld> FindWorld(const ssl::Composition& composition) {
-  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition));
+  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition.root));
   return ssl::FindRunWorld({FLAGS_launch, FLAGS_node_id, FLAGS_restarts}, options, ssl::ProcessVariable);
 }
 
@@ -171,7 +171,7 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
 // As one process, or as a rank.
 absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition composition,
                               const ssl::Registries& registries, ssl::StopToken& stop) {
-  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition));
+  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition.root));
   if (world.place.size > 1) SSL_LOG(INFO) << ssl::Describe(world);
   SSL_ASSIGN_OR_RETURN(const ssl::JoinedWorld joined, ssl::JoinWorld(world.place, options));
   std::vector<std::string> warnings;

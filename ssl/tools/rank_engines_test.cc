@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/tools/rank_engines.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/run_progress.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/process_world.h"
+#include "ssl/engines/engine.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kRanks = 4;
+
+using Work = std::function<absl::Status(EngineContext&)>;
+
+class WorkEngine : public Engine {
+ public:
+  explicit WorkEngine(Work work) : work_(std::move(work)) {}
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    SSL_RETURN_IF_ERROR(work_(context));
+    EngineReport report;
+    report.summary = absl::StrCat("of ", context.communicator.size());
+    return report;
+  }
+  bool trains() const override { return true; }
+
+ private:
+  const Work work_;
+};
+
+// One process with four virtual ranks, which run `work` as an engine.
+class RankEnginesTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<bool> Run(const Work& work, const WorldOptions& world) {
+    return Run(work, world, directory_, *communicator_);
+  }
+
+  absl::StatusOr<bool> Run(const Work& work, const WorldOptions& world, const std::string& directory,
+                           Communicator& processes) {
+    Registries registries;
+    SSL_RETURN_IF_ERROR(registries.engines.Register(
+        "work", [&work](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Engine>> {
+          return std::make_unique<WorkEngine>(work);
+        }));
+    ConfigNode root = ConfigNode::Map();
+    root.Set("engine_name", ConfigNode::FromString("work"));
+    root.Set("config", ConfigNode::Map());
+    const auto admit = [] { return absl::OkStatus(); };
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
+                         RunRecord::Open(directory, {"work"}, true, root, admit, files_, processes));
+    return RunEnginesOfRanks({root, registries, files_, directory, *record, stop_, out_}, world, processes);
+  }
+
+  std::string Read(const std::string& name) {
+    return files_.Read(absl::StrCat(directory_, "/", name)).value_or("(missing)");
+  }
+
+  static WorldOptions VirtualWorldOf(int64_t ranks) {
+    WorldOptions world;
+    world.virtual_ranks = ranks;
+    return world;
+  }
+
+  // The same for all processes of a test.
+  const std::string directory_ =
+      absl::StrCat(::testing::TempDir(), "/", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  FileSystem& files_ = PosixFileSystem();
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+  StopToken stop_;
+  std::ostringstream out_;
+};
+
+TEST_F(RankEnginesTest, EachVirtualRankRunsThem_AndRankZeroReports) {
+  std::vector<int64_t> ranks;  // they take turns
+  const auto work = [&](EngineContext& context) -> absl::Status {
+    ranks.push_back(context.communicator.rank());
+    SSL_RETURN_IF_ERROR(context.on_training_begins());
+    context.results.Set("rank", ConfigNode::FromInt(context.communicator.rank()));
+    return context.communicator.Barrier();
+  };
+  ASSERT_OK_AND_ASSIGN(const bool finished, Run(work, VirtualWorldOf(kRanks)));
+  EXPECT_TRUE(finished);
+  EXPECT_THAT(ranks, ::testing::UnorderedElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(out_.str(), "of 4\n");
+  EXPECT_THAT(Read("results.json"), HasSubstr("\"rank\": 0"));
+}
+
+TEST_F(RankEnginesTest, VirtualRanksComputeWithTheirNumberOfThreads_AndTheProcessAsBefore) {
+  const int before = at::get_num_threads();
+  WorldOptions world = VirtualWorldOf(2);
+  world.threads_per_virtual_rank = before + 1;
+  const auto work = [&](EngineContext&) {
+    EXPECT_EQ(at::get_num_threads(), before + 1);
+    return absl::OkStatus();
+  };
+  EXPECT_OK(Run(work, world));
+  EXPECT_EQ(at::get_num_threads(), before);
+}
+
+// Whether they agree on it, or wait for it in vain.
+TEST_F(RankEnginesTest, AnErrorOfOneVirtualRank_IsThatOfTheProcess) {
+  for (const bool agree : {true, false}) {
+    const auto work = [agree](EngineContext& context) {
+      const int64_t rank = context.communicator.rank();
+      context.progress->iteration = 10 + rank;
+      const absl::Status status = rank == 2 ? absl::DataLossError("torn") : absl::OkStatus();
+      if (agree) return AgreeOnStatus(status, "reading", context.communicator);
+      return status.ok() ? context.communicator.Barrier() : status;
+    };
+    EXPECT_THAT(Run(work, VirtualWorldOf(kRanks)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("torn")));
+    EXPECT_THAT(Read("failure.json"),
+                AllOf(HasSubstr("\"rank\": 2"), HasSubstr("\"step\": 12"), HasSubstr("\"world_size\": 4")));
+  }
+}
+
+TEST_F(RankEnginesTest, AStopThatOneVirtualRankHasSeen_IsNoError) {
+  const auto work = [this](EngineContext& context) {
+    if (context.communicator.rank() != 3) return context.communicator.Barrier();
+    stop_.Request(kStopTerminate);
+    return absl::CancelledError("in a scan");
+  };
+  ASSERT_OK_AND_ASSIGN(const bool finished, Run(work, VirtualWorldOf(kRanks)));
+  EXPECT_FALSE(finished);
+  EXPECT_EQ(Read("failure.json"), "(missing)");
+}
+
+TEST_F(RankEnginesTest, AnErrorOfAnotherProcess_IsToldAsSuch) {
+  EXPECT_OK(ProcessWorld(2).Run([this](Communicator& processes) -> absl::Status {
+    const auto work = [](EngineContext& context) {
+      const absl::Status status = context.communicator.rank() == 3 ? absl::DataLossError("torn") : absl::OkStatus();
+      return AgreeOnStatus(status, "reading", context.communicator);
+    };
+    const absl::StatusOr<bool> done = Run(work, VirtualWorldOf(kRanks), directory_, processes);
+    EXPECT_THAT(done, StatusIs(processes.rank() == 0 ? absl::StatusCode::kAborted : absl::StatusCode::kDataLoss));
+    return absl::OkStatus();
+  }));
+}
+
+TEST_F(RankEnginesTest, ProcessesThatDoNotDivideTheVirtualRanks_AreRefused) {
+  EXPECT_OK(ProcessWorld(2).Run([this](Communicator& processes) -> absl::Status {
+    const auto work = [](EngineContext&) { return absl::OkStatus(); };
+    EXPECT_THAT(Run(work, VirtualWorldOf(1), directory_, processes), StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(Run(work, VirtualWorldOf(3), directory_, processes), StatusIs(absl::StatusCode::kInvalidArgument));
+    return absl::OkStatus();
+  }));
+}
+
+}  // namespace
+}  // namespace ssl
