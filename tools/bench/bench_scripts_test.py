@@ -7,8 +7,10 @@ import sys
 import tempfile
 import unittest
 
+from tools.bench import compare_ranks
 from tools.bench import compare_swav
 from tools.bench import compile_times
+from tools.bench import trace_overlap
 from tools.bench import vissl_configs
 
 
@@ -86,6 +88,45 @@ class CompareSwavTest(unittest.TestCase):
         self.assertRegex(text, r"ms/step +510.0 +1020.0 +2.00")
         self.assertRegex(text, r"peak PSS MB +500.0 +1500.0 +3.00")
         self.assertIn("ours 500.0-900.0, peer 10.0-1020.0", text)
+
+
+class CompareRanksTest(unittest.TestCase):
+    def test_report_relates_all_to_the_ranks(self):
+        def runs(*times):
+            return [{"ms": ms, "rate": 256e3 / ms, "pss": 500.0} for ms in times]
+        text = compare_ranks.report({"ranks": runs(500.0, 400.0, 900.0), "one rank": runs(600.0, 450.0, 450.0),
+                                     "peer": runs(1000.0, 1250.0, 1100.0)})
+        self.assertRegex(text, r"ranks +500.0 +400.0-900.0 +512.0 +500.0 +1.00")
+        self.assertRegex(text, r"one rank +450.0 .* 0.90\n")
+        self.assertRegex(text, r"peer +1100.0 .* 2.20$")
+
+
+class TraceOverlapTest(unittest.TestCase):
+    """One update of 100 ms: backward from 40 to 80, two reductions from 50 to 60 and from 70 to 90."""
+
+    def event(self, name, begin, end, thread=1):
+        return {"ph": "X", "cat": "user_annotation", "name": name, "tid": thread, "ts": begin * 1e3, "dur": (end - begin) * 1e3}
+
+    def steps(self, delay=0, without=""):
+        events = [self.event("ProfilerStep#3", 0, 100), self.event("all-reduce (sum) of Float [3]", 10, 15),
+                  self.event("backward", 40, 92), self.event("all-reduce (mean) of Float [7]", 50 + delay, 60, thread=2),
+                  self.event("all-reduce (mean) of Float [9]", 70, 90, thread=2),
+                  self.event(trace_overlap.WAIT, 80, 91), {"ph": "M", "name": "process_name"}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "rank0.json")
+            path.write_text(json.dumps({"traceEvents": [each for each in events if each["name"] != without]}))
+            return trace_overlap.read_steps(path)
+
+    def test_reductions_are_cut_where_backward_ends(self):
+        text = trace_overlap.report([self.steps(), self.steps(delay=4)])
+        # step, backward, all-reduce and its share, within backward, exposed and its share, others and their share
+        self.assertRegex(text, r"rank 0 +100.0 +40.0 +30.0 +30.0% +66.7% +11.0 +11.0% +5.0 +5.0%")
+        self.assertRegex(text, r"rank 1 +100.0 +40.0 +26.0 +26.0% +61.5% +11.0")
+        self.assertIn("Float [7]: 1 in a step, 8.00 ms, exchange 6.00 ms", text)
+
+    def test_a_run_of_one_rank_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "0 ranges 'waiting for reduced gradients'.*several ranks"):
+            self.steps(without=trace_overlap.WAIT)
 
 
 class CompileTimesTest(unittest.TestCase):
