@@ -122,7 +122,8 @@ class TraceOverlapTest(unittest.TestCase):
         # step, backward, all-reduce and its share, within backward, exposed and its share, others and their share
         self.assertRegex(text, r"rank 0 +100.0 +40.0 +30.0 +30.0% +66.7% +11.0 +11.0% +5.0 +5.0%")
         self.assertRegex(text, r"rank 1 +100.0 +40.0 +26.0 +26.0% +61.5% +11.0")
-        self.assertIn("Float [7]: 1 in a step, 8.00 ms, exchange 6.00 ms", text)
+        self.assertIn("reductions: all-reduce (mean) of Float [7]: 1.0 in a step, 8.00 ms, exchange 6.00 ms", text)
+        self.assertIn("others: all-reduce (sum) of Float [3]: 1.0 in a step, 5.00 ms, exchange 5.00 ms", text)
 
     def test_a_run_of_one_rank_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "0 ranges 'waiting for reduced gradients'.*several ranks"):

@@ -13,9 +13,10 @@ import argparse
 import os
 import pathlib
 
-from compare_swav import BATCH_SIZE, PEER, PEER_PRECISION, fill, machine, measure, measure_ours, median, read_peer
+from compare_swav import BATCH_SIZE, PEER, fill, machine, measure, measure_ours, median, read_peer
 
 BATCH_OF_RANK = "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA={}"
+PEER_PRECISION = {"fp32": ["--channels-last"], "bf16": ["--bf16", "--channels-last"]}  # the best of each
 RANKS, ALONE, PEER_RANKS = "ranks", "one rank", "peer"
 
 

@@ -5,10 +5,10 @@
   python3 tools/bench/trace_overlap.py RUN/profile
 
 Reads every rank*.json there and prints, for each rank and for all steps together: the step, backward, the all-reduces of
-the gradients and what of them backward did not hide; then each all-reduce by its type and shape. A rank's all-reduce
+the gradients and what of them backward did not hide; then each operation by its type and shape. A rank's operation
 begins when it is ready and ends when all are, so it holds the waiting for the slowest rank; `exchange` is the shortest
 among the ranks, of the one that came last. Operations that ranks wait for at once (Sinkhorn, the control of the loop)
-are a row of their own. The recorder costs time itself: shares mean more than milliseconds. Standard library only.
+are `others`. The recorder costs time itself: shares mean more than milliseconds. Standard library only.
 """
 import argparse
 import collections
@@ -88,11 +88,11 @@ def row(label, steps):
             f"{overlap:11.1%}{wait:9.1f}{wait / step:8.1%}{others:9.1f}{others / step:8.1%}")
 
 
-def by_name(ranks):
-    """{name: (operations in a step, their mean length, mean of the shortest among the ranks)} of the reductions."""
+def by_name(ranks, kind):
+    """{name: (operations in a step, their mean length, mean of the shortest among the ranks)} of `kind` in steps."""
     lengths = collections.defaultdict(list)
     for steps in zip(*ranks):  # the same step of each rank
-        for same in zip(*(step.reductions for step in steps)):
+        for same in zip(*(getattr(step, kind) for step in steps)):
             lengths[same[0].name].append([each.length for each in same])
     count = min(map(len, ranks))
     return {name: (len(rows) / count, mean([mean(each) for each in rows]), mean([min(each) for each in rows]))
@@ -105,8 +105,9 @@ def report(ranks):
              f"{'share':>8}{'others':>9}{'share':>8}"]
     lines += [row(f"rank {rank}", steps) for rank, steps in enumerate(ranks)]
     lines.append(row("all", [step for steps in ranks for step in steps]))
-    for name, (count, length, exchange) in by_name(ranks).items():
-        lines.append(f"{name}: {count:.0f} in a step, {length:.2f} ms, exchange {exchange:.2f} ms")
+    for kind in ("reductions", "others"):
+        for name, (count, length, exchange) in by_name(ranks, kind).items():
+            lines.append(f"{kind}: {name}: {count:.1f} in a step, {length:.2f} ms, exchange {exchange:.2f} ms")
     return "\n".join(lines)
 
 
