@@ -98,4 +98,19 @@ absl::Status BufferBroadcast::Run() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<RankZeroBuffers>> RankZeroBuffers::Take(Model& model, Communicator& communicator) {
+  const at::NoGradGuard no_gradients;
+  auto taken = std::unique_ptr<RankZeroBuffers>(new RankZeroBuffers());
+  if (communicator.size() == 1) return taken;
+  SSL_ASSIGN_OR_RETURN(taken->buffers_, Buffers(model));
+  for (const at::Tensor& buffer : taken->buffers_) taken->own_.push_back(buffer.clone());
+  SSL_RETURN_IF_ERROR(BufferBroadcast(model, communicator).Run());
+  return taken;
+}
+
+RankZeroBuffers::~RankZeroBuffers() {
+  const at::NoGradGuard no_gradients;
+  for (size_t i = 0; i < own_.size(); ++i) buffers_[i].copy_(own_[i]);
+}
+
 }  // namespace ssl

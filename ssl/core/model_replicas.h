@@ -7,9 +7,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/distributed/communicator.h"
 
@@ -38,6 +40,23 @@ class BufferBroadcast {
   at::Tensor bytes_;  // of all buffers, one after the other; undefined before the first run
   std::vector<at::Tensor> buffers_;
   std::vector<at::Tensor> places_;  // in bytes_, with the type and shape of each
+};
+
+// While it lives, buffers are rank 0's; then they are this rank's again. For what measures one model on all ranks'
+// shares of the data, beside training. model: outlives it.
+class RankZeroBuffers {
+ public:
+  // Collective.
+  static absl::StatusOr<std::unique_ptr<RankZeroBuffers>> Take(Model& model, Communicator& communicator);
+  ~RankZeroBuffers();
+  RankZeroBuffers(const RankZeroBuffers&) = delete;
+  RankZeroBuffers& operator=(const RankZeroBuffers&) = delete;
+
+ private:
+  RankZeroBuffers() = default;
+
+  std::vector<at::Tensor> buffers_;
+  std::vector<at::Tensor> own_;  // their values before
 };
 
 }  // namespace ssl

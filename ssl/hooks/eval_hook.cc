@@ -23,6 +23,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/label_check.h"
+#include "ssl/core/model_replicas.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/data/data_source_builder.h"
 #include "ssl/data/evaluation_source.h"
@@ -41,10 +42,8 @@ constexpr char kPooled[] = "res5avg";
 constexpr double kPercent = 100.0;
 constexpr char kTrain[] = "train";
 constexpr char kTest[] = "test";
-// What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier; whether it was
-// stopped.
+// What rank 0 tells the others: top-1 and top-5 of the neighbours, then of the linear classifier.
 constexpr int64_t kValues = 4;
-constexpr int64_t kWasStopped = kValues;
 
 absl::Status MeasureKnn(const EvalOptions& options, const LabelledFeatures& train, const LabelledFeatures& test,
                         const StopToken* stop, double* percentages) {
@@ -263,6 +262,7 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   latest_.clear();
   const absl::Time begin = Clock::Real().Now();
   std::vector<std::string> told;
+  SSL_ASSIGN_OR_RETURN(const auto buffers, RankZeroBuffers::Take(context.model, context.communicator));
   if (options_.classifies()) SSL_RETURN_IF_ERROR(Classify(context, &told));
   if (options_.loss) SSL_RETURN_IF_ERROR(MeasureLoss(context, &told));
   evaluated_at_ = context.state.iteration;
@@ -301,24 +301,17 @@ ValidationLossRun EvalHook::LossRun() const { return {*data_.method, *data_.loss
 // One rank classifies and tells the others, so that all decide by the same numbers, and stop together.
 absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
                                                             StepContext& context) const {
-  at::Tensor told = at::full({kValues + 1}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
-  double* values = told.mutable_data_ptr<double>();
-  values[kWasStopped] = 0.0;
+  at::Tensor told = at::full({kValues}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
   absl::Status status;
   if (context.communicator.rank() == 0 && !(IsFinite(train) && IsFinite(test))) {
     SSL_LOG(WARNING) << instance_name() << ": features at iteration " << context.state.iteration
                      << " are not finite, so that nothing is measured";
   } else if (context.communicator.rank() == 0) {
-    status = Measure(options_, data_.seed, train, test, context.interruption, values);
-  }
-  if (absl::IsCancelled(status)) {
-    values[kWasStopped] = 1.0;
-    status = absl::OkStatus();
+    status = Measure(options_, data_.seed, train, test, context.interruption, told.mutable_data_ptr<double>());
   }
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "evaluating features", context.communicator));
   SSL_RETURN_IF_ERROR(context.communicator.Broadcast(told, 0));
-  values = told.mutable_data_ptr<double>();
-  if (values[kWasStopped] != 0.0) return Stopped();
+  const double* values = told.const_data_ptr<double>();
   return std::vector<double>(values, values + kValues);
 }
 

@@ -21,10 +21,11 @@
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time; those that are classified are read with
 // DATA.TEST's transforms.
-// Features that are not finite give a warning and no value. Ranks share the samples; rank 0 classifies. Stage kObserve,
-// ahead of early_stop. A stop of the run ends an evaluation after a batch, without values: that of a phase's end is
-// made anew when the run goes on (ssl/core/trainer.h), that of an iteration within a phase is left out. No state: an
-// evaluation that a resumed run repeats has the same values.
+// Features that are not finite give a warning and no value. Ranks share the samples, and all measure rank 0's model:
+// its running statistics, which are those of the checkpoint's model, stand in for their own meanwhile. Rank 0
+// classifies. Stage kObserve, ahead of early_stop. A stop of the run ends an evaluation after a batch, without values:
+// that of a phase's end is made anew when the run goes on (ssl/core/trainer.h), that of an iteration within a phase is
+// left out. No state: an evaluation that a resumed run repeats has the same values.
 #ifndef SSL_HOOKS_EVAL_HOOK_H_
 #define SSL_HOOKS_EVAL_HOOK_H_
 

@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/one_hot.h>
 
 #include <algorithm>
@@ -294,6 +295,36 @@ TEST(EvalHook, TwoRanks_MeasureEachSampleOnceAndAgree) {
   }));
   EXPECT_EQ(values[0], values[1]);
   EXPECT_NEAR(values[0].at("Evaluation/knn_top_1"), 100.0 * 20 / 21, 1e-9);
+}
+
+// Its features are the image's under a permutation that stands in its state, as running statistics do.
+class PermutingModel : public FakeModel {
+ public:
+  explicit PermutingModel(int64_t shift) : permutation(at::eye(UnitVectorSource::kClasses).roll({shift}, {1})) {}
+  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override {
+    return {views[0].flatten(1).matmul(permutation)};
+  }
+  void VisitState(StateVisitor& visitor) override { visitor.Tensor("permutation", permutation); }
+
+  at::Tensor permutation;
+};
+
+TEST(EvalHook, RanksWhoseStatisticsDiffer_MeasureRankZerosModel) {
+  ThreadWorld world(2, absl::Seconds(30));
+  EXPECT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
+    Sources sources;
+    EvalHook hook(Options(), MakeData(&sources, communicator.rank(), 2));
+    PermutingModel model(communicator.rank());
+    const at::Tensor own = model.permutation.clone();
+    FakeStep step(communicator);
+    StepContext context{step.state, model, &step.optimizer, communicator, step.metrics, step.stop, &step.saver};
+    context.num_epochs = 1;
+    EXPECT_OK(hook.OnPhaseEnd(context));
+    EXPECT_THAT(context.meter_reports, SizeIs(2));
+    for (const MeterReport& report : context.meter_reports) EXPECT_EQ(report.values[0].value, 100.0) << report.meter;
+    EXPECT_TRUE(model.permutation.equal(own)) << "training goes on as it was";
+    return absl::OkStatus();
+  }));
 }
 
 TEST(EvalHook, AStopOfOneRank_EndsTheEvaluationOfBoth) {
