@@ -4,7 +4,9 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,33 @@ class AveragedModel {
   const bool cache_was_enabled_ = at::autocast::is_autocast_cache_enabled();
 };
 
+absl::Status OfOtherTensors() {
+  return absl::InvalidArgumentError("the checkpoint's moving averages are of other tensors than the model has");
+}
+
+// rows: [n] each. Returns [N].
+at::Tensor OneRow(const std::vector<at::Tensor>& rows) { return rows.empty() ? at::zeros({0}) : at::cat(rows); }
+
+// Takes tensors out of a row, one after the other.
+class Reader {
+ public:
+  explicit Reader(at::Tensor row) : row_(std::move(row)) {}
+
+  // False when too little is left.
+  bool Read(at::Tensor* tensor) {
+    if (!row_.defined() || offset_ + tensor->numel() > row_.numel()) return false;
+    tensor->copy_(row_.narrow(0, offset_, tensor->numel()).view(tensor->sizes()));
+    offset_ += tensor->numel();
+    return true;
+  }
+
+  bool is_at_end() const { return !row_.defined() || offset_ == row_.numel(); }
+
+ private:
+  const at::Tensor row_;
+  int64_t offset_ = 0;
+};
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeEma(const EmaHookOptions& options, const ConfigNode& params,
                                               const BuildContext& context) {
   std::vector<std::unique_ptr<Meter>> meters;
@@ -84,9 +113,14 @@ EmaHook::EmaHook(const EmaHookOptions& options, std::vector<std::unique_ptr<Mete
 absl::Status EmaHook::OnStart(StepContext& context) {
   const at::NoGradGuard no_grad;
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(context.model));
+  std::set<const void*> parameters;
+  for (const NamedParameter& parameter : context.model.Parameters()) {
+    parameters.insert(parameter.value.const_data_ptr());
+  }
   std::string names;
   values_.clear();
   averages_.clear();
+  are_parameters_.clear();
   for (const NamedTensor& entry : state) {
     if (entry.tensor.scalar_type() != at::kFloat) continue;
     if (options_.ema_device == "cpu" && !entry.tensor.is_cpu()) {
@@ -97,29 +131,48 @@ absl::Status EmaHook::OnStart(StepContext& context) {
     absl::StrAppend(&names, entry.name, "\n");
     values_.push_back(entry.tensor);
     averages_.push_back(entry.tensor.detach().clone());
+    are_parameters_.push_back(parameters.count(entry.tensor.const_data_ptr()) > 0);
   }
-  if (packed_.defined()) {
-    if (names != names_) {
-      return absl::InvalidArgumentError("the checkpoint's moving averages are of other tensors than the model has");
-    }
-    Unpack();
+  if (IsPacked()) {
+    if (names != names_) return OfOtherTensors();
+    SSL_RETURN_IF_ERROR(Unpack());
   }
   names_ = std::move(names);
   return absl::OkStatus();
 }
 
-void EmaHook::Unpack() {
+void EmaHook::Pack() {
   const at::NoGradGuard no_grad;
-  int64_t offset = 0;
-  for (at::Tensor& average : averages_) {
-    average.copy_(packed_.narrow(0, offset, average.numel()).view(average.sizes()));
-    offset += average.numel();
+  std::vector<at::Tensor> of_parameters;
+  std::vector<at::Tensor> of_buffers;
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    (are_parameters_[i] ? of_parameters : of_buffers).push_back(averages_[i].reshape({-1}));
   }
-  packed_.reset();
+  of_parameters_ = OneRow(of_parameters);
+  of_buffers_.packed.values = OneRow(of_buffers);
+}
+
+void EmaHook::DropPacked() {
+  of_parameters_.reset();
+  of_buffers_.packed.values.reset();
+}
+
+absl::Status EmaHook::Unpack() {
+  const at::NoGradGuard no_grad;
+  const bool are_in_one_row = !of_buffers_.packed.values.defined();
+  Reader of_parameters(of_parameters_);
+  Reader of_buffers(of_buffers_.packed.values);
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    Reader& row = are_parameters_[i] || are_in_one_row ? of_parameters : of_buffers;
+    if (!row.Read(&averages_[i])) return OfOtherTensors();
+  }
+  if (!of_parameters.is_at_end() || !of_buffers.is_at_end()) return OfOtherTensors();
+  DropPacked();
+  return absl::OkStatus();
 }
 
 absl::Status EmaHook::OnUpdate(StepContext& context) {
-  packed_.reset();
+  DropPacked();
   if (context.state.iteration % options_.update_iter != 0) return absl::OkStatus();
   const bool warm = context.state.where() >= options_.warmup;
   EmaUpdate(averages_, values_, warm ? options_.decay : 0.0);
@@ -164,19 +217,21 @@ absl::Status EmaHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
+void AddedAverages::VisitState(StateVisitor& visitor) {
+  visitor.ScopesMayDiffer();
+  visitor.Scope("averages", packed);
+}
+
 void EmaHook::VisitState(StateVisitor& visitor) {
-  if (!averages_.empty()) {
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> rows;
-    for (const at::Tensor& average : averages_) rows.push_back(average.reshape({-1}));
-    packed_ = at::cat(rows);
-  }
+  if (!averages_.empty()) Pack();
   visitor.Text("names", names_);
-  visitor.Tensor("averages", packed_);
+  visitor.Tensor("averages", of_parameters_);
+  visitor.Scope("buffers", of_buffers_);
   for (const std::unique_ptr<Meter>& meter : meters_) visitor.Scope(absl::StrCat("meters/", meter->name()), *meter);
   // A run that has not started yet unpacks when it knows its model.
   visitor.OnRestored([this] {
-    if (!averages_.empty()) Unpack();
+    // Restored into rows of these very sizes.
+    if (!averages_.empty()) Unpack().IgnoreError();
   });
 }
 

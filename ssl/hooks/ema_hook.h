@@ -11,8 +11,10 @@
 // its tensors, and meters of the hook's own measure the outputs. Their reports are named "<meter>_ema",
 // or after the instance when it has a name of its own.
 //
-// State: `averages`, all averages in one row, float32; `names`, the tensors they are of, in that order, each ended by a
-// line feed; the meters. Rank r keeps its own, as batch statistics differ.
+// State: `names`, the averaged tensors, each ended by a line feed; `averages`, those of the parameters in one row,
+// float32, in that order; `buffers/averages/values`, those of the other tensors, likewise; the meters. Parameters are
+// the same on all ranks and stand once in a checkpoint, while batch statistics are each rank's own. Checkpoints of
+// older versions, which have all of them in `averages`, are restored.
 #ifndef SSL_HOOKS_EMA_HOOK_H_
 #define SSL_HOOKS_EMA_HOOK_H_
 
@@ -30,6 +32,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/meter.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
@@ -46,6 +49,20 @@ struct EmaHookOptions : public ComponentOptions {
   absl::string_view section() const override { return "HOOKS.EMA_MODEL"; }
   bool enabled() const override { return save_ema_model || enable_ema_meters; }
   void VisitFields(FieldVisitor& visitor) override;
+};
+
+// Averages of several tensors, one after the other.
+struct PackedAverages : public Stateful {
+  void VisitState(StateVisitor& visitor) override { visitor.Tensor("values", values); }
+
+  at::Tensor values;  // [N], while a checkpoint is read or written
+};
+
+// A part of the state that a checkpoint of an older version lacks.
+struct AddedAverages : public Stateful {
+  void VisitState(StateVisitor& visitor) override;
+
+  PackedAverages packed;
 };
 
 class EmaHook : public Hook {
@@ -69,8 +86,11 @@ class EmaHook : public Hook {
  private:
   bool Measures(const StepContext& context) const;
   absl::Status Measure(StepContext& context);
-  // Fills averages_ from packed_.
-  void Unpack();
+  void Pack();
+  // Fills averages_ from what a checkpoint had. InvalidArgument when that is of another size.
+  absl::Status Unpack();
+  bool IsPacked() const { return of_parameters_.defined(); }
+  void DropPacked();
 
   const EmaHookOptions options_;
   const std::vector<std::unique_ptr<Meter>> meters_;
@@ -78,8 +98,11 @@ class EmaHook : public Hook {
 
   std::vector<at::Tensor> values_;    // the model's live tensors
   std::vector<at::Tensor> averages_;  // at the same positions; empty before the start
+  std::vector<bool> are_parameters_;  // likewise
   std::string names_;
-  at::Tensor packed_;  // all averages [N] while a checkpoint is read or written
+  // While a checkpoint is read or written.
+  at::Tensor of_parameters_;  // [N]; of all tensors in a checkpoint of an older version
+  AddedAverages of_buffers_;
 };
 
 absl::Status RegisterEmaHook(Registries* registries);

@@ -17,13 +17,19 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/core/autocast.h"
+#include "ssl/core/checkpointer.h"
 #include "ssl/core/meter.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/io/safetensors.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
@@ -110,7 +116,7 @@ class EmaHookTest : public ::testing::Test {
     EXPECT_OK(state);
     std::vector<double> averages;
     for (const NamedTensor& entry : *state) {
-      if (entry.name != "averages") continue;
+      if (entry.name == "names") continue;
       for (int64_t i = 0; i < entry.tensor.numel(); ++i) averages.push_back(entry.tensor[i].item<double>());
     }
     return averages;
@@ -192,6 +198,57 @@ TEST_F(EmaHookTest, RestoreAfterTheStart_ReplacesTheAverages) {
   ASSERT_OK(RestoreState(*hook, state, "test"));
 
   EXPECT_THAT(Averages(*hook), ElementsAre(1.0, 1.0, 0.0));
+}
+
+TEST_F(EmaHookTest, AveragesOfAnOlderVersion_AreInOneRow) {
+  EmaHook first(options_, {}, true);
+  ASSERT_OK(first.OnStart(context_));
+  ASSERT_OK_AND_ASSIGN(std::vector<NamedTensor> state, CollectState(first));
+  state.resize(2);
+  ASSERT_EQ(state[1].name, "averages");
+  state[1].tensor = at::tensor(std::vector<float>{4.0F, 5.0F, 6.0F});
+  EmaHook second(options_, {}, true);
+  ASSERT_OK(RestoreState(second, state, "test"));
+  ASSERT_OK(second.OnStart(context_));
+  EXPECT_THAT(Averages(second), ElementsAre(4.0, 5.0, 6.0));
+}
+
+TEST_F(EmaHookTest, AveragesOfAnotherSize_AreRefused) {
+  EmaHook first(options_, {}, true);
+  ASSERT_OK(first.OnStart(context_));
+  ASSERT_OK_AND_ASSIGN(std::vector<NamedTensor> state, CollectState(first));
+  for (const int64_t size : {1, 3}) {
+    state[1].tensor = at::zeros({size});
+    EmaHook second(options_, {}, true);
+    ASSERT_OK(RestoreState(second, state, "test"));
+    EXPECT_THAT(second.OnStart(context_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of other tensors")));
+  }
+}
+
+TEST_F(EmaHookTest, RanksKeepTheAveragesOfParametersOnce) {
+  const std::string directory = MakeTempDir("ema") + "/checkpoints";
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) -> absl::Status {
+    LinearModel model;
+    model.Set(5.0, communicator.rank());
+    FakeStep step(communicator);
+    step.state.iteration = 5;
+    step.state.max_iterations = 10;
+    StepContext context{step.state, model, &step.optimizer, communicator, step.metrics, step.stop, &step.saver};
+    EmaHook hook(options_, {}, true);
+    SSL_RETURN_IF_ERROR(hook.OnStart(context));
+    CheckpointerOptions options;
+    options.store.directory = directory;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpointer> checkpointer,
+                         Checkpointer::Make(options, PosixFileSystem(), communicator, hook, step.state));
+    SSL_RETURN_IF_ERROR(checkpointer->Open());
+    SSL_RETURN_IF_ERROR(checkpointer->Save());
+    return checkpointer->Wait();
+  }));
+  ASSERT_OK_AND_ASSIGN(const SafetensorsContent own, ReadSafetensors(directory + "/step_5/state_rank1.safetensors"));
+  ASSERT_THAT(own.tensors, SizeIs(1));
+  EXPECT_EQ(own.tensors[0].name, "buffers/averages/values");
+  EXPECT_EQ(own.tensors[0].tensor.numel(), 1);
+  EXPECT_EQ(own.tensors[0].tensor.item<float>(), 1.0F);
 }
 
 TEST_F(EmaHookTest, AveragesOfAnotherModel_AreRefused) {

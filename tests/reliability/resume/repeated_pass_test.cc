@@ -198,7 +198,7 @@ class RepeatedPassTest : public ::testing::TestWithParam<Param> {
 // What sees both passes: statistics of layers, and averages of them.
 bool IsRunningStatistic(const std::string& name) {
   return absl::EndsWith(name, "running_mean") || absl::EndsWith(name, "running_var") ||
-         absl::EndsWith(name, "num_batches_tracked") || absl::EndsWith(name, "ema/averages");
+         absl::EndsWith(name, "num_batches_tracked") || absl::EndsWith(name, "ema/buffers/averages/values");
 }
 
 TEST_P(RepeatedPassTest, IsTheStandardStep) {
