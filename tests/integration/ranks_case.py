@@ -60,8 +60,10 @@ class World:
 
 class RanksCase(RunCase):
 
-    def world(self, *arguments, config="swav_tiny", run="run", variables=()):
-        world = World(self.folder, [f"--config=test/{config}", f"config.CHECKPOINT.DIR={run}", "engine_name=train",
+    def world(self, *arguments, config="swav_tiny", run="run", variables=(), folder="."):
+        """folder: the working directory, below the test's; what another host has where a path is relative."""
+        (self.folder / folder).mkdir(exist_ok=True)
+        world = World(self.folder / folder, [f"--config=test/{config}", f"config.CHECKPOINT.DIR={run}", "engine_name=train",
                                     *arguments], variables)
         self.addCleanup(world.close)
         return world

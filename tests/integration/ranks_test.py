@@ -4,7 +4,9 @@ import json
 import os
 import re
 import signal
+import struct
 import unittest
+import zlib
 
 from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
 
@@ -12,6 +14,15 @@ EPOCHS = 6
 STEPS = 5 * EPOCHS  # of two ranks, each with 8 of 80 samples in a step
 LONG = f"config.OPTIMIZER.num_epochs={EPOCHS}"
 TWO = "--launch=local:2"
+
+
+def png(side, grey):
+    """A square of one shade, as an 8-bit grey PNG."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    rows = (b"\0" + bytes([grey]) * side) * side
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class RanksTest(RanksCase):
@@ -203,6 +214,37 @@ class MistakesTest(RanksCase):
             self.assertIn("rank 1 (on ", rank.output)
             self.assertIn("config.OPTIMIZER.num_epochs is '2' (command line:4), on rank 0 '1'", rank.output)
         self.assertFalse((self.folder / "run").exists())
+
+    def on_two_hosts(self, *arguments, **options):
+        """Two ranks, each with a working directory of its own: "host0", "host1"."""
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        ranks = [self.by_hand(rank, port, *arguments, folder=f"host{rank}", **options) for rank in range(2)]
+        return [(rank.end(), rank.output) for rank in ranks]
+
+    def test_run_directories_of_each_hosts_own_are_refused_on_all_ranks(self):
+        ends = self.on_two_hosts()
+        self.assertEqual([code for code, _ in ends], [7, 5], ends)
+        for _, output in ends:
+            self.assertIn("run directory run of rank 1 (on ", output)
+            self.assertIn("config.CHECKPOINT.DIR has to be on a file system that all hosts reach", output)
+        self.assertLessEqual(self.files("host0/run"), {".lock"})
+        self.assertFalse((self.folder / "host1/run").exists())
+
+    def test_a_copy_of_the_data_that_lacks_a_file_is_refused_on_all_ranks(self):
+        for host, images in (("host0", 20), ("host1", 19)):
+            for number in range(images):
+                image = self.folder / host / f"photos/{'ant' if number % 2 else 'bee'}/{number:02}.png"
+                image.parent.mkdir(parents=True, exist_ok=True)
+                image.write_bytes(png(28, number))
+        ends = self.on_two_hosts("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[photos]",
+                                 "config.DATA.TRAIN.DATA_LIMIT=-1",
+                                 run=f"{self.folder}/run")
+        for code, output in ends:
+            self.assertEqual(code, 2, output)
+            self.assertRegex(output, r"config.DATA.TRAIN is not the same data set on all ranks: rank 1 \(on \S+\) has 19 "
+                             r"samples, .*and rank 0 \(on \S+\) has 20 samples")
+        self.assertFalse((self.folder / "run/checkpoints").exists())
 
     def test_a_taken_port_is_named(self):
         with bound_socket() as other:
