@@ -3,7 +3,7 @@
 // Arrays that belong together, as files of one directory: predictions and the targets that they are compared with.
 //
 //   SSL_RETURN_IF_ERROR(ReplaceArrays(directory, {{"predictions.npy", classes}, {"targets.npy", labels}}, {},
-//                                     file_system).status());
+//                                     file_system, communicator).status());
 #ifndef SSL_ENGINES_ARRAY_SET_H_
 #define SSL_ENGINES_ARRAY_SET_H_
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/io/file_system.h"
 
@@ -23,13 +24,15 @@ struct NamedArray {
   at::Tensor values;  // float or int64, on the CPU
 };
 
-// Writes all of them into a folder of their own, "<first file>.tmp-<process>", and puts them into the place of files of
-// those names, and of `earlier`, other files of the earlier set, once all are complete. However it ends, `directory`
-// never holds files of an earlier set beside files of this one: those of the earlier set stay, or some are missing. One
-// process at a time writes a set of these names.
+// The arrays of all ranks are one set; a rank may have none of it. Each writes its own into a folder,
+// "<first file>.tmp-<process>", and once all of all ranks are complete, they take the place of files of those names and
+// of `earlier`, other files of the earlier set. However it ends, `directory` never holds files of an earlier set beside
+// files of this one: those of the earlier set stay, or some are missing. One run at a time writes a set of these names.
+// Returns this rank's; Aborted when it failed on another one. Collective.
 absl::StatusOr<std::vector<WrittenArray>> ReplaceArrays(const std::string& directory,
                                                         const std::vector<NamedArray>& arrays,
-                                                        std::vector<std::string> earlier, FileSystem& file_system);
+                                                        std::vector<std::string> earlier, FileSystem& file_system,
+                                                        Communicator& communicator);
 
 }  // namespace ssl
 

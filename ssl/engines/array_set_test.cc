@@ -5,13 +5,18 @@
 #include <ATen/ops/full.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/io/testing/fault_file_system.h"
@@ -46,9 +51,9 @@ std::vector<int64_t> ValuesIn(const std::string& directory) {
 
 TEST(ArraySetTest, Set_TakesThePlaceOfTheEarlierOne) {
   const std::string directory = MakeTempDir("arrays");
-  ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
+  ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem(), *MakeLocalCommunicator()).status());
   ASSERT_OK_AND_ASSIGN(const std::vector<WrittenArray> written,
-                       ReplaceArrays(directory, SetOf(2), {}, PosixFileSystem()));
+                       ReplaceArrays(directory, SetOf(2), {}, PosixFileSystem(), *MakeLocalCommunicator()));
   EXPECT_EQ(written.size(), kFiles.size());
   EXPECT_EQ(written[0].file, "predictions.npy");
   EXPECT_THAT(written[0].shape, ElementsAre(3, 1));
@@ -61,14 +66,14 @@ TEST(ArraySetTest, FullDiskOrCrashAtAnyCall_MixesNoSets) {
     int call = 1;
     for (bool failed = true; failed; ++call) {
       const std::string directory = MakeTempDir("arrays");
-      ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
+      ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem(), *MakeLocalCommunicator()).status());
       FaultFileSystem files(PosixFileSystem(), directory);
       if (crashes) {
         files.CrashAtCall(call);
       } else {
         files.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
       }
-      const absl::Status status = ReplaceArrays(directory, SetOf(2), {}, files).status();
+      const absl::Status status = ReplaceArrays(directory, SetOf(2), {}, files, *MakeLocalCommunicator()).status();
       failed = files.failed_calls() > 0;
       const std::vector<int64_t> values = ValuesIn(directory);
       EXPECT_LE(std::set<int64_t>(values.begin(), values.end()).size(), 1) << "call " << call;
@@ -82,15 +87,41 @@ TEST(ArraySetTest, PowerLossAtAnyCall_MixesNoSets) {
   int call = 1;
   for (bool failed = true; failed; ++call) {
     const std::string directory = MakeTempDir("arrays");
-    ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem()).status());
+    ASSERT_OK(ReplaceArrays(directory, SetOf(1), {}, PosixFileSystem(), *MakeLocalCommunicator()).status());
     FaultFileSystem files(PosixFileSystem(), directory);
     files.CrashAtCall(call);
-    ReplaceArrays(directory, SetOf(2), {}, files).status().IgnoreError();
+    ReplaceArrays(directory, SetOf(2), {}, files, *MakeLocalCommunicator()).status().IgnoreError();
     failed = files.failed_calls() > 0;
     ASSERT_OK(files.DropUnsynced());
     const std::vector<int64_t> values = ValuesIn(directory);
     EXPECT_LE(std::set<int64_t>(values.begin(), values.end()).size(), 1) << "call " << call;
   }
+}
+
+// Files of two ranks are one set: a disk that is full on one host alone leaves that of both.
+TEST(ArraySetTest, FailureOfOneRankAtAnyCall_MixesNoSets) {
+  int call = 1;
+  for (bool failed = true; failed; ++call) {
+    const std::string directory = MakeTempDir("arrays");
+    FaultFileSystem faulty(PosixFileSystem(), directory);
+    EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) -> absl::Status {
+      const std::string& file = kFiles[communicator.rank()];
+      const auto replace = [&](int64_t value, FileSystem& file_system) {
+        return ReplaceArrays(directory, {{file, at::full({3, 1}, value, at::kLong)}}, {}, file_system, communicator)
+            .status();
+      };
+      SSL_RETURN_IF_ERROR(replace(1, PosixFileSystem()));
+      if (communicator.rank() == 1) faulty.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
+      const absl::Status status = replace(2, communicator.rank() == 1 ? faulty : PosixFileSystem());
+      SSL_RETURN_IF_ERROR(communicator.Barrier());
+      const std::vector<int64_t> values = ValuesIn(directory);
+      EXPECT_LE(std::set<int64_t>(values.begin(), values.end()).size(), 1) << "call " << call;
+      EXPECT_TRUE(!status.ok() || values == std::vector<int64_t>({2, 2})) << "call " << call;
+      return absl::OkStatus();
+    }));
+    failed = faulty.failed_calls() > 0;
+  }
+  EXPECT_GT(call, 8);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/checkpoint_store.h"
@@ -18,6 +20,7 @@
 #include "ssl/core/state_dict.h"
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/register_engines.h"
@@ -129,6 +132,30 @@ TEST_F(FullTuneRunTest, TrainsANewHeadAndMeasuresEachEpoch) {
   EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/full_tune/checkpoints/step_6"));
   EXPECT_TRUE(PosixFileSystem().IsDirectory(directory_ + "/checkpoints/step_7"));
   EXPECT_FALSE(PosixFileSystem().IsDirectory(directory_ + "/checkpoints/step_6"));
+}
+
+// Equal global batches: BATCH_SIZE is each rank's.
+TEST_F(FullTuneRunTest, OnSeveralRanks_TheTableIsTheSame) {
+  config_.SetPath("MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", ConfigNode::FromBool(true));
+  config_.SetPath("MODEL.SYNC_BN_CONFIG.GROUP_SIZE", ConfigNode::FromInt(0));
+  std::string table;
+  for (const int64_t ranks : {1, 2, 4}) {
+    directory_ = MakeTempDir("full_tune");
+    SaveCheckpoint();
+    config_.SetPath("FULL_TUNE.BATCH_SIZE", ConfigNode::FromInt(16 / ranks));
+    EXPECT_OK(ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
+      const BuildContext build{config_, registries_, communicator, 0, directory_, 0};
+      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, registries_.engines.Make("full_tune", config_, build));
+      ConfigNode results = ConfigNode::Map();
+      EngineContext context{config_, registries_, communicator, stop_, PosixFileSystem(), directory_, results};
+      SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
+      const std::string found = report.summary.substr(report.summary.find('\n'));  // the first line has the directory
+      if (ranks == 1) table = found;
+      EXPECT_EQ(found, table) << "rank " << communicator.rank() << " of " << ranks;
+      return absl::OkStatus();
+    }));
+  }
+  EXPECT_THAT(table, HasSubstr("\n2 "));
 }
 
 TEST_F(FullTuneRunTest, FewLabels_AreDrawnFromEachClass) {

@@ -13,6 +13,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/engines/array_set.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/progress.h"
@@ -140,8 +141,11 @@ class KnnEngine : public Engine {
     knn.normalize = settings_.cosine;
     knn.on_progress = [&progress](int64_t done) { progress.Update(done); };
     knn.stop = &context.stop;
-    SSL_ASSIGN_OR_RETURN(const KnnAccuracy accuracy, WeightedKnn(subject.train.features[0], subject.train.labels,
-                                                                 subject.test.features[0], subject.test.labels, knn));
+    const absl::StatusOr<KnnAccuracy> measured = WeightedKnn(subject.train.features[0], subject.train.labels,
+                                                             subject.test.features[0], subject.test.labels, knn);
+    // Before anything of it is written.
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(measured.status(), subject.title, context.communicator));
+    const KnnAccuracy& accuracy = *measured;
     const std::string key = subjects_.ResultKey(subject);
     findings->results.SetPath(is_first ? key : absl::StrCat(key, "_k", k), ConfigNode::FromDouble(accuracy.top1));
     absl::StrAppendFormat(&findings->rows, "%-20s %7.2f%% %7.2f%%%s\n", subject.title, 100 * accuracy.top1,
@@ -158,13 +162,19 @@ class KnnEngine : public Engine {
     return remark;
   }
 
+  // Rank 0 writes: all ranks have found the same. Collective.
   static absl::Status SavePredictions(const SubjectFeatures& subject, const at::Tensor& predictions,
                                       EngineContext& context) {
-    const std::vector<NamedArray> arrays = {{KnnFile(subject.layer, "predictions"), predictions},
-                                            {KnnFile(subject.layer, "targets"), subject.test.labels},
-                                            {KnnFile(subject.layer, "image_indices"), subject.test.indices}};
-    SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
-    return ReplaceArrays(context.run_directory, arrays, {}, context.file_system).status();
+    absl::Status tidied;
+    std::vector<NamedArray> arrays;
+    if (context.communicator.rank() == 0) {
+      tidied = RemoveUnfinishedFiles(context.run_directory, context.file_system);
+      arrays = {{KnnFile(subject.layer, "predictions"), predictions},
+                {KnnFile(subject.layer, "targets"), subject.test.labels},
+                {KnnFile(subject.layer, "image_indices"), subject.test.indices}};
+    }
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(tidied, "removing unfinished files", context.communicator));
+    return ReplaceArrays(context.run_directory, arrays, {}, context.file_system, context.communicator).status();
   }
 
   const NearestNeighborOptions options_;

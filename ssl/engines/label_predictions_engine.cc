@@ -23,6 +23,8 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/method.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/engines/array_set.h"
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
@@ -32,6 +34,7 @@
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
 #include "ssl/engines/run_files.h"
+#include "ssl/hooks/labelled_features.h"
 
 namespace ssl {
 namespace {
@@ -139,38 +142,45 @@ class LabelPredictionsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(const Sources sources, OpenSources(context));
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
-    SSL_RETURN_IF_ERROR(CheckClassesOfCheckpoint(network.checkpoint, absl::AsciiStrToUpper(sources[0].first),
-                                                 sources[0].second->ClassNames(), context.file_system));
     std::vector<SplitPredictions> predictions(sources.size());
-    for (size_t i = 0; i < sources.size(); ++i) {
-      SSL_RETURN_IF_ERROR(Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast,
-                                  context.stop, &predictions[i]));
+    absl::Status status = CheckClassesOfCheckpoint(network.checkpoint, absl::AsciiStrToUpper(sources[0].first),
+                                                   sources[0].second->ClassNames(), context.file_system);
+    for (size_t i = 0; i < sources.size() && status.ok(); ++i) {
+      status = Predict(sources[i].first, *sources[i].second, *network.model, task.precision.autocast, context.stop,
+                       &predictions[i]);
     }
-    if (context.communicator.rank() == 0) {
-      SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
-    }
+    std::vector<std::string> earlier;
+    if (status.ok()) status = FindEarlierFiles(context, &earlier);
+    // What follows is of all ranks: the accuracies, and the files, which are one set.
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kPrefix, context.communicator));
     std::string table =
         absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
     std::vector<NamedArray> arrays;
     ConfigNode results = ConfigNode::Map();
     SSL_RETURN_IF_ERROR(GuardTorch(kPrefix, [&] {
       for (size_t i = 0; i < sources.size(); ++i) {
-        AddArrays(sources[i].first, *network.model, predictions[i], context.communicator.rank(), &results, &table,
-                  &arrays);
+        SSL_RETURN_IF_ERROR(AddArrays(sources[i].first, *network.model, predictions[i], context.communicator, &results,
+                                      &table, &arrays));
       }
       return absl::OkStatus();
     }));
-    // Predictions beside the targets or accuracies of another extraction would pass for a result.
-    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> earlier,
-                         EarlierPredictionFiles(context.run_directory, context.communicator.rank(),
-                                                context.communicator.size(), context.file_system));
-    SSL_ASSIGN_OR_RETURN(const std::vector<WrittenArray> written,
-                         ReplaceArrays(context.run_directory, arrays, earlier, context.file_system));
+    SSL_ASSIGN_OR_RETURN(
+        const std::vector<WrittenArray> written,
+        ReplaceArrays(context.run_directory, arrays, earlier, context.file_system, context.communicator));
     context.results.Set(kPrefix, ConfigNode::Map());  // nothing of an earlier one stays
     SetResults(kPrefix, results, {network.weights, network.iteration}, &context.results);
     EngineReport report;
     report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, written));
     return report;
+  }
+
+  // Those of this rank: predictions beside the targets or accuracies of another extraction would pass for a result.
+  static absl::Status FindEarlierFiles(EngineContext& context, std::vector<std::string>* earlier) {
+    const int64_t rank = context.communicator.rank();
+    if (rank == 0) SSL_RETURN_IF_ERROR(RemoveUnfinishedFiles(context.run_directory, context.file_system));
+    SSL_ASSIGN_OR_RETURN(*earlier, EarlierPredictionFiles(context.run_directory, rank, context.communicator.size(),
+                                                          context.file_system));
+    return absl::OkStatus();
   }
 
   absl::Status Predict(const std::string& split, BatchSource& source, Model& model, Autocast autocast,
@@ -185,11 +195,19 @@ class LabelPredictionsEngine : public Engine {
                                [&](const FeatureBatch& batch) { return AddBatch(batch, topk_, predictions); });
   }
 
-  // The files of one split, and a line of the table for each head.
-  void AddArrays(const std::string& split, const Model& model, const SplitPredictions& predictions, int64_t rank,
-                 ConfigNode* results, std::string* table, std::vector<NamedArray>* arrays) const {
+  // This rank's files of one split, and of all ranks' samples a line of the table for each head. Collective.
+  absl::Status AddArrays(const std::string& split, const Model& model, const SplitPredictions& predictions,
+                         Communicator& communicator, ConfigNode* results, std::string* table,
+                         std::vector<NamedArray>* arrays) const {
     const at::Tensor indices = at::cat(predictions.indices);
     const at::Tensor labels = predictions.labels.empty() ? at::Tensor() : at::cat(predictions.labels);
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all_indices, OfAllRanks(indices, communicator));
+    const at::Tensor kept = FirstOfEach(all_indices);  // a sample that fills up a rank's share counts once
+    at::Tensor all_labels;
+    if (labels.defined()) {
+      SSL_ASSIGN_OR_RETURN(all_labels, OfAllRanks(labels, communicator));
+      all_labels = all_labels.index_select(0, kept);
+    }
     const std::vector<std::string> names = HeadNames(meter_, model, predictions.heads.size());
     for (size_t head = 0; head < names.size(); ++head) {
       const at::Tensor classes = at::cat(predictions.heads[head].classes);
@@ -197,10 +215,18 @@ class LabelPredictionsEngine : public Engine {
           {"predictions", classes}, {"conf_scores", at::cat(predictions.heads[head].probabilities)}, {"inds", indices}};
       if (labels.defined()) files.emplace_back("targets", labels.dim() == 1 ? labels.unsqueeze(1) : labels);
       for (const auto& [kind, array] : files) {
-        arrays->push_back({PredictionFile(rank, split, names[head], kind), array});
+        arrays->push_back({PredictionFile(communicator.rank(), split, names[head], kind), array});
       }
-      AddRow(split, names[head], classes, labels, results, table);
+      SSL_ASSIGN_OR_RETURN(const at::Tensor all_classes, OfAllRanks(classes, communicator));
+      AddRow(split, names[head], all_classes.index_select(0, kept), all_labels, results, table);
     }
+    return absl::OkStatus();
+  }
+
+  // rows: [n, ...], of this rank. Returns [N, ...], one rank's after the other's.
+  static absl::StatusOr<at::Tensor> OfAllRanks(const at::Tensor& rows, Communicator& communicator) {
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(rows.contiguous()));  // [ranks, n, ...]
+    return all.flatten(0, 1);
   }
 
   static void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes,
