@@ -34,6 +34,7 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 // For how long a rank whose operation has failed listens to what the others say, at most.
 constexpr absl::Duration kLongestHearing = absl::Seconds(5);
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);
+constexpr int64_t kOwnDescriptors = 8;  // of a communicator, beside a connection to each rank
 
 // The type in which Gloo reduces tensors of `type`: integers in int64, as at::sum does, so that a mean does not
 // overflow.
@@ -154,6 +155,7 @@ class GlooCommunicator : public Communicator {
 };
 
 absl::Status GlooCommunicator::Connect() {
+  SSL_RETURN_IF_ERROR(CheckDescriptors(size() + kOwnDescriptors));  // Gloo would wait for the timeout
   const absl::Duration timeout = options_.rendezvous.connect_timeout;
   return Run("connecting", timeout, [&] {
     auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(timeout));

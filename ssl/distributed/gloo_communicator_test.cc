@@ -7,6 +7,7 @@
 #include <ATen/ops/full.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -210,6 +211,16 @@ TEST(GlooCommunicatorTest, WorldOverTcp_ReducesAndDuplicates) {
       return Sum(communicator);
     });
   }));
+}
+
+// Gloo would not say so, but wait for the timeout.
+TEST(GlooCommunicatorTest, TooFewDescriptorsForAllRanks_AreSaidAtOnce) {
+  const absl::Status status = ProcessWorld(2).RunWithOptions([](const GlooOptions& options) {
+    const rlimit few = {10, 10};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) return absl::UnknownError("no limit was set");
+    return MakeGlooCommunicator(options).status();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("may have 10 file descriptors")));
 }
 
 TEST(GlooCommunicatorTest, WorldsOfDifferentSizes_AreRefusedOnEveryRank) {

@@ -3,13 +3,17 @@
 
 #include <net/if.h>
 #include <netdb.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -71,6 +75,12 @@ absl::Status ConnectOnce(const std::string& host, int port, absl::Time deadline)
   return absl::UnavailableError(strerror(error));
 }
 
+int64_t OpenDescriptors() {
+  std::error_code error;
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd", error);
+  return error ? 0 : std::distance(begin(descriptors), end(descriptors));
+}
+
 sigset_t OnlySigpipe() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -110,6 +120,16 @@ absl::Status CheckInterface(const std::string& name) {
   if_freenameindex(list);
   return absl::InvalidArgumentError(
       absl::StrCat("network interface \"", name, "\" is not one of this machine's: ", absl::StrJoin(names, ", ")));
+}
+
+absl::Status CheckDescriptors(int64_t count) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
+  const int64_t open = OpenDescriptors();
+  if (static_cast<rlim_t>(open + count) <= limit.rlim_cur) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "this process may have ", limit.rlim_cur, " file descriptors, ", open, " are open and ", count,
+      " more are needed: raise the limit before it starts (ulimit -n; up to ", limit.rlim_max, " is allowed here)"));
 }
 
 SigpipeBlock::SigpipeBlock() {

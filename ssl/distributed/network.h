@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,9 @@ absl::Status AwaitListener(const std::string& host, int port, absl::Duration pat
 
 // InvalidArgument, with the names that there are, when this machine has no network interface `name`.
 absl::Status CheckInterface(const std::string& name);
+
+// ResourceExhausted unless this process may open `count` file descriptors more.
+absl::Status CheckDescriptors(int64_t count);
 
 // While it lives, SIGPIPE is blocked in this thread, and for good in threads that are started: to write into a
 // connection that the other side has closed is then an error, not the end of the process. (Gloo and c10d do not see to

@@ -2,6 +2,7 @@
 #include "ssl/distributed/network.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +30,19 @@ TEST(NetworkTest, NameWithoutAddress_IsNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"no-such-host.invalid\"")));
   EXPECT_THAT(AwaitListener("no-such-host.invalid", 9, absl::ZeroDuration()),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("\"no-such-host.invalid\"")));
+}
+
+TEST(NetworkTest, CheckDescriptors_TellsTheLimitAndWhatIsOpen) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  rlimit limit = before;
+  limit.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_OK(CheckDescriptors(50));
+  EXPECT_THAT(CheckDescriptors(100), StatusIs(absl::StatusCode::kResourceExhausted,
+                                              AllOf(HasSubstr("may have 100 file descriptors"),
+                                                    HasSubstr("and 100 more are needed"), HasSubstr("ulimit -n"))));
 }
 
 TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
