@@ -32,7 +32,7 @@ using Device = std::shared_ptr<gloo::transport::Device>;
 using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
 // For how long a rank whose operation has failed listens to what the others say, at most.
-constexpr absl::Duration kLongestHearing = absl::Seconds(5);
+constexpr absl::Duration kLongestHearing = absl::Seconds(2);
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);
 constexpr int64_t kOwnDescriptors = 8;  // of a communicator, beside a connection to each rank
 
@@ -175,9 +175,11 @@ absl::Status GlooCommunicator::Leave(const std::string& operation, absl::StatusC
                                      absl::string_view why) {
   // Closed first: ranks that wait for this one learn of the failure now, and can answer the next call.
   group_.reset();
-  const std::string known = rendezvous_->ExplainFailure(operation, std::min(options_.timeout, kLongestHearing));
-  failure_ =
-      absl::Status(code, absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what, ": ", known, why));
+  const PeerReport known = rendezvous_->ExplainFailure(operation, std::min(options_.timeout, kLongestHearing));
+  failure_ = absl::Status(
+      code, absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what, ": ", known.text, why));
+  // After a connection broke, others may just be busy: nobody has waited for them long enough.
+  if (absl::IsDeadlineExceeded(failure_)) failure_ = WithDetail(std::move(failure_), kDetailSilent, known.silent);
   return failure_;
 }
 

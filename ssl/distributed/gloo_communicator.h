@@ -5,8 +5,9 @@
 //
 // When another rank ends, hangs or breaks a connection, an operation ends with kCausePeer and Unavailable (a connection
 // broke) or DeadlineExceeded (nothing came within the timeout). The message names the operation, this rank, and which
-// ranks do not answer. Such a communicator is out of use: it closes its connections, so that the error travels to all
-// ranks at once, and every later call returns the same error.
+// ranks do not answer; kDetailSilent (process_identity.h) of the latter has their processes. Such a communicator is out
+// of use: it closes its connections, so that the error travels to all ranks at once, and every later call returns the
+// same error.
 //
 // Differences from ranks that are threads: float16 and bfloat16 sums are rounded after each addition.
 #ifndef SSL_DISTRIBUTED_GLOO_COMMUNICATOR_H_

@@ -152,7 +152,7 @@ absl::StatusOr<int64_t> SlurmPortOf(const EnvironmentReader& reader) {
 
 absl::StatusOr<WorldPlace> SlurmPlace(const EnvironmentReader& reader) {
   WorldPlace place;
-  place.source = "SLURM";
+  place.source = kSlurmSource;
   SSL_RETURN_IF_ERROR(ReadRank(reader, kSlurm, &place));
   SSL_RETURN_IF_ERROR(CheckWorldSize(reader, kSlurm, place));
   if (place.size == 1) return WorldPlace();

@@ -39,6 +39,8 @@
 
 namespace ssl {
 
+inline constexpr char kSlurmSource[] = "SLURM";  // WorldPlace::source of a step's task
+
 struct WorldPlace {
   int64_t rank = 0;  // 0 .. size - 1
   int64_t size = 1;
@@ -54,7 +56,8 @@ struct WorldPlace {
   bool store_is_served = false;
   // Rank 0 of our launcher: a socket that listens at `port`, inherited, to be taken over; -1: none.
   int listening_socket = -1;
-  // How often the world was started again. Keys of a store that outlives a start differ by it.
+  // How often the world was started again, as whoever started this rank counts: torchrun's agents of two hosts need not
+  // agree. Keys of a store_file differ by it.
   int64_t restart_count = 0;
   std::string source = "one process";
 };

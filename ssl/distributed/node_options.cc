@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/distributed/slurm_lists.h"
 
 namespace ssl {
 namespace {
@@ -90,6 +91,19 @@ absl::StatusOr<WorldPlace> PlaceFromOptions(const NodeOptions& options, const En
   place.local_size = options.ranks_per_node;
   SSL_RETURN_IF_ERROR(ReadMeetingPoint(options, reader, &place));
   return place;
+}
+
+absl::Status CheckTasks(const WorldPlace& place, const NodeOptions& options, const EnvironmentVariable& variable) {
+  if (place.source != kSlurmSource || options.ranks_per_node == 1) return absl::OkStatus();
+  const EnvironmentReader reader(variable);
+  SSL_ASSIGN_OR_RETURN(const std::string tasks_per_node, reader.Text("SLURM_STEP_TASKS_PER_NODE"));
+  // As many nodes as tasks have one each.
+  if (!TasksOnNode(tasks_per_node, place.size - 1).ok()) return absl::OkStatus();
+  return KeyError(
+      "NUM_PROC_PER_NODE", absl::StrCat(options.ranks_per_node),
+      absl::StrCat("1, the task that srun has started on each of ", place.size,
+                   " nodes (SLURM_STEP_TASKS_PER_NODE is \"", tasks_per_node,
+                   "\"); srun --ntasks-per-node=", options.ranks_per_node, " starts as many ranks on each"));
 }
 
 }  // namespace ssl

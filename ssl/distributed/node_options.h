@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/launch_environment.h"
@@ -32,6 +33,11 @@ struct NodeOptions {
 // - env: not read; MASTER_ADDR and MASTER_PORT of the environment. VISSL allows one host only, here all may.
 // InvalidArgument, with the key, its value and what was expected, for anything else.
 absl::StatusOr<WorldPlace> PlaceFromOptions(const NodeOptions& options, const EnvironmentVariable& variable);
+
+// InvalidArgument, with the ways out, where srun has started one task on each of several nodes, and the options ask for
+// more ranks on a node: such a task is one rank, and the others would be missing without a word. It is not made the
+// launcher of its node, because a signal of SLURM's to the step would reach the ranks twice.
+absl::Status CheckTasks(const WorldPlace& place, const NodeOptions& options, const EnvironmentVariable& variable);
 
 }  // namespace ssl
 

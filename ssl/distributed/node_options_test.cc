@@ -80,6 +80,27 @@ TEST(PlaceFromOptionsTest, TheEnvironmentGivesTheMaster) {
   EXPECT_THAT(PlaceFromOptions({2, 2, 1, "env", "auto"}, kNothing), Refuses("MASTER_ADDR is not set", "expected"));
 }
 
+// As VISSL is started by srun: one task on each node, which is to start the node's ranks.
+TEST(CheckTasksTest, ATaskOnEachNode_IsNoRankOfMany) {
+  const auto step = [](const char* tasks, const char* tasks_per_node) {
+    return From({{"SLURM_STEP_NUM_TASKS", tasks},
+                 {"SLURM_PROCID", "1"},
+                 {"SLURM_LOCALID", "0"},
+                 {"SLURM_NODEID", "1"},
+                 {"SLURM_STEP_TASKS_PER_NODE", tasks_per_node},
+                 {"SLURM_STEP_NODELIST", "gpu[1-2]"},
+                 {"SLURM_JOB_ID", "7"}});
+  };
+  const auto check = [](const EnvironmentVariable& variable, int64_t ranks_per_node) {
+    const absl::StatusOr<WorldPlace> place = FindWorldPlace(variable);
+    return place.ok() ? CheckTasks(*place, {2, ranks_per_node, {}}, variable) : place.status();
+  };
+  EXPECT_THAT(check(step("2", "1(x2)"), 8), Refuses("NUM_PROC_PER_NODE is \"8\"", "srun --ntasks-per-node=8"));
+  EXPECT_OK(check(step("2", "1(x2)"), 1));
+  EXPECT_OK(check(step("3", "2,1"), 8)) << "tasks are ranks, as many as there are";
+  EXPECT_OK(check(From({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "7"}}), 8));
+}
+
 TEST(PlaceFromOptionsTest, WhatCannotBePlacedIsNamed) {
   EXPECT_THAT(PlaceFromOptions({2, 1, 0, "tcp", "auto"}, kNothing), Refuses("RUN_ID is \"auto\"", "NUM_NODES is 2"));
   EXPECT_THAT(PlaceFromOptions({2, 1, 0, "file", "auto"}, kNothing), Refuses("RUN_ID is \"auto\"", "HOST:PORT"));

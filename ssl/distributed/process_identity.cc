@@ -46,13 +46,24 @@ std::string ProcessIdentity::ToText() const { return absl::StrCat(pid, " ", scop
 
 std::string ProcessIdentity::Name() const { return absl::StrCat("process ", pid, " on ", host); }
 
-bool ProcessIdentity::HasEnded() const {
-  if (pid <= 0 || scope.empty() || scope != ThisScope()) return false;
+char ProcessIdentity::State() const {
+  if (pid <= 0 || scope.empty() || scope != ThisScope()) return '?';
   // "17 (name of the program) S 1 ...": the state follows the last parenthesis, as the name may hold some.
   const std::string line = FirstLine(absl::StrCat("/proc/", pid, "/stat"));
   const size_t end = line.rfind(')');
-  if (end == std::string::npos || end + 2 >= line.size()) return true;
-  return line[end + 2] == 'Z' || line[end + 2] == 'X';
+  return end == std::string::npos || end + 2 >= line.size() ? 'X' : line[end + 2];
 }
+
+bool ProcessIdentity::HasEnded() const {
+  const char state = State();
+  return state == 'Z' || state == 'X';
+}
+
+bool ProcessIdentity::IsStopped() const {
+  const char state = State();
+  return state == 'T' || state == 't';
+}
+
+bool ProcessIdentity::IsRunning() const { return State() != '?' && !HasEnded(); }
 
 }  // namespace ssl

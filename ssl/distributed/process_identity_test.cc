@@ -28,6 +28,24 @@ TEST(ProcessIdentityTest, TextKeepsAll) {
   EXPECT_EQ(read.host, own.host);
   EXPECT_THAT(read.Name(), StartsWith(absl::StrCat("process ", getpid(), " on ")));
   EXPECT_FALSE(own.HasEnded());
+  EXPECT_FALSE(own.IsStopped());
+  EXPECT_TRUE(own.IsRunning());
+}
+
+TEST(ProcessIdentityTest, StoppedChild_IsStoppedAndHasNotEnded) {
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  kill(child, SIGSTOP);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, child, &info, WSTOPPED), 0);
+  EXPECT_TRUE(OfChild(child).IsStopped());
+  EXPECT_TRUE(OfChild(child).IsRunning());
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(OfChild(child).IsStopped());
+  EXPECT_FALSE(OfChild(child).IsRunning());
 }
 
 TEST(ProcessIdentityTest, ChildHasEnded_BeforeAndAfterItIsWaitedFor) {
@@ -50,6 +68,7 @@ TEST(ProcessIdentityTest, ProcessOfAnotherMachine_IsNotSaidToHaveEnded) {
   EXPECT_TRUE(elsewhere.HasEnded());
   elsewhere.scope += "x";
   EXPECT_FALSE(elsewhere.HasEnded());
+  EXPECT_FALSE(elsewhere.IsRunning());
   EXPECT_FALSE(ProcessIdentity::FromText("not a process").HasEnded());
   EXPECT_FALSE(ProcessIdentity().HasEnded());
 }

@@ -16,48 +16,32 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/network.h"
 #include "ssl/distributed/process_identity.h"
+#include "ssl/distributed/store_members.h"
 
 namespace ssl {
 namespace {
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
-// How long rank 0 stays to let the others read why it leaves: its process may be the store.
-constexpr absl::Duration kFarewell = absl::Seconds(2);
 constexpr absl::Duration kQuestionPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);  // c10d adds it to times of its own
-constexpr size_t kNamedRanks = 8;
+// What a store that is there needs to answer, on a machine that does other work.
+constexpr absl::Duration kAnswerTime = absl::Seconds(2);
+// How often a rank that waits in a store that outlives starts looks whether rank 0 has begun another one.
+constexpr absl::Duration kLookPeriod = absl::Seconds(1);
 
-// Keys, one of each for every rank.
-std::string Taken(int64_t rank) { return absl::StrCat("taken/", rank); }    // how many processes came as this rank
-std::string Member(int64_t rank) { return absl::StrCat("member/", rank); }  // what the process says of itself
-std::string Failed(int64_t rank) { return absl::StrCat("failed/", rank); }  // the operation that it could not finish
-std::string Heard(int64_t rank) { return absl::StrCat("heard/", rank); }    // set when it has read what rank 0 said
-constexpr char kVerdict[] = "verdict";  // rank 0's, on whether the world is complete
-
-std::chrono::milliseconds Milliseconds(absl::Duration duration) {
-  // c10d takes 0 for no limit.
-  return std::max(absl::ToChronoMilliseconds(duration), std::chrono::milliseconds(1));
-}
-
-// False when the keys are not there in time, or the store is gone: then the next operation on it says so.
-bool Await(c10d::Store& store, const std::vector<std::string>& keys, absl::Time deadline) {
-  if (keys.empty()) return true;
-  return GuardTorch("wait",
-                    [&] {
-                      store.wait(keys, Milliseconds(deadline - absl::Now()));
-                      return absl::OkStatus();
-                    })
-      .ok();
-}
+std::string Taken(int64_t rank) { return absl::StrCat("taken/", rank); }         // how many processes came as this rank
+std::string HeardVerdict(int64_t rank) { return absl::StrCat("heard/", rank); }  // set when it has read rank 0's
+constexpr char kVerdict[] = "verdict";        // rank 0's, on whether the world is complete
+constexpr char kGeneration[] = "generation";  // in a store that outlives starts: how many rank 0 has begun there
 
 std::string Place(const RendezvousOptions& options) {
   return options.file.empty() ? absl::StrCat(options.host, ":", options.port) : options.file;
@@ -107,14 +91,14 @@ Store ConnectToServer(const RendezvousOptions& options, absl::Time deadline) {
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<uint16_t>(options.port);
   tcp.isServer = Serves(options);
-  tcp.timeout = Milliseconds(deadline - absl::Now());
+  tcp.timeout = StoreTimeout(deadline - absl::Now());
   if (tcp.isServer && options.listening_socket >= 0) tcp.masterListenFd = options.listening_socket;
   return c10::make_intrusive<c10d::TCPStore>(options.host, tcp);
 }
 
 Store OpenFile(const RendezvousOptions& options) {
   auto store = c10::make_intrusive<c10d::FileStore>(options.file, static_cast<int>(options.size));
-  store->setTimeout(Milliseconds(options.connect_timeout));
+  store->setTimeout(StoreTimeout(options.connect_timeout));
   return store;
 }
 
@@ -135,7 +119,20 @@ absl::Status ConnectError(const RendezvousOptions& options, const absl::Status& 
                    " has to run, its machine to have that name or address, and no firewall to stand between")));
 }
 
-absl::StatusOr<Store> Connect(const RendezvousOptions& options, absl::Time deadline) {
+// What the ranks that are started together have in a store.
+struct Start {
+  Store store;  // with nothing of other starts
+  Store base;   // the same as `store`, but where the store outlives starts: there it holds how many there have been
+  int64_t generation = 0;  // the number of this one, from 1; 0 in a store of a single start
+};
+
+absl::Status WaitedError(const RendezvousOptions& options, absl::string_view for_what) {
+  return WithPeerAsCause(absl::DeadlineExceededError(
+      absl::StrCat("rank ", options.rank, " of ", options.size, " waited ",
+                   absl::FormatDuration(options.connect_timeout), " at ", Place(options), ", ", for_what)));
+}
+
+absl::StatusOr<Store> ConnectToStore(const RendezvousOptions& options, absl::Time deadline) {
   Store store;
   if (options.file.empty() && !Serves(options)) {
     // c10d's own waiting sleeps longer and longer, and does not say what it has met.
@@ -152,44 +149,38 @@ absl::StatusOr<Store> Connect(const RendezvousOptions& options, absl::Time deadl
   return store;
 }
 
-// What a process says of itself.
-struct Introduction {
-  int64_t size = 0;  // the number of ranks that it was started for
-  ProcessIdentity process;
-  std::string name;  // "rank 2 (process 17 on node3)"
-};
-
-void Introduce(c10d::Store& store, const RendezvousOptions& options) {
-  store.set(Member(options.rank), absl::StrCat(options.size, " ", ProcessIdentity::OfThisProcess().ToText()));
+// Rank 0 draws the number of the start, and the others learn it. Agents of torchrun count restarts for themselves, and
+// those of two hosts need not agree.
+absl::StatusOr<Start> Connect(const RendezvousOptions& options, absl::Time deadline) {
+  SSL_ASSIGN_OR_RETURN(const Store base, ConnectToStore(options, deadline));
+  if (!options.store_is_served) return Start{base, base};
+  if (options.rank != 0 && !AwaitKeys({kGeneration}, deadline, *base)) {
+    return WaitedError(options, "rank 0 did not come");
+  }
+  const int64_t generation = base->add(kGeneration, options.rank == 0 ? 1 : 0);
+  return Start{c10::make_intrusive<c10d::PrefixStore>(absl::StrCat("start/", generation), base), base, generation};
 }
 
-Introduction IntroductionOf(c10d::Store& store, int64_t rank) {
-  Introduction introduction;
-  introduction.name = absl::StrCat("rank ", rank);
-  if (!store.check({Member(rank)})) return introduction;
-  const std::string text = store.get_to_str(Member(rank));
-  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits(' ', 1));
-  introduction.process = ProcessIdentity::FromText(parts.second);
-  absl::StrAppend(&introduction.name, " (", introduction.process.Name(), ")");
-  if (!absl::SimpleAtoi(parts.first, &introduction.size)) introduction.size = 0;
-  return introduction;
+// Whether rank 0 has begun another start in the meantime.
+bool IsOutdated(const Start& start) {
+  return start.generation > 0 && start.base->add(kGeneration, 0) != start.generation;
 }
 
-// "rank 3, rank 5 and 2 others"
-std::string Enumerate(const std::vector<std::string>& names) {
-  if (names.size() <= kNamedRanks) return absl::StrJoin(names, ", ");
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kNamedRanks, ", "), " and ",
-                      names.size() - kNamedRanks, " others");
+// False when the key is not there in time, the store is gone, or the start is outdated.
+bool AwaitKey(const std::string& key, const Start& start, absl::Time deadline) {
+  const absl::Duration longest = start.generation > 0 ? kLookPeriod : absl::InfiniteDuration();
+  while (!AwaitKeys({key}, std::min(deadline, absl::Now() + longest), *start.store)) {
+    if (absl::Now() >= deadline || IsOutdated(start)) return false;
+  }
+  return true;
 }
 
 absl::Status MissingRanksError(c10d::Store& store, const RendezvousOptions& options) {
   std::vector<std::string> missing;
   for (int64_t rank = 0; rank < options.size; ++rank) {
-    if (!store.check({Member(rank)})) missing.push_back(absl::StrCat("rank ", rank));
+    if (!store.check({MemberKey(rank)})) missing.push_back(absl::StrCat("rank ", rank));
   }
-  return WithPeerAsCause(absl::DeadlineExceededError(absl::StrCat(
-      "rank ", options.rank, " of ", options.size, " waited ", absl::FormatDuration(options.connect_timeout), " at ",
-      Place(options), ", ", missing.empty() ? "where rank 0 did not answer" : Enumerate(missing) + " did not come")));
+  return WaitedError(options, missing.empty() ? "where rank 0 did not answer" : Enumerate(missing) + " did not come");
 }
 
 absl::Status CompareSizes(const Introduction& one, const Introduction& other) {
@@ -201,20 +192,12 @@ absl::Status CompareSizes(const Introduction& one, const Introduction& other) {
 
 // Rank 0: whether all ranks have come, for the same world.
 absl::Status JudgeWorld(c10d::Store& store, const RendezvousOptions& options, absl::Time deadline) {
-  const Introduction own = IntroductionOf(store, 0);
+  const Introduction own = IntroductionOf(0, store);
   for (int64_t rank = 1; rank < options.size; ++rank) {
-    if (!Await(store, {Member(rank)}, deadline)) return MissingRanksError(store, options);
-    SSL_RETURN_IF_ERROR(CompareSizes(own, IntroductionOf(store, rank)));
+    if (!AwaitKeys({MemberKey(rank)}, deadline, store)) return MissingRanksError(store, options);
+    SSL_RETURN_IF_ERROR(CompareSizes(own, IntroductionOf(rank, store)));
   }
   return absl::OkStatus();
-}
-
-void AwaitListeners(c10d::Store& store, std::string (*said)(int64_t), int64_t size) {
-  std::vector<std::string> keys;
-  for (int64_t rank = 1; rank < size; ++rank) {
-    if (store.check({said(rank)})) keys.push_back(Heard(rank));
-  }
-  Await(store, keys, absl::Now() + kFarewell);
 }
 
 // One judge rather than a comparison of each with each: that would be 16 million questions to the store for 4,096
@@ -222,34 +205,78 @@ void AwaitListeners(c10d::Store& store, std::string (*said)(int64_t), int64_t si
 absl::Status GiveVerdict(c10d::Store& store, const RendezvousOptions& options, absl::Time deadline) {
   absl::Status verdict = JudgeWorld(store, options, deadline);
   store.set(kVerdict, absl::StrCat(verdict.raw_code(), " ", verdict.message()));
-  if (!verdict.ok()) AwaitListeners(store, Member, options.size);
+  if (!verdict.ok()) AwaitListeners(MemberKey, HeardVerdict, options.size, store);
   return verdict;
 }
 
-absl::Status HearVerdict(c10d::Store& store, const RendezvousOptions& options, absl::Time deadline) {
-  if (!Await(store, {Member(0)}, deadline)) return MissingRanksError(store, options);
+// Whether this process is a member of the start; false when there is another one to come to.
+absl::StatusOr<bool> HearVerdict(const Start& start, const RendezvousOptions& options, absl::Time deadline) {
+  c10d::Store& store = *start.store;
+  const auto missing = [&]() -> absl::StatusOr<bool> {
+    if (IsOutdated(start)) return false;
+    return MissingRanksError(store, options);
+  };
+  if (!AwaitKey(MemberKey(0), start, deadline)) return missing();
   // Told at once what rank 0 may only see when it has waited for the ranks before this one.
-  const absl::Status compared = CompareSizes(IntroductionOf(store, 0), IntroductionOf(store, options.rank));
-  if (!compared.ok()) store.set(Heard(options.rank), std::string("1"));
+  const absl::Status compared = CompareSizes(IntroductionOf(0, store), IntroductionOf(options.rank, store));
+  if (!compared.ok()) store.set(HeardVerdict(options.rank), std::string("1"));
   SSL_RETURN_IF_ERROR(compared);
-  if (!Await(store, {kVerdict}, deadline)) return MissingRanksError(store, options);
+  if (!AwaitKey(kVerdict, start, deadline)) return missing();
   const std::pair<std::string, std::string> verdict =
       absl::StrSplit(store.get_to_str(kVerdict), absl::MaxSplits(' ', 1));
-  store.set(Heard(options.rank), std::string("1"));
+  store.set(HeardVerdict(options.rank), std::string("1"));
   int code = 0;
-  if (absl::SimpleAtoi(verdict.first, &code) && code == 0) return absl::OkStatus();
+  if (absl::SimpleAtoi(verdict.first, &code) && code == 0) return true;
   absl::Status status(static_cast<absl::StatusCode>(code), verdict.second);
   return status.code() == absl::StatusCode::kDeadlineExceeded ? WithPeerAsCause(status) : status;
 }
 
-absl::Status CheckIn(c10d::Store& store, const RendezvousOptions& options, absl::Time deadline) {
-  if (store.add(Taken(options.rank), 1) != 1) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        IntroductionOf(store, options.rank).name, " is at ", Place(options), " already: give each process a rank of ",
-        "its own", options.file.empty() ? "" : "; or the file is left of another run: remove it, or take another"));
+// True once the start's store is gone, or rank 0 has begun another start in it; false at the deadline.
+bool AwaitItsEnd(const Start& start, absl::Time deadline) {
+  const auto goes_on = [&start] {
+    bool is_outdated = false;
+    const absl::Status asked = GuardTorch("asking", [&] {
+      start.store->check({MemberKey(0)});
+      is_outdated = IsOutdated(start);
+      return absl::OkStatus();
+    });
+    return asked.ok() && !is_outdated;
+  };
+  while (goes_on()) {
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kQuestionPeriod);
   }
-  Introduce(store, options);
-  return options.rank == 0 ? GiveVerdict(store, options, deadline) : HearVerdict(store, options, deadline);
+  return true;
+}
+
+// Another process came as this rank. A supervisor that starts a rank again within a second is faster than the end of
+// the ranks that have lost it: their start is no longer one to join. Where it is known that the other process runs, two
+// were started as one rank.
+absl::StatusOr<bool> ComeAfterAnother(const Start& start, const RendezvousOptions& options, absl::Time deadline) {
+  Introduction other;
+  const absl::Status asked = GuardTorch("asking", [&] {
+    other = IntroductionOf(options.rank, *start.store);
+    return absl::OkStatus();
+  });
+  if (!asked.ok()) return false;  // it has just gone
+  const bool may_be_over = options.rank != 0 && options.file.empty() && !other.process.IsRunning();
+  if (may_be_over) {
+    SSL_LOG(WARNING) << other.name << " was at " << Place(options) << " before this process; waiting, for at most "
+                     << absl::FormatDuration(options.connect_timeout) << ", until the ranks come anew";
+    if (AwaitItsEnd(start, deadline)) return false;
+  }
+  return absl::AlreadyExistsError(
+      absl::StrCat(other.name, " is at ", Place(options), " already: give each process a rank of its own",
+                   options.file.empty() ? "" : "; or the file is left of another run: remove it, or take another"));
+}
+
+// As HearVerdict.
+absl::StatusOr<bool> CheckIn(const Start& start, const RendezvousOptions& options, absl::Time deadline) {
+  if (start.store->add(Taken(options.rank), 1) != 1) return ComeAfterAnother(start, options, deadline);
+  Introduce(options.rank, options.size, *start.store);
+  if (options.rank != 0) return HearVerdict(start, options, deadline);
+  SSL_RETURN_IF_ERROR(GiveVerdict(*start.store, options, deadline));
+  return true;
 }
 
 // What a rank has once all have come.
@@ -260,14 +287,17 @@ struct Meeting {
 
 absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
   const absl::Time deadline = absl::Now() + options.connect_timeout;
+  const std::string at_a_store_that_is_gone =
+      absl::StrCat("rank ", options.rank, " at ", Place(options), ", where ", Host(options), " is gone");
   Meeting meeting;
-  SSL_ASSIGN_OR_RETURN(meeting.store, Connect(options, deadline));
-  SSL_RETURN_IF_ERROR(GuardTorch(
-      absl::StrCat("rank ", options.rank, " at ", Place(options), ", where ", Host(options), " is gone"), [&] {
-        SSL_RETURN_IF_ERROR(CheckIn(*meeting.store, options, deadline));
-        meeting.rank_zero = IntroductionOf(*meeting.store, 0).process;
-        return absl::OkStatus();
-      }));
+  for (bool has_met = false; !has_met;) {
+    SSL_RETURN_IF_ERROR(GuardTorch(at_a_store_that_is_gone, [&]() -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(const Start start, Connect(options, deadline));
+      SSL_ASSIGN_OR_RETURN(has_met, CheckIn(start, options, deadline));
+      if (has_met) meeting = {start.store, IntroductionOf(0, *start.store).process};
+      return absl::OkStatus();
+    }));
+  }
   return meeting;
 }
 
@@ -279,7 +309,7 @@ absl::StatusOr<Meeting> MeetInTime(const RendezvousOptions& options) {
   std::promise<absl::StatusOr<Meeting>> promise;
   std::future<absl::StatusOr<Meeting>> future = promise.get_future();
   std::thread([promise = std::move(promise), options]() mutable { promise.set_value(Meet(options)); }).detach();
-  if (future.wait_for(Milliseconds(options.connect_timeout + kFarewell)) == std::future_status::ready) {
+  if (future.wait_for(StoreTimeout(options.connect_timeout + kAnswerTime)) == std::future_status::ready) {
     return future.get();
   }
   return WithPeerAsCause(absl::DeadlineExceededError(
@@ -287,63 +317,6 @@ absl::StatusOr<Meeting> MeetInTime(const RendezvousOptions& options) {
                    " within ", absl::FormatDuration(options.connect_timeout),
                    ": that process is stopped, or another program listens at that port")));
 }
-
-// What the ranks say of a failure, in the store.
-struct Hearing {
-  Store store;
-  int64_t rank;
-  int64_t size;
-  std::string operation;
-  absl::Duration patience;
-
-  std::string Hold() const {
-    store->set(Failed(rank), operation);
-    AwaitAnswers(absl::Now() + patience);
-    std::string text = Describe();
-    if (rank == 0) {
-      AwaitListeners(*store, Failed, size);
-    } else {
-      store->set(Heard(rank), std::string("1"));
-    }
-    return text;
-  }
-
-  // Asks rather than waits for all keys: of a process that has ended none will come.
-  void AwaitAnswers(absl::Time deadline) const {
-    for (int64_t other = 0; other < size; ++other) {
-      const ProcessIdentity process = IntroductionOf(*store, other).process;
-      while (!store->check({Failed(other)}) && !process.HasEnded() && absl::Now() < deadline)
-        absl::SleepFor(kQuestionPeriod);
-    }
-  }
-
-  std::string Describe() const {
-    std::vector<std::string> ended;
-    std::vector<std::string> silent;
-    std::vector<std::string> elsewhere;
-    for (int64_t other = 0; other < size; ++other) {
-      const Introduction who = IntroductionOf(*store, other);
-      if (!store->check({Failed(other)})) {
-        (who.process.HasEnded() ? ended : silent).push_back(who.name);
-      } else if (const std::string theirs = store->get_to_str(Failed(other)); theirs != operation) {
-        elsewhere.push_back(absl::StrCat(who.name, " is in ", theirs));
-      }
-    }
-    return Summary(ended, silent, elsewhere);
-  }
-
-  static std::string Summary(const std::vector<std::string>& ended, const std::vector<std::string>& silent,
-                             const std::vector<std::string>& elsewhere) {
-    std::vector<std::string> parts;
-    if (!ended.empty()) parts.push_back(Enumerate(ended) + " ended");
-    if (!silent.empty()) {
-      parts.push_back(absl::StrCat("no answer from ", Enumerate(silent), ", which hangs, is elsewhere or ended"));
-    }
-    if (!elsewhere.empty()) parts.push_back(Enumerate(elsewhere));
-    if (parts.empty()) parts.push_back("all ranks are in this operation and answer, their connections broke");
-    return absl::StrJoin(parts, "; ");
-  }
-};
 
 }  // namespace
 
@@ -366,33 +339,37 @@ absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Child(absl::string_view 
   Store store;
   SSL_RETURN_IF_ERROR(GuardTorch(absl::StrCat("rank 0 (", rank_zero_.Name(), ") at ", Place(options_)), [&] {
     store = c10::make_intrusive<c10d::PrefixStore>(std::string(name), store_->clone());
-    Introduce(*store, options);
+    Introduce(rank, size, *store);
     return absl::OkStatus();
   }));
   return absl::WrapUnique(new Rendezvous(std::move(options), std::move(store), rank_zero_));
 }
 
-std::string Rendezvous::ExplainFailure(const std::string& operation, absl::Duration patience) const {
+PeerReport Rendezvous::ExplainFailure(const std::string& operation, absl::Duration patience) const {
+  const std::string name = absl::StrCat("rank 0 (", rank_zero_.Name(), "), at which the ranks meet");
+  // The store is its own, unless a launcher or a file has it; a store that is stopped cannot be asked.
+  if (options_.file.empty() && !options_.store_is_served && rank_zero_.IsStopped()) {
+    return {absl::StrCat("no answer from ", name, ", stopped (SIGSTOP, or a debugger)"), rank_zero_.Name()};
+  }
   // c10d's client waits without limit for a server that is stopped. So a thread of its own asks, and is left behind
   // when it does not come back: the process is about to end.
-  std::promise<std::string> promise;
-  std::future<std::string> future = promise.get_future();
-  std::thread([promise = std::move(promise),
-               hearing = Hearing{store_, options_.rank, options_.size, operation, patience}]() mutable {
-    std::string text;
+  std::promise<absl::StatusOr<PeerReport>> promise;
+  std::future<absl::StatusOr<PeerReport>> future = promise.get_future();
+  std::thread([promise = std::move(promise), store = store_,
+               hearing = Hearing{options_.rank, options_.size, operation, patience}]() mutable {
+    PeerReport report;
     const absl::Status status = GuardTorch("hearing", [&] {
-      text = hearing.Hold();
+      report = HoldHearing(hearing, *store);
       return absl::OkStatus();
     });
-    promise.set_value(status.ok() ? text : "");
+    promise.set_value(status.ok() ? absl::StatusOr<PeerReport>(report) : status);
   }).detach();
-  const absl::Duration limit = patience + (options_.rank == 0 ? 2 : 1) * kFarewell;
-  if (future.wait_for(Milliseconds(limit)) == std::future_status::ready) {
-    std::string text = future.get();
-    if (!text.empty()) return text;
+  const absl::Duration limit = patience + kAnswerTime + (options_.rank == 0 ? kFarewell : absl::ZeroDuration());
+  if (future.wait_for(StoreTimeout(limit)) == std::future_status::ready) {
+    if (absl::StatusOr<PeerReport> report = future.get(); report.ok()) return *std::move(report);
   }
-  const std::string name = absl::StrCat("rank 0 (", rank_zero_.Name(), "), at which the ranks meet");
-  return rank_zero_.HasEnded() ? absl::StrCat(name, ", ended") : absl::StrCat("no answer from ", name);
+  if (rank_zero_.HasEnded()) return {absl::StrCat(name, ", ended"), ""};
+  return {absl::StrCat("no answer from ", name), rank_zero_.Name()};
 }
 
 }  // namespace ssl

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "ssl/distributed/hearing.h"
 #include "ssl/distributed/process_identity.h"
 
 namespace c10d {
@@ -39,14 +40,16 @@ struct RendezvousOptions {
   // that has chosen a free port holds it until rank 0 runs, and one that starts all ranks on its own machine lets
   // nobody else connect.
   int listening_socket = -1;
-  // Somebody else serves the store at host and port already, as torchrun's agent does: rank 0 is a client, too.
+  // Somebody else serves the store at host and port already, as torchrun's agent does: rank 0 is a client, too. Such a
+  // store outlives starts. Each time that rank 0 comes it begins another one, which the other ranks join: nobody has to
+  // tell them which.
   bool store_is_served = false;
 
   // Instead of host and port: a file on a file system that every rank sees, in a directory that exists.
   std::string file;
 
   // Keeps apart what is kept in one store: with a name of its own (a run's id, the number of its start) a run that is
-  // started anew does not read what its predecessor left in the file.
+  // started anew does not read what its predecessor left in the file. The same for all ranks.
   std::string prefix;
 
   // How long to wait for the store to listen, and for all ranks to come, in all.
@@ -56,9 +59,11 @@ struct RendezvousOptions {
 // Used by one thread at a time.
 class Rendezvous {
  public:
-  // Collective. Errors: InvalidArgument (options, worlds of different sizes), AlreadyExists (the port is taken, the
-  // rank has come before), NotFound (the file's directory), and with kCausePeer Unavailable (nobody listens) or
-  // DeadlineExceeded (which ranks did not come; the store accepts connections and does not answer).
+  // Collective. A rank that meets a start in which it was another process already, one that is not known to run (a
+  // rank that was started again while the others still end), waits for the next start.
+  // Errors: InvalidArgument (options, worlds of different sizes), AlreadyExists (the port is taken, the rank has come
+  // before), NotFound (the file's directory), and with kCausePeer Unavailable (nobody listens) or DeadlineExceeded
+  // (which ranks did not come; the store accepts connections and does not answer).
   static absl::StatusOr<std::unique_ptr<Rendezvous>> Open(RendezvousOptions options);
 
   ~Rendezvous();
@@ -71,9 +76,9 @@ class Rendezvous {
   absl::StatusOr<std::unique_ptr<Rendezvous>> Child(absl::string_view name, int64_t rank, int64_t size) const;
 
   // Tells the other ranks that `operation` has failed on this one, hears from them for at most `patience`, and returns
-  // what is known: which ranks have ended (of those on this machine), do not answer, or are in another operation. To be
-  // called once.
-  std::string ExplainFailure(const std::string& operation, absl::Duration patience) const;
+  // what is known: which ranks have ended or are stopped (of those on this machine), do not answer, or are in another
+  // operation. To be called once.
+  PeerReport ExplainFailure(const std::string& operation, absl::Duration patience) const;
 
  private:
   Rendezvous(RendezvousOptions options, c10::intrusive_ptr<c10d::Store> store, ProcessIdentity rank_zero);

@@ -6,6 +6,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -19,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -61,19 +63,81 @@ std::vector<absl::Status> OpenBoth(int port, const std::string& prefix) {
   return statuses;
 }
 
-TEST(RendezvousTest, StoreThatIsServed_HasNoRankThatBindsItsPort) {
-  const auto store = ServeStore();
-  for (const char* start : {"ssl/0", "ssl/1"}) {  // the ranks are started again, the store goes on
-    for (const absl::Status& status : OpenBoth(store->getPort(), start)) EXPECT_OK(status);
+// What an earlier start of two ranks has left in a store: processes that are no more.
+void LeaveEarlierStart(const std::string& prefix, c10d::Store& store) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  ProcessIdentity ended = ProcessIdentity::OfThisProcess();
+  ended.pid = child;
+  for (const char* rank : {"0", "1"}) {
+    store.add(absl::StrCat(prefix, "taken/", rank), 1);
+    store.set(absl::StrCat(prefix, "member/", rank), absl::StrCat("2 ", ended.ToText()));
   }
+  store.set(absl::StrCat(prefix, "verdict"), "0 ");
 }
 
-TEST(RendezvousTest, StoreThatIsServed_KnowsRanksThatCameBefore) {
+TEST(RendezvousTest, StoreThatIsServed_HasNoRankThatBindsItsPort) {
   const auto store = ServeStore();
-  for (const absl::Status& status : OpenBoth(store->getPort(), "ssl/0")) EXPECT_OK(status);
-  for (const absl::Status& status : OpenBoth(store->getPort(), "ssl/0")) {
-    EXPECT_THAT(status, StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("is at 127.0.0.1:")));
-  }
+  for (const absl::Status& status : OpenBoth(store->getPort(), "ssl")) EXPECT_OK(status);
+}
+
+// The ranks are started again, the store goes on.
+TEST(RendezvousTest, StoreThatIsServed_BeginsEachStartAnew) {
+  const auto store = ServeStore();
+  store->add("ssl/generation", 1);
+  LeaveEarlierStart("ssl/start/1/", *store);
+  for (const absl::Status& status : OpenBoth(store->getPort(), "ssl")) EXPECT_OK(status);
+}
+
+// Rank 1 is there before rank 0 has begun the start, and reads of the one before: in that one nobody was rank 1 yet.
+TEST(RendezvousTest, StoreThatIsServed_LetsNoRankIntoAStartThatIsOver) {
+  const auto store = ServeStore();
+  store->add("ssl/generation", 1);
+  c10d::Store& keys = *store;
+  keys.set("ssl/start/1/member/0", absl::StrCat("2 ", ProcessIdentity::OfThisProcess().ToText()));
+  RendezvousOptions options = OptionsAt(store->getPort(), 1, absl::Seconds(60));
+  options.store_is_served = true;
+  options.prefix = "ssl";
+  absl::Status of_rank_one;
+  std::thread other([&] { of_rank_one = Rendezvous::Open(options).status(); });
+  store->wait({"ssl/start/1/member/1"});
+  options.rank = 0;
+  EXPECT_OK(Rendezvous::Open(options));
+  other.join();
+  EXPECT_OK(of_rank_one);
+}
+
+TEST(RendezvousTest, TwoProcessesAsOneRank_AreRefusedAtOnce) {
+  const auto store = ServeStore();
+  for (const absl::Status& status : OpenBoth(store->getPort(), "ssl")) EXPECT_OK(status);
+  RendezvousOptions options = OptionsAt(store->getPort(), 1, absl::Hours(1));
+  options.store_is_served = true;
+  options.prefix = "ssl";
+  EXPECT_THAT(Rendezvous::Open(options),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("is at 127.0.0.1:")));  // it runs: this one
+}
+
+// A supervisor is faster than the end of those that have lost the rank: rank 0's store is still there.
+TEST(RendezvousTest, RankThatIsStartedAgain_WaitsForTheNextStart) {
+  auto store = ServeStore();
+  const int port = store->getPort();
+  LeaveEarlierStart("", *store);
+  absl::Status of_rank_one;
+  std::thread other([&] { of_rank_one = Rendezvous::Open(OptionsAt(port, 1, absl::Seconds(60))).status(); });
+  while (store->add("taken/1", 0) < 2) std::this_thread::yield();  // it has met the store that is about to go
+  store.reset();
+  const auto rank_zero = Rendezvous::Open(OptionsAt(port, 0, absl::Seconds(60)));  // it is the store
+  EXPECT_OK(rank_zero);
+  other.join();
+  EXPECT_OK(of_rank_one);
+}
+
+TEST(RendezvousTest, RankThatIsStartedAgain_SaysWhoWasThereWhenNothingFollows) {
+  const auto store = ServeStore();
+  LeaveEarlierStart("", *store);
+  EXPECT_THAT(Rendezvous::Open(OptionsAt(store->getPort(), 1, absl::Milliseconds(300))),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("rank 1 (process ")));
 }
 
 TEST(RendezvousTest, ServedStoreThatIsNotThere_IsNamedAsTheLaunchers) {

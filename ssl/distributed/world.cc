@@ -24,8 +24,10 @@ RendezvousOptions OptionsOf(const WorldPlace& place, absl::Duration connect_time
     options.listening_socket = place.listening_socket;
     options.store_is_served = place.store_is_served;
   }
-  // A store that outlives a start, such as torchrun's or a file, still holds what the ranks of that start said.
-  options.prefix = absl::StrCat("ssl/", place.restart_count);
+  // A file still holds what the ranks of an earlier start said. Our launcher, which counts for all ranks, is the only
+  // one that starts ranks of a file again; torchrun's agents count apart on each host, and a store of rank 0 ends with
+  // it.
+  options.prefix = place.store_file.empty() ? "ssl" : absl::StrCat("ssl/", place.restart_count);
   options.connect_timeout = connect_timeout;
   return options;
 }

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "gtest/gtest.h"
 #include "ssl/distributed/testing/process_world.h"
@@ -44,6 +46,30 @@ TEST(WorldTest, WorldOfOne_HasNeitherPortNorThreads) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenWorld(place, {}));
   EXPECT_EQ(communicator->size(), 1);
   EXPECT_EQ(Threads(), before);
+}
+
+// torchrun's agents of two hosts, of which one has started its ranks again more often.
+TEST(WorldTest, RanksWhoseRestartsAreCountedApart_Meet) {
+  c10d::TCPStoreOptions options;
+  options.port = 0;
+  options.isServer = true;
+  options.waitWorkers = false;
+  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  const auto open = [&](int64_t rank) {
+    WorldPlace place;
+    place.rank = rank;
+    place.size = 2;
+    place.host = "127.0.0.1";
+    place.port = store->getPort();
+    place.store_is_served = true;
+    place.restart_count = 1 - rank;
+    return OpenWorld(place, {absl::Seconds(5), absl::Seconds(5)}).status();
+  };
+  absl::Status of_rank_one;
+  std::thread other([&] { of_rank_one = open(1); });
+  EXPECT_OK(open(0));
+  other.join();
+  EXPECT_OK(of_rank_one);
 }
 
 TEST(WorldTest, RanksMeetAndKnowTheirHosts) {

@@ -72,14 +72,15 @@ absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptio
                                       const EnvironmentVariable& variable) {
   SSL_ASSIGN_OR_RETURN(const int64_t launched, LaunchedRanks(flags));
   RunWorld world;
-  SSL_ASSIGN_OR_RETURN(world.place, FindWorldPlace(variable));
-  if (IsOfEnvironment(world.place)) {
-    SSL_RETURN_IF_ERROR(CheckFlagsOfRank(flags, launched, world.place, variable("SSL_LAUNCHER").has_value()));
-    return world;
-  }
   NodeOptions node;
   node.nodes = launched > 0 ? 1 : options.nodes;
   node.ranks_per_node = launched > 0 ? launched : options.ranks_per_node;
+  SSL_ASSIGN_OR_RETURN(world.place, FindWorldPlace(variable));
+  if (IsOfEnvironment(world.place)) {
+    SSL_RETURN_IF_ERROR(CheckFlagsOfRank(flags, launched, world.place, variable("SSL_LAUNCHER").has_value()));
+    SSL_RETURN_IF_ERROR(CheckTasks(world.place, node, variable));
+    return world;
+  }
   if (flags.node >= 0) node.node = flags.node;
   node.init_method = options.init_method;
   node.run_id = options.run_id;
