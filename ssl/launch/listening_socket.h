@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A TCP server's socket, on every address of this host: what a launcher has of the port that rank 0 is to serve. Not
-// thread-safe.
+// A TCP server's socket of the loopback interface, which no other host reaches: what a launcher has of the port that
+// rank 0 is to serve where all ranks are on this host. Not thread-safe.
 #ifndef SSL_LAUNCH_LISTENING_SOCKET_H_
 #define SSL_LAUNCH_LISTENING_SOCKET_H_
 
@@ -13,7 +13,10 @@ namespace ssl {
 
 class ListeningSocket {
  public:
-  // Port 0: one that nobody serves, which the system chooses. Unavailable, with the port and why, when it is taken.
+  static constexpr char kHost[] = "127.0.0.1";
+
+  // Port 0: one that nobody serves, which the system chooses. Unavailable, with the port and why, when it is taken, on
+  // this interface or on all.
   // Programs that this process starts do not have it. The destructor closes it, which frees the port.
   static absl::StatusOr<ListeningSocket> Open(int port);
 

@@ -79,6 +79,10 @@ std::optional<RankEnd> FirstFailure(const std::vector<RankEnd>& ends, const Laun
   return of_a_peer;
 }
 
+int CodeOf(const RankEnd& failure, const LaunchOptions& options) {
+  return failure.did_hang ? options.peer_code : failure.code();
+}
+
 int CommonCode(const std::vector<RankEnd>& ends) {
   int code = 0;
   for (const RankEnd& end : ends) code = std::max(code, end.code());
@@ -93,8 +97,13 @@ class Launcher {
         error_(options.error_fd),
         // Two streams of one file would cut into each other's lines.
         is_one_file_(AreTheSameFile(options.output_fd, options.error_fd)),
-        context_{signals, &output_, is_one_file_ ? &output_ : &error_, options.grace, options.stopped_code},
-        newest_step_(Progress()) {}
+        context_{signals,
+                 &output_,
+                 is_one_file_ ? &output_ : &error_,
+                 options.grace,
+                 options.stopped_code,
+                 options.waited_in_vain},
+        saved_steps_(Progress().steps) {}
 
   absl::StatusOr<LaunchOutcome> Run() {
     for (;;) {
@@ -108,7 +117,7 @@ class Launcher {
   }
 
  private:
-  int64_t Progress() const { return options_.progress == nullptr ? 0 : options_.progress(); }
+  SavedProgress Progress() const { return options_.progress == nullptr ? SavedProgress() : options_.progress(); }
 
   // The port at which they meet.
   absl::StatusOr<int> Start(RankGroup* group) const {
@@ -119,6 +128,7 @@ class Launcher {
       return first.port;
     }
     SSL_ASSIGN_OR_RETURN(const ListeningSocket server, OpenServer());
+    first.host = ListeningSocket::kHost;
     first.port = server.port();
     first.listening_socket = server.fd();
     SSL_RETURN_IF_ERROR(StartRanks(first, group));
@@ -152,7 +162,8 @@ class Launcher {
     outcome.first_failure = FirstFailure(outcome.ends, options_);
     outcome.user_stopped = group.user_stopped();
     if (outcome.user_stopped && WasOnlyLeft(outcome)) outcome.first_failure.reset();
-    outcome.exit_code = outcome.first_failure.has_value() ? outcome.first_failure->code() : CommonCode(outcome.ends);
+    outcome.exit_code =
+        outcome.first_failure.has_value() ? CodeOf(*outcome.first_failure, options_) : CommonCode(outcome.ends);
     return outcome;
   }
 
@@ -178,10 +189,10 @@ class Launcher {
   bool MayRestart(const RankEnd& failure) {
     if (options_.max_restarts == 0 || failure.code() == options_.mistake_code) return false;
     ports_ = 0;
-    const int64_t step = Progress();
-    tries_without_progress_ = step > newest_step_ ? 0 : tries_without_progress_ + 1;
-    newest_step_ = step;
-    const std::string what = absl::StrCat(DescribeEnd(failure), "; the newest checkpoint is of step ", step);
+    const SavedProgress saved = Progress();
+    tries_without_progress_ = saved.steps > saved_steps_ ? 0 : tries_without_progress_ + 1;
+    saved_steps_ = saved.steps;
+    const std::string what = absl::StrCat(DescribeEnd(failure), "; the newest checkpoint is of ", saved.newest);
     if (tries_without_progress_ >= options_.max_tries_without_progress) {
       SSL_LOG(WARNING) << what << "; no restart after " << tries_without_progress_ << " tries that left it there";
       return false;
@@ -202,7 +213,7 @@ class Launcher {
   const GroupContext context_;
   int64_t restarts_ = 0;
   int64_t ports_ = 0;
-  int64_t newest_step_;
+  int64_t saved_steps_;
   int64_t tries_without_progress_ = 0;
 };
 

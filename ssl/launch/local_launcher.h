@@ -13,6 +13,7 @@
 // - Output: whole lines, "[rank] " before each in a world of several; stdout and stderr stay apart.
 // - Signals: SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP go on to every rank (rank_group.h).
 // - No rank outlives the launcher, whatever ends it: the kernel kills them with it (rank_process.h).
+// - With ranks on this host alone they meet on the loopback interface, unless a port is given.
 // - The port is free when it is chosen; a process that takes it before rank 0 does makes the start fail. When it is
 //   found taken after a failure, all ranks are started again with another, at most 3 times, which counts as no restart.
 #ifndef SSL_LAUNCH_LOCAL_LAUNCHER_H_
@@ -31,10 +32,17 @@
 
 namespace ssl {
 
+// What ranks have saved.
+struct SavedProgress {
+  int64_t steps = 0;              // grows with each checkpoint
+  std::string newest = "step 0";  // which it is, for messages
+};
+
 struct LaunchOptions {
   std::vector<std::string> command;  // the first is a path; $PATH is not searched
   // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
-  // on this host as a whole, means a free one. With a store_file nobody needs one.
+  // on this host as a whole, means a free one of the loopback interface, whatever the host. With a store_file nobody
+  // needs one.
   WorldPlace first;
   // Rank 0 finds the port's listening socket, open, in SSL_LISTENING_SOCKET and takes it over: WorldPlace has it. With
   // a free port only, and in a world of several. Not for programs that bind the port themselves: it is taken.
@@ -42,10 +50,13 @@ struct LaunchOptions {
   absl::Duration grace = absl::Seconds(30);  // from a rank's failure until the others are killed
   // How often all ranks are started again after one failed; for worlds that are on this host as a whole.
   int64_t max_restarts = 0;
-  // The newest checkpoint's step, called before each start. When this many tries in a row leave it as it is, there is
-  // no further one. Not set: nothing is known to move.
-  std::function<int64_t()> progress;
+  // Called before each start. When this many tries in a row leave the steps as they are, there is no further one. Not
+  // set: nothing is known to move.
+  std::function<SavedProgress()> progress;
   int64_t max_tries_without_progress = 3;
+  // Whether the rank that ended says that it has waited in vain for the process `pid` of this host: then that one
+  // hangs, and is killed at once. Not set: nobody knows, and such a rank has the grace.
+  std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
   int output_fd = 1;  // where the ranks' stdout goes
   int error_fd = 2;   // and their stderr
   // Exit codes with a meaning, as ssl_main has them (docs/exit_codes.md).
@@ -56,9 +67,9 @@ struct LaunchOptions {
 
 // Of the last start.
 struct LaunchOutcome {
-  // The first failure's; without one the largest of the ranks' codes: 0 when all finished, stopped_code when one was
-  // stopped. 128 + N for signal N. After a stop by the user, a rank that blames another (peer_code) is no failure while
-  // some rank was stopped: it lost the others, who had nothing to save yet.
+  // The first failure's, peer_code for a rank that hung; without one the largest of the ranks' codes: 0 when all
+  // finished, stopped_code when one was stopped. 128 + N for signal N. After a stop by the user, a rank that blames
+  // another (peer_code) is no failure while some rank was stopped: it lost the others, who had nothing to save yet.
   int exit_code = 0;
   std::optional<RankEnd> first_failure;
   std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -117,6 +118,26 @@ TEST(LocalLauncherStopTest, ARankThatDoesNotStopIsKilledAfterTheGrace) {
   ASSERT_THAT(outcome.ends, SizeIs(2));
   EXPECT_EQ(outcome.ends[1].signal, SIGKILL);
   EXPECT_TRUE(outcome.ends[1].was_asked);
+}
+
+// LaunchCase gives an endless grace.
+TEST(LocalLauncherStopTest, ARankThatHangsIsKilledAndIsTheFailure) {
+  const std::string ready = MakeFifo();
+  LaunchCase launch(2, {"1:block=TERM", "1:open=" + ready, "0:opened=" + ready, "0:exit=7", "1:pause="});
+  int64_t hangs = 0;
+  launch.options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {
+    hangs = pid;
+    return end.rank == 0;
+  };
+  CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  ASSERT_TRUE(outcome.first_failure.has_value());
+  EXPECT_TRUE(outcome.first_failure->did_hang);
+  EXPECT_EQ(outcome.first_failure->rank, 1);
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(DescribeEnd(*outcome.first_failure),
+            absl::StrCat("rank 1 (pid ", hangs, ") did not answer the others, and was killed"));
+  EXPECT_THAT(log.Text(), HasSubstr(absl::StrCat("rank 1 (pid ", hangs, ") does not answer rank 0: killing it")));
 }
 
 TEST(LocalLauncherStopTest, ARankThatBlamesAnotherIsNotTheFirst) {

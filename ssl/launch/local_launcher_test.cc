@@ -145,7 +145,10 @@ TEST(LocalLauncherTest, StartsAgainWhileThereIsProgress) {
   LaunchCase launch(2, {"*:variable=TORCHELASTIC_RESTART_COUNT", "1:exit=1"});
   int64_t step = 0;
   launch.options.max_restarts = 3;
-  launch.options.progress = [&] { return step += 5; };
+  launch.options.progress = [&] {
+    step += 5;
+    return SavedProgress{step, absl::StrCat("step ", step)};
+  };
   CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
   EXPECT_EQ(outcome.restarts, 3);
@@ -161,7 +164,7 @@ TEST(LocalLauncherTest, StopsAfterThreeTriesWithoutProgress) {
   launch.options.max_restarts = 10;
   std::vector<int64_t> steps = {0, 5, 5, 5, 5};  // one try moved it
   size_t next = 0;
-  launch.options.progress = [&] { return steps.at(next++); };
+  launch.options.progress = [&] { return SavedProgress{steps.at(next++)}; };
   CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
   EXPECT_EQ(outcome.restarts, 3);
@@ -211,6 +214,12 @@ TEST(LocalLauncherTest, RankZeroTakesTheListeningSocketOver) {
   EXPECT_THAT(LinesOf(launch.Output(), "[0] "),
               ElementsAre("listens at the master's port", "listens at the master's port"));
   EXPECT_THAT(LinesOf(launch.Output(), "[1] ").back(), "SSL_LISTENING_SOCKET=(none)");
+}
+
+TEST(LocalLauncherTest, RanksOfOneHostMeetOnItsLoopbackInterface) {
+  LaunchCase launch(2, {"*:variable=MASTER_ADDR"});
+  EXPECT_OK(launch.Run());
+  EXPECT_THAT(launch.Output(), UnorderedElementsAre("[0] MASTER_ADDR=127.0.0.1", "[1] MASTER_ADDR=127.0.0.1"));
 }
 
 TEST(LocalLauncherTest, OneRankGetsNoSocket) {

@@ -44,6 +44,7 @@ bool IsFailure(const RankEnd& end, int stopped_code) {
 
 std::string DescribeEnd(const RankEnd& end) {
   const std::string who = absl::StrCat("rank ", end.rank, " (pid ", end.pid, ")");
+  if (end.did_hang) return absl::StrCat(who, " did not answer the others, and was killed");
   if (end.signal == 0) return absl::StrCat(who, " exited with code ", end.exit_code);
   const char* name = sigabbrev_np(end.signal);
   return absl::StrCat(who, " was ended by ", name == nullptr ? "signal " : "SIG",
@@ -171,12 +172,13 @@ void RankGroup::Reap() {
     rank->has_ended = true;
     for (Stream* stream : {&rank->output, &rank->error}) ReadAll(stream);
     const bool was_asked = end->signal != 0 && rank->sent.count(end->signal) > 0;
-    OnEnd({rank->rank, rank->pid, end->exit_code, end->signal, was_asked});
+    OnEnd({rank->rank, rank->pid, end->exit_code, end->signal, was_asked, rank->hangs && end->signal == SIGKILL});
   }
 }
 
 void RankGroup::OnEnd(const RankEnd& end) {
   ends_.push_back(end);
+  KillThoseItWaitedFor(end);
   if (has_failed_ || !IsFailure(end, context_.stopped_code)) return;
   has_failed_ = true;
   kill_at_ = Clock::Real().Now() + context_.grace;
@@ -185,6 +187,18 @@ void RankGroup::OnEnd(const RankEnd& end) {
   if (user_stops_ > 0) return;  // they are stopping; a second signal would keep them from saving
   asked_to_stop_ = true;
   SendAll(SIGTERM);
+}
+
+// It has waited for as long as an operation may take: no grace is left to give.
+void RankGroup::KillThoseItWaitedFor(const RankEnd& end) {
+  if (context_.waited_in_vain == nullptr) return;
+  for (const auto& rank : ranks_) {
+    if (rank->has_ended || rank->hangs || !context_.waited_in_vain(end, rank->pid)) continue;
+    SSL_LOG(WARNING) << "rank " << rank->rank << " (pid " << rank->pid << ") does not answer rank " << end.rank
+                     << ": killing it";
+    rank->hangs = true;
+    SignalRank(rank->pid, SIGKILL);
+  }
 }
 
 // What is still to be written. A stop signal gives up on a reader who does not take it.

@@ -6,6 +6,7 @@
 #define SSL_LAUNCH_RANK_GROUP_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,6 +27,7 @@ struct RankEnd {
   int exit_code = 0;       // when signal is 0
   int signal = 0;          // that ended it; 0 when it exited
   bool was_asked = false;  // by a signal that the launcher had sent it
+  bool did_hang = false;   // the launcher has killed it, because another rank had waited for it in vain
 
   // As a shell shows it: 128 + signal when a signal ended it.
   int code() const { return signal == 0 ? exit_code : 128 + signal; }
@@ -34,7 +36,7 @@ struct RankEnd {
 // Any end but an exit with 0 or `stopped_code`, or by a signal that the launcher had sent.
 bool IsFailure(const RankEnd& end, int stopped_code);
 
-// "rank 2 (pid 4711) was ended by SIGKILL"
+// "rank 2 (pid 4711) was ended by SIGKILL", "rank 2 (pid 4711) did not answer the others, and was killed"
 std::string DescribeEnd(const RankEnd& end);
 
 // What a group needs of whoever starts it; all outlive it.
@@ -44,6 +46,8 @@ struct GroupContext {
   OutputStream* error;
   absl::Duration grace;  // from a rank's failure until those that are left are killed
   int stopped_code;      // an exit code that is no failure, beside 0
+  // Whether the rank that ended has waited in vain for the process `pid` of this host; null when nobody knows.
+  std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
 };
 
 class RankGroup {
@@ -62,6 +66,7 @@ class RankGroup {
   // - After the first failure the others get SIGTERM, unless a stop signal has gone to them before, and after `grace`
   //   SIGKILL. A user's first stop signal after that SIGTERM goes no further: it would be the ranks' second one, on
   //   which they end without saving.
+  // - A rank that another one has waited for in vain is killed at once: it would not hear a SIGTERM.
   // Internal when the system's poll fails.
   absl::Status Run();
 
@@ -81,6 +86,7 @@ class RankGroup {
     Stream error;
     std::set<int> sent;
     bool has_ended = false;
+    bool hangs = false;
   };
 
   absl::Status Wait();
@@ -90,6 +96,7 @@ class RankGroup {
   void SendAll(int number);
   void Reap();
   void OnEnd(const RankEnd& end);
+  void KillThoseItWaitedFor(const RankEnd& end);
   absl::Status Flush();
   bool AnyRuns() const;
   std::vector<Stream*> OpenStreams();

@@ -16,6 +16,7 @@ int ExitCodeOf(const absl::Status& status) {
       return kExitFinished;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:  // a port that is taken, two processes as one rank
     case absl::StatusCode::kUnimplemented:
       return kExitConfiguration;
     case absl::StatusCode::kDataLoss:

@@ -15,6 +15,7 @@ TEST(ExitCodesTest, EachKindOfErrorHasItsDocumentedCode) {
   EXPECT_EQ(ExitCodeOf(absl::InternalError("bug")), 1);
   EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("unknown key")), 2);
   EXPECT_EQ(ExitCodeOf(absl::NotFoundError("no such file")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::AlreadyExistsError("port is taken")), 2);
   EXPECT_EQ(ExitCodeOf(absl::UnimplementedError("not in this build")), 2);
   EXPECT_EQ(ExitCodeOf(absl::DataLossError("truncated")), 4);
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("no space left")), 5);

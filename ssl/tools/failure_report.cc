@@ -14,6 +14,7 @@
 #include "ssl/base/error_detail.h"
 #include "ssl/base/host_name.h"
 #include "ssl/config/node.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
 
@@ -34,6 +35,7 @@ void AddError(const absl::Status& error, ConfigNode* report) {
     report->Set("errno_text", ConfigNode::FromString(std::strerror(number)));
   }
   SetText("exception", DetailOf(error, kDetailException), report);
+  SetText(kReportSilent, DetailOf(error, kDetailSilent), report);
 }
 
 void AddProgress(const RunProgress& progress, const std::string& checkpoints, ConfigNode* report) {

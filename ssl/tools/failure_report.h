@@ -13,6 +13,12 @@
 
 namespace ssl {
 
+// The member that names the processes which this rank has waited for in vain, as kDetailSilent does.
+inline constexpr char kReportSilent[] = "no_answer_from";
+
+// The folder of ranks beside rank 0, in the run directory: their logs and failure reports.
+inline constexpr char kRankFolder[] = "logs";
+
 // Whose failure it is: what is known before it happens.
 struct FailureSource {
   std::string engine;       // that ran

@@ -15,6 +15,7 @@
 #include "ssl/base/error_detail.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
@@ -87,6 +88,12 @@ TEST(FailureReportTest, WithoutACheckpoint_SaysNothingOfIt) {
   const ConfigNode report = Parse(FailureReport(error, kSource, progress));
   EXPECT_EQ(Text(report, "last_checkpoint"), "(missing)");
   EXPECT_EQ(Text(report, "exception"), "c10::Error");
+  EXPECT_EQ(Text(report, kReportSilent), "(missing)");
+}
+
+TEST(FailureReportTest, AHungRank_IsNamedForTheLauncher) {
+  const absl::Status error = WithDetail(absl::DeadlineExceededError("late"), kDetailSilent, "process 17 on a");
+  EXPECT_EQ(Text(Parse(FailureReport(error, kSource, Progress())), "no_answer_from"), "process 17 on a");
 }
 
 class CrashReportTest : public ::testing::Test {

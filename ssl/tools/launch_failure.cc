@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -15,9 +16,11 @@
 #include "ssl/config/node.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/failure_report.h"
 #include "ssl/tools/report_file.h"
 
 namespace ssl {
@@ -28,7 +31,7 @@ std::optional<ConfigNode> ReportOf(const RankEnd& end, const std::string& run_di
                                    FileSystem& file_system) {
   const std::string name = CommandFailureFile(command);
   const std::string path = end.rank == 0 ? absl::StrCat(run_directory, "/", name)
-                                         : absl::StrCat(run_directory, "/logs/rank", end.rank, "_", name);
+                                         : absl::StrCat(run_directory, "/", kRankFolder, "/rank", end.rank, "_", name);
   absl::StatusOr<ConfigNode> report = ReadResults(path, file_system);
   if (!report.ok()) return std::nullopt;
   const ConfigNode* pid = report->Find("pid");
@@ -62,14 +65,26 @@ void Copy(const ConfigNode& from, absl::string_view key, ConfigNode* to) {
   if (value != nullptr) to->Set(key, *value);
 }
 
+// How it ended.
+void AddEnd(const RankEnd& end, const ConfigNode& of_another, ConfigNode* report) {
+  const auto set = [&end, report](const char* code, const std::string& message, int exit_code) {
+    report->Set("code", ConfigNode::FromString(code));
+    report->Set("message", ConfigNode::FromString(absl::StrCat(DescribeEnd(end), message)));
+    report->Set("exit_code", ConfigNode::FromInt(exit_code));
+  };
+  if (end.did_hang) {
+    const ConfigNode* said = of_another.Find("message");
+    return set("DEADLINE_EXCEEDED", said == nullptr ? "" : absl::StrCat(": ", said->text()), kExitPeer);
+  }
+  set(end.signal != 0 ? "SIGNAL" : "UNKNOWN", ", and left no report", end.code());
+  if (end.signal != 0) report->Set("signal", ConfigNode::FromInt(end.signal));
+}
+
 // Of a rank that has left none: how it ended, and where the others stood.
 ConfigNode ReportOfEnd(const RankEnd& end, const ConfigNode& of_another, int64_t world_size) {
   const absl::Time now = absl::Now();
   ConfigNode report = ConfigNode::Map();
-  report.Set("code", ConfigNode::FromString(end.signal != 0 ? "SIGNAL" : "UNKNOWN"));
-  report.Set("message", ConfigNode::FromString(absl::StrCat(DescribeEnd(end), ", and left no report")));
-  report.Set("exit_code", ConfigNode::FromInt(end.code()));
-  if (end.signal != 0) report.Set("signal", ConfigNode::FromInt(end.signal));
+  AddEnd(end, of_another, &report);
   report.Set("time", ConfigNode::FromString(absl::FormatTime(absl::RFC3339_sec, now, absl::UTCTimeZone())));
   report.Set("unix_time", ConfigNode::FromInt(absl::ToUnixSeconds(now)));
   for (const char* key : {"phase", "step", "epoch", "last_checkpoint", "engine"}) Copy(of_another, key, &report);
@@ -80,13 +95,64 @@ ConfigNode ReportOfEnd(const RankEnd& end, const ConfigNode& of_another, int64_t
   return report;
 }
 
-}  // namespace
-
-int64_t NewestStep(const std::string& run_directory, FileSystem& file_system) {
+// The newest checkpoint's step of one training; 0 when there is none.
+int64_t NewestStep(const std::string& directory, FileSystem& file_system) {
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  const CheckpointStore store({CheckpointDirectory(run_directory), 0, ""}, file_system, *communicator);
+  const CheckpointStore store({CheckpointDirectory(directory), 0, ""}, file_system, *communicator);
   const absl::StatusOr<std::vector<int64_t>> steps = store.Iterations();
   return steps.ok() && !steps->empty() ? steps->back() : 0;
+}
+
+// The folders of a run that hold a training, as the engines name them that make it.
+std::vector<std::string> TrainingFolders(const std::string& run_directory, FileSystem& file_system) {
+  const absl::StatusOr<std::vector<std::string>> names = file_system.List(run_directory);
+  std::vector<std::string> folders;
+  for (const std::string& name : names.ok() ? *names : folders) {
+    const std::string checkpoints = CheckpointDirectory(absl::StrCat(run_directory, "/", name));
+    if (file_system.IsDirectory(checkpoints)) folders.push_back(name);
+  }
+  return folders;
+}
+
+// That of the training that failed.
+void AddNewestCheckpoint(const std::string& run_directory, const std::string& command, FileSystem& file_system,
+                         ConfigNode* report) {
+  if (report->Find("last_checkpoint") != nullptr) return;
+  const ConfigNode* engine = report->Find("engine");
+  const std::string folder = engine == nullptr ? command : engine->text();
+  std::string directory = run_directory;
+  for (const std::string& found : TrainingFolders(run_directory, file_system)) {
+    if (found == folder) absl::StrAppend(&directory, "/", folder);
+  }
+  const int64_t step = NewestStep(directory, file_system);
+  if (step == 0) return;
+  const std::string path = absl::StrCat(CheckpointDirectory(directory), "/step_", step);
+  report->SetPath("last_checkpoint.directory", ConfigNode::FromString(path));
+  report->SetPath("last_checkpoint.step", ConfigNode::FromInt(step));
+}
+
+}  // namespace
+
+SavedProgress SavedIn(const std::string& run_directory, FileSystem& file_system) {
+  const int64_t own = NewestStep(run_directory, file_system);
+  SavedProgress saved{own, absl::StrCat("step ", own)};
+  for (const std::string& folder : TrainingFolders(run_directory, file_system)) {
+    const int64_t step = NewestStep(absl::StrCat(run_directory, "/", folder), file_system);
+    saved.steps += step;
+    if (step > 0) absl::StrAppend(&saved.newest, ", in ", folder, " of step ", step);
+  }
+  return saved;
+}
+
+bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_directory, const std::string& command,
+                     FileSystem& file_system) {
+  const std::optional<ConfigNode> report = ReportOf(end, run_directory, command, file_system);
+  const ConfigNode* silent = report.has_value() ? report->Find(kReportSilent) : nullptr;
+  if (silent == nullptr) return false;
+  ProcessIdentity process = ProcessIdentity::OfThisProcess();
+  process.pid = pid;
+  const std::vector<std::string> names = absl::StrSplit(silent->text(), ", ");
+  return std::find(names.begin(), names.end(), process.Name()) != names.end();
 }
 
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
@@ -102,12 +168,7 @@ void WriteLaunchFailure(const std::string& run_directory, const std::string& com
   }
   if (!of_another.has_value() && !HadDirectory(outcome.ends, run_directory, file_system)) return;
   if (!report.has_value()) report = ReportOfEnd(failed, of_another.value_or(ConfigNode::Map()), world_size);
-  const int64_t step = NewestStep(run_directory, file_system);
-  if (step > 0 && report->Find("last_checkpoint") == nullptr) {
-    const std::string directory = absl::StrCat(CheckpointDirectory(run_directory), "/step_", step);
-    report->SetPath("last_checkpoint.directory", ConfigNode::FromString(directory));
-    report->SetPath("last_checkpoint.step", ConfigNode::FromInt(step));
-  }
+  AddNewestCheckpoint(run_directory, command, file_system, &*report);
   report->Set("restarts", ConfigNode::FromInt(outcome.restarts));
   ReportFile(path).Replace(ToJson(*report));
 }

@@ -3,11 +3,13 @@
 
 #include <csignal>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/testing/status_matchers.h"
@@ -83,7 +85,7 @@ TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
   EXPECT_EQ(Text(report, "rank"), "1");
   EXPECT_EQ(Text(report, "step"), "(none)");
   EXPECT_EQ(Text(report, "last_checkpoint.step"), "30");
-  EXPECT_EQ(NewestStep(directory_, files_), 30);
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 30");
 }
 
 TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {
@@ -123,7 +125,52 @@ TEST_F(LaunchFailureTest, AMistakeIsReportedByTheRanksAlone) {
 TEST_F(LaunchFailureTest, WithoutAFailureNothingIsWritten) {
   Leave(".lock", "process 100 on host a\n");
   EXPECT_TRUE(Write(LaunchOutcome()).entries().empty());
-  EXPECT_EQ(NewestStep(directory_, files_), 0);
+  EXPECT_EQ(SavedIn(directory_, files_).steps, 0);
+}
+
+TEST_F(LaunchFailureTest, AFineTuningsCheckpointsAreProgress) {
+  Leave("checkpoints/step_30/model.safetensors", "");
+  const int64_t before = SavedIn(directory_, files_).steps;
+  Leave("full_tune/checkpoints/step_5/model.safetensors", "");
+  EXPECT_GT(SavedIn(directory_, files_).steps, before);
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 30, in full_tune of step 5");
+}
+
+TEST_F(LaunchFailureTest, TheCheckpointIsThatOfTheTrainingThatFailed) {
+  Leave("checkpoints/step_30/model.safetensors", "");
+  Leave("full_tune/checkpoints/step_5/model.safetensors", "");
+  for (const auto& [engine, step] : {std::pair("train", "30"), std::pair("full_tune", "5")}) {
+    Leave("failure.json", absl::StrCat(R"({"code": "UNAVAILABLE", "rank": 0, "pid": 100, "engine": ")", engine, "\"}"));
+    const ConfigNode report = Write(Outcome(Killed()));
+    EXPECT_EQ(Text(report, "last_checkpoint.step"), step);
+  }
+  // All ranks were killed, none of them has left a report.
+  Leave(".lock", "process 100 on host a\n");
+  WriteLaunchFailure(directory_, "full_tune", 2, Outcome(Killed()), files_);
+  ASSERT_OK_AND_ASSIGN(const ConfigNode report, ReadResults(directory_ + "/full_tune_failure.json", files_));
+  EXPECT_EQ(Text(report, "last_checkpoint.directory"), directory_ + "/full_tune/checkpoints/step_5");
+}
+
+TEST_F(LaunchFailureTest, ARankThatHung_IsNamedWithWhatTheOthersSaid) {
+  const std::string host = ProcessIdentity::OfThisProcess().host;
+  Leave("failure.json", absl::StrCat(R"({"code": "DEADLINE_EXCEEDED", "message": "no answer from rank 1", "rank": 0,
+      "pid": 100, "step": 12, "no_answer_from": "process 1017 on )",
+                                     host, ", process 101 on ", host, "\"}"));
+  const RankEnd waited{0, 100, 7};
+  EXPECT_TRUE(HasWaitedInVain(waited, 101, directory_, "train", files_));
+  EXPECT_FALSE(HasWaitedInVain(waited, 17, directory_, "train", files_));
+  EXPECT_FALSE(HasWaitedInVain({0, 99, 7}, 101, directory_, "train", files_)) << "another start's report";
+  EXPECT_FALSE(HasWaitedInVain({1, 101, 7}, 101, directory_, "train", files_)) << "no report";
+  RankEnd hung{1, 101, 0, SIGKILL};
+  hung.did_hang = true;
+  const ConfigNode report = Write(Outcome(hung));
+  EXPECT_EQ(Text(report, "rank"), "1");
+  EXPECT_EQ(Text(report, "code"), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(Text(report, "exit_code"), "7");
+  EXPECT_EQ(Text(report, "signal"), "(none)");
+  EXPECT_EQ(Text(report, "step"), "12");
+  EXPECT_EQ(Text(report, "message"),
+            "rank 1 (pid 101) did not answer the others, and was killed: no answer from rank 1");
 }
 
 }  // namespace

@@ -40,7 +40,10 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   options.first = world.place;
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
   options.max_restarts = restarts;
-  options.progress = [&directory] { return NewestStep(directory, PosixFileSystem()); };
+  options.progress = [&directory] { return SavedIn(directory, PosixFileSystem()); };
+  options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {
+    return HasWaitedInVain(end, pid, directory, command, PosixFileSystem());
+  };
   options.stopped_code = kExitStopped;
   options.mistake_code = kExitConfiguration;
   options.peer_code = kExitPeer;

@@ -18,6 +18,7 @@
 #include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/leftovers.h"
 #include "ssl/tools/shared_directory.h"
 
 namespace ssl {
@@ -25,7 +26,6 @@ namespace {
 
 constexpr char kConfigHeader[] = "# @package _global_\n";
 constexpr char kLog[] = "log.txt";
-constexpr char kRankFiles[] = "logs";  // the folder of the other ranks
 constexpr char kResults[] = "results.json";
 
 // `file` with what differs between `earlier` and `now`: set, or taken away. What another command has written since then
@@ -85,6 +85,7 @@ absl::Status RunRecord::OpenForTraining(absl::FunctionRef<absl::Status()> admit)
   absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path_, file_system_, communicator_);
   if (!held.ok()) return CannotBeUsed(held.status());
   held_ = *std::move(held);
+  if (is_first_rank()) RemoveLeftovers(path_, communicator_.size(), file_system_);
   SSL_RETURN_IF_ERROR(CheckSharedDirectory(path_, file_system_, communicator_));
   SSL_RETURN_IF_ERROR(admit());
   const absl::Status opened = OpenOwnFiles();
@@ -106,8 +107,8 @@ absl::Status RunRecord::OpenForEvaluation() {
 // The log, and the place of a report of a failure.
 absl::Status RunRecord::OpenOwnFiles() {
   if (!is_first_rank()) {
-    SSL_RETURN_IF_ERROR(CheckNoLink(File(kRankFiles)));
-    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(File(kRankFiles)));
+    SSL_RETURN_IF_ERROR(CheckNoLink(File(kRankFolder)));
+    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(File(kRankFolder)));
   }
   OpenLog(LogFile(), is_first_rank());
   failure_ = ReportFile(FailureFile());
@@ -164,12 +165,12 @@ absl::Status RunRecord::RemoveEarlierFailure() {
 }
 
 std::string RunRecord::LogFile() const {
-  return File(is_first_rank() ? kLog : absl::StrCat(kRankFiles, "/rank", communicator_.rank(), ".txt"));
+  return File(is_first_rank() ? kLog : absl::StrCat(kRankFolder, "/rank", communicator_.rank(), ".txt"));
 }
 
 std::string RunRecord::FailureFile() const {
   const std::string name = CommandFailureFile(name_);
-  return File(is_first_rank() ? name : absl::StrCat(kRankFiles, "/rank", communicator_.rank(), "_", name));
+  return File(is_first_rank() ? name : absl::StrCat(kRankFolder, "/rank", communicator_.rank(), "_", name));
 }
 
 void RunRecord::AddToLog(const std::vector<std::string>& warnings) const {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
@@ -11,6 +12,8 @@
 
 namespace ssl {
 namespace {
+
+constexpr char kMark[] = ".shared-";
 
 absl::Status LookFor(const std::string& file, const std::string& path, const std::string& first_host,
                      FileSystem& file_system, int64_t rank) {
@@ -22,11 +25,13 @@ absl::Status LookFor(const std::string& file, const std::string& path, const std
 
 }  // namespace
 
+bool IsSharedMark(absl::string_view name) { return absl::StartsWith(name, kMark); }
+
 absl::Status CheckSharedDirectory(const std::string& path, FileSystem& file_system, Communicator& communicator) {
   if (communicator.size() == 1) return absl::OkStatus();
   const bool is_first = communicator.rank() == 0;
   // A name that no rank has asked for before: network file systems remember what was not there.
-  std::string name = absl::StrCat(".shared-", getpid(), "-", HostName("unknown"));
+  std::string name = absl::StrCat(kMark, getpid(), "-", HostName("unknown"));
   std::string host = HostName("unknown");
   for (std::string* text : {&name, &host}) SSL_RETURN_IF_ERROR(BroadcastText(0, text, communicator));
   const std::string file = absl::StrCat(path, "/", name);

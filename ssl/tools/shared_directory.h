@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 
@@ -16,6 +17,9 @@ namespace ssl {
 // where it is not found; Aborted on the other ranks. Rank 0's errors of writing. Nothing is done in a world of one.
 // Collective.
 absl::Status CheckSharedDirectory(const std::string& path, FileSystem& file_system, Communicator& communicator);
+
+// Whether `name` is that of such a file: a process that was killed meanwhile has left it.
+bool IsSharedMark(absl::string_view name);
 
 }  // namespace ssl
 
