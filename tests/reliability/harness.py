@@ -33,14 +33,15 @@ def environment():
 class Life:
     """One process of the command. A thread collects its output, so that `wait_for` blocks on lines and not on time."""
 
-    def __init__(self, command, **popen):
+    def __init__(self, command, variables=(), **popen):
         self.lines = []
+        self._read_lines = 0  # by wait_for_next
         self._changed = threading.Condition()
         self._ended = False
         self.started = time.monotonic()
         self._process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT, text=True, errors="replace", env=environment(),
-                                         **popen)
+                                         stderr=subprocess.STDOUT, text=True, errors="replace",
+                                         env={**environment(), **dict(variables)}, **popen)
         self.pid = self._process.pid
         self._pidfd = os.pidfd_open(self.pid)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -57,15 +58,24 @@ class Life:
 
     def wait_for(self, pattern):
         """The first line that matches the regular expression; None when the output ended without one."""
-        expression, seen = re.compile(pattern), 0
+        return self._wait_for(pattern, 0)[0]
+
+    def wait_for_next(self, pattern):
+        """The same, of the lines behind the last one that this has returned."""
+        line, self._read_lines = self._wait_for(pattern, self._read_lines)
+        return line
+
+    def _wait_for(self, pattern, seen):
+        """(the line, how many there are up to it)"""
+        expression = re.compile(pattern)
         with self._changed:
             while True:
-                for line in self.lines[seen:]:
-                    if expression.search(line):
-                        return line
-                seen = len(self.lines)
+                while seen < len(self.lines):
+                    seen += 1
+                    if expression.search(self.lines[seen - 1]):
+                        return self.lines[seen - 1], seen
                 if self._ended:
-                    return None
+                    return None, seen
                 if not self._changed.wait(HANG_SECONDS):
                     self._fail_hung()
 
@@ -249,10 +259,13 @@ class Scratch:
             print(f"files are kept in {self.path}", flush=True)
 
 
-def parse_arguments(description, **counts):
-    """Command line of a harness: the binary, --seed, and a whole number for each of `counts` (name=default)."""
+def parse_arguments(description, programs=(), **counts):
+    """Command line of a harness: the binary, other `programs` that it needs, --seed, and a whole number for each of
+    `counts` (name=default)."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("binary", type=lambda text: pathlib.Path(text).absolute(), help="ssl_main")
+    for name in programs:
+        parser.add_argument(name, type=lambda text: pathlib.Path(text).absolute())
     parser.add_argument("--seed", type=int, default=None, help="that of an earlier run; default: a new one")
     for name, value in counts.items():
         parser.add_argument(f"--{name}", type=int, default=value, help=f"default {value}")
