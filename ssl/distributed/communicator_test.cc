@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One suite for every Communicator: the local world, worlds of threads and worlds of processes follow the same rules.
+// One suite for every Communicator: the local world, worlds of threads and worlds of processes, on the CPU and on a
+// GPU, follow the same rules.
 #include "ssl/distributed/communicator.h"
 
 #include <ATen/TensorOperators.h>
@@ -9,7 +10,6 @@
 #include <ATen/ops/full.h>
 
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,34 +18,15 @@
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
-#include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/process_world.h"
+#include "ssl/distributed/testing/communicator_worlds.h"
 #include "ssl/distributed/testing/thread_communicator.h"
-#include "ssl/distributed/virtual_world.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-using RankMain = std::function<absl::Status(Communicator&)>;
-
-struct World {
-  const char* name;
-  int64_t size;
-  std::function<absl::Status(const RankMain&)> run;
-};
-
-absl::Status RunLocal(const RankMain& rank_main) { return rank_main(*MakeLocalCommunicator()); }
-absl::Status RunTwoThreads(const RankMain& rank_main) { return ThreadWorld(2, absl::Seconds(30)).Run(rank_main); }
-absl::Status RunThreeThreads(const RankMain& rank_main) { return ThreadWorld(3, absl::Seconds(30)).Run(rank_main); }
-absl::Status RunTwoProcesses(const RankMain& rank_main) { return ProcessWorld(2).Run(rank_main); }
-absl::Status RunThreeProcesses(const RankMain& rank_main) { return ProcessWorld(3).Run(rank_main); }
-absl::Status RunVirtual(const RankMain& rank_main) { return VirtualWorld(3, *MakeLocalCommunicator()).Run(rank_main); }
-absl::Status RunVirtualOnProcesses(const RankMain& rank_main) {
-  return ProcessWorld(2).Run([&](Communicator& processes) { return VirtualWorld(6, processes).Run(rank_main); });
-}
+using World = CommunicatorWorld;
 
 class CommunicatorTest : public ::testing::TestWithParam<World> {};
 
@@ -331,13 +312,7 @@ TEST_P(CommunicatorTest, AgreeOnStatus_OneFailureFailsAllRanks) {
   }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest,
-                         ::testing::Values(World{"Local", 1, RunLocal}, World{"TwoThreads", 2, RunTwoThreads},
-                                           World{"ThreeThreads", 3, RunThreeThreads},
-                                           World{"TwoProcesses", 2, RunTwoProcesses},
-                                           World{"ThreeProcesses", 3, RunThreeProcesses},
-                                           World{"ThreeVirtual", 3, RunVirtual},
-                                           World{"SixVirtualOnTwoProcesses", 6, RunVirtualOnProcesses}),
+INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest, ::testing::ValuesIn(CommunicatorWorlds()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(ThreadWorldTest, StartedOperationWithoutARank_IsDeadlineExceededWhenWaitedFor) {

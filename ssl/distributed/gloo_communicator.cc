@@ -17,10 +17,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/distributed/exchange_steps.h"
 #include "ssl/distributed/network.h"
 #include "ssl/distributed/operation_queue.h"
 #include "ssl/distributed/reduce_rows.h"
@@ -35,44 +35,6 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 constexpr absl::Duration kLongestHearing = absl::Seconds(2);
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);
 constexpr int64_t kOwnDescriptors = 8;  // of a communicator, beside a connection to each rank
-
-// The type in which Gloo reduces tensors of `type`: integers in int64, as at::sum does, so that a mean does not
-// overflow.
-at::ScalarType ReducedType(at::ScalarType type) {
-  return at::isIntegralType(type, /*includeBool=*/true) ? at::kLong : type;
-}
-
-// What Gloo can work on: flat and contiguous on the CPU. Without a copy where `tensor` is that already.
-at::Tensor Flat(const at::Tensor& tensor, at::ScalarType type) {
-  return tensor.detach().to(at::kCPU, type).contiguous().view({-1});
-}
-
-// Any type as bytes, for operations that only move them.
-at::Tensor FlatBytes(const at::Tensor& tensor) { return Flat(tensor, tensor.scalar_type()).view(at::kByte); }
-
-void CopyBack(const at::Tensor& flat, at::Tensor& tensor) {
-  if (!flat.is_alias_of(tensor)) tensor.detach().copy_(flat.view(tensor.sizes()));
-}
-
-const char* NameOf(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return "all-reduce (sum)";
-    case ReduceOp::kMax:
-      return "all-reduce (maximum)";
-    case ReduceOp::kMean:
-      return "all-reduce (mean)";
-  }
-  return "all-reduce";
-}
-
-// What follows the exchange of an all-reduce: `flat` is the sum or the maximum.
-void Conclude(const at::Tensor& flat, ReduceOp op, int64_t size, at::Tensor& tensor) {
-  if (op == ReduceOp::kMean && tensor.scalar_type() != at::kBool) {
-    flat.is_floating_point() ? flat.div_(size) : flat.div_(size, "trunc");
-  }
-  CopyBack(flat, tensor);
-}
 
 // The exchange runs on the thread of the queue; the rest is for the thread that waits, which has the cores that
 // LibTorch works with.
@@ -96,10 +58,6 @@ class StartedAllReduce : public Work {
   const int64_t size_;
   at::Tensor tensor_;
 };
-
-std::string TypeAndShape(const at::Tensor& tensor) {
-  return absl::StrCat(" of ", at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
-}
 
 struct Operation {
   std::string text;   // for messages: name, ordinal number, type and shape
@@ -256,7 +214,7 @@ void GlooCommunicator::Exchange(const at::Tensor& flat, ReduceOp op) {
 
 absl::Status GlooCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
   return Run(NameOf(op), tensor, [&] {
-    const at::Tensor flat = Flat(tensor, ReducedType(tensor.scalar_type()));
+    const at::Tensor flat = Flat(tensor, ReducedType(tensor.scalar_type()), at::kCPU);
     Exchange(flat, op);
     Conclude(flat, op, size(), tensor);
   });
@@ -265,7 +223,7 @@ absl::Status GlooCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
 std::unique_ptr<Work> GlooCommunicator::StartAllReduce(at::Tensor& tensor, ReduceOp op) {
   at::Tensor flat;
   const absl::Status prepared = GuardTorch(NameOf(op), [&] {
-    flat = Flat(tensor, ReducedType(tensor.scalar_type()));
+    flat = Flat(tensor, ReducedType(tensor.scalar_type()), at::kCPU);
     return absl::OkStatus();
   });
   const SigpipeBlock for_the_thread_of_the_queue;
@@ -286,8 +244,8 @@ absl::StatusOr<at::Tensor> GlooCommunicator::ReduceScatter(const at::Tensor& ten
     if (rows.numel() > 0) {
       c10d::AllToAllOptions options;
       options.timeout = absl::ToChronoMilliseconds(options_.timeout);
-      at::Tensor input = FlatBytes(tensor);
-      at::Tensor output = FlatBytes(rows);
+      at::Tensor input = FlatBytes(tensor, at::kCPU);
+      at::Tensor output = FlatBytes(rows, at::kCPU);
       std::vector<int64_t> equal_parts;
       group_->alltoall_base(output, input, equal_parts, equal_parts, options)->wait();
     }
@@ -305,8 +263,8 @@ absl::StatusOr<at::Tensor> GlooCommunicator::AllGather(const at::Tensor& tensor)
     if (gathered.numel() > 0) {
       c10d::AllgatherOptions options;
       options.timeout = absl::ToChronoMilliseconds(options_.timeout);
-      at::Tensor input = FlatBytes(tensor);
-      at::Tensor output = FlatBytes(gathered);
+      at::Tensor input = FlatBytes(tensor, at::kCPU);
+      at::Tensor output = FlatBytes(gathered, at::kCPU);
       group_->_allgather_base(output, input, options)->wait();
     }
     gathered = gathered.to(tensor.device());
@@ -315,16 +273,13 @@ absl::StatusOr<at::Tensor> GlooCommunicator::AllGather(const at::Tensor& tensor)
 }
 
 absl::Status GlooCommunicator::Broadcast(at::Tensor& tensor, int64_t root) {
-  if (root < 0 || root >= size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("broadcast root is ", root, ", expected 0 to ", size() - 1, " in a world of ", size()));
-  }
+  SSL_RETURN_IF_ERROR(CheckRoot(root, size()));
   return Run(absl::StrCat("broadcast from rank ", root), tensor, [&] {
     if (tensor.numel() == 0) return;
     c10d::BroadcastOptions options;
     options.rootRank = root;
     options.timeout = absl::ToChronoMilliseconds(options_.timeout);
-    const at::Tensor flat = Flat(tensor, tensor.scalar_type());
+    const at::Tensor flat = Flat(tensor, tensor.scalar_type(), at::kCPU);
     std::vector<at::Tensor> bytes = {flat.view(at::kByte)};
     group_->broadcast(bytes, options)->wait();
     CopyBack(flat, tensor);
@@ -383,16 +338,26 @@ absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
   return device;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOptions& options) {
+absl::Status CheckOptions(const GlooOptions& options) {
   if (options.timeout <= absl::ZeroDuration() || options.timeout > kLongestTimeout) {
     return absl::InvalidArgumentError(absl::StrCat("timeout of collective operations is ",
                                                    absl::FormatDuration(options.timeout),
                                                    ", expected more than 0 and at most a week"));
   }
-  if (!options.interface.empty()) SSL_RETURN_IF_ERROR(CheckInterface(options.interface));
+  return options.interface.empty() ? absl::OkStatus() : CheckInterface(options.interface);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckOptions(options));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Rendezvous> rendezvous, Rendezvous::Open(options.rendezvous));
+  return MakeGlooCommunicator(std::move(rendezvous), options);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(std::unique_ptr<Rendezvous> rendezvous,
+                                                                   const GlooOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckOptions(options));
   SSL_ASSIGN_OR_RETURN(Device device, MakeDevice(options));
   auto communicator = std::make_unique<GlooCommunicator>(std::move(rendezvous), options, std::move(device));
   SSL_RETURN_IF_ERROR(communicator->Connect());

@@ -42,6 +42,10 @@ struct GlooOptions {
 // Collective. Errors: those of Rendezvous::Open, and InvalidArgument for an interface that is not there.
 absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(const GlooOptions& options);
 
+// The same between ranks that have met: options.rendezvous is what they met by.
+absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(std::unique_ptr<Rendezvous> rendezvous,
+                                                                   const GlooOptions& options);
+
 }  // namespace ssl
 
 #endif  // SSL_DISTRIBUTED_GLOO_COMMUNICATOR_H_
