@@ -24,6 +24,13 @@ void WorldOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "RUN_ID", &run_id,
       Doc("tcp: HOST:PORT of the first host, auto: a free port; file: a path that all ranks reach").MayChange());
+  visitor.Field("BACKEND", &backend,
+                Doc("what tensors of GPUs go over; those of the CPU go over gloo, with both")
+                    .OneOf({"nccl", "gloo"})
+                    .MayChange());
+  visitor.Field("NCCL_DEBUG", &nccl_debug, Doc("NCCL prints what it does (NCCL_DEBUG=INFO)").MayChange());
+  visitor.Field("NCCL_SOCKET_NTHREADS", &nccl_socket_threads,
+                Doc("threads of NCCL for each connection by TCP; empty: its own choice").MayChange());
   visitor.Field(
       "CONNECT_SECONDS", &connect_seconds,
       Doc("how long ranks wait for each other at the start (ours)").Between(1, kWeekSeconds).Unit("s").MayChange());

@@ -20,6 +20,9 @@ struct WorldOptions : public Options {
   int64_t threads_per_virtual_rank = 1;
   std::string init_method = "tcp";
   std::string run_id = "auto";
+  std::string backend = "nccl";
+  bool nccl_debug = false;
+  std::string nccl_socket_threads;  // "" leaves it to NCCL
   int64_t connect_seconds = 300;
   int64_t timeout_seconds = 600;
   void VisitFields(FieldVisitor& visitor) override;

@@ -9,6 +9,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/gloo_communicator.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/nccl_communicator.h"
 
 namespace ssl {
 namespace {
@@ -39,12 +40,13 @@ std::string MeetingPlace(const WorldPlace& place) {
   return place.port == 0 ? "a free port of this host" : absl::StrCat(place.host, ":", place.port);
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts) {
+absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts,
+                                                        GpuBackend backend) {
   if (place.size == 1) return MakeLocalCommunicator();
   GlooOptions options;
   options.rendezvous = OptionsOf(place, timeouts.connect);
   options.timeout = timeouts.operation;
-  return MakeGlooCommunicator(options);
+  return backend == GpuBackend::kNccl && HasNccl() ? MakeNcclCommunicator(options) : MakeGlooCommunicator(options);
 }
 
 absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator) {

@@ -26,8 +26,13 @@ struct WorldTimeouts {
 // Where its ranks meet, for messages: "gpu1:29500", "a free port of this host", a file.
 std::string MeetingPlace(const WorldPlace& place);
 
-// A world of one has neither sockets nor threads. Collective; the errors of MakeGlooCommunicator.
-absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts);
+// What tensors of GPUs go over; those of the CPU go over Gloo.
+enum class GpuBackend { kNccl, kGloo };
+
+// A world of one has neither sockets nor threads. A program without NCCL has no tensors of NVIDIA GPUs, so that kNccl
+// is right for it, too. Collective; the errors of MakeGlooCommunicator.
+absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts,
+                                                        GpuBackend backend = GpuBackend::kNccl);
 
 // How many ranks each host has; 1 where not all have as many, as if each rank had a host of its own: the same on every
 // rank. Collective.

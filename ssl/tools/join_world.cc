@@ -42,6 +42,14 @@ void TakeShareOfCores(int64_t local_size) {
   at::set_num_threads(static_cast<int>(std::max<int64_t>(1, online / local_size)));
 }
 
+// NCCL reads its environment once, when it starts. As in VISSL, keys go before variables.
+void SetNcclVariables(const WorldOptions& options) {
+  if (options.nccl_debug) setenv("NCCL_DEBUG", "INFO", /*replace=*/1);
+  if (!options.nccl_socket_threads.empty()) {
+    setenv("NCCL_SOCKET_NTHREADS", options.nccl_socket_threads.c_str(), /*replace=*/1);
+  }
+}
+
 // What two processes of one start have in common.
 struct Start {
   std::string config;   // YAML
@@ -118,10 +126,12 @@ absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOption
   if (place.size > 1) {
     SilenceLibTorchsLog();
     TakeShareOfCores(place.local_size);
+    SetNcclVariables(options);
   }
+  const WorldTimeouts timeouts = {absl::Seconds(options.connect_seconds), absl::Seconds(options.timeout_seconds)};
+  const GpuBackend backend = options.backend == "gloo" ? GpuBackend::kGloo : GpuBackend::kNccl;
   JoinedWorld world;
-  SSL_ASSIGN_OR_RETURN(world.communicator, OpenWorld(place, {absl::Seconds(options.connect_seconds),
-                                                             absl::Seconds(options.timeout_seconds)}));
+  SSL_ASSIGN_OR_RETURN(world.communicator, OpenWorld(place, timeouts, backend));
   SSL_ASSIGN_OR_RETURN(world.shape.ranks_per_node, RanksPerHost(place, *world.communicator));
   world.shape.nodes = place.size / world.shape.ranks_per_node;
   return world;

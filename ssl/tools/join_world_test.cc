@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/join_world.h"
 
+#include <cstdlib>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
@@ -25,6 +27,35 @@ TEST(JoinWorldTest, AWorldOfOneIsAtOnceThere) {
   EXPECT_EQ(world.communicator->size(), 1);
   EXPECT_EQ(world.shape.ranks(), 1);
   EXPECT_OK(CheckSameStart(Root("{a: 1}"), kThisProgram, *world.communicator));
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "none" : value;
+}
+
+TEST(JoinWorldTest, KeysOfNccl_AreInItsEnvironmentBeforeItStarts) {
+  EXPECT_OK(ProcessWorld(2).RunWithOptions([](const GlooOptions& options) -> absl::Status {
+    WorldPlace place;
+    place.rank = options.rendezvous.rank;
+    place.size = options.rendezvous.size;
+    place.local_size = options.rendezvous.size;
+    place.store_file = options.rendezvous.file;
+    unsetenv("NCCL_DEBUG");
+    setenv("NCCL_SOCKET_NTHREADS", "2", 1);
+    SSL_RETURN_IF_ERROR(JoinWorld(place, WorldOptions()).status());
+    EXPECT_EQ(Variable("NCCL_DEBUG"), "none");
+    EXPECT_EQ(Variable("NCCL_SOCKET_NTHREADS"), "2");
+    WorldOptions keys;
+    keys.backend = "gloo";
+    keys.nccl_debug = true;
+    keys.nccl_socket_threads = "4";
+    place.store_file += ".second";
+    SSL_RETURN_IF_ERROR(JoinWorld(place, keys).status());
+    EXPECT_EQ(Variable("NCCL_DEBUG"), "INFO");
+    EXPECT_EQ(Variable("NCCL_SOCKET_NTHREADS"), "4");
+    return absl::OkStatus();
+  }));
 }
 
 TEST(JoinWorldTest, EqualConfigurationsMayComeFromOtherLines) {

@@ -30,8 +30,6 @@ std::vector<CompatibilityKey> RunKeys() {
   table.Ignored("CHECKPOINT", "MANIFEST.json says what a checkpoint holds; links are not needed",
                 {{"USE_SYMLINK_CHECKPOINT_FOR_RESUME", "false"}});
   table.Ignored("DISTRIBUTED", "typo in VISSL's files", {{"DISTR_ON", "true"}});
-  table.Ignored("DISTRIBUTED", "ranks on CPUs use Gloo",
-                {{"BACKEND", "nccl"}, {"NCCL_DEBUG", "false"}, {"NCCL_SOCKET_NTHREADS", "\"\""}});
   table.Ignored("DISTRIBUTED", "gradients are always reduced by our own buckets",
                 {{"MANUAL_GRADIENT_REDUCTION", "false"}});
   table.NotYet("SLURM", "jobs are not submitted; start ssl_main with sbatch", {{"USE_SLURM", "false"}});
