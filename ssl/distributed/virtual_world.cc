@@ -12,6 +12,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/AutogradState.h>
 
 #include <algorithm>
 #include <memory>
@@ -257,6 +258,8 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
   const auto run = [&](int64_t local) {
     turns.Begin(local);
     at::set_num_threads(compute_threads);  // a thread of its own begins with LibTorch's default
+    // Else the backward passes of a GPU would run on one thread of LibTorch's, where ranks cannot take turns.
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
     VirtualRank rank(local, meeting);
     turns.End(local, GuardTorch(absl::StrCat("virtual rank ", rank.rank()), [&] { return rank_main(rank); }));
   };

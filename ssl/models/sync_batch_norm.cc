@@ -69,16 +69,18 @@ struct NormalizeFunction : public torch::autograd::Function<NormalizeFunction> {
     const at::Tensor& mean = saved[2];
     const at::Tensor& variance = saved[3];
     const auto shared = c10::static_intrusive_pointer_cast<Shared>(context->saved_data["shared"].toCapsule());
+    const at::Tensor invstd = (variance.to(at::kDouble) + shared->eps).rsqrt();
     const at::Tensor g = gradients[0].contiguous(x.suggest_memory_format());
     at::Tensor weight_gradient = at::zeros_like(weight);
     at::Tensor bias_gradient = at::zeros_like(weight);
     if (x.numel() > 0) {
+      // The kernels of a GPU read what "training" would have saved.
       std::tie(std::ignore, weight_gradient, bias_gradient) =
-          at::native_batch_norm_backward(g, x, weight, mean, variance, /*save_mean=*/{}, /*save_invstd=*/{},
-                                         /*train=*/false, shared->eps, std::array<bool, 3>{false, true, true});
+          at::native_batch_norm_backward(g, x, weight, mean, variance, /*save_mean=*/mean,
+                                         /*save_invstd=*/invstd.to(variance.scalar_type()), /*train=*/false,
+                                         shared->eps, std::array<bool, 3>{false, true, true});
     }
     // As the fused operation sums: ranks may differ in which of the two they can take.
-    const at::Tensor invstd = (variance.to(at::kDouble) + shared->eps).rsqrt();
     const at::Tensor sums = SumOverRanks(
         at::stack({bias_gradient.to(at::kDouble), weight_gradient.to(at::kDouble) / invstd}), *shared->group);
     const at::Tensor input_gradient = InputGradient(g, x, weight, mean, invstd, sums, saved[4]);

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/AutogradState.h>
 
 #include <condition_variable>
 #include <map>
@@ -179,6 +180,8 @@ absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& 
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < rendezvous_->size(); ++rank) {
     threads.emplace_back([this, rank, &rank_main, &statuses] {
+      // LibTorch runs the backward passes of a GPU on one thread, where ranks that wait for each other would never meet.
+      c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
       RankCommunicator communicator(rank, *rendezvous_);
       // An exception that left the thread would end the program.
       statuses[rank] = GuardTorch(absl::StrCat("rank ", rank), [&] { return rank_main(communicator); });
