@@ -117,6 +117,18 @@ class VirtualRanksTest(RanksCase):
             tables.append({name: results[name] for name in ("knn", "linear_eval")})
         self.assertEqual(*tables)
 
+    def test_engines_leave_the_files_that_they_leave_on_one_process(self):
+        for config, engines in (("extract_tiny", "train,extract_features"), ("full_tune_tiny", "train,full_tune")):
+            files = {}
+            for processes in (1, 2):
+                run = f"{config}{processes}"
+                self.run_on(processes, f"{EPOCHS}1", f"engine_name=[{engines}]", run=run, config=config)
+                files[processes] = {name: (self.folder / run / name).read_bytes() for name in self.files(run=run)
+                                    if name.endswith((".npy", ".safetensors"))}
+            self.assertGreater(len(files[1]), 8)
+            self.assertEqual(set(files[1]), set(files[2]))
+            self.assertEqual([name for name in files[1] if files[1][name] != files[2][name]], [])
+
     def test_one_process_reports_once(self):
         world = self.run_on(1, f"{EPOCHS}1", run="run")
         for text in ("4 virtual ranks on 1 process: 0 to 3 on process ", "step 2/2", "finished at iteration"):
