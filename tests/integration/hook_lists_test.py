@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lists of hooks of other programs (configs/config/hooks) on the quickstart's images, in its number format: what
+they do and leave, not only that they run."""
+import json
+import unittest
+
+from tests.integration.run_case import RunCase
+
+
+class HookListsTest(RunCase):
+
+    def train(self, hooks, *arguments):
+        """The log of 40 updates on Fashion-MNIST."""
+        result = self.call("--config=quickstart", f"+config/hooks={hooks}", "engine_name=train",
+                           "config.CHECKPOINT.DIR=run", "config.OPTIMIZER.num_epochs=1",
+                           "config.DATA.TRAIN.DATA_LIMIT=640", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def lines(self, file):
+        return [json.loads(line) for line in (self.folder / "run" / file).read_text().splitlines()]
+
+    def test_those_of_united_perceptions_documentation(self):
+        log = self.train("united_perception")
+        self.assertIn("memory_checkpoint: tensors take up to", log)  # planned, behind 30 batches of warm-up
+        limits = [line["iteration"] for line in self.lines("metrics.jsonl") if "Training/grad_norm_limit" in line]
+        self.assertEqual(limits, [1, *range(2, 41, 2)])
+        self.assertEqual(len(list((self.folder / "run/log").iterdir())), 1)
+        self.assertIn("no checkpoint will be the best", log)  # the quickstart has no test phases
+        self.assertTrue((self.folder / "run/checkpoints/step_40").is_dir())
+
+    def test_those_of_libais_default_trainer(self):
+        self.train("libai_default", "config.HOOKS.EVAL.NUM_TRAIN_SAMPLES=1000",
+                   "config.HOOKS.EVAL.NUM_TEST_SAMPLES=500", "config.HOOKS.EVAL.LINEAR_EPOCHS=2")
+        evaluated = self.lines("metrics.json")[-1]
+        self.assertGreater(evaluated["evaluation_knn"]["top_1"], 30, evaluated)  # 10 is chance
+        self.assertTrue((self.folder / "run/checkpoints/best.step").is_file())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
