@@ -72,22 +72,6 @@ bool Matters(const UnsupportedKey& key, const ConfigNode& config) {
   return name != nullptr && name->text() == parts[1];
 }
 
-// The list of heads with the names of those without "_fsdp", which compute the same.
-ConfigNode WithUnshardedHeads(const ConfigNode& list) {
-  ConfigNode copy = ConfigNode::List(list.location());
-  for (size_t i = 0; i < list.items().size(); ++i) {
-    const ConfigNode& item = list.items()[i];
-    if (item.is_list()) {
-      copy.Append(WithUnshardedHeads(item));
-    } else {
-      const absl::string_view name = absl::StripSuffix(item.text(), "_fsdp");
-      const bool is_name = i == 0 && item.is_scalar();
-      copy.Append(is_name ? ConfigNode::Scalar(std::string(name), item.quoted(), item.location()) : item);
-    }
-  }
-  return copy;
-}
-
 // The longest beginning of `path` (from "config" on) that names a value of the defaults; "" for none.
 std::string ValuePath(absl::string_view path, const ConfigNode& defaults) {
   absl::ConsumePrefix(&path, "config.");
@@ -209,9 +193,6 @@ class Checker {
   void Resolve(ConfigNode* config) {
     ConfigNode resolved = registries_.options.Defaults();
     MergeInto(&resolved, *config);
-    if (const ConfigNode* heads = resolved.FindPath("MODEL.HEAD.PARAMS")) {
-      resolved.SetPath("MODEL.HEAD.PARAMS", WithUnshardedHeads(*heads));
-    }
     for (const Resolver& resolve : registries_.resolvers) AddStatus(resolve(registries_, &resolved));
     AddStatus(registries_.options.Check(resolved));
     *config = std::move(resolved);

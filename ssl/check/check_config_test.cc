@@ -350,9 +350,9 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
       {"config.DATA.TRAIN.COLLATE_FUNCTION=ibot_multicrop_masking_collator",
        "collator 'ibot_multicrop_masking_collator' (config.DATA.TRAIN.COLLATE_FUNCTION)"},
       {"config.MACHINE.DEVICE=gpu", "config.MACHINE.DEVICE is gpu"},
-      {"config.TRAINER.TASK_NAME=self_supervision_fsdp_task", "task 'self_supervision_fsdp_task'"},
+      {"config.TRAINER.TASK_NAME=self_supervision_sdp_task", "task 'self_supervision_sdp_task'"},
       {"config.OPTIMIZER.use_zero=True", "config.OPTIMIZER.use_zero is true"},
-      {"config.MODEL.HEAD.PARAMS=[[swav_head_fsdp, {dims: [32, 16], num_clusters: [8]}]]", "head 'swav_head_fsdp'"},
+      {"config.MODEL.HEAD.PARAMS=[[dino_head_fsdp, {in_dim: 32, num_clusters: [8]}]]", "head 'dino_head_fsdp'"},
   };
   for (const auto& [token, expected] : cases) {
     SCOPED_TRACE(token);

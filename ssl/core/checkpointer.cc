@@ -16,6 +16,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/rank_state.h"
+#include "ssl/core/sharded_state.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 
@@ -146,16 +147,20 @@ absl::Status Checkpointer::SaveState() {
   const bool finished = state_.finished(options_.num_phases);
   if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Wait());
-  std::vector<NamedTensor> state;
+  SavedState state;
   const absl::Status collected = GuardTorch("collecting the state", [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(state, CollectFiniteState(root_));
-    if (options_.in_background) Stage(&state);
+    SSL_ASSIGN_OR_RETURN(state.own, CollectFiniteState(root_));
     return absl::OkStatus();
   });
   const std::string newest = last_saved_ >= 0 ? store_.StepDirectory(last_saved_) : "none";
   SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(collected, absl::StrCat("nothing is saved at iteration ", iteration,
                                                                      " (the newest checkpoint: ", newest, ")")),
                                     "collecting the state", communicator_));
+  SSL_RETURN_IF_ERROR(GuardTorch("putting the state together", [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(state.whole, TakeWholeState(options_.model, &state.own));
+    if (options_.in_background) Stage(&state.own);
+    return absl::OkStatus();
+  }));
   SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(state))
                                              : WriteGuarded(iteration, finished, state));
   asked_iteration_ = iteration;
@@ -163,7 +168,7 @@ absl::Status Checkpointer::SaveState() {
   return absl::OkStatus();
 }
 
-absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::vector<NamedTensor> state) {
+absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, SavedState state) {
   // The thread begins when every rank has one: else it would wait for the others in the first collective operation.
   std::promise<bool> all_started;
   const auto work = [this, iteration, finished, state = std::move(state), begin = all_started.get_future().share()] {
@@ -175,13 +180,14 @@ absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, std::v
   return status;
 }
 
-absl::Status Checkpointer::WriteGuarded(int64_t iteration, bool finished, const std::vector<NamedTensor>& state) {
+absl::Status Checkpointer::WriteGuarded(int64_t iteration, bool finished, const SavedState& state) {
   return GuardTorch("writing a checkpoint", [&] { return Write(iteration, finished, state); });
 }
 
-absl::Status Checkpointer::Write(int64_t iteration, bool finished, const std::vector<NamedTensor>& state) {
+absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedState& state) {
   const int64_t rank = own_communicator_->rank();
-  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, StateOfItsOwn(state, *own_communicator_));
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, StateOfItsOwn(state.own, *own_communicator_));
+  own.insert(own.end(), state.whole.begin(), state.whole.end());
   std::vector<CheckpointPart> parts;
   if (rank == 0) {
     parts = PartsOfRankZero(own);
@@ -282,7 +288,8 @@ absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, in
 
 absl::Status Checkpointer::Restore(int64_t iteration) {
   const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, Load(iteration));
+    SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, Load(iteration));
+    KeepOwnRows(options_.model, &state);
     SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
     SSL_RETURN_IF_ERROR(RestoreState(root_, state, store_.StepDirectory(iteration)));
     if (options_.after_restore == nullptr) return absl::OkStatus();

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/base/background_task.h"
 #include "ssl/core/checkpoint_store.h"
+#include "ssl/core/model.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
@@ -40,6 +41,8 @@ struct CheckpointerOptions {
   CheckpointStoreOptions store;
   int64_t num_phases = 0;  // of the whole run
   bool in_background = false;
+  // Null, or the model whose shards are saved whole (sharded_state.h).
+  Model* model = nullptr;
   // Null, or what else a restore does to the state, before other checkpoints are touched. Its error ends the restore.
   std::function<absl::Status()> after_restore = nullptr;
 };
@@ -87,6 +90,12 @@ class Checkpointer : public CheckpointSaver {
   Checkpointer(CheckpointerOptions options, FileSystem& file_system, std::unique_ptr<Communicator> own,
                Communicator& communicator, Stateful& root, const TrainState& state);
 
+  // What is saved: of this rank, and on rank 0 what the ranks have shared out, put together.
+  struct SavedState {
+    std::vector<NamedTensor> own;
+    std::vector<NamedTensor> whole;
+  };
+
   // Saves the state of this moment, whoever asks for it.
   absl::Status SaveState();
   // Notes that the checkpoint of this iteration, saved or not yet, stays when a name moves on.
@@ -97,10 +106,10 @@ class Checkpointer : public CheckpointSaver {
                                       const std::function<absl::StatusOr<int64_t>()>& question);
   // Replaces the run's tensors by copies.
   void Stage(std::vector<NamedTensor>* state);
-  absl::Status StartWriting(int64_t iteration, bool finished, std::vector<NamedTensor> state);
+  absl::Status StartWriting(int64_t iteration, bool finished, SavedState state);
   // LibTorch's exceptions become a Status.
-  absl::Status WriteGuarded(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
-  absl::Status Write(int64_t iteration, bool finished, const std::vector<NamedTensor>& state);
+  absl::Status WriteGuarded(int64_t iteration, bool finished, const SavedState& state);
+  absl::Status Write(int64_t iteration, bool finished, const SavedState& state);
   absl::Status FinishTask();
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;

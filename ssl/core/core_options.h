@@ -50,10 +50,14 @@ struct LossOptions : Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// The task whose ranks share out the parameters (ssl/core/parameter_shards.h).
+inline constexpr char kShardingTask[] = "self_supervision_fsdp_task";
+
 // The section TRAINER.
 struct TrainerOptions : Options {
   std::string train_step_name = "standard_train_step";
   std::string task_name = "self_supervision_task";
+  bool shards_parameters() const { return task_name == kShardingTask; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

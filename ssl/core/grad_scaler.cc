@@ -9,6 +9,11 @@
 #include <ATen/ops/reciprocal.h>
 #include <ATen/ops/zeros.h>
 
+#include <c10/util/Exception.h>
+
+#include "absl/status/status.h"
+#include "ssl/distributed/communicator.h"
+
 namespace ssl {
 
 GradScaler::GradScaler(const GradScalerOptions& options)
@@ -37,6 +42,12 @@ bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
     at::_amp_foreach_non_finite_check_and_unscale_(gradients_, found_inf_, inverse);
   }
   gradients_.clear();
+  // Of whole gradients, every rank has seen the overflow of any. Of shards, one rank alone has.
+  Communicator* const shard_ranks = groups.empty() ? nullptr : groups[0].shard_ranks;
+  if (shard_ranks != nullptr) {
+    const absl::Status agreed = shard_ranks->AllReduce(found_inf_, ReduceOp::kMax);
+    TORCH_CHECK_WITH(DistBackendError, agreed.ok(), "looking for overflows: ", agreed.ToString());
+  }
   const bool finite = found_inf_.item<float>() == 0.0f;
   skipped_updates_ = finite ? 0 : skipped_updates_ + 1;
   return finite;

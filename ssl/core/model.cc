@@ -13,4 +13,10 @@ MapAndOutputs Model::ForwardWithMap(const at::Tensor& images, const std::string&
   TORCH_CHECK_NOT_IMPLEMENTED(false, "this model does not give the map of its stage '", stage, "'");
 }
 
+absl::Status Model::ShardParameters(Communicator& communicator) {
+  return absl::UnimplementedError(
+      "this model cannot share out its parameters between ranks (config.TRAINER.TASK_NAME is "
+      "self_supervision_fsdp_task); expected self_supervision_task");
+}
+
 }  // namespace ssl

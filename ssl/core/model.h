@@ -13,10 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "ssl/core/recompute_policy.h"
 #include "ssl/core/stateful.h"
 
 namespace ssl {
+
+class Communicator;
+class ParameterShards;
 
 struct NamedParameter {
   // As in the checkpoint: "trunk.layer1.0.conv1.weight", "heads.0.prototypes0.weight".
@@ -87,6 +91,15 @@ class Model : public Stateful {
 
   // From now on, `policy` plans each forward pass that trains; null: as the configuration says. It outlives its use.
   virtual void SetRecomputePolicy(RecomputePolicy* policy) {}
+
+  // Splits the trainable parameters, equal on all ranks, over the ranks of `communicator`, which outlives the model
+  // (parameter_shards.h). Parameters() and the state then have this rank's shards, under the same names, and every rank
+  // makes the same forward passes and backward of each. Once, before anything else holds the parameters. The default is
+  // Unimplemented.
+  virtual absl::Status ShardParameters(Communicator& communicator);
+
+  // Null: parameters are whole on every rank.
+  virtual ParameterShards* parameter_shards() { return nullptr; }
 };
 
 }  // namespace ssl

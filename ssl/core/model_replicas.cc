@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/rank_state.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
@@ -60,7 +61,10 @@ absl::Status CopyFromRankZero(Model& model, Communicator& communicator) {
 
 absl::Status CheckParametersAreEqual(Model& model, Communicator& communicator) {
   std::vector<NamedTensor> parameters;
-  for (const NamedParameter& parameter : model.Parameters()) parameters.push_back({parameter.name, parameter.value});
+  for (const NamedParameter& parameter : model.Parameters()) {
+    const bool is_shard = model.parameter_shards() != nullptr && model.parameter_shards()->IsShard(parameter.value);
+    if (!is_shard) parameters.push_back({parameter.name, parameter.value});
+  }
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> own, StateOfItsOwn(std::move(parameters), communicator));
   absl::Status status;
   if (communicator.rank() > 0 && !own.empty()) {

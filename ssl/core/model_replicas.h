@@ -21,7 +21,7 @@ namespace ssl {
 absl::Status CopyFromRankZero(Model& model, Communicator& communicator);
 
 // DataLoss, with the first names, on a rank whose parameters are not those of rank 0, to the bit, and Aborted on the
-// others. (Buffers of a run that resumes may be each rank's own.)
+// others. (Buffers of a run that resumes may be each rank's own, and shards are.)
 absl::Status CheckParametersAreEqual(Model& model, Communicator& communicator);
 
 // Buffers (running statistics, counters: what the model's state has beside its parameters) become those of rank 0, by

@@ -14,6 +14,8 @@
 
 namespace ssl {
 
+class Communicator;
+
 // Parameters that share a learning rate, weight decay and momentum.
 struct ParameterGroup {
   std::string name;                // "regularized", "unregularized"
@@ -28,6 +30,8 @@ struct ParameterGroup {
   double momentum = 0.0;
   std::string momentum_schedule = {};
   double learning_rate_scale = 1.0;  // times what the schedule says, as in layer-wise decay
+  // Not null: each tensor is this rank's shard (parameter_shards.h), and a norm is over the shards of these ranks.
+  Communicator* shard_ranks = nullptr;
 };
 
 class Optimizer : public Stateful {

@@ -21,6 +21,7 @@
 #include "ssl/core/label_check.h"
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_grouper.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
@@ -44,12 +45,19 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSource(const BuildContext& cont
   return context.registries.batch_sources.Make(type.name, section, context);
 }
 
-// What the optimizer updates, each once: in the model's order, then what a host's optimizer has beside the model.
+bool IsShard(Model& model, const at::Tensor& parameter) {
+  return model.parameter_shards() != nullptr && model.parameter_shards()->IsShard(parameter);
+}
+
+// What is to be reduced of what the optimizer updates, each once: in the model's order, then what a host's optimizer
+// has beside the model.
 std::vector<NamedParameter> TrainedParameters(Model& model, Optimizer& optimizer) {
   std::vector<NamedParameter> candidates = model.Parameters();
+  if (model.parameter_shards() != nullptr) candidates.clear();  // backward has reduced the gradients of shards
   std::set<const c10::TensorImpl*> updated;
   for (const ParameterGroup& group : optimizer.groups()) {
     for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (IsShard(model, group.parameters[i])) continue;
       const std::string name = i < group.names.size() ? group.names[i] : absl::StrCat(group.name, ".", i);
       candidates.push_back({name, group.parameters[i]});
       updated.insert(group.parameters[i].unsafeGetTensorImpl());
@@ -133,6 +141,9 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const Registries& registries = context.registries;
   SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, context.config.Section("MODEL"), context));
   SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, context.communicator));  // whatever each rank drew
+  if (options_.trainer.shards_parameters() && context.communicator.size() > 1) {
+    SSL_RETURN_IF_ERROR(model_->ShardParameters(context.communicator));
+  }
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
@@ -173,6 +184,9 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ParameterGrouper> grouper,
                        registries.parameter_groupers.Make(options_.parameter_grouping, section, context));
   SSL_ASSIGN_OR_RETURN(std::vector<ParameterGroup> groups, grouper->Group(model_->Parameters()));
+  for (ParameterGroup& group : groups) {
+    if (model_->parameter_shards() != nullptr) group.shard_ranks = &context.communicator;
+  }
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
   return absl::OkStatus();

@@ -27,6 +27,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model_replicas.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/resume_position.h"
 #include "ssl/core/run_identity.h"
@@ -208,6 +209,7 @@ absl::Status Session::BuildCheckpointer() {
   checkpointer.store.run_directory = run_directory_;
   checkpointer.num_phases = static_cast<int64_t>(trainer_->task().phases().size());
   checkpointer.in_background = options.save_in_background;
+  checkpointer.model = &model();
   checkpointer.after_restore = [task = &trainer_->task()] {
     return FitPosition(task->phases(), task->updates_per_epoch(), &task->state());
   };
@@ -278,6 +280,8 @@ absl::Status Session::Start() {
 absl::Status Session::StartRun() {
   if (plan_.removes_earlier) SSL_RETURN_IF_ERROR(RemoveEarlierRun());
   if (checkpointer_ != nullptr) SSL_RETURN_IF_ERROR(checkpointer_->Open());
+  // Weights have been loaded into whole parameters; what is restored goes into shards.
+  if (model().parameter_shards() != nullptr) model().parameter_shards()->Release(/*take_over=*/true);
   SSL_RETURN_IF_ERROR(Restore());
   SSL_RETURN_IF_ERROR(CheckParametersAreEqual(model(), *communicator_));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(AddConfiguredSinks(), "opening the metrics", *communicator_));

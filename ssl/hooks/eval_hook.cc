@@ -24,6 +24,7 @@
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/label_check.h"
 #include "ssl/core/model_replicas.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/data/data_source_builder.h"
 #include "ssl/data/evaluation_source.h"
@@ -263,6 +264,7 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
   const absl::Time begin = Clock::Real().Now();
   std::vector<std::string> told;
   SSL_ASSIGN_OR_RETURN(const auto buffers, RankZeroBuffers::Take(context.model, context.communicator));
+  const WholeParameters whole(context.model);  // ranks have different numbers of batches
   if (options_.classifies()) SSL_RETURN_IF_ERROR(Classify(context, &told));
   if (options_.loss) SSL_RETURN_IF_ERROR(MeasureLoss(context, &told));
   evaluated_at_ = context.state.iteration;

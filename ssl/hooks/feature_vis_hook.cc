@@ -12,6 +12,7 @@
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
@@ -69,6 +70,7 @@ absl::Status FeatureVisHook::OnStart(StepContext& context) {
 
 absl::Status FeatureVisHook::OnStep(StepContext& context) {
   if (!context.state.training || context.state.iteration % options_.freq != 0) return absl::OkStatus();
+  const WholeParameters whole(context.model);  // rank 0 runs the model alone
   const absl::Status status = context.communicator.rank() == 0 ? Draw(context) : absl::OkStatus();
   return AgreeOnStatus(status, "drawing features", context.communicator);
 }

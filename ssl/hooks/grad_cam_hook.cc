@@ -16,6 +16,7 @@
 #include "ssl/core/batch_source.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/evaluation_mode.h"
@@ -142,6 +143,7 @@ bool GradCamHook::IsByClass(const Batch& batch) const {
 
 absl::Status GradCamHook::OnStep(StepContext& context) {
   if (!context.state.training || context.state.iteration % options_.freq != 0) return absl::OkStatus();
+  const WholeParameters whole(context.model);  // rank 0 runs the model alone
   const absl::Status status = context.communicator.rank() == 0 ? Draw(context) : absl::OkStatus();
   return AgreeOnStatus(status, "drawing what speaks for an image", context.communicator);
 }

@@ -13,6 +13,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -117,6 +118,14 @@ at::Tensor GradNorm(const std::vector<at::Tensor>& gradients, double norm_type) 
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, norm_type)), norm_type);
 }
 
+absl::StatusOr<at::Tensor> NormOverShards(const at::Tensor& own, double norm_type, Communicator& communicator) {
+  const at::NoGradGuard no_grad;
+  const bool is_largest = std::isinf(norm_type);
+  at::Tensor all = is_largest ? own.clone() : own.to(at::kDouble).pow(norm_type);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(all, is_largest ? ReduceOp::kMax : ReduceOp::kSum));
+  return is_largest ? all : all.pow(1.0 / norm_type).to(own.scalar_type());
+}
+
 void ClipToNorm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const at::Tensor& limit) {
   constexpr double kEps = 1e-6;  // as torch
   const at::NoGradGuard no_grad;
@@ -164,7 +173,10 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
     if (parameter.grad().defined()) gradients_.push_back(parameter.grad());
   }
   if (gradients_.empty()) return absl::OkStatus();
-  const at::Tensor norm = GradNorm(gradients_, rule_.norm_type);
+  at::Tensor norm = GradNorm(gradients_, rule_.norm_type);
+  if (context.model.parameter_shards() != nullptr) {
+    SSL_ASSIGN_OR_RETURN(norm, NormOverShards(norm, rule_.norm_type, context.communicator));
+  }
   context.metrics.Add(MetricName("grad_norm"), norm);
   if (rule_.mode == GradClipMode::kPreDefined || !context.skips_update) {
     const at::Tensor limit = NextLimit(norm);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/optim/name_patterns.h"
 
@@ -58,6 +59,7 @@ std::vector<PlannedAction> GradientCollectorHook::Plan() const {
 }
 
 absl::Status GradientCollectorHook::OnStart(StepContext& context) {
+  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, instance_name()));
   const std::vector<NamedParameter> all = context.model.Parameters();
   for (const std::string& entry : options_.hook_module) {
     SSL_ASSIGN_OR_RETURN(const NamePatterns pattern, NamePatterns::Make({entry}));

@@ -14,6 +14,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/hooks/register_component.h"
 
@@ -169,6 +170,8 @@ MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule,
 
 absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
   if (!enable_) return absl::OkStatus();
+  // Ranks may plan differently, and each second pass would gather.
+  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, instance_name()));
   const std::vector<std::string> blocks = context.model.block_names();
   if (blocks.empty()) {
     return absl::FailedPreconditionError(

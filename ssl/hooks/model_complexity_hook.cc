@@ -14,6 +14,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
@@ -46,12 +47,18 @@ void ModelComplexityOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 absl::StatusOr<ModelComplexity> MeasureComplexity(Model& model, const std::vector<int64_t>& input_shape) {
+  const WholeParameters whole(model);
   ModelComplexity complexity;
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(model));
   for (const NamedTensor& entry : state) {
     if (!IsBatchStatistic(entry.name)) complexity.parameters += entry.tensor.numel();
   }
-  for (const NamedParameter& parameter : model.Parameters()) complexity.trainable_parameters += parameter.value.numel();
+  const ParameterShards* const shards = model.parameter_shards();
+  for (const NamedParameter& parameter : model.Parameters()) {
+    const at::Tensor& value = parameter.value;
+    const bool is_shard = shards != nullptr && shards->IsShard(value);
+    complexity.trainable_parameters += is_shard ? value[0].numel() * shards->WholeRows(value) : value.numel();
+  }
 
   std::vector<int64_t> shape = {1};
   shape.insert(shape.end(), input_shape.begin(), input_shape.end());

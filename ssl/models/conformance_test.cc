@@ -41,11 +41,14 @@ at::Tensor Wave(at::IntArrayRef shape) {
 const std::map<std::string, std::string>& HeadArguments() {
   static const auto* const arguments = new std::map<std::string, std::string>{
       {"eval_mlp", "{in_channels: 6, dims: [6, 5]}"},
+      {"eval_mlp_fsdp", "{in_channels: 6, dims: [6, 5]}"},
       {"identity", "{}"},
       {"mlp", "{dims: [6, 5, 4], use_bn: True, use_relu: True}"},
+      {"mlp_fsdp", "{dims: [6, 5, 4], use_bn: True, use_relu: True}"},
       {"mlp_res", "{dims: [6, 6, 4], use_bn: True, use_relu: True}"},
       {"siamese_concat_view", "{num_towers: 2}"},
       {"swav_head", "{dims: [6, 5, 4], use_bn: True, num_clusters: [7, 3]}"},
+      {"swav_head_fsdp", "{dims: [6, 5, 4], use_bn: True, num_clusters: [7, 3]}"},
   };
   return *arguments;
 }
@@ -56,6 +59,7 @@ const std::map<std::string, std::string>& TrunkSections() {
       {"regnet",
        "{REGNET: {name: anynet, depths: [1, 2], widths: [8, 16], group_widths: [4, 8], bottleneck_multipliers: [1, 1], "
        "strides: [2, 2]}}"},
+      {"regnet_fsdp", "{REGNET: {depth: 3, w_0: 8, w_a: 8.0, w_m: 2.0, group_width: 8}}"},
       {"resnet", "{RESNETS: {DEPTH: 50, WIDTH_MULTIPLIER: 0.0625}}"},
   };
   return *sections;

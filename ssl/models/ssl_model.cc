@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/models/feature_pool.h"
 #include "ssl/models/join_gradients.h"
 
@@ -62,6 +64,8 @@ SslModel::SslModel(std::unique_ptr<Trunk> trunk, std::vector<std::unique_ptr<Hea
   for (const std::unique_ptr<Head>& head : heads_) StopTraining(head->Tensors());
 }
 
+SslModel::~SslModel() = default;
+
 std::vector<at::Tensor> SslModel::Forward(const std::vector<at::Tensor>& views) {
   TORCH_CHECK_VALUE(options_.inputs.empty(),
                     "config.MODEL.MULTI_INPUT_HEAD_MAPPING maps named inputs, the batch has views");
@@ -78,7 +82,7 @@ std::vector<at::Tensor> SslModel::ForwardNamed(const std::map<std::string, at::T
     std::vector<FeatureRequest> requests;
     if (!input.stage.empty()) requests.push_back({input.stage, {}, /*flatten=*/false});
     std::vector<at::Tensor> results = RunTrunk(TrunkInput(found->second), requests);
-    if (!heads_.empty()) results = heads_[input.head]->Forward(results.front());
+    if (!heads_.empty()) results = RunHead(input.head, results.front());
     outputs.insert(outputs.end(), results.begin(), results.end());
   }
   TORCH_CHECK_VALUE(!outputs.empty(), "config.MODEL.MULTI_INPUT_HEAD_MAPPING maps the inputs [",
@@ -87,7 +91,8 @@ std::vector<at::Tensor> SslModel::ForwardNamed(const std::map<std::string, at::T
 }
 
 std::vector<at::Tensor> SslModel::Joined(std::vector<at::Tensor> outputs) const {
-  return shares_statistics_ && training_ ? JoinGradients(std::move(outputs)) : outputs;
+  const bool ranks_run_backward_together = shares_statistics_ || shards_ != nullptr;
+  return ranks_run_backward_together && training_ ? JoinGradients(std::move(outputs)) : outputs;
 }
 
 // Channels-last, the layout in which the convolutions and BatchNormRelu are fast; all maps behind inherit it.
@@ -155,19 +160,25 @@ std::vector<at::Tensor> SslModel::TrunkOutputs(const std::vector<at::Tensor>& vi
   return outputs;
 }
 
+std::vector<at::Tensor> SslModel::RunHead(size_t index, const at::Tensor& features) {
+  if (shards_ == nullptr) return heads_[index]->Forward(features);
+  return shards_->Run(trunk_->num_blocks() + index, ParameterShards::Pass::kForward,
+                      [&] { return heads_[index]->Forward(features); });
+}
+
 std::vector<at::Tensor> SslModel::RunHeads(const std::vector<at::Tensor>& features) {
   if (heads_.empty()) return features;
   std::vector<at::Tensor> outputs;
   if (features.size() == heads_.size()) {
     for (size_t i = 0; i < heads_.size(); ++i) {
-      const std::vector<at::Tensor> results = heads_[i]->Forward(features[i]);
+      const std::vector<at::Tensor> results = RunHead(i, features[i]);
       outputs.insert(outputs.end(), results.begin(), results.end());
     }
     return outputs;
   }
   TORCH_CHECK_VALUE(features.size() == 1, heads_.size(), " heads for ", features.size(), " features");
   outputs = features;
-  for (const std::unique_ptr<Head>& head : heads_) outputs = head->Forward(outputs.front());
+  for (size_t i = 0; i < heads_.size(); ++i) outputs = RunHead(i, outputs.front());
   return outputs;
 }
 
@@ -189,10 +200,33 @@ MapAndOutputs SslModel::ForwardWithMap(const at::Tensor& images, const std::stri
 std::vector<NamedParameter> SslModel::Parameters() {
   std::vector<NamedParameter> parameters;
   for (const ModelTensor& entry : tensors_) {
-    if (!entry.value.requires_grad()) continue;
-    parameters.push_back({entry.name, entry.value, entry.role == TensorRole::kNorm});
+    const at::Tensor held = Held(entry.value);
+    if (held.requires_grad()) parameters.push_back({entry.name, held, entry.role == TensorRole::kNorm});
   }
   return parameters;
+}
+
+at::Tensor SslModel::Held(const at::Tensor& tensor) const {
+  const at::Tensor shard = shards_ != nullptr ? shards_->ShardOf(tensor) : at::Tensor();
+  return shard.defined() ? shard : tensor;
+}
+
+absl::Status SslModel::ShardParameters(Communicator& communicator) {
+  if (trunk_->num_blocks() == 0) return Model::ShardParameters(communicator);
+  std::vector<ParameterBlock> blocks;
+  const auto add = [&blocks](std::string name, const ModelTensors& tensors) {
+    ParameterBlock& block = blocks.emplace_back(ParameterBlock{std::move(name), {}});
+    for (const ModelTensor& tensor : tensors) {
+      if (!tensor.value.requires_grad()) continue;
+      block.parameters.push_back({tensor.name, tensor.value, tensor.role == TensorRole::kNorm});
+    }
+  };
+  const std::vector<std::string> names = trunk_->block_names();
+  for (size_t i = 0; i < names.size(); ++i) add(absl::StrCat("trunk.", names[i]), trunk_->BlockTensors(i));
+  for (size_t i = 0; i < heads_.size(); ++i) add(absl::StrCat("heads.", i), heads_[i]->Tensors());
+  SSL_ASSIGN_OR_RETURN(shards_, ParameterShards::Make(std::move(blocks), communicator));
+  trunk_->SetShards(shards_.get());
+  return absl::OkStatus();
 }
 
 void SslModel::SetRecomputePolicy(RecomputePolicy* policy) {
@@ -215,7 +249,7 @@ void SslModel::SynchronizeBatchNorm(const std::shared_ptr<Communicator>& group) 
 void SslModel::VisitState(StateVisitor& visitor) {
   const at::NoGradGuard no_grad;  // loading writes into parameters
   for (const ModelTensor& entry : tensors_) {
-    at::Tensor value = entry.value;
+    at::Tensor value = shards_ != nullptr && shards_->holds_whole() ? entry.value : Held(entry.value);
     visitor.Tensor(entry.name, value);
   }
 }

@@ -59,6 +59,7 @@ struct SslModelOptions {
 class SslModel : public Model {
  public:
   SslModel(std::unique_ptr<Trunk> trunk, std::vector<std::unique_ptr<Head>> heads, SslModelOptions options);
+  ~SslModel() override;
 
   std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override;
   // The outputs of all mapped inputs that are there, in the order of the mapping. None there: c10::ValueError.
@@ -71,6 +72,8 @@ class SslModel : public Model {
   void SetTraining(bool training) override;
   std::vector<std::string> block_names() const override { return trunk_->block_names(); }
   void SetRecomputePolicy(RecomputePolicy* policy) override;
+  absl::Status ShardParameters(Communicator& communicator) override;
+  ParameterShards* parameter_shards() override { return shards_.get(); }
   void VisitState(StateVisitor& visitor) override;
 
   // Batch norm in training takes its statistics over the ranks of `group` from now on: every rank then calls Forward in
@@ -90,10 +93,15 @@ class SslModel : public Model {
   std::vector<ViewRange> Passes(const std::vector<at::Tensor>& views) const;
   // What the policy says of them; empty when the configuration's plan holds.
   std::vector<RecomputePlan> PlanPasses(const std::vector<at::Tensor>& views, const std::vector<ViewRange>& passes);
+  std::vector<at::Tensor> RunHead(size_t index, const at::Tensor& features);
   std::vector<at::Tensor> RunHeads(const std::vector<at::Tensor>& features);
+  // The shard of a parameter that is sharded; else the tensor itself.
+  at::Tensor Held(const at::Tensor& tensor) const;
   // As backward over several ranks needs them.
   std::vector<at::Tensor> Joined(std::vector<at::Tensor> outputs) const;
 
+  // Null unless parameters are sharded: the trunk's blocks, then the heads.
+  std::unique_ptr<ParameterShards> shards_;
   std::unique_ptr<Trunk> trunk_;
   std::vector<std::unique_ptr<Head>> heads_;
   const SslModelOptions options_;

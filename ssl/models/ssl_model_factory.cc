@@ -16,6 +16,7 @@
 #include "ssl/models/activation_checkpointing.h"
 #include "ssl/models/batch_norm_group.h"
 #include "ssl/models/feature_pool.h"
+#include "ssl/models/fsdp_config.h"
 #include "ssl/models/head_list.h"
 #include "ssl/models/head_section.h"
 #include "ssl/models/input_mapping.h"
@@ -134,6 +135,8 @@ absl::Status RegisterSslModel(Registries* registries) {
       options.Add("MODEL.FEATURE_EVAL_SETTINGS", [] { return std::make_unique<FeatureEvalSection>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.HEAD", [] { return std::make_unique<HeadSection>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.SYNC_BN_CONFIG", [] { return std::make_unique<SyncBatchNormSection>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("MODEL.FSDP_CONFIG", [] { return std::make_unique<FsdpSection>(); }));
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveFsdp(config); });
   return options.Add("MODEL.TRUNK", [] { return std::make_unique<TrunkSection>(); });
 }
 

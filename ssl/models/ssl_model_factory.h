@@ -10,8 +10,8 @@ namespace ssl {
 
 struct Registries;
 
-// Adds the model "multi_input_output_model" and the sections MODEL, MODEL.FEATURE_EVAL_SETTINGS, MODEL.HEAD,
-// MODEL.SYNC_BN_CONFIG and MODEL.TRUNK.
+// Adds the model "multi_input_output_model" and the sections MODEL, MODEL.FEATURE_EVAL_SETTINGS, MODEL.FSDP_CONFIG,
+// MODEL.HEAD, MODEL.SYNC_BN_CONFIG and MODEL.TRUNK.
 absl::Status RegisterSslModel(Registries* registries);
 
 }  // namespace ssl

@@ -22,6 +22,7 @@
 namespace ssl {
 
 class Communicator;
+class ParameterShards;
 
 class Trunk {
  public:
@@ -64,6 +65,10 @@ class Trunk {
 
   // The names of the blocks: of the stage, with a number where the stage has several: "conv1", "res2.0".
   virtual std::vector<std::string> block_names() const { return {}; }
+
+  // From now on, the parameters of block `index` are those of block `index` of `shards`, which outlives the trunk
+  // (ssl/core/parameter_shards.h). For trunks with blocks.
+  virtual void SetShards(ParameterShards* shards) {}
 
   // From now on, forward passes that train keep of each part of the plan its input alone, and backward runs it again
   // (ssl/models/recompute.h). Ranges are within num_blocks().

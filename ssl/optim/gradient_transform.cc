@@ -2,11 +2,15 @@
 #include "ssl/optim/gradient_transform.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/stack.h>
+#include <c10/util/Exception.h>
 
 #include <cstddef>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -26,6 +30,19 @@ void GradientTransform::Step() {
     for (size_t g = 0; g < weight_decays_.size(); ++g) groups()[g].weight_decay = weight_decays_[g];
   };
   inner_->Step();
+}
+
+// One operation for all of them; squares in float64, so that float32's range holds.
+GradientTransform::Norms GradientTransform::NormsOf(const ParameterGroup& group,
+                                                    const std::vector<at::Tensor>& parameters,
+                                                    const std::vector<at::Tensor>& gradients) {
+  Norms norms = {at::stack(at::_foreach_norm(parameters)), at::stack(at::_foreach_norm(gradients))};
+  if (group.shard_ranks == nullptr) return norms;
+  at::Tensor squares = at::stack({norms.parameters, norms.gradients}).to(at::kDouble).square();
+  const absl::Status summed = group.shard_ranks->AllReduce(squares, ReduceOp::kSum);
+  TORCH_CHECK_WITH(DistBackendError, summed.ok(), "norms over ranks: ", summed.ToString());
+  const at::Tensor of_all = squares.sqrt().to(norms.parameters.scalar_type());
+  return {of_all[0], of_all[1]};
 }
 
 void GradientTransform::TransformGradients() {

@@ -24,6 +24,15 @@ class GradientTransform : public Optimizer {
   void VisitState(StateVisitor& visitor) final { inner_->VisitState(visitor); }
 
  protected:
+  // [number of tensors] each: |p| and |g| of whole parameters and gradients, on all ranks, also where the group has
+  // shards of them. Collective then, and throws c10::DistBackendError.
+  struct Norms {
+    at::Tensor parameters;
+    at::Tensor gradients;
+  };
+  static Norms NormsOf(const ParameterGroup& group, const std::vector<at::Tensor>& parameters,
+                       const std::vector<at::Tensor>& gradients);
+
   // Changes `gradients`, those of `parameters`, in place; both lists are parallel and not empty. Without a graph.
   virtual void Transform(const ParameterGroup& group, const std::vector<at::Tensor>& parameters,
                          const std::vector<at::Tensor>& gradients) = 0;

@@ -4,9 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/clamp_max.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
 #include <utility>
@@ -26,8 +24,7 @@ class Larc : public GradientTransform {
   // Rates are one vector [number of parameters], because arithmetic on many scalars would be as many operations.
   void Transform(const ParameterGroup& group, const std::vector<at::Tensor>& parameters,
                  const std::vector<at::Tensor>& gradients) override {
-    const at::Tensor parameter_norms = at::stack(at::_foreach_norm(parameters));
-    const at::Tensor gradient_norms = at::stack(at::_foreach_norm(gradients));
+    const auto [parameter_norms, gradient_norms] = NormsOf(group, parameters, gradients);
     at::Tensor rates = parameter_norms * options_.trust_coefficient /
                        (gradient_norms + parameter_norms * group.weight_decay + options_.epsilon);
     if (options_.clip) rates = at::clamp_max(rates / group.learning_rate, 1.0);

@@ -4,9 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/logical_and.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
 #include <cstddef>
@@ -38,15 +36,14 @@ class Lars : public GradientTransform {
       adapted_parameters_.push_back(parameters[i]);
       adapted_gradients_.push_back(gradients[i]);
     }
-    if (!adapted_parameters_.empty()) Adapt();
+    if (!adapted_parameters_.empty()) Adapt(group);
     adapted_parameters_.clear();
     adapted_gradients_.clear();
   }
 
  private:
-  void Adapt() {
-    const at::Tensor parameter_norms = at::stack(at::_foreach_norm(adapted_parameters_));
-    const at::Tensor update_norms = at::stack(at::_foreach_norm(adapted_gradients_));
+  void Adapt(const ParameterGroup& group) {
+    const auto [parameter_norms, update_norms] = NormsOf(group, adapted_parameters_, adapted_gradients_);
     const at::Tensor adapted = at::logical_and(parameter_norms.gt(0.0), update_norms.gt(0.0));
     const at::Tensor rates = at::where(adapted, parameter_norms * options_.eta / update_norms, 1.0);
     at::_foreach_mul_(adapted_gradients_, rates.unbind());

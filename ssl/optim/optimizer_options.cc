@@ -2,6 +2,7 @@
 #include "ssl/optim/optimizer_options.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace ssl {
 
@@ -75,7 +76,7 @@ absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& op
     return absl::UnimplementedError(
         absl::StrCat(place_of("use_zero"), " is true, which is not available; expected it to be false or absent"));
   }
-  if (options.use_larc && options.name != "sgd") {
+  if (options.use_larc && absl::StripSuffix(options.name, "_fsdp") != "sgd") {
     return absl::InvalidArgumentError(absl::StrCat(place_of("use_larc"), " is true and config.OPTIMIZER.name is '",
                                                    options.name, "', expected 'sgd'"));
   }

@@ -26,7 +26,8 @@ absl::Status RegisterOptimizers(Registry<Optimizer>* optimizers) {
   SSL_RETURN_IF_ERROR(optimizers->Register("adamw", &MakeAdamWFromConfig));
   SSL_RETURN_IF_ERROR(optimizers->Register("lars", &MakeLarsFromConfig));
   SSL_RETURN_IF_ERROR(optimizers->Register("rmsprop", &MakeRmspropFromConfig));
-  return optimizers->Register("sgd", &MakeSgdFromConfig);
+  SSL_RETURN_IF_ERROR(optimizers->Register("sgd", &MakeSgdFromConfig));
+  return optimizers->Register("sgd_fsdp", &MakeSgdFromConfig);
 }
 
 absl::Status RegisterGroupers(Registry<ParameterGrouper>* groupers) {

@@ -34,7 +34,7 @@ TEST(RegisterOptim, Names_AreTheseAndNoOthers) {
 
   ASSERT_OK(RegisterOptim(&registries));
 
-  EXPECT_THAT(registries.optimizers.Names(), ElementsAre("adam", "adamw", "lars", "rmsprop", "sgd"));
+  EXPECT_THAT(registries.optimizers.Names(), ElementsAre("adam", "adamw", "lars", "rmsprop", "sgd", "sgd_fsdp"));
   EXPECT_THAT(registries.parameter_groupers.Names(), ElementsAre("default", "dino", "linear_eval_heads", "lr_decay"));
   EXPECT_THAT(registries.schedules.Names(),
               ElementsAre("composite", "constant", "cosine", "cosine_warm_restart", "exponential", "inverse_sqrt",
@@ -99,7 +99,7 @@ param_schedulers:
 TEST(RegisterOptim, OptimizersThatShardOrRepeatOthers_AreRefusedByName) {
   TestRun run(ConfigNode::Map());
 
-  for (const char* name : {"zero", "sgd_fsdp", "adamw_mt", "rmsprop_tf"}) {
+  for (const char* name : {"zero", "adamw_mt", "rmsprop_tf"}) {
     EXPECT_THAT(run.registries().optimizers.Make(name, Yaml("{}"), run.context()),
                 StatusIs(absl::StatusCode::kNotFound, HasSubstr(absl::StrCat("no optimizer is named '", name, "'"))));
   }

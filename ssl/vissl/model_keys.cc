@@ -11,9 +11,7 @@ std::vector<CompatibilityKey> ModelKeys() {
                 {{"CLEAR_CUDA_CACHE", "false"}, {"CLEAR_FREQ", "100"}});
   table.Ignored("MODEL.SHARDED_DDP_SETUP", "a run is one process: there is nothing to share out",
                 {{"USE_SDP", "false"}, {"reduce_buffer_size", "-1"}});
-  table.NotYet("MODEL.FSDP_CONFIG", "it forms other parameter groups, and precision is set by AMP_PARAMS here",
-               {{"AUTO_SETUP_FSDP", "false"}});
-  table.Ignored("MODEL.FSDP_CONFIG", "a setting of FSDP, which is missing",
+  table.Ignored("MODEL.FSDP_CONFIG", "a matter of memory and speed; number formats are those of MODEL.AMP_PARAMS",
                 {{"AUTO_WRAP_THRESHOLD", "0"},
                  {"AMP_TYPE", "\"01\""},
                  {"FORCE_SYNC_CUDA", "false"},

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/losses/moco_loss.h"
 #include "ssl/losses/scores.h"
@@ -44,6 +45,7 @@ MocoMethod::MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encode
 absl::Status MocoMethod::Prepare(StepContext& context) {
   // The resolver knows the ranks that the configuration names; a host may bring others.
   SSL_RETURN_IF_ERROR(CheckQueueSize(options_.queue_size, context.batch_size, context.communicator.size()));
+  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, "moco_loss"));
   SSL_RETURN_IF_ERROR(PairParameters(context.model));
   encoder_->SetTraining(true);
   queue_.Initialize(options_.queue_size, options_.embedding_dim, seed_, key_parameters_.front().device());

@@ -22,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/losses/swav_loss.h"
 #include "ssl/methods/swav/swav_hooks.h"
 
@@ -75,6 +76,7 @@ absl::Status SwavMethod::Prepare(StepContext& context) {
 
 absl::Status SwavMethod::FindPrototypes(Model& model) {
   prototypes_.clear();
+  shards_ = model.parameter_shards();
   const std::vector<NamedParameter> parameters = model.Parameters();
   for (size_t head = 0; head < options_.num_prototypes.size(); ++head) {
     const auto found = std::find_if(parameters.begin(), parameters.end(), [head](const NamedParameter& parameter) {
@@ -85,10 +87,11 @@ absl::Status SwavMethod::FindPrototypes(Model& model) {
                                               ".weight', which swav_loss needs (config.MODEL.HEAD.PARAMS: swav_head",
                                               " with ", options_.num_prototypes.size(), " num_clusters)"));
     }
-    if (found->value.size(0) != options_.num_prototypes[head]) {
+    const int64_t rows = shards_ != nullptr ? shards_->WholeRows(found->value) : found->value.size(0);
+    if (rows != options_.num_prototypes[head]) {
       return absl::InvalidArgumentError(absl::StrCat("config.LOSS.swav_loss.num_prototypes[", head, "] is ",
                                                      options_.num_prototypes[head], ", the model's ", found->name,
-                                                     " has ", found->value.size(0), " rows"));
+                                                     " has ", rows, " rows"));
     }
     prototypes_.push_back(found->value);
   }
@@ -189,7 +192,9 @@ void SwavMethod::UpdateQueueScores() {
   // and change its type.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   for (size_t head = 0; head < prototypes_.size(); ++head) {
-    queue_scores_[head] = at::linear(queue_embeddings_, prototypes_[head]);
+    const at::Tensor& own = prototypes_[head];
+    queue_scores_[head] =
+        at::linear(queue_embeddings_, shards_ != nullptr ? shards_->Whole(own, shards_->WholeRows(own)) : own);
   }
 }
 

@@ -24,6 +24,8 @@
 
 namespace ssl {
 
+class ParameterShards;
+
 class SwavMethod : public Method {
  public:
   // seed: of the queue's initial values; ranks draw different ones.
@@ -68,7 +70,8 @@ class SwavMethod : public Method {
 
   const SwavOptions options_;
   const int64_t seed_;
-  std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters
+  std::vector<at::Tensor> prototypes_;   // per head [K_h, D], the model's live parameters, or this rank's rows of them
+  ParameterShards* shards_ = nullptr;    // null: they are whole
   std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
 
   int64_t iteration_ = 0;                 // batches trained on

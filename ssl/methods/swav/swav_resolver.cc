@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/world_shape.h"
@@ -16,13 +17,14 @@
 namespace ssl {
 namespace {
 
-// Appends the arguments of every [swav_head, {...}] in `entry`, which is such a pair or a list of them.
+// Appends the arguments of every [swav_head, {...}], or swav_head_fsdp, in `entry`, which is such a pair or a list of
+// them.
 void FindSwavHeads(const ConfigNode& entry, std::vector<const ConfigNode*>* arguments) {
   const std::vector<ConfigNode>& items = entry.items();
   if (items.empty()) return;
   if (items[0].is_list()) {
     for (const ConfigNode& item : items) FindSwavHeads(item, arguments);
-  } else if (items[0].text() == "swav_head" && items.size() == 2) {
+  } else if (absl::StripSuffix(items[0].text(), "_fsdp") == "swav_head" && items.size() == 2) {
     arguments->push_back(&items[1]);
   }
 }

@@ -217,6 +217,8 @@ absl::StatusOr<std::unique_ptr<Head>> MakeEvalMlp(const EvalMlpOptions& options,
 absl::Status RegisterMlp(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->heads.Register("mlp", &MlpFactory));
   SSL_RETURN_IF_ERROR(registries->heads.Register("mlp_res", &ResidualMlpFactory));
+  SSL_RETURN_IF_ERROR(registries->heads.Register("mlp_fsdp", &MlpFactory));
+  SSL_RETURN_IF_ERROR(registries->heads.Register("eval_mlp_fsdp", &EvalMlpFactory));
   return registries->heads.Register("eval_mlp", &EvalMlpFactory);
 }
 

@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<Head>> MakeResidualMlp(const MlpOptions& options,
 absl::StatusOr<std::unique_ptr<Head>> MakeEvalMlp(const EvalMlpOptions& options, const HeadSection& section,
                                                   int64_t seed);
 
-// Adds the heads "mlp", "mlp_res" and "eval_mlp".
+// Adds the heads "mlp", "mlp_res" and "eval_mlp"; the first and the last with "_fsdp" behind their names, too.
 absl::Status RegisterMlp(Registries* registries);
 
 }  // namespace ssl

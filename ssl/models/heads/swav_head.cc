@@ -119,6 +119,7 @@ absl::StatusOr<std::unique_ptr<Head>> MakeSwavHead(const SwavHeadOptions& option
 }
 
 absl::Status RegisterSwavHead(Registries* registries) {
+  SSL_RETURN_IF_ERROR(registries->heads.Register("swav_head_fsdp", &SwavHeadFactory));
   return registries->heads.Register("swav_head", &SwavHeadFactory);
 }
 

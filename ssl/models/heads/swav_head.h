@@ -45,7 +45,7 @@ struct SwavHeadOptions : public Options {
 absl::StatusOr<std::unique_ptr<Head>> MakeSwavHead(const SwavHeadOptions& options, const HeadSection& section,
                                                    int64_t seed);
 
-// Adds the head "swav_head".
+// Adds the head "swav_head", as "swav_head_fsdp", too.
 absl::Status RegisterSwavHead(Registries* registries);
 
 }  // namespace ssl

@@ -196,6 +196,7 @@ absl::StatusOr<std::unique_ptr<Trunk>> MakeRegNet(const RegNetOptions& options, 
 
 absl::Status RegisterRegNet(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->trunks.Register("regnet", &RegNetFactory));
+  SSL_RETURN_IF_ERROR(registries->trunks.Register("regnet_fsdp", &RegNetFactory));
   return registries->options.Add("MODEL.TRUNK.REGNET", [] { return std::make_unique<RegNetOptions>(); });
 }
 

@@ -24,7 +24,7 @@ struct Registries;
 // Initialised from `seed` alone. InvalidArgument or NotFound as in regnet_stages.h.
 absl::StatusOr<std::unique_ptr<Trunk>> MakeRegNet(const RegNetOptions& options, int64_t seed);
 
-// Adds the trunk "regnet" and the section MODEL.TRUNK.REGNET.
+// Adds the trunk "regnet", as "regnet_fsdp", too, and the section MODEL.TRUNK.REGNET.
 absl::Status RegisterRegNet(Registries* registries);
 
 }  // namespace ssl

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/models/recompute.h"
 
 namespace ssl {
@@ -85,8 +86,15 @@ ModelTensors StagedTrunk::Tensors() const {
   return tensors;
 }
 
+at::Tensor StagedTrunk::RunWhole(size_t block, const at::Tensor& map, NormMode mode) const {
+  if (shards_ == nullptr) return RunBlock(block, map, mode);
+  const bool again = mode == NormMode::kRecompute;
+  const auto pass = again ? ParameterShards::Pass::kRecompute : ParameterShards::Pass::kForward;
+  return shards_->Run(block, pass, [&] { return std::vector<at::Tensor>{RunBlock(block, map, mode)}; })[0];
+}
+
 at::Tensor StagedTrunk::RunRange(BlockRange range, at::Tensor map, NormMode mode) const {
-  for (size_t block = range.begin; block < range.end; ++block) map = RunBlock(block, map, mode);
+  for (size_t block = range.begin; block < range.end; ++block) map = RunWhole(block, map, mode);
   return map;
 }
 
@@ -111,6 +119,7 @@ at::Tensor StagedTrunk::RunAndRecomputeRange(BlockRange range, const at::Tensor&
     part.after_gradients = [range, observer = plan_.observer] { observer->AfterGradients(range); };
   }
   for (size_t block = range.begin; block < range.end; ++block) {
+    if (shards_ != nullptr) shards_->ExpectGradients(block);
     for (const ModelTensor& tensor : BlockTensors(block)) part.parameters.push_back(tensor.value);
   }
   return RunAndRecompute(part, map);

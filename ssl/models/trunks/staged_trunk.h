@@ -31,6 +31,7 @@ class StagedTrunk : public Trunk {
   std::vector<std::string> block_names() const override;
   void SetTraining(bool training) override { training_ = training; }
   size_t num_blocks() const override { return ends_.back(); }
+  void SetShards(ParameterShards* shards) override { shards_ = shards; }
   void SetRecomputed(RecomputePlan plan) override { plan_ = std::move(plan); }
 
  protected:
@@ -38,6 +39,8 @@ class StagedTrunk : public Trunk {
   StagedTrunk(const std::vector<Stage>& stages, const std::string& pooled);
 
  private:
+  // RunBlock, with the block's parameters there.
+  at::Tensor RunWhole(size_t block, const at::Tensor& map, NormMode mode) const;
   // What the blocks `range` make of `map`, as they are.
   at::Tensor RunRange(BlockRange range, at::Tensor map, NormMode mode) const;
   // The same in a pass that trains; the observer of the plan sees it.
@@ -49,6 +52,7 @@ class StagedTrunk : public Trunk {
   std::vector<std::string> names_;
   std::vector<size_t> ends_;  // of each stage: the block behind its last
   RecomputePlan plan_;
+  ParameterShards* shards_ = nullptr;
   bool training_ = true;
 };
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training runs whose ranks share out the parameters: the losses, weights and checkpoints of runs that do not. Whole
+// sessions from a configuration; ranks are threads.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/data/register_data.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/safetensors.h"
+#include "ssl/methods/register_methods.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSteps = 20;
+
+constexpr char kBase[] = R"(
+SEED_VALUE: 5
+LOG_FREQUENCY: 1000
+TEST_MODEL: False
+DATA:
+  NUM_DATALOADER_WORKERS: 1
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    LABEL_SOURCES: [synthetic]
+    DATASET_NAMES: [synthetic]
+    DATA_LIMIT: 80
+    DEFAULT_GRAY_IMG_SIZE: 16
+    RANDOM_SYNTHETIC_LABELS: 4
+    DROP_LAST: True
+OPTIMIZER: {momentum: 0.9, num_epochs: 4}
+)";
+
+// 7 prototypes and 6 hidden units: no number of ranks divides them.
+constexpr char kSwav[] = R"(
+DATA:
+  TRAIN:
+    COLLATE_FUNCTION: multicrop_collator
+    TRANSFORMS:
+      - {name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [16, 8],
+         crop_scales: [[0.4, 1.0], [0.15, 0.4]]}
+      - {name: RandomHorizontalFlip}
+      - {name: ToTensor}
+      - {name: Normalize, mean: [0.286], std: [0.353]}
+MODEL:
+  FSDP_CONFIG: {AUTO_SETUP_FSDP: True}
+  TRUNK: {NAME: regnet_fsdp, REGNET: {depth: 3, w_0: 8, w_a: 8.0, w_m: 2.0, group_width: 8}}
+  HEAD: {PARAMS: [[swav_head_fsdp, {dims: [32, 6, 16], use_bn: True, num_clusters: [7]}]]}
+  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}
+LOSS: {name: swav_loss, swav_loss: {queue: {queue_length: 32, start_iter: 3}}}
+OPTIMIZER:
+  name: sgd_fsdp
+  use_larc: True
+  param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.01, end_value: 0.0}}
+)";
+
+constexpr char kSupervised[] = R"(
+DATA:
+  TRAIN:
+    TRANSFORMS:
+      - {name: RandomHorizontalFlip}
+      - {name: ToTensor}
+      - {name: Normalize, mean: [0.286], std: [0.353]}
+MODEL:
+  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small, STAGES: 2}}
+  HEAD: {PARAMS: [[mlp_fsdp, {dims: [16, 4]}]]}
+LOSS: {name: cross_entropy_multiple_output_single_target}
+TRAINER: {TASK_NAME: self_supervision_fsdp_task}
+OPTIMIZER:
+  name: sgd
+  param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.01, end_value: 0.0}}
+)";
+
+constexpr char kWhole[] =
+    "{TRAINER: {TASK_NAME: self_supervision_task}, MODEL: {FSDP_CONFIG: {AUTO_SETUP_FSDP: False}}, OPTIMIZER: "
+    "{construct_single_param_group_only: True}}";
+constexpr char kSharded[] = "{OPTIMIZER: {construct_single_param_group_only: True}}";
+
+using Losses = std::vector<double>;
+
+class LossHook : public Hook {
+ public:
+  explicit LossHook(Losses* losses) : losses_(*losses) {}
+  absl::string_view name() const override { return "losses"; }
+  HookStage stage() const override { return HookStage::kReport; }
+  absl::Status OnLossAndMeter(StepContext& context) override {
+    losses_.push_back(context.loss.item<double>());
+    return absl::OkStatus();
+  }
+
+ private:
+  Losses& losses_;
+};
+
+struct Run {
+  int64_t ranks = 1;
+  std::string method;
+  std::string changes = "{}";
+  std::string directory;
+  int64_t steps = kSteps;  // then it ends, as if it was stopped
+};
+
+ConfigNode ConfigOf(const Run& run) {
+  ConfigNode config = *ParseYaml(kBase, "base.yaml", nullptr);
+  MergeInto(&config, *ParseYaml(run.method, "method.yaml", nullptr));
+  MergeInto(&config, *ParseYaml(run.changes, "changes.yaml", nullptr));
+  config.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(run.ranks));
+  config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(16 / run.ranks));
+  config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(run.directory));
+  return config;
+}
+
+absl::Status TrainRank(const Run& run, const Registries& registries, Communicator& communicator, Losses* losses) {
+  SessionOptions options;
+  options.communicator = &communicator;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                       Session::Create(ConfigOf(run), registries, std::move(options)));
+  SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<LossHook>(losses)));
+  bool goes_on = true;
+  while (goes_on && session->state().iteration < run.steps) {
+    SSL_ASSIGN_OR_RETURN(goes_on, session->Step());
+  }
+  return session->Finish();
+}
+
+// The losses of each rank.
+absl::Status Train(const Run& run, std::vector<Losses>* losses) {
+  Registries registries;
+  SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
+  SSL_RETURN_IF_ERROR(RegisterData(&registries));
+  losses->assign(static_cast<size_t>(run.ranks), {});
+  return ThreadWorld(run.ranks, absl::Seconds(120)).Run([&](Communicator& communicator) {
+    return TrainRank(run, registries, communicator, &(*losses)[static_cast<size_t>(communicator.rank())]);
+  });
+}
+
+std::vector<Losses> TrainedOn(const Run& run) {
+  std::vector<Losses> losses;
+  EXPECT_OK(Train(run, &losses));
+  return losses;
+}
+
+void ExpectSameLosses(const std::vector<Losses>& actual, const std::vector<Losses>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t rank = 0; rank < expected.size(); ++rank) {
+    ASSERT_EQ(actual[rank].size(), expected[rank].size());
+    for (size_t step = 0; step < expected[rank].size(); ++step) {
+      EXPECT_NEAR(actual[rank][step], expected[rank][step], 1e-6 * expected[rank][step])
+          << "rank " << rank << ", step " << step;
+    }
+  }
+}
+
+void CheckLosses(const std::string& method) {
+  for (const int64_t ranks : {1, 2, 4}) {
+    SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
+    const std::vector<Losses> expected = TrainedOn({ranks, method, kWhole, ""});
+    ASSERT_FALSE(expected[0].empty());
+    EXPECT_NE(expected[0].front(), expected[0].back());
+    ExpectSameLosses(TrainedOn({ranks, method, kSharded, ""}), expected);
+  }
+}
+
+TEST(ShardedRuns, Swav_HasTheSameLosses) { CheckLosses(kSwav); }
+TEST(ShardedRuns, Supervised_HasTheSameLosses) { CheckLosses(kSupervised); }
+
+TEST(ShardedRuns, SeveralBatchesPerUpdate_HaveTheSameLosses) {
+  // Gradients of two batches are added before or after the mean over ranks, and training magnifies rounding.
+  const std::string slow = absl::StrReplaceAll(kSupervised, {{"start_value: 0.01", "start_value: 0.0001"}});
+  CheckLosses(absl::StrCat(slow, "  grad_acc_steps: 2\n  weight_decay: 0.01\n"));
+}
+
+std::map<std::string, at::Tensor> Saved(const std::string& directory, int64_t step) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const auto read = ReadSafetensors(absl::StrCat(directory, "/checkpoints/step_", step, "/", file));
+    EXPECT_OK(read.status());
+    for (const NamedTensor& entry : read->tensors) tensors[absl::StrCat(file, ":", entry.name)] = entry.tensor;
+  }
+  return tensors;
+}
+
+void ExpectEqual(const std::map<std::string, at::Tensor>& actual, const std::map<std::string, at::Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, tensor] : expected) {
+    ASSERT_EQ(actual.count(name), 1u) << name;
+    EXPECT_TRUE(at::equal(actual.at(name), tensor)) << name;
+  }
+}
+
+TEST(ShardedRuns, AStoppedRun_GoesOnBitForBit) {
+  const std::string whole = MakeTempDir("uninterrupted");
+  const std::string stopped = MakeTempDir("stopped");
+  TrainedOn({2, kSwav, kSharded, whole});
+  TrainedOn({2, kSwav, kSharded, stopped, 8});
+  const std::vector<Losses> rest = TrainedOn({2, kSwav, kSharded, stopped});
+  EXPECT_EQ(rest[0].size(), 12u);
+  ExpectEqual(Saved(stopped, kSteps), Saved(whole, kSteps));
+}
+
+TEST(ShardedRuns, ItsCheckpoint_IsThatOfWholeParameters) {
+  const std::string sharded = MakeTempDir("sharded");
+  const std::string whole = MakeTempDir("whole");
+  TrainedOn({4, kSwav, kSharded, sharded});
+  TrainedOn({4, kSwav, kWhole, whole});
+  const auto actual = Saved(sharded, kSteps);
+  const auto expected = Saved(whole, kSteps);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, tensor] : expected) {
+    ASSERT_EQ(actual.count(name), 1u) << name;
+    ASSERT_EQ(actual.at(name).sizes(), tensor.sizes()) << name;
+    const double difference = (actual.at(name) - tensor).abs().max().item<double>();
+    EXPECT_LE(difference, 1e-5 * (tensor.abs().max().item<double>() + 1.0)) << name;
+  }
+}
+
+TEST(ShardedRuns, GoesOnWithWholeParameters_AndBack) {
+  const std::string directory = MakeTempDir("changes");
+  const std::vector<Losses> expected = TrainedOn({2, kSwav, kWhole, ""});
+  std::vector<Losses> losses = TrainedOn({2, kSwav, kSharded, directory, 6});
+  for (const auto& [changes, end] : {std::pair<std::string, int64_t>{kWhole, 13}, {kSharded, kSteps}}) {
+    const std::vector<Losses> more = TrainedOn({2, kSwav, changes, directory, end});
+    for (size_t rank = 0; rank < more.size(); ++rank) {
+      losses[rank].insert(losses[rank].end(), more[rank].begin(), more[rank].end());
+    }
+  }
+  ExpectSameLosses(losses, expected);
+}
+
+TEST(ShardedRuns, WhatNeedsWholeParameters_IsRefused) {
+  std::vector<Losses> losses;
+  const absl::Status status = Train({2, kSupervised,
+                                     "{LOSS: {name: moco_loss, moco_loss: {embedding_dim: 4, queue_size: 32}}, DATA: "
+                                     "{TRAIN: {COLLATE_FUNCTION: moco_collator, TRANSFORMS: [{name: ImgReplicatePil, "
+                                     "num_times: 2}, {name: ToTensor}]}}}",
+                                     ""},
+                                    &losses);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("moco_loss needs whole parameters")));
+}
+
+}  // namespace
+}  // namespace ssl

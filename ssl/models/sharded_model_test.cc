@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks whose parameters are shared out between ranks: outputs and gradients are those of whole parameters.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/autocast.h"
+#include "ssl/core/model.h"
+#include "ssl/core/parameter_shards.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/state_dict.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/models/layers.h"
+#include "ssl/models/register_models.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+// 5 prototypes: no number of ranks divides them.
+constexpr char kResNet[] = R"(
+MODEL:
+  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small, STAGES: 2}}
+  HEAD: {PARAMS: [[swav_head, {dims: [16, 16, 8], use_bn: true, num_clusters: [5]}]]}
+)";
+
+struct Case {
+  std::string config = kResNet;
+  Autocast autocast = Autocast::kOff;
+  int64_t batches = 1;
+  std::vector<int64_t> sides = {16, 16, 8};  // of the views; those of one side run together
+};
+
+absl::StatusOr<std::unique_ptr<Model>> Build(Communicator& communicator, const std::string& text) {
+  Registries registries;
+  SSL_RETURN_IF_ERROR(RegisterModels(&registries));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode config, ParseYaml(text, "model.yaml", nullptr));
+  return registries.models.Make("multi_input_output_model", *config.Find("MODEL"),
+                                BuildContext{config, registries, communicator, /*seed=*/7, ""});
+}
+
+// Other ones on each rank.
+std::vector<at::Tensor> Views(const std::vector<int64_t>& sides, int64_t rank, int64_t batch) {
+  at::Generator generator = MakeGenerator(100 * batch + rank);
+  std::vector<at::Tensor> views;
+  for (const int64_t side : sides) {
+    views.push_back(at::empty({4, 3, side, side}, at::kFloat).normal_(0.0, 1.0, generator));
+  }
+  return views;
+}
+
+at::Tensor LossOf(const at::Tensor& scores) { return (scores.pow(3) + scores.sin() * 0.3).sum() / 4; }
+
+struct Trained {
+  std::vector<at::Tensor> outputs;
+  std::vector<std::string> names;
+  std::vector<at::Tensor> gradients;  // means over the ranks, whole
+  int64_t elements = 0;               // of the parameters on this rank
+};
+
+absl::StatusOr<at::Tensor> MeanGradient(Model& model, const at::Tensor& parameter, Communicator& communicator) {
+  at::Tensor gradient = parameter.grad();
+  if (model.parameter_shards() == nullptr) {
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(gradient, ReduceOp::kMean));
+    return gradient;
+  }
+  SSL_ASSIGN_OR_RETURN(const at::Tensor rows, communicator.AllGather(gradient));
+  return rows.flatten(0, 1).narrow(0, 0, model.parameter_shards()->WholeRows(parameter));
+}
+
+absl::StatusOr<Trained> Train(Communicator& communicator, const Case& test, bool sharded) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Build(communicator, test.config));
+  if (sharded) {
+    SSL_RETURN_IF_ERROR(model->ShardParameters(communicator));
+    model->parameter_shards()->Release(/*take_over=*/true);
+  }
+  Trained trained;
+  for (int64_t batch = 0; batch < test.batches; ++batch) {
+    std::vector<at::Tensor> outputs;
+    {
+      const AutocastScope autocast(test.autocast);
+      outputs = model->Forward(Views(test.sides, communicator.rank(), batch));
+    }
+    LossOf(outputs.back()).backward();
+    for (const at::Tensor& output : outputs) trained.outputs.push_back(output.detach());
+  }
+  for (const NamedParameter& parameter : model->Parameters()) {
+    trained.names.push_back(parameter.name);
+    trained.elements += parameter.value.numel();
+    SSL_ASSIGN_OR_RETURN(trained.gradients.emplace_back(), MeanGradient(*model, parameter.value, communicator));
+  }
+  return trained;
+}
+
+std::vector<Trained> TrainOn(int64_t ranks, const Case& test, bool sharded) {
+  std::vector<Trained> trained(static_cast<size_t>(ranks));
+  EXPECT_OK(ThreadWorld(ranks, absl::Seconds(60)).Run([&](Communicator& communicator) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(trained[static_cast<size_t>(communicator.rank())], Train(communicator, test, sharded));
+    return absl::OkStatus();
+  }));
+  return trained;
+}
+
+void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, const std::string& what) {
+  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
+  const double error = (actual - expected).abs().max().item<double>();
+  EXPECT_LE(error, 1e-6 * (expected.abs().max().item<double>() + 0.1)) << what;
+}
+
+void ExpectSame(const Trained& sharded, const Trained& whole) {
+  ASSERT_EQ(sharded.names, whole.names);
+  ASSERT_FALSE(whole.names.empty());
+  for (size_t i = 0; i < whole.outputs.size(); ++i) EXPECT_TRUE(at::equal(sharded.outputs[i], whole.outputs[i])) << i;
+  for (size_t i = 0; i < whole.names.size(); ++i) {
+    ExpectClose(sharded.gradients[i], whole.gradients[i], whole.names[i]);
+  }
+}
+
+class ShardedModel : public ::testing::TestWithParam<int64_t> {
+ protected:
+  static void Compare(const Case& test) {
+    const std::vector<Trained> whole = TrainOn(GetParam(), test, /*sharded=*/false);
+    const std::vector<Trained> sharded = TrainOn(GetParam(), test, /*sharded=*/true);
+    for (size_t rank = 0; rank < whole.size(); ++rank) {
+      SCOPED_TRACE(absl::StrCat("rank ", rank));
+      ExpectSame(sharded[rank], whole[rank]);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ShardedModel, ::testing::Values(1, 2, 4));
+
+TEST_P(ShardedModel, HasTheOutputsAndGradientsOfWholeParameters) { Compare({}); }
+
+TEST_P(ShardedModel, AddsUpTheBatchesOfAnUpdate) { Compare({kResNet, Autocast::kOff, 3}); }
+
+TEST_P(ShardedModel, RecomputesItsActivations) {
+  Compare({absl::StrCat(kResNet, "  ACTIVATION_CHECKPOINTING: {USE_ACTIVATION_CHECKPOINTING: true, ",
+                        "NUM_ACTIVATION_CHECKPOINTING_SPLITS: 2}\n")});
+}
+
+TEST_P(ShardedModel, SharesBatchStatistics) {
+  Compare({absl::StrCat(kResNet, "  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}\n",
+                        "  ACTIVATION_CHECKPOINTING: {USE_ACTIVATION_CHECKPOINTING: true, ",
+                        "NUM_ACTIVATION_CHECKPOINTING_SPLITS: 2}\n")});
+}
+
+// In one pass: the gradients of several are added in the short format where parameters are whole.
+TEST_P(ShardedModel, RunsInAShortFormat) { Compare({kResNet, Autocast::kBFloat16, 1, {16, 16}}); }
+
+TEST_P(ShardedModel, HoldsItsShareOfTheParameters) {
+  const int64_t whole = TrainOn(1, {}, /*sharded=*/false)[0].elements;
+  const int64_t shard = TrainOn(GetParam(), {}, /*sharded=*/true)[0].elements;
+  EXPECT_LE(shard, whole / GetParam() + whole / 50) << "of " << whole;
+}
+
+}  // namespace
+}  // namespace ssl
