@@ -262,16 +262,34 @@ absl::Status Checkpointer::FinishTask() {
   return status;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) const {
+absl::StatusOr<std::vector<NamedTensor>> Checkpointer::LoadOfRank(int64_t iteration, int64_t rank) const {
+  if (rank != 0) return store_.Load(iteration, FileOfRank(rank));
   std::vector<NamedTensor> state;
   for (const FileRule& rule : kFilesOfRankZero) {
     SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> part, store_.Load(iteration, rule.file));
     for (NamedTensor& entry : part) state.push_back({absl::StrCat(rule.scope, entry.name), std::move(entry.tensor)});
   }
-  if (communicator_.rank() == 0) return state;
-  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, store_.Load(iteration, FileOfRank(communicator_.rank())));
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> walked, CollectState(root_));
-  return OverRankZero(state, std::move(own), walked);
+  return state;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) {
+  Manifest manifest;
+  WalkedState walked;
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(GuardTorch("restoring",
+                                               [&]() -> absl::Status {
+                                                 SSL_ASSIGN_OR_RETURN(manifest, store_.ReadManifest(iteration));
+                                                 SSL_ASSIGN_OR_RETURN(walked, WalkState(root_));
+                                                 return absl::OkStatus();
+                                               }),
+                                    "restoring", communicator_));
+  SavedRanks saved(manifest.world_size, [&](int64_t rank) { return LoadOfRank(iteration, rank); });
+  absl::StatusOr<std::vector<NamedTensor>> state = saved.StateOf(walked, communicator_);
+  SSL_RETURN_IF_ERROR(Annotate(state.status(), store_.StepDirectory(iteration)));
+  const std::string change = saved.DescribeChange(walked, communicator_);
+  if (!change.empty() && communicator_.rank() == 0) {
+    SSL_LOG(INFO) << store_.StepDirectory(iteration) << ": " << change;
+  }
+  return state;
 }
 
 absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const {
@@ -287,8 +305,9 @@ absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, in
 }
 
 absl::Status Checkpointer::Restore(int64_t iteration) {
+  const absl::StatusOr<std::vector<NamedTensor>> loaded = Load(iteration);
   const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
-    SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, Load(iteration));
+    SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, loaded);
     KeepOwnRows(options_.model, &state);
     SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
     SSL_RETURN_IF_ERROR(RestoreState(root_, state, store_.StepDirectory(iteration)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saves and restores a run: splits rank 0's state by its outermost scope into the files of a checkpoint.
+// Saves and restores a run: splits rank 0's state by its outermost scope into the files of a checkpoint. Any number of
+// ranks restores what any number has saved (rank_state.h).
 //
 //   model/...      -> model.safetensors
 //   optimizer/...  -> optimizer.safetensors
@@ -111,7 +112,9 @@ class Checkpointer : public CheckpointSaver {
   absl::Status WriteGuarded(int64_t iteration, bool finished, const SavedState& state);
   absl::Status Write(int64_t iteration, bool finished, const SavedState& state);
   absl::Status FinishTask();
-  absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration) const;
+  absl::StatusOr<std::vector<NamedTensor>> LoadOfRank(int64_t iteration, int64_t rank) const;
+  // What this rank restores. Collective.
+  absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration);
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
 
   const CheckpointerOptions options_;

@@ -47,18 +47,13 @@ class Planner {
   absl::StatusOr<bool> IsOurs(int64_t iteration, absl::string_view acted) const {
     SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.ReadManifest(iteration));
     SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
-    return manifest.world_size == world_size_ && identity_.IsSameRun(saved, acted);
+    return identity_.IsSameRun(saved, acted, {manifest.world_size, world_size_});
   }
 
   // The checkpoint has verified: reading all of it once more would cost a start the time of a restore.
   absl::Status ResumeAt(int64_t iteration) {
     SSL_ASSIGN_OR_RETURN(const Manifest manifest, store_.ReadManifest(iteration));
     const std::string step = store_.StepDirectory(iteration);
-    if (manifest.world_size != world_size_) {
-      return absl::InvalidArgumentError(absl::StrCat(step, ": was saved by ", manifest.world_size,
-                                                     " ranks, and this run has ", world_size_,
-                                                     "; go on with as many, or choose another config.CHECKPOINT.DIR"));
-    }
     SSL_ASSIGN_OR_RETURN(const std::string saved, store_.ReadConfig(iteration));
     if (saved.empty()) {
       return absl::InvalidArgumentError(
@@ -68,7 +63,8 @@ class Planner {
                        step, "/model.safetensors to begin with its weights"));
     }
     plan_.iteration = iteration;
-    return identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile), &plan_.notes);
+    return identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile), &plan_.notes,
+                                 {manifest.world_size, world_size_});
   }
 
   // RESUME_FROM. The same command again, after a stop, goes on: doing the same once more would give the same.

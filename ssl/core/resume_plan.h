@@ -30,7 +30,7 @@ struct ResumePlan {
 };
 
 // Reads only, and logs nothing; rank 0 calls it for all. InvalidArgument, naming keys and ways out, when the
-// checkpoints are another run's (other settings, another world size) or the settings forbid to use them
+// checkpoints are another run's (other settings, more or fewer samples in an update over all ranks) or the settings forbid to use them
 // (AUTO_RESUME=False); NotFound when RESUME_FROM names none; DataLoss when there are checkpoints and none that could be
 // used is intact.
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,

@@ -18,6 +18,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -88,14 +89,48 @@ TEST_F(ResumePlanTest, OtherSettings_AreNamedOrNoted) {
   EXPECT_EQ(anew.iteration, -1);
 }
 
-TEST_F(ResumePlanTest, OtherWorld_IsRefusedAndOverwritten) {
+TEST_F(ResumePlanTest, OtherWorldWithAnotherGlobalBatch_IsRefusedAndOverwritten) {
+  Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "6");
   ASSERT_OK(Train());
   EXPECT_THAT(Plan(/*world_size=*/2),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("was saved by 1 ranks, and this run has 2"), HasSubstr("CHECKPOINT.DIR"))));
+                       AllOf(HasSubstr("was saved by 1 ranks that take 6 samples in an update, and would go on with 2 "
+                                       "that take 12"),
+                             HasSubstr("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=3"), HasSubstr("CHECKPOINT.DIR"))));
+  EXPECT_THAT(Plan(/*world_size=*/4),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a number of ranks that divides 6,")));
+  config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"DATA.TRAIN"}));
+  EXPECT_THAT(Plan(/*world_size=*/2), StatusIs(absl::StatusCode::kInvalidArgument)) << "nothing allows another place";
   Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
   ASSERT_OK_AND_ASSIGN(const ResumePlan anew, Plan(/*world_size=*/2));
-  EXPECT_TRUE(anew.removes_earlier) << "a run of another world is another run";
+  EXPECT_TRUE(anew.removes_earlier) << "a run of other updates is another run";
+}
+
+TEST_F(ResumePlanTest, OtherWorldWithTheSameGlobalBatch_GoesOn) {
+  Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "6");
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  ASSERT_OK(Train());
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "false");
+  Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "3");
+  ASSERT_OK_AND_ASSIGN(ResumePlan plan, Plan(/*world_size=*/2));
+  EXPECT_EQ(plan.iteration, 20);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("BATCHSIZE_PER_REPLICA: 6 in the checkpoint, 3 now")));
+  EXPECT_THAT(Plan(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ALLOW_CHANGES")))
+      << "a batch of its own is no consequence of the ranks";
+  Set("CHECKPOINT.OVERWRITE_EXISTING", "true");
+  ASSERT_OK_AND_ASSIGN(plan, Plan(/*world_size=*/2));
+  EXPECT_FALSE(plan.removes_earlier) << "it is the same run";
+}
+
+TEST_F(ResumePlanTest, FewerRanks_MayAccumulateInstead) {
+  Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "16");
+  ASSERT_OK(Train());
+  Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "2");
+  Set("OPTIMIZER.grad_acc_steps", "2");
+  EXPECT_THAT(Plan(/*world_size=*/2),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("BATCHSIZE_PER_REPLICA=4, or choose")));
+  Set("OPTIMIZER.grad_acc_steps", "4");
+  EXPECT_OK(Plan(/*world_size=*/2));
 }
 
 TEST_F(ResumePlanTest, OverwritingTheSameRun_GoesOnAndSaysSo) {

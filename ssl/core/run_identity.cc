@@ -2,15 +2,18 @@
 #include "ssl/core/run_identity.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/json_tree.h"
 
@@ -21,6 +24,8 @@ using Settings = std::map<std::string, std::string>;
 
 constexpr uint64_t kFormatVersion = 1;
 constexpr char kNotSet[] = "(not set)";
+constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
+constexpr char kBatchesPerUpdate[] = "OPTIMIZER.grad_acc_steps";
 // A list of transforms is longer than a line; what differs in it is what matters.
 constexpr size_t kMaxQuoted = 160;
 constexpr size_t kContext = 40;
@@ -66,8 +71,19 @@ void Flatten(const ConfigNode& node, const std::string& path, KeyOrder order, Se
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
-bool DecidesUpdates(absl::string_view key) {
-  return absl::StartsWith(key, "DATA.TRAIN.") || key == "OPTIMIZER.grad_acc_steps";
+bool DecidesUpdates(absl::string_view key) { return absl::StartsWith(key, "DATA.TRAIN.") || key == kBatchesPerUpdate; }
+
+// The number at `key`, which may be any that a file says; a run whose options do not have the key has the default.
+double CountIn(const Settings& settings, const std::string& key, int64_t by_default) {
+  const auto value = settings.find(key);
+  double count = 0;
+  const bool is_told = value != settings.end() && absl::SimpleAtod(value->second, &count);
+  return is_told ? count : static_cast<double>(by_default);
+}
+
+double SamplesPerUpdate(const Settings& settings, int64_t ranks) {
+  return static_cast<double>(ranks) * CountIn(settings, kBatchSize, BatchSizeOptions().batch_size_per_replica) *
+         CountIn(settings, kBatchesPerUpdate, UpdateOptions().batches_per_update);
 }
 
 // The part of a long value that begins a little before the place where it differs from `other`.
@@ -174,13 +190,36 @@ absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json,
   return ParseSettings(json, /*with_counts=*/!counts_.empty(), origin);
 }
 
-bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted) const {
+bool RunIdentity::MayDiffer(absl::string_view key, const RankCounts& ranks) const {
+  const bool makes_batches = key == kBatchSize || key == kBatchesPerUpdate;
+  return catalog_.MayChange(key) || IsAllowed(key) || (makes_batches && ranks.saved != ranks.now);
+}
+
+// Position and schedules count updates, and a place in an epoch is counted in the samples that all ranks take together.
+absl::Status RunIdentity::CheckSamplesPerUpdate(const Settings& saved, const RankCounts& ranks,
+                                                absl::string_view origin) const {
+  if (ranks.saved == ranks.now) return absl::OkStatus();
+  const double batches = CountIn(settings_, kBatchesPerUpdate, UpdateOptions().batches_per_update) * ranks.now;
+  const double before = SamplesPerUpdate(saved, ranks.saved);
+  const double now = SamplesPerUpdate(settings_, ranks.now);
+  if (before == now) return absl::OkStatus();
+  const double share = before / batches;
+  const std::string way_out = share == std::floor(share)
+                                  ? absl::StrCat("set config.", kBatchSize, "=", share)
+                                  : absl::StrCat("go on with a number of ranks that divides ", before);
+  return absl::InvalidArgumentError(absl::StrCat(origin, ": was saved by ", ranks.saved, " ranks that take ", before,
+                                                 " samples in an update, and would go on with ", ranks.now,
+                                                 " that take ", now, " (", Describe(kBatchSize), "); ", way_out,
+                                                 ", or choose another config.CHECKPOINT.DIR"));
+}
+
+bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted, const RankCounts& ranks) const {
   const absl::StatusOr<Settings> saved = Parse(json, "");
-  if (!saved.ok()) return false;
+  if (!saved.ok() || !CheckSamplesPerUpdate(*saved, ranks, "").ok()) return false;
   const std::vector<Difference> differences = Differences(*saved);
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
     const bool counted = difference.key == kClasses || counts_.count(difference.key) > 0;
-    return difference.key != acted && (counted || catalog_.MayChange(difference.key) || IsAllowed(difference.key));
+    return difference.key != acted && (counted || MayDiffer(difference.key, ranks));
   });
 }
 
@@ -265,14 +304,15 @@ absl::Status RunIdentity::CheckUpdatesPerEpoch(const Settings& saved, const std:
 }
 
 absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin,
-                                      std::vector<std::string>* changes) const {
+                                      std::vector<std::string>* changes, const RankCounts& ranks) const {
   SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
   const std::vector<Difference> differences = Differences(saved);
+  SSL_RETURN_IF_ERROR(CheckSamplesPerUpdate(saved, ranks, origin));
   SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
   std::vector<std::string> refused;
   std::vector<std::string> refused_keys;
   for (const Difference& difference : differences) {
-    if (catalog_.MayChange(difference.key) || IsAllowed(difference.key)) {
+    if (MayDiffer(difference.key, ranks)) {
       changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
     } else {
       refused.push_back(difference.ToString());

@@ -24,6 +24,12 @@
 
 namespace ssl {
 
+// Ranks that saved a checkpoint, and those that want to go on with it.
+struct RankCounts {
+  int64_t saved = 1;
+  int64_t now = 1;
+};
+
 class RunIdentity {
  public:
   // config: the resolved tree under "config". allow_changes: keys, or sections, that the user lets change. References
@@ -55,13 +61,15 @@ class RunIdentity {
   // `changes`, a line with both values for each. InvalidArgument names every other difference with both values, the
   // place of the new one, and what a user can do. `origin` (the path of the checkpoint's file) opens the message.
   // DataLoss for a text that ToJson did not write. Counts are compared when this object has any: before the data is
-  // opened, there are none.
-  absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes) const;
+  // opened, there are none. Another number of ranks has to take as many samples in an update, by other batches or
+  // another accumulation of their gradients, which may change then.
+  absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes,
+                           const RankCounts& ranks = {}) const;
 
   // Whether this run saved `json`, or wants to go on with it: what may change, is allowed to, or is counted from the
   // data does not make it another run (CheckResume may refuse it nevertheless). `acted` is the key of what a
   // start does once (CHECKPOINT.RESUME_FROM): with another value for it, the run that saved `json` has not done it.
-  bool IsSameRun(absl::string_view json, absl::string_view acted) const;
+  bool IsSameRun(absl::string_view json, absl::string_view acted, const RankCounts& ranks = {}) const;
 
   // What differs from the settings of the run that saved `json`, below `section` ("MODEL.TRUNK") and without what may
   // change: "KEY: VALUE in the checkpoint, VALUE now (file:line)". DataLoss as for CheckResume.
@@ -87,7 +95,9 @@ class RunIdentity {
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
   std::vector<Difference> Differences(const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
+  bool MayDiffer(absl::string_view key, const RankCounts& ranks) const;
   bool TestsOnly() const;
+  absl::Status CheckSamplesPerUpdate(const Settings& saved, const RankCounts& ranks, absl::string_view origin) const;
   absl::Status CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
                                     absl::string_view origin) const;
   std::string DefaultOf(const std::string& key) const;

@@ -70,8 +70,12 @@ class Collector : public ScopedVisitor {
   }
 
   void MayBeNonFinite(absl::string_view name) override { may_be_non_finite_.insert(Path(name)); }
+  void RanksDiffer(absl::string_view name, RankValues values, int64_t dimension) override {
+    differences_[Path(name)] = {values, dimension};
+  }
 
   std::vector<NamedTensor> Take() { return std::move(state_); }
+  std::map<std::string, RanksDifference> TakeDifferences() { return std::move(differences_); }
   const std::set<std::string>& may_be_non_finite() const { return may_be_non_finite_; }
 
  private:
@@ -79,6 +83,7 @@ class Collector : public ScopedVisitor {
 
   std::vector<NamedTensor> state_;
   std::set<std::string> may_be_non_finite_;
+  std::map<std::string, RanksDifference> differences_;
 };
 
 // "" when all is finite; else the first names, with counts.
@@ -276,6 +281,13 @@ absl::StatusOr<std::vector<NamedTensor>> CollectState(Stateful& root) {
   Collector collector;
   root.VisitState(collector);
   return Unique(collector.Take());
+}
+
+absl::StatusOr<WalkedState> WalkState(Stateful& root) {
+  Collector collector;
+  root.VisitState(collector);
+  SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, Unique(collector.Take()));
+  return WalkedState{std::move(tensors), collector.TakeDifferences()};
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CollectFiniteState(Stateful& root) {

@@ -8,6 +8,7 @@
 #define SSL_CORE_STATE_DICT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,20 @@ namespace ssl {
 // In the order of the walk. Tensors are the live ones, not copies. InvalidArgument when a name occurs twice.
 absl::StatusOr<std::vector<NamedTensor>> CollectState(Stateful& root);
 
-// The same; OutOfRange, naming the first tensors and how many of their values it is, when any is infinite or NaN
+// How a value differs between ranks (StateVisitor::RanksDiffer).
+struct RanksDifference {
+  RankValues values = RankValues::kDealRows;
+  int64_t dimension = 0;
+};
+
+// CollectState, and what the walk declares of it, by name.
+struct WalkedState {
+  std::vector<NamedTensor> tensors;
+  std::map<std::string, RanksDifference> differences = {};
+};
+absl::StatusOr<WalkedState> WalkState(Stateful& root);
+
+// CollectState; OutOfRange, naming the first tensors and how many of their values it is, when any is infinite or NaN
 // without being declared so (StateVisitor::MayBeNonFinite).
 absl::StatusOr<std::vector<NamedTensor>> CollectFiniteState(Stateful& root);
 

@@ -19,6 +19,14 @@ namespace ssl {
 
 class Stateful;
 
+// How the values that each rank has for itself go on in a run with another number of ranks.
+enum class RankValues {
+  kDealRows,  // row i of rank r of N is row i * N + r of all, as samples are dealt out; so it stays
+  kSum,       // rank 0 gets the sum, others zeros
+  kMean,      // every rank gets the mean
+  kJoin,      // rank 0 gets the rows of all, rank by rank (the bytes of a text), others none
+};
+
 // Names are relative to the enclosing scope; '/' separates scopes ("hooks/check_nan/count").
 // A visitor that loads writes through the references once the whole walk is known to match: they must outlive the
 // walk. (A defined tensor is a handle; a copy of it will do.)
@@ -44,6 +52,12 @@ class StateVisitor {
   // Declares that a checkpoint may lack scopes that are walked next within this one, and hold others: they belong to
   // parts that come and go. What is in a scope still has to match.
   virtual void ScopesMayDiffer() {}
+
+  // Declares that each rank has its own `name` in this scope. What is not declared so is the same on all ranks, or as
+  // good as rank 0's: with another number of ranks than have saved, every rank that walks it gets rank 0's. `dimension`
+  // has the rows. A name that rank 0 does not walk is state of the ranks that do, and needs no declaration: a restore
+  // finds it by its name in the file of the rank that had it, whichever rank of however many walks it then.
+  virtual void RanksDiffer(absl::string_view name, RankValues values, int64_t dimension = 0) {}
 
   // Walks `child` inside scope `name`.
   virtual void Scope(absl::string_view name, Stateful& child) = 0;

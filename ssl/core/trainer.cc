@@ -333,6 +333,7 @@ void Trainer::VisitState(StateVisitor& visitor) {
   task_->VisitState(visitor);
   visitor.Tensor("phase_loss", phase_loss_);
   visitor.MayBeNonFinite("phase_loss");  // a report: a run without CHECK_NAN may go on after a loss that is infinite
+  visitor.RanksDiffer("phase_loss", RankValues::kMean);
   visitor.Int("phase_batches", phase_batches_);
   visitor.Scope("hooks", hooks_);
 }

@@ -162,8 +162,13 @@ void MeanApMeter::Unpack() {
 
 void MeanApMeter::VisitState(StateVisitor& visitor) {
   Pack();
-  for (size_t i = 0; i < packed_scores_.size(); ++i) visitor.Text(absl::StrCat("scores", i), packed_scores_[i]);
+  for (size_t i = 0; i < packed_scores_.size(); ++i) {
+    const std::string name = absl::StrCat("scores", i);
+    visitor.Text(name, packed_scores_[i]);
+    visitor.RanksDiffer(name, RankValues::kJoin);
+  }
   visitor.Text("targets", packed_targets_);
+  visitor.RanksDiffer("targets", RankValues::kJoin);
   visitor.OnRestored([this] { Unpack(); });
 }
 

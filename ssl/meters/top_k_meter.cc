@@ -132,6 +132,7 @@ void TopKMeter::VisitState(StateVisitor& visitor) {
   visitor.Tensor("counts", counts_);
   visitor.Tensor("positives", positives_);
   visitor.Int("samples", samples_);
+  for (const char* name : {"counts", "positives", "samples"}) visitor.RanksDiffer(name, RankValues::kSum);
 }
 
 }  // namespace ssl

@@ -172,12 +172,15 @@ class RanksTest(RanksCase):
         first.process.send_signal(signal.SIGTERM)
         self.assertEqual(first.end(), 75, first.output)
 
-    def test_a_run_of_two_ranks_is_not_gone_on_with_by_one(self):
+    def test_one_rank_goes_on_for_two_with_the_samples_of_both(self):
         self.finished(TWO, "config.OPTIMIZER.num_epochs=1")
         for arguments in ((), ("--check_config",), ("--dry_run",)):
             refused = self.tiny("engine_name=train", "config.OPTIMIZER.num_epochs=1", *arguments)
             self.assert_refused(refused, 2)
-            self.assertIn("was saved by 2 ranks, and this run has 1", refused.stdout + refused.stderr)
+            said = refused.stdout + refused.stderr
+            self.assertIn("was saved by 2 ranks that take 16 samples in an update, and would go on with 1 that take 8", said)
+            self.assertIn("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16", said)
+        self.finish_alone("engine_name=train", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")
 
     def test_a_dry_run_tells_the_ranks_and_their_steps(self):
         dry = self.tiny(TWO, "--dry_run", "engine_name=train")

@@ -4,7 +4,7 @@
 namespace ssl {
 
 void SimclrBufferOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("world_size", &world_size, Doc("Ranks; follows from DISTRIBUTED.").AtLeast(1));
+  visitor.Field("world_size", &world_size, Doc("Ranks; follows from DISTRIBUTED.").AtLeast(1).MayChange());
   visitor.Field("embedding_dim", &embedding_dim, Doc("Width of the embeddings, as the head gives them.").AtLeast(1));
   visitor.Field("effective_batch_size", &effective_batch_size,
                 Doc("Rows of a batch over all ranks; follows from BATCHSIZE_PER_REPLICA.").AtLeast(1));

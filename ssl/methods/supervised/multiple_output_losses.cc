@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<at::Tensor>> MultipleOutputCrossEntropy::Terms(const 
 
 void MultipleOutputBceLogits::VisitFields(FieldVisitor& visitor) {
   visitor.Field("reduction", &reduction_, Doc("has to be none: each class is averaged by itself").OneOf({"none"}));
-  visitor.Field("world_size", &world_size_, Doc("not used; VISSL writes the number of ranks here"));
+  visitor.Field("world_size", &world_size_, Doc("not used; VISSL writes the number of ranks here").MayChange());
   visitor.Field("normalize_output", &normalize_output_, Doc("scores of a sample to unit length first"));
 }
 

@@ -232,9 +232,14 @@ void SwavMethod::VisitState(StateVisitor& visitor) {
   visitor.Int("iteration", iteration_);
   if (!queue_embeddings_.defined()) return;
   visitor.Int("uses_queue", uses_queue_);
+  // Dealt out like the samples that it holds, so that it stays in the order of the batches.
+  constexpr int64_t kRows = 1;
   visitor.Tensor("queue_embeddings", queue_embeddings_);
+  visitor.RanksDiffer("queue_embeddings", RankValues::kDealRows, kRows);
   for (size_t head = 0; head < queue_scores_.size(); ++head) {
-    visitor.Tensor(absl::StrCat("queue_scores", head), queue_scores_[head]);
+    const std::string name = absl::StrCat("queue_scores", head);
+    visitor.Tensor(name, queue_scores_[head]);
+    visitor.RanksDiffer(name, RankValues::kDealRows, kRows);
   }
 }
 
