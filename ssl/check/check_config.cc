@@ -20,6 +20,7 @@
 #include "ssl/check/setting_checks.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/problem.h"
+#include "ssl/optim/zero_resolver.h"
 #include "ssl/vissl/vissl_keys.h"
 #include "ssl/vissl/vissl_names.h"
 
@@ -105,6 +106,7 @@ class Checker {
     const ConfigNode readable = WithoutMissingValues(*config);
     const std::vector<ConfigProblem> wrong_values = registries_.options.Problems(readable);
     for (const ConfigProblem& problem : wrong_values) AddMistake(problem.ToString());
+    AddStatus(ResolveZero(config));  // before its name, which is that of no optimizer
     CheckNames(&root);
     CheckUnsupported(*config);
     FindFragment(root);

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/gradient_reducer.h"
+#include "ssl/core/testing/resnet50_shapes.h"
 #include "ssl/distributed/gloo_communicator.h"
 #include "ssl/distributed/testing/bench_world.h"
 
@@ -27,32 +28,6 @@ namespace ssl {
 namespace {
 
 constexpr int kRounds = 11;
-
-// Of the 161 parameters, in the order of the forward pass.
-std::vector<std::vector<int64_t>> ResNet50Shapes() {
-  std::vector<std::vector<int64_t>> shapes;
-  const auto add_conv_and_norm = [&shapes](int64_t out, int64_t in, int64_t kernel) {
-    shapes.push_back({out, in, kernel, kernel});
-    shapes.push_back({out});
-    shapes.push_back({out});
-  };
-  add_conv_and_norm(64, 3, 7);
-  int64_t in = 64;
-  int64_t width = 64;
-  for (const int blocks : {3, 4, 6, 3}) {
-    for (int block = 0; block < blocks; ++block) {
-      add_conv_and_norm(width, in, 1);
-      add_conv_and_norm(width, width, 3);
-      add_conv_and_norm(4 * width, width, 1);
-      if (block == 0) add_conv_and_norm(4 * width, in, 1);
-      in = 4 * width;
-    }
-    width *= 2;
-  }
-  shapes.push_back({1000, in});
-  shapes.push_back({1000});
-  return shapes;
-}
 
 std::vector<NamedParameter> MakeParameters() {
   std::vector<NamedParameter> parameters;

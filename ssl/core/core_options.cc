@@ -127,6 +127,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   }
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;
+  options.shards_optimizer = optimizer.use_zero;
   options.parameter_grouping = optimizer.param_group_constructor;
   options.batch_size = data.batch_size_per_replica;
   options.model_name = model.base_model_name;

@@ -93,6 +93,7 @@ struct TaskOptions {
   int64_t batches_per_update = 1;  // gradient accumulation
   std::string model_name;
   std::string optimizer_name;
+  bool shards_optimizer = false;
   std::string parameter_grouping;
   std::vector<std::string> meters;
   bool meters_in_training = true;

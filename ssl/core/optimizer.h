@@ -46,6 +46,10 @@ class Optimizer : public Stateful {
   // May throw LibTorch exceptions.
   virtual void Step() = 0;
 
+  // After each Step: brings the parameters that other ranks have updated (sharded_optimizer.h). Collective; errors are
+  // those of the communicator. Nothing to do where every rank updates all of them.
+  virtual absl::Status GatherUpdates() { return absl::OkStatus(); }
+
   // Drops all gradients (sets them to undefined).
   void ZeroGrad();
 };

@@ -23,6 +23,7 @@
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/core/sharded_optimizer.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/train_step.h"
 #include "ssl/distributed/agree.h"
@@ -188,6 +189,7 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
     if (model_->parameter_shards() != nullptr) group.shard_ranks = &context.communicator;
   }
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
+  if (options_.shards_optimizer) optimizer_ = ShardOptimizer(std::move(optimizer_), context.communicator);
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
   return absl::OkStatus();
 }

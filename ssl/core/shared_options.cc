@@ -31,6 +31,8 @@ void UpdateOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("rule that forms parameter groups: default, dino, lr_decay, linear_eval_heads"));
   visitor.Field("num_epochs", &num_epochs, Doc("length of training").Between(1, 100'000).Unit("epochs"));
   visitor.Field("grad_acc_steps", &batches_per_update, Doc("batches whose gradients make one update").AtLeast(1));
+  visitor.Field("use_zero", &use_zero,
+                Doc("ranks share the optimizer's work and state: each updates some of the parameters").MayChange());
 }
 
 void ModelNameOptions::VisitFields(FieldVisitor& visitor) {

@@ -36,6 +36,7 @@ struct UpdateOptions : public Options {
   std::string param_group_constructor = "default";
   int64_t num_epochs = 90;
   int64_t batches_per_update = 1;  // gradient accumulation
+  bool use_zero = false;           // ranks share the optimizer's work and state
   void VisitFields(FieldVisitor& visitor) override;
 };
 

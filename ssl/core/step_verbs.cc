@@ -124,10 +124,13 @@ absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
 absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
   SSL_RETURN_IF_ERROR(hooks.Run(kOnBackward, context));
   task.UpdateSchedules(Schedule::UpdateInterval::kStep);
-  SSL_RETURN_IF_ERROR(GuardTorch("optimizer step", [&] {
+  SSL_RETURN_IF_ERROR(GuardTorch("optimizer step", [&]() -> absl::Status {
     const PerfTimer timer(&context.perf_stats, StepPart::kOptimizerStep);
     const c10::AutoGradMode no_gradients(false);
-    if (!context.skips_update) task.optimizer().Step();
+    if (!context.skips_update) {
+      task.optimizer().Step();
+      SSL_RETURN_IF_ERROR(task.optimizer().GatherUpdates());
+    }
     if (task.grad_scaler() == nullptr) return absl::OkStatus();
     task.grad_scaler()->Update();
     return CheckSkippedUpdates(task);

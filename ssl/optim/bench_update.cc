@@ -34,6 +34,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "ssl/core/testing/resnet50_shapes.h"
 #include "ssl/optim/adam.h"
 #include "ssl/optim/ema.h"
 #include "ssl/optim/larc.h"
@@ -51,27 +52,6 @@ constexpr double kEmaDecay = 0.99;
 
 using Tensors = std::vector<at::Tensor>;
 using Update = std::function<void()>;
-
-// Convolutions [out, in, k, k], each with the weight and bias of its batch normalisation, and the classifier.
-std::vector<std::vector<int64_t>> ResNet50Shapes() {
-  std::vector<std::vector<int64_t>> shapes;
-  const auto add = [&](int64_t out, int64_t in, int64_t kernel) {
-    shapes.insert(shapes.end(), {{out, in, kernel, kernel}, {out}, {out}});
-  };
-  add(64, 3, 7);
-  int64_t in = 64;
-  for (const auto& [width, blocks] : std::vector<std::pair<int64_t, int>>{{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
-    for (int block = 0; block < blocks; ++block) {
-      add(width, in, 1);
-      add(width, width, 3);
-      add(4 * width, width, 1);
-      if (block == 0) add(4 * width, in, 1);
-      in = 4 * width;
-    }
-  }
-  shapes.insert(shapes.end(), {{1000, 2048}, {1000}});
-  return shapes;
-}
 
 ParameterGroup MakeGroup() {
   ParameterGroup group;

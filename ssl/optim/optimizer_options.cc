@@ -51,7 +51,8 @@ void OptimizerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("centered", &centered, Doc("rmsprop: divide by the standard deviation of the gradient"));
   visitor.Field("use_larc", &use_larc, Doc("sgd: layer-wise adaptive rates"));
   visitor.Section("larc_config", &larc_config, Doc("settings of use_larc"));
-  visitor.Field("use_zero", &use_zero, Doc("sharded optimizer state; not available"));
+  visitor.Field("base_optimizer", &base_optimizer,
+                Doc("zero: name and settings of the optimizer whose state is shared, as with use_zero"));
   visitor.Field("construct_single_param_group_only", &construct_single_param_group_only,
                 Doc("one group: every parameter regularized"));
   visitor.Field("regularize_bn", &regularize_bn, Doc("weight decay for normalisation layers"));
@@ -72,10 +73,6 @@ absl::Status CheckSupported(const ConfigNode& params, const OptimizerOptions& op
     const SourceLocation& location = node == nullptr ? params.location() : node->location();
     return absl::StrCat(location.ToString(), ": config.OPTIMIZER.", key);
   };
-  if (options.use_zero) {
-    return absl::UnimplementedError(
-        absl::StrCat(place_of("use_zero"), " is true, which is not available; expected it to be false or absent"));
-  }
   if (options.use_larc && absl::StripSuffix(options.name, "_fsdp") != "sgd") {
     return absl::InvalidArgumentError(absl::StrCat(place_of("use_larc"), " is true and config.OPTIMIZER.name is '",
                                                    options.name, "', expected 'sgd'"));

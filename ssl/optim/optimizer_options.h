@@ -82,7 +82,7 @@ struct OptimizerOptions : public UpdateOptions {
 
   bool use_larc = false;
   LarcConfigOptions larc_config;
-  bool use_zero = false;
+  ConfigNode base_optimizer;  // of VISSL's zero; null in a resolved configuration
 
   bool construct_single_param_group_only = false;
   bool regularize_bn = false;

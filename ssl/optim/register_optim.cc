@@ -16,6 +16,7 @@
 #include "ssl/optim/rmsprop.h"
 #include "ssl/optim/schedules.h"
 #include "ssl/optim/sgd.h"
+#include "ssl/optim/zero_resolver.h"
 
 namespace ssl {
 
@@ -58,6 +59,7 @@ absl::Status RegisterOptim(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterOptimizers(&registries->optimizers));
   SSL_RETURN_IF_ERROR(RegisterGroupers(&registries->parameter_groupers));
   SSL_RETURN_IF_ERROR(RegisterSchedules(&registries->schedules));
+  registries->resolvers.push_back([](const Registries&, ConfigNode* config) { return ResolveZero(config); });
   registries->resolvers.push_back(
       [](const Registries&, ConfigNode* config) { return ResolveLearningRateScaling(config); });
   return registries->options.Add("OPTIMIZER", [] { return std::make_unique<OptimizerOptions>(); });

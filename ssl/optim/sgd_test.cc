@@ -103,12 +103,5 @@ TEST(Sgd, NesterovWithoutMomentum_IsRefusedWithItsPlace) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test.yaml:1: config.OPTIMIZER: momentum is 0")));
 }
 
-TEST(Sgd, Zero_IsRefusedInsteadOfIgnored) {
-  TestRun run(ConfigNode::Map());
-
-  EXPECT_THAT(MakeSgdFromConfig(Yaml("name: sgd\nuse_zero: true"), run.context()),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("test.yaml:2: config.OPTIMIZER.use_zero is true")));
-}
-
 }  // namespace
 }  // namespace ssl

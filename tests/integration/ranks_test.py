@@ -182,6 +182,31 @@ class RanksTest(RanksCase):
             self.assertIn("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16", said)
         self.finish_alone("engine_name=train", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")
 
+    def losses(self, run):
+        lines = [json.loads(line) for line in self.read("metrics.jsonl", run=run).splitlines()]
+        return {line["iteration"]: line["Training/Loss"] for line in lines if "Training/Loss" in line}
+
+    def test_four_ranks_then_two_one_and_four_learn_what_four_learn(self):
+        settings = (LONG, "config.MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True", "config.OPTIMIZER.use_zero=True",
+                    "config.LOSS.swav_loss.queue.queue_length=32", "config.OPTIMIZER.param_schedulers.lr.start_value=0.01")
+        batch = "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA="
+        self.finished("--launch=local:4", f"{batch}4", *settings, run="whole")
+        for ranks, until in ((4, 4), (2, 10), (1, 16)):
+            world = self.world(f"--launch=local:{ranks}", f"{batch}{16 // ranks}", *settings)
+            self.assertTrue(world.wait_for(f"step {until}/"), world.output)
+            world.process.send_signal(signal.SIGTERM)
+            self.assertEqual(world.end(), 75, world.output)
+        last = self.finished("--launch=local:4", f"{batch}4", *settings)
+        self.assertIn("saved by 1 ranks, and goes on with 4: ", last.output)
+        expected, found = self.losses("whole"), self.losses("run")
+        self.assertEqual(list(found), list(expected))
+        for iteration, loss in expected.items():
+            self.assertLess(abs(found[iteration] - loss), 1e-5 * loss, f"iteration {iteration}")
+
+    def test_zero_trains_what_is_trained_without_it(self):
+        self.finished(TWO, LONG, "config.OPTIMIZER.use_zero=True")
+        self.assertEqual(self.weights(STEPS), self.whole())
+
     def test_a_dry_run_tells_the_ranks_and_their_steps(self):
         dry = self.tiny(TWO, "--dry_run", "engine_name=train")
         self.assertEqual(dry.returncode, 0, dry.stderr)

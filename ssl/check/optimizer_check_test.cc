@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VISSL's two ways to ask for sharded optimizer state are checked as the one that a run has.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/builtins.h"
+#include "ssl/check/check_config.h"
+#include "ssl/config/compose.h"
+#include "ssl/core/registries.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ConfigReport Check(const std::string& token) {
+  Registries registries;
+  EXPECT_OK(RegisterBuiltins(&registries));
+  ComposeRequest request = MakeRunRequest(registries);
+  request.tokens = {"config=test/swav_tiny", token};
+  request.search_dirs = {"configs", "."};
+  return CheckConfig(request, registries);
+}
+
+TEST(OptimizerCheckTest, BothWaysToShareOptimizerState_Run) {
+  for (const char* token :
+       {"config.OPTIMIZER.use_zero=True", "config.OPTIMIZER={name: zero, base_optimizer: {name: adamw}}"}) {
+    const ConfigReport report = Check(token);
+    EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << token << "\n" << FormatReport(report);
+  }
+}
+
+TEST(OptimizerCheckTest, ZeroOfNothing_IsAMistake) {
+  EXPECT_THAT(Check("config.OPTIMIZER.name=zero").mistakes,
+              ElementsAre(HasSubstr("config.OPTIMIZER.name is zero, expected the name of another optimizer")));
+}
+
+}  // namespace
+}  // namespace ssl
