@@ -38,6 +38,8 @@ void KeepProcessAlive() {
   c10::utils::set_env("TORCH_NCCL_RETHROW_CUDA_ERRORS", "0", /*overwrite=*/false);
   c10::utils::set_env("TORCH_NCCL_ENABLE_MONITORING", "0", /*overwrite=*/false);
   c10::utils::set_env("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", /*overwrite=*/false);
+  // A quarter of the time that c10d leaves for dumps before it aborts connections, and ranks stop waiting.
+  c10::utils::set_env("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/false);
 }
 
 // The groups of a communicator, its duplicates and its parts: when one has failed, all are out of use. Thread-safe.

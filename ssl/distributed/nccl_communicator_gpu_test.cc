@@ -3,11 +3,13 @@
 // What NCCL adds to the rules of all communicators, which communicator_gpu_test holds it to.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/mm.h>
 
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
@@ -64,6 +66,29 @@ TEST(NcclCommunicatorGpuTest, TensorsOfTheCpu_GoBesideThoseOfTheGpu) {
   EXPECT_TRUE(on_cpu.is_cpu());
   EXPECT_EQ(on_gpu[1][1].item<float>(), 3.0F);
   EXPECT_EQ(on_cpu[1].item<int64_t>(), 4);
+}
+
+// As one whose peers hang. The stream has seconds of work before the operation can begin.
+TEST(NcclCommunicatorGpuTest, OperationThatIsLate_IsTheErrorOfAllLaterCalls) {
+  GlooOptions options = WorldOfOne();
+  options.timeout = absl::Seconds(1);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> world, MakeNcclCommunicator(options));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Communicator> duplicate, world->Duplicate());
+  at::Tensor late = OnGpu(1.0);
+  ASSERT_OK(world->AllReduce(late, ReduceOp::kSum));
+  const at::Tensor factor = at::full({8192, 8192}, 1.0, at::TensorOptions(at::kDouble).device(at::kCUDA));
+  at::Tensor product = factor.clone();
+  for (int i = 0; i < 200; ++i) at::mm_out(product, factor, factor);
+  ASSERT_OK(world->AllReduce(late, ReduceOp::kSum));
+  at::Tensor on_cpu = at::full({1}, 1, at::kLong);
+  absl::Status failure;
+  while (failure.ok()) failure = duplicate->AllReduce(on_cpu, ReduceOp::kSum);
+  EXPECT_THAT(failure, StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("did not finish within 1s")));
+  EXPECT_EQ(DetailOf(failure, kDetailCause), kCausePeer);
+  EXPECT_EQ(world->AllReduce(late, ReduceOp::kSum), failure);
+  EXPECT_EQ(world->StartAllReduce(late, ReduceOp::kSum)->Wait(), failure);
+  EXPECT_EQ(world->AllGather(late).status(), failure);
+  EXPECT_EQ(duplicate->Barrier(), failure);
 }
 
 // A mistake of whoever starts ranks: an error, not the end of the process.
