@@ -128,6 +128,19 @@ class RanksTest(RanksCase):
         self.finished(TWO, LONG)
         self.assertEqual(self.weights(STEPS), self.whole())
 
+    def test_ranks_that_share_out_parameters_go_on_and_one_process_evaluates(self):
+        sharded = "config.TRAINER.TASK_NAME=self_supervision_fsdp_task"
+        self.finished(TWO, LONG, sharded, run="uninterrupted")
+        world = self.world(TWO, LONG, sharded)
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
+        self.finished(TWO, LONG, sharded)
+        self.assertEqual(self.weights(STEPS), self.weights(STEPS, run="uninterrupted"))
+        evaluated = self.tiny(LONG, "engine_name=[knn,extract_features]")
+        self.assertEqual(evaluated.returncode, 0, evaluated.stderr)
+        self.assertEqual(json.loads(self.read("results.json"))["knn"]["iteration"], STEPS)
+
     def test_a_request_to_save_reaches_all_ranks(self):
         world = self.world(TWO, LONG, "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
                            "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1")
