@@ -13,6 +13,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/hooks/register_component.h"
@@ -21,8 +22,13 @@
 namespace ssl {
 namespace {
 
+bool IsShard(Model& model, const at::Tensor& tensor) {
+  return model.parameter_shards() != nullptr && model.parameter_shards()->IsShard(tensor);
+}
+
 // Puts averages into the model while it lives: the model's tensors keep their identity and lend their storage, so that
-// a graph that saved them, between forward and backward, finds them unchanged afterwards.
+// a graph that saved them, between forward and backward, finds them unchanged afterwards. A shard keeps its storage,
+// which whole parameters are gathered from; graphs save those, not shards.
 class AveragedModel {
  public:
   AveragedModel(Model& model, std::vector<at::Tensor>& values, const std::vector<at::Tensor>& averages,
@@ -32,13 +38,14 @@ class AveragedModel {
     at::autocast::set_autocast_cache_enabled(false);
     for (size_t i = 0; i < values_.size(); ++i) {
       originals_.push_back(values_[i].variable_data());
-      values_[i].set_data(averages[i]);
+      if (IsShard(model_, values_[i])) originals_[i] = originals_[i].clone();
+      Put(averages[i], &values_[i]);
     }
     model_.SetTraining(false);
   }
 
   ~AveragedModel() {
-    for (size_t i = 0; i < values_.size(); ++i) values_[i].set_data(originals_[i]);
+    for (size_t i = 0; i < values_.size(); ++i) Put(originals_[i], &values_[i]);
     model_.SetTraining(was_training_);
     at::autocast::set_autocast_cache_enabled(cache_was_enabled_);
   }
@@ -47,6 +54,14 @@ class AveragedModel {
   AveragedModel& operator=(const AveragedModel&) = delete;
 
  private:
+  void Put(const at::Tensor& data, at::Tensor* value) const {
+    if (IsShard(model_, *value)) {
+      value->variable_data().copy_(data);
+    } else {
+      value->set_data(data);
+    }
+  }
+
   Model& model_;
   std::vector<at::Tensor>& values_;
   std::vector<at::Tensor> originals_;
