@@ -8,11 +8,14 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
 namespace {
+
+constexpr char kCauseStop[] = "stop";  // of another rank
 
 // One number tells what came of a rank's work and which rank it is, so that success costs one reduction: the maximum is
 // a failure before a stop, and the lowest rank's of several.
@@ -43,8 +46,15 @@ absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, C
   std::string said = absl::StrCat(" (on ", HostName("unknown"), "): ", status.message());
   const absl::Status told = BroadcastText(outcome.rank, &said, communicator);
   if (!status.ok() && (!outcome.failed || !absl::IsCancelled(status))) return status;
-  if (!outcome.failed) return absl::CancelledError(absl::StrCat(what, ": stopped on rank ", outcome.rank));
+  if (!outcome.failed) {
+    return WithDetail(absl::CancelledError(absl::StrCat(what, ": stopped on rank ", outcome.rank)), kDetailCause,
+                      kCauseStop);
+  }
   return absl::AbortedError(absl::StrCat(what, " failed on rank ", outcome.rank, told.ok() ? said : ""));
+}
+
+bool IsStopOfAnotherRank(const absl::Status& status) {
+  return absl::IsCancelled(status) && DetailOf(status, kDetailCause) == kCauseStop;
 }
 
 absl::StatusOr<bool> AnyRank(bool here, Communicator& communicator) {

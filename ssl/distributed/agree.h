@@ -22,6 +22,9 @@ namespace ssl {
 // otherwise OK. `what` opens what is said of another rank: "<what> failed on rank 1 (on gpu2): <its message>".
 absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, Communicator& communicator);
 
+// Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this one.
+bool IsStopOfAnotherRank(const absl::Status& status);
+
 // Whether it holds on any rank.
 absl::StatusOr<bool> AnyRank(bool here, Communicator& communicator);
 

@@ -55,6 +55,8 @@ TEST(AgreeOnStatusTest, AStopOfOneIsAStopOfAll) {
   const std::vector<absl::Status> agreed = Agreed({absl::OkStatus(), absl::CancelledError("stopped here")});
   EXPECT_THAT(agreed[0], StatusIs(absl::StatusCode::kCancelled, "saving: stopped on rank 1"));
   EXPECT_THAT(agreed[1], StatusIs(absl::StatusCode::kCancelled, "stopped here"));
+  EXPECT_TRUE(IsStopOfAnotherRank(agreed[0]));
+  EXPECT_FALSE(IsStopOfAnotherRank(agreed[1]));
 }
 
 // A stop may be what a failure elsewhere looks like from here; it does not hide it.

@@ -149,8 +149,8 @@ class RankEngines {
       status = GuardTorch(absl::StrCat("engine ", entry.name), work);
     }
     if (status.ok()) return true;
-    // A stop that was seen where there is nothing to save, such as in a scan of the data.
-    if (absl::IsCancelled(status) && run_.stop.requested()) {
+    // A stop that was seen where there is nothing to save, such as in a scan of the data, here or by another rank.
+    if (IsStopOfAnotherRank(status) || (absl::IsCancelled(status) && run_.stop.requested())) {
       SSL_LOG(INFO) << "stopped: " << status.message();
       return false;
     }

@@ -145,6 +145,31 @@ TEST_F(RankEnginesTest, AStopThatOneVirtualRankHasSeen_IsNoError) {
   EXPECT_EQ(Read("failure.json"), "(missing)");
 }
 
+// As of a scheduler's signal to the first process of a job, while all read their data.
+TEST_F(RankEnginesTest, AStopOfOneProcess_IsNoErrorOfTheOthers) {
+  EXPECT_OK(ProcessWorld(2).Run([this](Communicator& processes) -> absl::Status {
+    const auto work = [this](EngineContext& context) {
+      absl::Status status;
+      if (context.communicator.rank() == 0) {
+        stop_.Request(kStopTerminate);
+        status = absl::CancelledError("in a scan");
+      }
+      return AgreeOnStatus(status, "opening the data", context.communicator);
+    };
+    SSL_ASSIGN_OR_RETURN(const bool finished, Run(work, WorldOptions(), directory_, processes));
+    EXPECT_FALSE(finished);
+    EXPECT_EQ(Read("failure.json"), "(missing)");
+    EXPECT_EQ(Read("logs/rank1_failure.json"), "(missing)");
+    return absl::OkStatus();
+  }));
+}
+
+TEST_F(RankEnginesTest, WhatNobodyHasAskedFor_IsAnError) {
+  const auto work = [](EngineContext&) { return absl::CancelledError("nobody has asked"); };
+  EXPECT_THAT(Run(work, WorldOptions()), StatusIs(absl::StatusCode::kCancelled, HasSubstr("nobody has asked")));
+  EXPECT_THAT(Read("failure.json"), HasSubstr("nobody has asked"));
+}
+
 TEST_F(RankEnginesTest, AnErrorOfAnotherProcess_IsToldAsSuch) {
   EXPECT_OK(ProcessWorld(2).Run([this](Communicator& processes) -> absl::Status {
     const auto work = [](EngineContext& context) {
