@@ -212,11 +212,12 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   options.file_system = &context.file_system;
   options.progress = context.progress;
   const OpeningScope opening(context);
-  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
-  absl::Status admitted;
+  absl::Status admitted = opening.CheckNotStopped();
   // The session takes its directory for the user's word; this one lies inside a run.
-  if (context.communicator.rank() == 0) admitted = CheckOutputFolder({context.run_directory, kFullTuneFolder});
+  if (admitted.ok() && context.communicator.rank() == 0) {
+    admitted = CheckOutputFolder({context.run_directory, kFullTuneFolder});
+  }
   if (admitted.ok() && !task.checkpoint.overwrite_existing && context.communicator.rank() == 0) {
     // Before the session, which would offer to allow it.
     admitted = CheckInitialWeights(config, context.registries.options, kInitialWeights, CheckpointDirectory(directory),
