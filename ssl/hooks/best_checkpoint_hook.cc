@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOpt
     const bool tells = !measured.ok() && context.communicator.rank() == 0;
     if (tells) SSL_LOG(WARNING) << measured.message() << "; no checkpoint will be the best";
   }
-  return std::make_unique<BestCheckpointHook>(options);
+  return std::make_unique<BestCheckpointHook>(options, PathOfKey(kMetrics, context));
 }
 
 }  // namespace
@@ -62,7 +62,8 @@ void BestCheckpointOptions::VisitFields(FieldVisitor& visitor) {
                     .OneOf({kAuto, kMin, "max"}));
 }
 
-BestCheckpointHook::BestCheckpointHook(const BestCheckpointOptions& options) {
+BestCheckpointHook::BestCheckpointHook(const BestCheckpointOptions& options, std::string path)
+    : path_(std::move(path)) {
   const std::vector<std::string> metrics =
       options.metrics.empty() ? std::vector<std::string>{kDefaultMetric} : options.metrics;
   for (const std::string& metric : metrics) {
@@ -127,8 +128,7 @@ absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const 
 // Ranks agree, because the values are those of all ranks.
 absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   for (Best& best : bests_) {
-    SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
-                         PhaseValue(best.metric, "config.HOOKS.BEST_CHECKPOINT.METRICS", context));
+    SSL_ASSIGN_OR_RETURN(const std::optional<double> value, PhaseValue(best.metric, path_, context));
     if (!value.has_value()) continue;
     if (best.is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, &best));
     if (!best.IsBeatenBy(*value)) continue;

@@ -46,7 +46,9 @@ struct BestCheckpointOptions : public ComponentOptions {
 class BestCheckpointHook : public Hook {
  public:
   // Without metrics: that of Testing/loss_mean, and none in a run that has no test phase.
-  explicit BestCheckpointHook(const BestCheckpointOptions& options);
+  // path: of METRICS, for messages.
+  explicit BestCheckpointHook(const BestCheckpointOptions& options,
+                              std::string path = "config.HOOKS.BEST_CHECKPOINT.METRICS");
 
   absl::string_view name() const override { return "best_checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
@@ -77,6 +79,7 @@ class BestCheckpointHook : public Hook {
   absl::Status Settle(StepContext& context, Best* best) const;
   absl::Status Keep(const Best& best, StepContext& context) const;
 
+  const std::string path_;
   std::vector<Best> bests_;
 };
 

@@ -2,6 +2,7 @@
 #include "ssl/hooks/configured_hooks.h"
 
 #include <cerrno>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -331,6 +332,25 @@ TEST_F(ConfiguredHooksTest, EarlyStopOnWhatIsNeverMeasured_IsRefused) {
   EXPECT_THAT(MakeConfiguredHooks(Context("TEST_ONLY: True\nHOOKS: {EARLY_STOP: {METRIC: Training/loss_mean}}")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("METRIC is 'Training/loss_mean'"), HasSubstr("config.TEST_ONLY is true"))));
+}
+
+// What hooks say while the run goes on; the list is compared whole when it goes on with another one.
+TEST_F(ConfiguredHooksTest, HooksOfTheList_NameTheirKeysThere) {
+  FakeStep step;
+  step.context.meter_reports = {{"loss", {{"mean", "", std::nan("")}}}};
+  ASSERT_OK_AND_ASSIGN(auto hooks, MakeConfiguredHooks(Context(
+                                       "hooks: [{type: early_stop, kwargs: {METRIC: Training/loss_mean, PATIENCE: 1}}, "
+                                       "{type: early_stop, name: other, kwargs: {METRIC: Training/Loss}}, "
+                                       "{type: BestCheckpointer, kwargs: {val_metric: Training/Loss}}]")));
+  std::string refused;
+  for (const std::unique_ptr<Hook>& hook : hooks) {
+    if (hook->name() != "early_stop" && hook->name() != "best_checkpoint") continue;
+    absl::StrAppend(&refused, hook->OnPhaseEnd(step.context).message(), "\n");
+  }
+  EXPECT_THAT(step.context.end_reason, HasSubstr("with a larger config.hooks.0.kwargs.PATIENCE and "
+                                                 "config.CHECKPOINT.ALLOW_CHANGES=[hooks] the same command goes on"));
+  EXPECT_THAT(refused, AllOf(HasSubstr("config.hooks.1.kwargs.METRIC is 'Training/Loss'"),
+                             HasSubstr("config.hooks.2.kwargs.METRICS is 'Training/Loss'")));
 }
 
 TEST_F(ConfiguredHooksTest, Sinks_NeedARunDirectory) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -20,7 +21,8 @@ constexpr char kMin[] = "min";
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC", context), context));
-  return std::make_unique<EarlyStopHook>(options);
+  return std::make_unique<EarlyStopHook>(options,
+                                         EarlyStopPaths{PathOfKey("METRIC", context), PathOfKey("PATIENCE", context)});
 }
 
 }  // namespace
@@ -51,8 +53,7 @@ absl::Status EarlyStopHook::OnStart(StepContext& context) {
 }
 
 absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::optional<double> value,
-                       PhaseValue(options_.metric, "config.HOOKS.EARLY_STOP.METRIC", context));
+  SSL_ASSIGN_OR_RETURN(const std::optional<double> value, PhaseValue(options_.metric, paths_.metric, context));
   if (!value.has_value()) return absl::OkStatus();
   if (IsBetter(*value)) {
     best_ = *value;
@@ -70,7 +71,7 @@ absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool never_measured = has_best_ == 0 && phases_without_ == 0;
   const bool is_whole = context.state.iteration >= context.state.max_iterations;
   if (IsOfEvaluations(options_.metric) && never_measured && is_whole && context.communicator.rank() == 0) {
-    SSL_LOG(WARNING) << instance_name() << ": config.HOOKS.EARLY_STOP.METRIC is '" << options_.metric
+    SSL_LOG(WARNING) << instance_name() << ": " << paths_.metric << " is '" << options_.metric
                      << "', which no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
   }
   return absl::OkStatus();
@@ -81,8 +82,11 @@ void EarlyStopHook::EndIfDue(StepContext& context) const {
   if (phases_without_ < options_.patience) return;
   const std::string what =
       has_best_ != 0 ? absl::StrCat("has not been better than ", best_) : "has been no finite number";
-  context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_,
-                                   " phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE the same command goes on"));
+  // The list of hooks is one value of the configuration, in which nothing may change by itself.
+  const bool is_of_list = absl::StartsWith(paths_.patience, "config.hooks.");
+  context.RequestStop(absl::StrCat(
+      instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_, " phases; with a larger ",
+      paths_.patience, is_of_list ? " and config.CHECKPOINT.ALLOW_CHANGES=[hooks]" : "", " the same command goes on"));
 }
 
 void EarlyStopHook::VisitState(StateVisitor& visitor) {

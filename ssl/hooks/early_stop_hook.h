@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,9 +38,16 @@ struct EarlyStopOptions : public ComponentOptions {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// Where the keys stand, for messages: in the section, or in an entry of the list of hooks.
+struct EarlyStopPaths {
+  std::string metric = "config.HOOKS.EARLY_STOP.METRIC";
+  std::string patience = "config.HOOKS.EARLY_STOP.PATIENCE";
+};
+
 class EarlyStopHook : public Hook {
  public:
-  explicit EarlyStopHook(const EarlyStopOptions& options) : options_(options) {}
+  explicit EarlyStopHook(const EarlyStopOptions& options, EarlyStopPaths paths = {})
+      : options_(options), paths_(std::move(paths)) {}
 
   absl::string_view name() const override { return "early_stop"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -58,6 +66,7 @@ class EarlyStopHook : public Hook {
   void EndIfDue(StepContext& context) const;
 
   const EarlyStopOptions options_;
+  const EarlyStopPaths paths_;
   double best_ = 0.0;
   int64_t has_best_ = 0;
   int64_t phases_without_ = 0;

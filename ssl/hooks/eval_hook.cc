@@ -116,6 +116,7 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
   data.autocast = task.precision.autocast;
   data.seed = task.run.seed;
   data.method = context.method;
+  data.features_path = PathOfKey("FEATURES", context);
   if (options.loss) {
     SSL_ASSIGN_OR_RETURN(data.loss, OpenLossData(options, context));
   }
@@ -176,7 +177,7 @@ EvalHook::EvalHook(const EvalOptions& options, EvalData data) : options_(options
 absl::Status EvalHook::OnStart(StepContext& context) {
   const std::vector<std::string> stages = context.model.feature_names();
   if (!options_.features.empty() && std::count(stages.begin(), stages.end(), options_.features) == 0) {
-    return absl::NotFoundError(absl::StrCat("config.HOOKS.EVAL.FEATURES is '", options_.features,
+    return absl::NotFoundError(absl::StrCat(data_.features_path, " is '", options_.features,
                                             "', which is no stage of the trunk",
                                             DidYouMean(options_.features, stages)));
   }

@@ -82,8 +82,9 @@ struct EvalData {
   std::unique_ptr<BatchSource> test;
   Autocast autocast = Autocast::kOff;  // of the forward pass
   int64_t seed = 0;
-  std::unique_ptr<BatchSource> loss = nullptr;  // null without LOSS
-  Method* method = nullptr;                     // whose loss it is; outlives the hook
+  std::unique_ptr<BatchSource> loss = nullptr;               // null without LOSS
+  Method* method = nullptr;                                  // whose loss it is; outlives the hook
+  std::string features_path = "config.HOOKS.EVAL.FEATURES";  // where that key stands, for messages
 };
 
 class EvalHook : public Hook {

@@ -185,6 +185,8 @@ TEST(EvalRunTest, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {
                        AllOf(HasSubstr("hook 'eval' (OnStart"), HasSubstr("2 views, expected 1"))));
   EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, FEATURES: res6}}"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("config.HOOKS.EVAL.FEATURES is 'res6'")));
+  EXPECT_THAT(start("hooks: [{type: eval, kwargs: {FEATURES: res6}}]"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("config.hooks.0.kwargs.FEATURES is 'res6'")));
   EXPECT_THAT(start("HOOKS: {EVAL: {ONLINE_EVALUATION: True, NUM_TEST_SAMPLES: 1}}"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("test.yaml:1: config.HOOKS.EVAL.NUM_TEST_SAMPLES is 1, expected at least 2")));

@@ -17,6 +17,7 @@
 #ifndef SSL_HOOKS_PROFILER_HOOK_H_
 #define SSL_HOOKS_PROFILER_HOOK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -81,8 +82,10 @@ class ProfilerHook : public Hook {
  private:
   class Recording;
 
-  int64_t first_recorded() const { return options_.start_iteration + options_.warmup_iterations; }
-  int64_t end() const { return first_recorded() + options_.num_iterations; }
+  // More updates than a run has, of which a few can be added up.
+  static int64_t Bounded(int64_t updates) { return std::min(updates, int64_t{1} << 40); }
+  int64_t first_recorded() const { return Bounded(options_.start_iteration) + Bounded(options_.warmup_iterations); }
+  int64_t end() const { return first_recorded() + Bounded(options_.num_iterations); }
   void Begin(StepContext& context);
   // Gives up, with a warning, when somebody else records in this thread.
   void YieldToOtherRecorder();

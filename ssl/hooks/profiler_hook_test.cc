@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -183,9 +184,9 @@ TEST_F(ProfilerHookTest, Trace_HasTheStepsOfTheRangeAndTheirOperators) {
 }
 
 TEST_F(ProfilerHookTest, RangePastTheEnd_IsWarnedOf) {
-  const auto logged = [this](int64_t start) {
+  const auto logged = [this](int64_t start, int64_t updates = 5) {
     CapturedLog log;
-    ProfilerHook hook(Options(start, 2, 5), PosixFileSystem(), {directory_, ""});
+    ProfilerHook hook(Options(start, 2, updates), PosixFileSystem(), {directory_, ""});
     FakeStep step;
     step.state.max_iterations = 10;
     EXPECT_OK(hook.OnStart(step.context));
@@ -193,6 +194,7 @@ TEST_F(ProfilerHookTest, RangePastTheEnd_IsWarnedOf) {
   };
   EXPECT_THAT(logged(3), IsEmpty()) << "updates 6 to 10";
   EXPECT_THAT(logged(4), HasSubstr("updates 7 to 11 are to be recorded, of which the run has 4: it ends with 10"));
+  EXPECT_THAT(logged(4, std::numeric_limits<int64_t>::max()), HasSubstr("of which the run has 4: it ends with 10"));
   EXPECT_THAT(logged(8), HasSubstr("updates 11 to 15 are to be recorded, of which the run has none: it ends with 10"));
 }
 
