@@ -24,7 +24,6 @@
 #include "ssl/core/autocast.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/meter.h"
-#include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
@@ -73,30 +72,6 @@ class LinearModel : public Model {
   at::Tensor count = at::zeros({}, at::kLong);
   bool training = true;
   bool fails = false;
-};
-
-// Its weight is shared out between ranks.
-class ShardedLinearModel : public LinearModel {
- public:
-  absl::Status Share(Communicator& communicator) {
-    SSL_ASSIGN_OR_RETURN(shards_, ParameterShards::Make({{"block", {{"weight", weight, false}}}}, communicator));
-    shards_->Release(/*take_over=*/true);
-    return absl::OkStatus();
-  }
-
-  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>& views) override {
-    return shards_->Run(0, ParameterShards::Pass::kForward, [&] { return LinearModel::Forward(views); });
-  }
-  std::vector<NamedParameter> Parameters() override { return {{"weight", shards_->ShardOf(weight)}}; }
-  ParameterShards* parameter_shards() override { return shards_.get(); }
-  void VisitState(StateVisitor& visitor) override {
-    at::Tensor shard = shards_->ShardOf(weight);
-    visitor.Tensor("weight", shard);
-    visitor.Tensor("running", running);
-  }
-
- private:
-  std::unique_ptr<ParameterShards> shards_;
 };
 
 // Notes the outputs that it is given.
@@ -300,28 +275,6 @@ TEST_F(EmaHookTest, Meters_SeeTheAveragedModelInEvaluationMode) {
   EXPECT_EQ(model_.weight[0][0].item<double>(), 5.0);
   EXPECT_EQ(model_.running.item<double>(), 8.0);
   EXPECT_EQ(model_.count.item<int64_t>(), 1);
-}
-
-TEST_F(EmaHookTest, Meters_SeeAveragesOfParametersThatRanksShareOut) {
-  ASSERT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) -> absl::Status {
-    ShardedLinearModel model;
-    SSL_RETURN_IF_ERROR(model.Share(communicator));
-    FakeStep step(communicator);
-    StepContext context{step.state, model, &step.optimizer, communicator, step.metrics, step.stop, &step.saver};
-    context.batch = &batch_;
-    std::vector<double> outputs;
-    std::vector<std::unique_ptr<Meter>> meters;
-    meters.push_back(std::make_unique<RecordingMeter>(&outputs));
-    EmaHook hook(options_, std::move(meters), /*in_training=*/true);
-    SSL_RETURN_IF_ERROR(hook.OnStart(context));
-    model.Parameters()[0].value.detach().fill_(5.0);
-
-    SSL_RETURN_IF_ERROR(hook.OnLossAndMeter(context));
-
-    EXPECT_THAT(outputs, ElementsAre(3.0));
-    EXPECT_EQ(model.Forward(batch_.views)[0].item<double>(), 15.0);
-    return absl::OkStatus();
-  }));
 }
 
 TEST_F(EmaHookTest, NamedInputs_ReachTheModel) {
