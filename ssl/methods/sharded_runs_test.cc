@@ -252,6 +252,34 @@ TEST(ShardedRuns, GoesOnWithWholeParameters_AndBack) {
   ExpectSameLosses(losses, expected);
 }
 
+double Mean(const std::vector<Losses>& losses, size_t step) {
+  double sum = 0.0;
+  for (const Losses& of_rank : losses) sum += of_rank[step];
+  return sum / static_cast<double>(losses.size());
+}
+
+TEST(ShardedRuns, GoesOnWithOtherNumbersOfRanks) {
+  // Batch statistics and learning rate are such that the number of ranks does not matter (worlds_test.cc).
+  constexpr char kSlow[] =
+      "{MODEL: {SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}}, OPTIMIZER: "
+      "{construct_single_param_group_only: True, param_schedulers: {lr: {start_value: 0.00003}}}}";
+  const std::string directory = MakeTempDir("worlds");
+  const std::vector<Losses> expected = TrainedOn({1, kSupervised, kSlow, ""});
+  size_t step = 0;
+  for (const auto& [ranks, end] : std::vector<std::pair<int64_t, int64_t>>{{4, 6}, {2, 13}, {1, 16}, {4, kSteps}}) {
+    const std::vector<Losses> losses = TrainedOn({ranks, kSupervised, kSlow, directory, end});
+    ASSERT_EQ(losses[0].size(), static_cast<size_t>(end) - step);
+    for (size_t i = 0; i < losses[0].size(); ++i, ++step) {
+      EXPECT_NEAR(Mean(losses, i), expected[0][step], 1e-5 * expected[0][step]) << ranks << " ranks, step " << step;
+    }
+  }
+}
+
+TEST(ShardedRuns, OptimizerStateThatIsSharedAlready_IsNotSharedAgain) {
+  constexpr char kZero[] = "{OPTIMIZER: {construct_single_param_group_only: True, use_zero: True}}";
+  ExpectSameLosses(TrainedOn({2, kSupervised, kZero, ""}), TrainedOn({2, kSupervised, kWhole, ""}));
+}
+
 TEST(ShardedRuns, WhatNeedsWholeParameters_IsRefused) {
   std::vector<Losses> losses;
   const absl::Status status = Train({2, kSupervised,
