@@ -191,8 +191,9 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
   // The state for a shard is a shard already.
   const bool has_whole_state = model_->parameter_shards() == nullptr;
-  if (options_.shards_optimizer && has_whole_state)
+  if (options_.shards_optimizer && has_whole_state) {
     optimizer_ = ShardOptimizer(std::move(optimizer_), context.communicator);
+  }
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
   return absl::OkStatus();
 }

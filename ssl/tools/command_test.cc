@@ -29,7 +29,9 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
   EXPECT_EQ(Listed("data_sources"), "disk_filelist\ndisk_folder\nsynthetic\ntorchvision_dataset\n");
   EXPECT_EQ(Listed("engines"),
             "export\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\ntrain\n");
-  EXPECT_EQ(Listed("heads"), "eval_mlp\nidentity\nmlp\nmlp_res\nsiamese_concat_view\nswav_head\n");
+  EXPECT_EQ(
+      Listed("heads"),
+      "eval_mlp\neval_mlp_fsdp\nidentity\nmlp\nmlp_fsdp\nmlp_res\nsiamese_concat_view\nswav_head\nswav_head_fsdp\n");
   EXPECT_EQ(Listed("meters"),
             "accuracy_list_meter\nmean_ap_list_meter\nprecision_at_k_list_meter\n"
             "recall_at_k_list_meter\n");
@@ -39,7 +41,7 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "bce_logits_multiple_output_single_target\ncross_entropy_multiple_output_single_target\nmoco_loss\n"
             "multicrop_simclr_info_nce_loss\nsimclr_info_nce_loss\nswav_loss\n");
   EXPECT_EQ(Listed("models"), "multi_input_output_model\n");
-  EXPECT_EQ(Listed("optimizers"), "adam\nadamw\nlars\nrmsprop\nsgd\n");
+  EXPECT_EQ(Listed("optimizers"), "adam\nadamw\nlars\nrmsprop\nsgd\nsgd_fsdp\n");
   EXPECT_EQ(Listed("parameter_groupings"), "default\ndino\nlinear_eval_heads\nlr_decay\n");
   EXPECT_EQ(Listed("schedules"),
             "composite\nconstant\ncosine\ncosine_warm_restart\nexponential\ninverse_sqrt\nlinear\nmultistep\n"
@@ -52,7 +54,7 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
       "ImgPilRandomColorJitter\nImgPilRandomPhotometric\nImgPilRandomSolarize\nImgPilToMultiCrop\n"
       "ImgReplicatePil\nNormalize\nRandomCrop\nRandomGrayscale\nRandomHorizontalFlip\nRandomResizedCrop\n"
       "RandomVerticalFlip\nResize\nToTensor\n");
-  EXPECT_EQ(Listed("trunks"), "regnet\nresnet\n");
+  EXPECT_EQ(Listed("trunks"), "regnet\nregnet_fsdp\nresnet\n");
 }
 
 TEST_F(CommandTest, DefaultsAreWithinTheirRanges) {
