@@ -85,7 +85,6 @@ absl::Status RunRecord::OpenForTraining(absl::FunctionRef<absl::Status()> admit)
   absl::StatusOr<std::unique_ptr<RunDirectory>> held = RunDirectory::Open(path_, file_system_, communicator_);
   if (!held.ok()) return CannotBeUsed(held.status());
   held_ = *std::move(held);
-  if (is_first_rank()) RemoveLeftovers(path_, communicator_.size(), file_system_);
   SSL_RETURN_IF_ERROR(CheckSharedDirectory(path_, file_system_, communicator_));
   SSL_RETURN_IF_ERROR(admit());
   const absl::Status opened = OpenOwnFiles();
@@ -140,6 +139,7 @@ absl::Status RunRecord::Begin() {
   absl::Status status = is_first_rank() ? WriteConfig() : absl::OkStatus();
   if (status.ok()) status = RemoveEarlierFailure();
   has_begun_ = status.ok();
+  if (has_begun_ && is_first_rank()) RemoveLeftovers(path_, communicator_.size(), file_system_);
   return AgreeOnStatus(status.ok() ? status : CannotBeUsed(status), "beginning the run's files", communicator_);
 }
 

@@ -32,6 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const FailureSource kSource{"train", "checkpoints", 1};
+constexpr char kReportOfRankThree[] = "logs/rank3_failure.json";
 
 class RunRecordTest : public ::testing::Test {
  protected:
@@ -49,6 +50,12 @@ class RunRecordTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<RunRecord>> record = OpenOnly(engines, trains, seed);
     const absl::Status begun = record.ok() && trains ? (*record)->Begin() : absl::OkStatus();
     return begun.ok() ? std::move(record) : begun;
+  }
+
+  // Of a run with more ranks.
+  void LeaveReportOfRankThree() {
+    ASSERT_OK(files_.CreateDirectories(absl::StrCat(directory_, "/", kRankFolder)));
+    ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/", kReportOfRankThree), "of rank 3"));
   }
 
   std::string Read(const std::string& name) {
@@ -77,10 +84,12 @@ TEST_F(RunRecordTest, TrainingThatIsNotAdmitted_ChangesNothing) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true, "1"));
     record->WriteFailure(absl::InternalError("bad"), kSource, {});
   }
+  LeaveReportOfRankThree();
   admission_ = absl::InvalidArgumentError("other settings");
   EXPECT_THAT(Open({"train"}, true, "2"), StatusIs(absl::StatusCode::kInvalidArgument, "other settings"));
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
   EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  EXPECT_EQ(Read(kReportOfRankThree), "of rank 3");
   EXPECT_OK(Open({"knn"}, false, "2"));
 }
 
@@ -89,16 +98,19 @@ TEST_F(RunRecordTest, TrainingThatHasNotBegun_LeavesTheFilesOfTheRunThatIsThere)
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, Open({"train"}, true, "1"));
     record->WriteFailure(absl::InternalError("bad"), kSource, {});
   }
+  LeaveReportOfRankThree();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunRecord> record, OpenOnly({"train"}, true, "2"));
   record->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"1\""));
   EXPECT_THAT(Read("failure.json"), HasSubstr("bad"));
+  EXPECT_EQ(Read(kReportOfRankThree), "of rank 3");
   // What is no mistake of the command keeps this run from going on.
   record->WriteFailure(absl::DataLossError("damaged"), kSource, {});
   EXPECT_THAT(Read("failure.json"), HasSubstr("damaged"));
   ASSERT_OK(record->Begin());
   EXPECT_THAT(Read("train_config.yaml"), HasSubstr("seed: \"2\""));
   EXPECT_FALSE(Has("failure.json"));
+  EXPECT_FALSE(Has(kReportOfRankThree));
   record->WriteFailure(absl::InvalidArgumentError("mistake"), kSource, {});
   EXPECT_THAT(Read("failure.json"), HasSubstr("mistake"));
 }
