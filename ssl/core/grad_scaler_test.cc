@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -208,6 +210,22 @@ TEST(GradScaler, SkippedUpdates_AreCountedInARow) {
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(scaler));
   ASSERT_OK(RestoreState(restored, state, "memory"));
   EXPECT_EQ(restored.skipped_updates(), 3) << "a run that is interrupted again and again has the same limit";
+}
+
+// A whole gradient carries an overflow to all ranks; of shards, the others see nothing.
+TEST(GradScaler, OverflowInTheShardOfOneRank_IsThatOfAll) {
+  for (const float gradient : {1.0F, kInf}) {
+    ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) {
+      GradScaler scaler({});
+      std::vector<ParameterGroup> groups = {GroupWithGradients({communicator.rank() == 1 ? gradient : 1.0F})};
+      groups[0].shard_ranks = &communicator;
+      const bool is_finite = scaler.Unscale(groups);
+      scaler.Update();
+      EXPECT_EQ(is_finite, std::isfinite(gradient)) << "rank " << communicator.rank();
+      EXPECT_EQ(scaler.scale() < GradScalerOptions().initial_scale, !is_finite) << "rank " << communicator.rank();
+      return absl::OkStatus();
+    }));
+  }
 }
 
 }  // namespace

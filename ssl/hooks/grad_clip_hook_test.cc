@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
@@ -117,6 +120,19 @@ TEST(GradClipHook, NoGradients_AreNoMetric) {
   ASSERT_OK(hook.OnBackward(step.context));
 
   EXPECT_EQ(MetricOf(step), -1.0);
+}
+
+TEST(GradClipHook, NormOverShards_IsThatOfAllRanks) {
+  const std::vector<at::Tensor> shards = {Vector({3.0, -1.0}), Vector({0.5, -7.0})};
+  for (const double norm_type : {1.0, 2.0, 3.5, std::numeric_limits<double>::infinity()}) {
+    const double expected = GradNorm(shards, norm_type).item<double>();
+    ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+      const at::Tensor own = GradNorm({shards[static_cast<size_t>(communicator.rank())]}, norm_type);
+      SSL_ASSIGN_OR_RETURN(const at::Tensor norm, NormOverShards(own, norm_type, communicator));
+      EXPECT_NEAR(norm.item<double>(), expected, 1e-6 * expected) << norm_type << ", rank " << communicator.rank();
+      return absl::OkStatus();
+    }));
+  }
 }
 
 TEST(GradClipHook, NormTypes) {
