@@ -29,7 +29,9 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::DoubleEq;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Le;
 
@@ -166,6 +168,15 @@ class ResumeWithOtherBatchesTest : public ::testing::Test {
       for (int64_t i = 0; i < indices.numel(); ++i) samples_.insert(indices[i].item<int64_t>());
       return absl::OkStatus();
     });
+    // Each update of an epoch has another loss, its batches the same.
+    forward->At("OnLossAndMeter", [](StepContext& context) {
+      context.loss = context.loss * 0 + context.state.iteration % 10;
+      return absl::OkStatus();
+    });
+    forward->At("OnPhaseEnd", [this](StepContext& context) {
+      if (context.state.training) mean_losses_.push_back(context.meter_reports.at(0).values.at(0).value);
+      return absl::OkStatus();
+    });
     SSL_RETURN_IF_ERROR(session->AddHook(std::move(forward)));
     auto stop = std::make_unique<RecordingHook>("stop", HookStage::kPersist, &events_);
     stop->At("OnStep", [this, stop_at](StepContext& context) {
@@ -185,6 +196,7 @@ class ResumeWithOtherBatchesTest : public ::testing::Test {
   std::vector<std::string> events_;
   std::vector<double> where_;
   std::set<int64_t> samples_;
+  std::vector<double> mean_losses_;  // of the epochs that have ended
   int64_t tested_ = 0;
   int64_t test_samples_ = 40;
   int64_t iteration_ = 0;
@@ -205,6 +217,13 @@ TEST_F(ResumeWithOtherBatchesTest, HalfTheBatchAndTwiceTheAccumulation_GoesOnWit
     EXPECT_EQ(before, std::max<int64_t>(stop_at - 10, 0) * 4);
     EXPECT_EQ(samples_.size(), 40u) << "after a stop at " << stop_at;
   }
+}
+
+TEST_F(ResumeWithOtherBatchesTest, TheMeanLossOfTheEpoch_IsThatOfItsUpdates) {
+  ASSERT_OK(Train(40, 4, 1, 13));
+  ASSERT_OK(Train(40, 2, 2, 16));
+  ASSERT_OK(Train(40, 4, 1));
+  EXPECT_THAT(mean_losses_, ElementsAre(DoubleEq(4.5), DoubleEq(4.5)));
 }
 
 TEST_F(ResumeWithOtherBatchesTest, AndBack) {

@@ -226,7 +226,7 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
   task_->model().SetTraining(state.training);
   if (state.training) task_->UpdateSchedules(Schedule::UpdateInterval::kEpoch);
-  if (first_batch == 0) ResetMeters();  // a phase that a checkpoint interrupted goes on counting
+  first_batch == 0 ? ResetMeters() : FitPhaseLoss();  // a phase that a checkpoint interrupted goes on counting
   phase_is_running_ = true;
   SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
   return Tell(kOnPhaseStart);
@@ -254,6 +254,14 @@ void Trainer::ResetMeters() {
   for (const std::unique_ptr<Meter>& meter : task_->meters()) meter->Reset();
   phase_loss_.zero_();
   phase_batches_ = 0;
+}
+
+// FitPosition has counted the batches anew; the mean of those that were stands for them.
+void Trainer::FitPhaseLoss() {
+  const int64_t batches = task_->state().batch_in_phase;
+  if (phase_batches_ == batches || phase_batches_ == 0) return;
+  phase_loss_.mul_(static_cast<double>(batches) / static_cast<double>(phase_batches_));
+  phase_batches_ = batches;
 }
 
 absl::Status Trainer::ReadMeters() {

@@ -119,6 +119,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status RunBatch();
   void AdvanceCounters();
   void ResetMeters();
+  // Counts the batches of a phase in progress as this run does: it may accumulate others than the run that saved it.
+  void FitPhaseLoss();
   absl::Status ReadMeters();
 
   std::unique_ptr<SelfSupervisionTask> task_;
