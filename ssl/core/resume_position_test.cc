@@ -170,7 +170,7 @@ class ResumeWithOtherBatchesTest : public ::testing::Test {
     });
     // Each update of an epoch has another loss, its batches the same.
     forward->At("OnLossAndMeter", [](StepContext& context) {
-      context.loss = context.loss * 0 + context.state.iteration % 10;
+      context.loss = context.loss.mul(0).add(context.state.iteration % 10);
       return absl::OkStatus();
     });
     forward->At("OnPhaseEnd", [this](StepContext& context) {

@@ -152,8 +152,8 @@ TEST_F(MetricHooksTest, SinkOfTheList_TakesNoNameAndNoUnknownKey) {
   EXPECT_THAT(Train("hooks:\n  - {type: JSONWriter, name: second}"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("test.yaml:2: config.hooks.0.name is 'second'"), HasSubstr("a second jsonl"))));
-  EXPECT_THAT(Train("hooks:\n  - {type: TensorboardXWriter, kwargs: {log_dir: x}}"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown key 'config.hooks.0.kwargs.log_dir'")));
+  EXPECT_THAT(Train("hooks:\n  - {type: TensorboardXWriter, kwargs: {folder: x}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown key 'config.hooks.0.kwargs.folder'")));
 }
 
 }  // namespace

@@ -169,11 +169,13 @@ class VirtualRanksTest(RanksCase):
 
     def test_another_number_of_virtual_ranks_is_another_run(self):
         self.run_on(1, f"{EPOCHS}1", run="run")
-        plain = "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"
-        for other, message in (("config.DISTRIBUTED.VIRTUAL_RANKS=2", "was saved by 4 ranks, and this run has 2"),
-                               (plain, "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 0 now")):
+        two, plain = "config.DISTRIBUTED.VIRTUAL_RANKS=2", "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"
+        as_many_samples = "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16"
+        for other, message in (((two,), "was saved by 4 ranks that take 32 samples in an update"),
+                               ((two, as_many_samples), "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 2 now"),
+                               ((plain,), "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 0 now")):
             for mode in ((), ("--check_config",), ("--dry_run",)):
-                refused = self.tiny(other, f"{EPOCHS}1", "engine_name=train", *mode)
+                refused = self.tiny(*other, f"{EPOCHS}1", "engine_name=train", *mode)
                 self.assertEqual(refused.returncode, 2, refused.stderr)
                 self.assertIn(message, refused.stdout + refused.stderr)
 
