@@ -168,16 +168,20 @@ class ResumeWithOtherBatchesTest : public ::testing::Test {
       for (int64_t i = 0; i < indices.numel(); ++i) samples_.insert(indices[i].item<int64_t>());
       return absl::OkStatus();
     });
+    SSL_RETURN_IF_ERROR(session->AddHook(std::move(forward)));
     // Each update of an epoch has another loss, its batches the same.
-    forward->At("OnLossAndMeter", [](StepContext& context) {
+    auto loss = std::make_unique<RecordingHook>("loss", HookStage::kObserve, &events_);
+    loss->At("OnLossAndMeter", [](StepContext& context) {
       context.loss = context.loss.mul(0).add(context.state.iteration % 10);
       return absl::OkStatus();
     });
-    forward->At("OnPhaseEnd", [this](StepContext& context) {
+    SSL_RETURN_IF_ERROR(session->AddHook(std::move(loss)));
+    auto mean = std::make_unique<RecordingHook>("mean", HookStage::kObserve, &events_);
+    mean->At("OnPhaseEnd", [this](StepContext& context) {
       if (context.state.training) mean_losses_.push_back(context.meter_reports.at(0).values.at(0).value);
       return absl::OkStatus();
     });
-    SSL_RETURN_IF_ERROR(session->AddHook(std::move(forward)));
+    SSL_RETURN_IF_ERROR(session->AddHook(std::move(mean)));
     auto stop = std::make_unique<RecordingHook>("stop", HookStage::kPersist, &events_);
     stop->At("OnStep", [this, stop_at](StepContext& context) {
       where_.push_back(context.state.where());
