@@ -34,7 +34,7 @@ OURS_PRECISION = {"fp32": [], "bf16": ["config.MODEL.AMP_PARAMS.USE_AMP=True"]}
 
 # The peer's arguments and its last line.
 PEER = ["{data}", "--width", "32", "--steps", "{steps}"]
-PEER_PRECISION = {"fp32": [], "bf16": ["--bf16", "--channels-last"]}
+PEER_PRECISION = {"fp32": ["--channels-last"], "bf16": ["--bf16", "--channels-last"]}
 PEER_RESULT = re.compile(r"peer: (?P<ms>[\d.]+) ms/step +(?P<rate>[\d.]+) samples/s +data-wait (?P<wait>[\d.]+) ms")
 
 
