@@ -25,10 +25,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/distributed/exchange_steps.h"
 #include "ssl/distributed/reduce_rows.h"
 #include "ssl/distributed/virtual_meeting.h"
 
@@ -66,23 +65,6 @@ absl::StatusOr<at::Tensor> ReduceAll(const Meeting::Deposits& deposits, ReduceOp
     reduced.narrow(0, begin, count).copy_(ReduceRows(rows, op));
   }
   return reduced.view(deposits[0].sizes());
-}
-
-const char* NameOf(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return "sum";
-    case ReduceOp::kMax:
-      return "maximum";
-    case ReduceOp::kMean:
-      return "mean";
-  }
-  return "";
-}
-
-// An operation as ranks compare it.
-std::string Operation(absl::string_view name, const at::Tensor& tensor) {
-  return absl::StrCat(name, " of ", at::toString(tensor.scalar_type()), " [", absl::StrJoin(tensor.sizes(), ", "), "]");
 }
 
 // Which process has a rank, and which of its ranks it is.
@@ -139,13 +121,13 @@ class VirtualRank : public Communicator {
     const auto reduce = [op, meeting = meeting_.get()](const Meeting::Deposits& deposits) {
       return ReduceAll(deposits, op, *meeting);
     };
-    const std::string operation = Operation(absl::StrCat("all-reduce (", NameOf(op), ")"), tensor);
+    const std::string operation = absl::StrCat(NameOf(op), TypeAndShape(tensor));
     const int64_t number = meeting_->Deposit(place_, operation, tensor.detach(), reduce);
     return std::make_unique<StartedAllReduce>(place_, meeting_, number, tensor);
   }
 
   absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override {
-    SSL_ASSIGN_OR_RETURN(const at::Tensor shared, Gather(Operation("all-gather", tensor), tensor));
+    SSL_ASSIGN_OR_RETURN(const at::Tensor shared, Gather(absl::StrCat("all-gather", TypeAndShape(tensor)), tensor));
     return shared.clone();  // of which every rank may make what it likes
   }
 
@@ -157,7 +139,7 @@ class VirtualRank : public Communicator {
     const auto broadcast = [root, this](const Meeting::Deposits& deposits) {
       return BroadcastAll(deposits, root, *meeting_);
     };
-    SSL_ASSIGN_OR_RETURN(const at::Tensor value, Exchange(Operation(absl::StrCat("broadcast from ", root), tensor),
+    SSL_ASSIGN_OR_RETURN(const at::Tensor value, Exchange(absl::StrCat("broadcast from ", root, TypeAndShape(tensor)),
                                                           tensor.detach(), broadcast));
     tensor.detach().copy_(value);
     return absl::OkStatus();

@@ -101,11 +101,11 @@ def sinkhorn(scores):
     return (codes * codes.shape[1]).t()
 
 
-def swav_loss(scores):
+def swav_loss(scores, codes_of=sinkhorn):
     """scores: of each view, [batch, prototypes]. Each global view's codes are predicted from all other views."""
     total = 0.0
     for assigned in range(GLOBAL_CROPS):
-        codes = sinkhorn(scores[assigned].detach())
+        codes = codes_of(scores[assigned].detach())
         for other, prediction in enumerate(scores):
             if other != assigned:
                 total = total - (codes * functional.log_softmax(prediction / TEMPERATURE, 1)).sum(1).mean()
@@ -117,27 +117,27 @@ def endless(loader):
         yield from loader
 
 
-def train(args):
-    torch.manual_seed(args.seed)
+def make_net(args):
     net = Swav(args.width, args.prototypes)
-    if args.channels_last:
-        net = net.to(memory_format=torch.channels_last)
-    loader = torch.utils.data.DataLoader(Crops(read_images(args.data)), args.batch, shuffle=True, drop_last=True,
-                                         num_workers=args.workers)
+    return net.to(memory_format=torch.channels_last) if args.channels_last else net
+
+
+def run_steps(args, net, model, batches, loss_of, prints=True):
+    """Trains `net`, called as `model`; loss_of takes each view's scores. Returns the warm-up's end, seconds waited."""
     optimizer = torch.optim.SGD(net.parameters(), lr=args.learning_rate, momentum=0.9, weight_decay=1e-6)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.steps)
-    batches = endless(loader)
     start, waited = 0.0, 0.0
     for step in range(1, args.steps + 1):
         asked = time.perf_counter()
         views = next(batches)
         waited += time.perf_counter() - asked
+        batch = len(views[0])
         if args.channels_last:
             views = [images.contiguous(memory_format=torch.channels_last) for images in views]
         net.normalize_prototypes()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
-            scores = net(views)
-        loss = swav_loss(scores.float().split(args.batch))
+            scores = model(views)
+        loss = loss_of(scores.float().split(batch))
         optimizer.zero_grad()
         loss.backward()
         if step <= FROZEN_PROTOTYPE_STEPS:
@@ -146,13 +146,25 @@ def train(args):
         schedule.step()
         if step == WARM_UP_STEPS:
             start, waited = time.perf_counter(), 0.0
-        if step % 20 == 0:
+        if prints and step % 20 == 0:
             print(f"step {step}/{args.steps} loss {loss.item():.4f}", flush=True)
+    return start, waited
+
+
+def report(args, start, waited):
     counted = args.steps - WARM_UP_STEPS
     seconds = (time.perf_counter() - start) / counted
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     print(f"peer: {1e3 * seconds:.1f} ms/step  {args.batch / seconds:.0f} samples/s  "
-          f"data-wait {1e3 * waited / counted:.1f} ms  maxrss {memory:.0f} MB")
+          f"data-wait {1e3 * waited / counted:.1f} ms  maxrss {memory:.0f} MB", flush=True)
+
+
+def train(args):
+    torch.manual_seed(args.seed)
+    net = make_net(args)
+    loader = torch.utils.data.DataLoader(Crops(read_images(args.data)), args.batch, shuffle=True, drop_last=True,
+                                         num_workers=args.workers)
+    report(args, *run_steps(args, net, net, endless(loader), swav_loss))
 
 
 def main():

@@ -8,17 +8,15 @@ Each rank computes with `--threads` threads. The defaults of the other options a
 (docs/performance.md). The result line is rank 0's. Needs what peer_swav.py needs.
 """
 import argparse
+import functools
 import os
 import pathlib
-import resource
 import tempfile
-import time
 
 import peer_swav
 import torch
-from peer_swav import EPSILON, FROZEN_PROTOTYPE_STEPS, GLOBAL_CROPS, SINKHORN_STEPS, TEMPERATURE, WARM_UP_STEPS
+from peer_swav import EPSILON, SINKHORN_STEPS, WARM_UP_STEPS
 from torch import distributed
-from torch.nn import functional
 
 
 @torch.no_grad()
@@ -39,17 +37,6 @@ def sinkhorn(scores):
     return (codes * samples).t()
 
 
-def swav_loss(scores):
-    """peer_swav.swav_loss with these codes."""
-    total = 0.0
-    for assigned in range(GLOBAL_CROPS):
-        codes = sinkhorn(scores[assigned].detach())
-        for other, prediction in enumerate(scores):
-            if other != assigned:
-                total = total - (codes * functional.log_softmax(prediction / TEMPERATURE, 1)).sum(1).mean()
-    return total / (GLOBAL_CROPS * (len(scores) - 1))
-
-
 def batches_of_rank(args, batch):
     data = peer_swav.Crops(peer_swav.read_images(args.data))
     sampler = torch.utils.data.distributed.DistributedSampler(data, shuffle=True, drop_last=True)
@@ -68,45 +55,14 @@ def train(rank, args, meeting):
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=args.ranks)
-    net = peer_swav.Swav(args.width, args.prototypes)
-    if args.channels_last:
-        net = net.to(memory_format=torch.channels_last)
-    model = wrap(net, args)
-    optimizer = torch.optim.SGD(net.parameters(), lr=args.learning_rate, momentum=0.9, weight_decay=1e-6)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.steps)
-    batch = args.batch // args.ranks
-    batches = batches_of_rank(args, batch)
-    start, waited = 0.0, 0.0
-    for step in range(1, args.steps + 1):
-        asked = time.perf_counter()
-        views = next(batches)
-        waited += time.perf_counter() - asked
-        if args.channels_last:
-            views = [images.contiguous(memory_format=torch.channels_last) for images in views]
-        net.normalize_prototypes()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
-            scores = model(views)
-        loss = swav_loss(scores.float().split(batch))
-        optimizer.zero_grad()
-        loss.backward()
-        if step <= FROZEN_PROTOTYPE_STEPS:
-            net.prototypes.weight.grad = None
-        optimizer.step()
-        schedule.step()
-        if step == WARM_UP_STEPS:
-            start, waited = time.perf_counter(), 0.0
-        if rank == 0 and step % 20 == 0:
-            print(f"step {step}/{args.steps} loss {loss.item():.4f}", flush=True)
+    net = peer_swav.make_net(args)
+    batches = batches_of_rank(args, args.batch // args.ranks)
+    loss_of = functools.partial(peer_swav.swav_loss, codes_of=sinkhorn)
+    start, waited = peer_swav.run_steps(args, net, wrap(net, args), batches, loss_of, prints=rank == 0)
     distributed.barrier()
     if rank == 0:
-        report(args, (time.perf_counter() - start) / (args.steps - WARM_UP_STEPS), waited)
+        peer_swav.report(args, start, waited)
     distributed.destroy_process_group()
-
-
-def report(args, seconds, waited):
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f"peer: {1e3 * seconds:.1f} ms/step  {args.batch / seconds:.0f} samples/s  "
-          f"data-wait {1e3 * waited / (args.steps - WARM_UP_STEPS):.1f} ms  maxrss {memory:.0f} MB", flush=True)
 
 
 def main():
