@@ -22,6 +22,7 @@
 #include "ssl/hooks/hook_aliases.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/register_component.h"
+#include "ssl/hooks/run_keys.h"
 
 namespace ssl {
 namespace {
@@ -103,14 +104,6 @@ std::string InTheirNames(const std::string& text, const HookEntry& entry, const 
   return text;
 }
 
-// Whether somebody has set the key: in a file, on the command line, or in code, where only another value than ours
-// shows it.
-bool IsSet(const std::string& key, const ConfigNode& of_section, const ConfigNode& by_default) {
-  const ConfigNode* value = of_section.Find(key);
-  const ConfigNode* ours = by_default.Find(key);
-  return value != nullptr && (!value->location().file.empty() || ours == nullptr || !(*value == *ours));
-}
-
 // The kwargs that the entry comes to. `options` are those of our hook, with defaults.
 ConfigNode OurKwargs(const HookEntry& entry, const HookAlias& alias, const ConfigNode& config,
                      ComponentOptions* options, std::vector<ConfigProblem>* problems) {
@@ -120,7 +113,7 @@ ConfigNode OurKwargs(const HookEntry& entry, const HookAlias& alias, const Confi
   const bool has_section = entry.name.empty() || entry.name == alias.hook;
   const ConfigNode of_section = has_section ? ParametersIn(config, options) : ConfigNode::Map();
   for (const auto& [key, value] : alias.defaults) {
-    if (kwargs.Find(key) != nullptr || IsSet(key, of_section, by_default)) continue;
+    if (kwargs.Find(key) != nullptr || IsSet(of_section.Find(key), by_default.Find(key))) continue;
     kwargs.Set(key, ConfigNode::Scalar(value, /*quoted=*/false, entry.kwargs.location()));
   }
   for (ConfigProblem& problem :

@@ -186,8 +186,9 @@ const std::vector<HookElsewhere>& HooksElsewhere() {
        "It draws boxes of detectors, which these methods have none of; feature_vis and grad_cam draw what a network "
        "looks at."},
       {"United Perception", "yolox_noaug",
-       "It changes augmentations in mid-run; here a second run does, with other TRANSFORMS, that begins with the "
-       "first one's weights (config.MODEL.WEIGHTS_INIT.PARAMS_FILE)."},
+       "It turns a detector's mosaic and mixup of images off for the last epochs, and no transform or collator here "
+       "mixes images. Other TRANSFORMS for the last epochs are a second run, which begins with the first one's "
+       "weights (config.MODEL.WEIGHTS_INIT.PARAMS_FILE)."},
       {"detectron2", "CallbackHook",
        "A program that embeds the library adds a class of its own (Session::AddHook), for which one line is enough."},
       {"detectron2", "PreciseBN", "Running statistics are those of training; no second pass measures them."},

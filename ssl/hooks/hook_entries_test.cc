@@ -75,9 +75,9 @@ TEST_F(HookEntriesTest, WrongEntries_AreNamedWithTheirPlace) {
 }
 
 TEST_F(HookEntriesTest, HooksOfOthersThatAreNoneHere_SayWhatIsThereInstead) {
-  EXPECT_THAT(Error("  - {type: reload, kwargs: {group: 2}}"),
-              AllOf(HasSubstr("config.hooks.0.type is 'reload', a hook of United Perception that is none here"),
-                    HasSubstr("config.DATA.TRAIN.MINI_EPOCHS")));
+  EXPECT_THAT(Error("  - {type: yolox_noaug, kwargs: {no_aug_epoch: 2}}"),
+              AllOf(HasSubstr("config.hooks.0.type is 'yolox_noaug', a hook of United Perception that is none here"),
+                    HasSubstr("no transform or collator here mixes")));
 }
 
 TEST_F(HookEntriesTest, TwoEntriesOfAHookOfWhichARunHasOne_AreToBeMerged) {

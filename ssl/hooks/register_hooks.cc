@@ -29,6 +29,7 @@
 #include "ssl/hooks/perf_stats_hook.h"
 #include "ssl/hooks/phase_metrics_hook.h"
 #include "ssl/hooks/profiler_hook.h"
+#include "ssl/hooks/run_keys.h"
 #include "ssl/hooks/schedule_monitor_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
 #include "ssl/hooks/sinks/tensorboard_sink.h"
@@ -79,6 +80,7 @@ absl::Status RegisterHooks(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->options.Add("", [] { return std::make_unique<HookListOptions>(); }));
   SSL_RETURN_IF_ERROR(RegisterEach(registries));
   registries->resolvers.push_back(&ResolveForeignHookEntries);
+  registries->resolvers.push_back(&ResolveRunKeys);
   return absl::OkStatus();
 }
 
