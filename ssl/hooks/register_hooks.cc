@@ -29,6 +29,7 @@
 #include "ssl/hooks/perf_stats_hook.h"
 #include "ssl/hooks/phase_metrics_hook.h"
 #include "ssl/hooks/profiler_hook.h"
+#include "ssl/hooks/reload_hook.h"
 #include "ssl/hooks/run_keys.h"
 #include "ssl/hooks/schedule_monitor_hook.h"
 #include "ssl/hooks/sinks/jsonl_sink.h"
@@ -63,6 +64,7 @@ absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterPerfStatsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterPhaseMetricsHook(registries));
   SSL_RETURN_IF_ERROR(RegisterProfilerHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterReloadHook(registries));
   SSL_RETURN_IF_ERROR(RegisterScheduleMonitorHook(registries));
   SSL_RETURN_IF_ERROR(RegisterStragglerHook(registries));
   SSL_RETURN_IF_ERROR(RegisterSystemStatsHook(registries));
