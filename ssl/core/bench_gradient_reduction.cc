@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the reduction of ResNet-50's gradients takes between processes of this machine: an operation for each parameter,
-// one after the other, against buckets.
+// one after the other, against buckets, as they are and compressed.
 //
 //   bazel run //ssl/core:bench_gradient_reduction [number of processes, 2] [MiB of a bucket, 25]
 #include <ATen/Parallel.h>
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,33 +67,44 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The two take turns, so that both meet the same moods of the machine. The first round is not counted.
+struct Way {
+  const char* name;
+  std::function<absl::Status()> reduce;
+  double mib;  // that a rank gives to the reductions
+  std::vector<double> times = {};
+};
+
+// All take turns, so that they meet the same moods of the machine. The first round is not counted.
 absl::Status RunRank(const GlooOptions& options, int64_t bucket_mib) {
   at::set_num_threads(1);
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> communicator, MakeGlooCommunicator(options));
   std::vector<NamedParameter> parameters = MakeParameters();
-  GradientReducerOptions reduction;
-  reduction.bucket_bytes = bucket_mib << 20;
-  GradientReducer reducer(parameters, reduction, *communicator);
-  std::vector<double> each_times;
-  std::vector<double> bucket_times;
+  const auto reducer = [&](std::optional<at::ScalarType> compression) {
+    GradientReducerOptions reduction;
+    reduction.bucket_bytes = bucket_mib << 20;
+    reduction.compression = compression;
+    return std::make_unique<GradientReducer>(parameters, reduction, *communicator);
+  };
+  const auto plain = reducer(std::nullopt);
+  const auto bf16 = reducer(at::kBFloat16);
+  const auto fp16 = reducer(at::kHalf);
+  double mib = 0.0;
+  for (const NamedParameter& parameter : parameters) mib += static_cast<double>(parameter.value.nbytes()) / (1 << 20);
+  Way ways[] = {{"an operation for each", [&] { return ReduceEach(parameters, *communicator); }, mib},
+                {"buckets", [&] { return plain->Reduce(); }, mib},
+                {"buckets in bf16", [&] { return bf16->Reduce(); }, mib / 2},
+                {"buckets in fp16", [&] { return fp16->Reduce(); }, mib / 2}};
   for (int round = 0; round <= kRounds; ++round) {
-    SSL_ASSIGN_OR_RETURN(const double each, Milliseconds(*communicator, parameters,
-                                                         [&] { return ReduceEach(parameters, *communicator); }));
-    SSL_ASSIGN_OR_RETURN(const double buckets,
-                         Milliseconds(*communicator, parameters, [&] { return reducer.Reduce(); }));
-    if (round == 0) continue;
-    each_times.push_back(each);
-    bucket_times.push_back(buckets);
+    for (Way& way : ways) {
+      SSL_ASSIGN_OR_RETURN(const double time, Milliseconds(*communicator, parameters, way.reduce));
+      if (round > 0) way.times.push_back(time);
+    }
   }
   if (communicator->rank() != 0) return absl::OkStatus();
-  const double each = Median(each_times);
-  const double buckets = Median(bucket_times);
-  std::printf("ResNet-50, %zu parameters, %lld processes, median of %d rounds\n", parameters.size(),
-              static_cast<long long>(communicator->size()), kRounds);
-  std::printf("an operation for each  %8.1f ms\n", each);
-  std::printf("buckets of %3lld MiB     %8.1f ms\n", static_cast<long long>(bucket_mib), buckets);
-  std::printf("ratio                  %8.2f\n", each / buckets);
+  std::printf("ResNet-50, %zu parameters, %lld processes, buckets of %lld MiB, median of %d rounds\n",
+              parameters.size(), static_cast<long long>(communicator->size()), static_cast<long long>(bucket_mib),
+              kRounds);
+  for (const Way& way : ways) std::printf("%-22s %6.1f MiB %8.1f ms\n", way.name, way.mib, Median(way.times));
   return absl::OkStatus();
 }
 

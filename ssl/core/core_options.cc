@@ -33,6 +33,16 @@ class SectionReader {
   std::vector<std::string> problems_;
 };
 
+// What shares out parameters reduces their gradients itself, block by block.
+absl::Status CheckCompression(const TaskOptions& options, const ConfigNode& config) {
+  const std::string& compression = options.replicas.gradient_compression;
+  if (compression == "none" || !options.trainer.shards_parameters()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      config.FindPath("DISTRIBUTED.GRADIENT_COMPRESSION")->location().ToString(),
+      ": config.DISTRIBUTED.GRADIENT_COMPRESSION is ", compression, ", and config.TRAINER.TASK_NAME is ", kShardingTask,
+      ", which reduces gradients in their own type: set one to none, or the other to ", TrainerOptions().task_name));
+}
+
 }  // namespace
 
 void RunOptions::VisitFields(FieldVisitor& visitor) {
@@ -93,6 +103,11 @@ void ReductionOptions::VisitFields(FieldVisitor& visitor) {
 void ReplicaOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("BROADCAST_BUFFERS", &broadcast_buffers,
                 Doc("before each update and test phase, all ranks take over rank 0's running statistics"));
+  visitor.Field(
+      "GRADIENT_COMPRESSION", &gradient_compression,
+      Doc("type in which ranks exchange gradients: half the bytes, rounded before and after the sum; fp16 has "
+          "a small range as well and wants a loss scale (ours)")
+          .OneOf({"none", "bf16", "fp16"}));
 }
 
 void MachineOptions::VisitFields(FieldVisitor& visitor) {
@@ -125,6 +140,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
                                                  ": config.MACHINE.DEVICE is gpu, and this program has no GPU code; "
                                                  "config.MACHINE.DEVICE=cpu runs on the CPU"));
   }
+  SSL_RETURN_IF_ERROR(CheckCompression(options, config));
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;
   options.shards_optimizer = optimizer.use_zero;

@@ -70,6 +70,7 @@ struct ReductionOptions : Options {
 // Of the section DISTRIBUTED: what ranks have in common in training.
 struct ReplicaOptions : Options {
   bool broadcast_buffers = true;
+  std::string gradient_compression = "none";
   void VisitFields(FieldVisitor& visitor) override;
 };
 

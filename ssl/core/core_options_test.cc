@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
@@ -132,6 +133,28 @@ TEST(TaskOptionsTest, DeviceThatThisProgramLacks_IsUnimplementedWithTheWayOut) {
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("run.yaml:3: config.MACHINE.DEVICE is gpu"), HasSubstr("DEVICE=cpu"))));
   EXPECT_THAT(Read("MACHINE: {DEVICE: tpu}"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'tpu'")));
+}
+
+TEST(TaskOptionsTest, GradientCompression_IsNoneUnlessNamed) {
+  ASSERT_OK_AND_ASSIGN(const TaskOptions options, Read("{}"));
+  EXPECT_EQ(options.replicas.gradient_compression, "none");
+  for (const char* name : {"none", "bf16", "fp16"}) {
+    ASSERT_OK_AND_ASSIGN(const TaskOptions named,
+                         Read(absl::StrCat("DISTRIBUTED: {GRADIENT_COMPRESSION: ", name, "}")));
+    EXPECT_EQ(named.replicas.gradient_compression, name);
+  }
+  EXPECT_THAT(Read("DISTRIBUTED: {GRADIENT_COMPRESSION: int8}"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("config.DISTRIBUTED.GRADIENT_COMPRESSION is 'int8'"), HasSubstr("bf16"))));
+}
+
+TEST(TaskOptionsTest, GradientCompressionOfSharedOutParameters_IsRefused) {
+  constexpr char kTask[] = "TRAINER: {TASK_NAME: self_supervision_fsdp_task}\n";
+  EXPECT_OK(Read(absl::StrCat(kTask, "DISTRIBUTED: {GRADIENT_COMPRESSION: none}")));
+  EXPECT_THAT(Read(absl::StrCat(kTask, "DISTRIBUTED: {GRADIENT_COMPRESSION: bf16}")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:2: config.DISTRIBUTED.GRADIENT_COMPRESSION is bf16"),
+                             HasSubstr("config.TRAINER.TASK_NAME is self_supervision_fsdp_task"))));
 }
 
 TEST(TaskOptionsTest, LossScaleThatIsNoNumber_IsRefusedWithItsPlace) {

@@ -23,6 +23,7 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 
 constexpr size_t kMostNames = 4;
+constexpr int64_t kMostCounted = 256;  // by ones in bfloat16, which has no 257
 
 int64_t Bytes(const at::Tensor& tensor) { return tensor.numel() * static_cast<int64_t>(tensor.element_size()); }
 
@@ -39,6 +40,13 @@ at::Tensor ViewFor(const at::Tensor& parameter, const at::Tensor& flat, int64_t 
   return flat.as_strided(parameter.sizes(), parameter.strides(), offset);
 }
 
+// The type in which gradients of `type` travel.
+at::ScalarType WireType(at::ScalarType type, std::optional<at::ScalarType> compression) {
+  const bool gets_smaller =
+      compression.has_value() && at::isFloatingType(type) && at::elementSize(*compression) < at::elementSize(type);
+  return gets_smaller ? *compression : type;
+}
+
 bool IsSamePlace(const at::Tensor& one, const at::Tensor& other) {
   return one.is_alias_of(other) && one.storage_offset() == other.storage_offset();
 }
@@ -48,7 +56,8 @@ bool IsSamePlace(const at::Tensor& one, const at::Tensor& other) {
 struct GradientReducer::Slot {
   std::string name;
   at::Tensor parameter;
-  at::Tensor view = {};  // of the bucket
+  at::Tensor view = {};      // of Bucket::flat
+  at::Tensor outgoing = {};  // of Bucket::wire
   bool has_arrived = false;
   // Kept, because a parameter does not keep it, and a node that is made anew has no hook.
   std::shared_ptr<Node> accumulator = nullptr;
@@ -57,12 +66,14 @@ struct GradientReducer::Slot {
 
 struct GradientReducer::Bucket {
   std::vector<Slot> slots;
-  at::Tensor flat;  // [elements]; of the last bucket [elements + parameters]
-  // Of the last bucket: what is behind the elements. In its type: exact for up to 2,048 ranks in float16, 256 in
-  // bfloat16; parameters are float32.
-  at::Tensor presence;
+  // What is reduced, and in its compression: [elements]; of the last bucket [elements + parameters].
+  at::Tensor wire;
+  at::Tensor flat;      // the gradients: `wire`, or [elements] where that is compressed
+  at::Tensor presence;  // of the last bucket: what is behind the elements of `wire`
   size_t outstanding = 0;
   std::unique_ptr<Work> work;
+
+  bool is_compressed() const { return wire.scalar_type() != flat.scalar_type(); }
 };
 
 // Called when backward has added to a parameter's gradient.
@@ -121,14 +132,19 @@ void GradientReducer::Allocate(Bucket& bucket) {
   for (const Slot& slot : bucket.slots) elements += slot.parameter.numel();
   const bool is_last = &bucket == buckets_.back().get();
   const int64_t tail = is_last ? static_cast<int64_t>(parameters_.size()) : 0;
-  bucket.flat = at::zeros({elements + tail}, bucket.slots[0].parameter.options().requires_grad(false));
+  const at::TensorOptions options = bucket.slots[0].parameter.options().requires_grad(false);
+  const at::ScalarType type = bucket.slots[0].parameter.scalar_type();
+  const at::ScalarType wire_type = WireType(type, options_.compression);
+  bucket.wire = at::zeros({elements + tail}, options.dtype(wire_type));
+  bucket.flat = wire_type == type ? bucket.wire : at::zeros({elements}, options);
   int64_t offset = 0;
   for (Slot& slot : bucket.slots) {
     slot.view = ViewFor(slot.parameter, bucket.flat, offset);
+    slot.outgoing = ViewFor(slot.parameter, bucket.wire, offset);
     offset += slot.parameter.numel();
   }
   if (!is_last) return;
-  bucket.presence = bucket.flat.narrow(0, elements, tail);
+  bucket.presence = bucket.wire.narrow(0, elements, tail);
   presence_ = at::zeros({tail}, at::kFloat);
 }
 
@@ -161,7 +177,7 @@ absl::Status GradientReducer::StartWithBackward() {
 void GradientReducer::Arrive(Bucket& bucket, Slot& slot) {
   const at::NoGradGuard no_gradients;
   at::Tensor& gradient = slot.parameter.mutable_grad();
-  if (!IsSamePlace(gradient, slot.view)) slot.view.copy_(gradient);
+  if (!IsSamePlace(gradient, slot.outgoing)) slot.outgoing.copy_(gradient);
   gradient = slot.view;  // what backward has made is free now
   slot.has_arrived = true;
   --bucket.outstanding;
@@ -182,8 +198,9 @@ void GradientReducer::ArriveInBackward(Bucket& bucket, Slot& slot) {
 void GradientReducer::StartCompleteBuckets() {
   while (next_bucket_ < buckets_.size() && buckets_[next_bucket_]->outstanding == 0) {
     Bucket& bucket = *buckets_[next_bucket_++];
+    if (bucket.is_compressed()) bucket.wire.div_(communicator_.size());
     if (bucket.presence.defined()) WritePresence(bucket);
-    bucket.work = duplicate_->StartAllReduce(bucket.flat, ReduceOp::kMean);
+    bucket.work = duplicate_->StartAllReduce(bucket.wire, bucket.is_compressed() ? ReduceOp::kSum : ReduceOp::kMean);
   }
 }
 
@@ -203,12 +220,19 @@ void GradientReducer::FillGaps() {
       if (slot.parameter.grad().defined()) {
         Arrive(*bucket, slot);
       } else {
-        slot.view.zero_();
+        slot.outgoing.zero_();
         --bucket->outstanding;
       }
     }
     StartCompleteBuckets();
   }
+}
+
+// Those behind it are under way meanwhile.
+absl::Status GradientReducer::Finish(Bucket& bucket) {
+  SSL_RETURN_IF_ERROR(bucket.work->Wait());
+  if (bucket.is_compressed()) bucket.flat.copy_(bucket.wire.narrow(0, 0, bucket.flat.numel()));
+  return absl::OkStatus();
 }
 
 absl::Status GradientReducer::Reduce() {
@@ -218,7 +242,7 @@ absl::Status GradientReducer::Reduce() {
   in_backward_ = false;
   RECORD_USER_SCOPE("waiting for reduced gradients");  // in a trace: what backward has not hidden
   FillGaps();
-  for (const std::unique_ptr<Bucket>& bucket : buckets_) SSL_RETURN_IF_ERROR(bucket->work->Wait());
+  for (const std::unique_ptr<Bucket>& bucket : buckets_) SSL_RETURN_IF_ERROR(Finish(*bucket));
   if (!buckets_.empty()) Distribute();
   if (came_twice_.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -229,12 +253,15 @@ absl::Status GradientReducer::Reduce() {
 void GradientReducer::Distribute() {
   const at::Tensor shares = buckets_.back()->presence.to(at::kCPU, at::kFloat);  // [parameters]
   const float* share = shares.const_data_ptr<float>();
+  // A compressed bucket has sums. A sum of ones never falls below what the type can count.
+  const int64_t counted = std::min(communicator_.size(), kMostCounted);
+  const float of_all = buckets_.back()->is_compressed() ? static_cast<float>(counted) : 1.0F;
   std::vector<std::string> incomplete;
   for (const std::unique_ptr<Bucket>& bucket : buckets_) {
     for (Slot& slot : bucket->slots) {
       const float of_ranks = *share++;
       slot.parameter.mutable_grad() = of_ranks > 0.0F ? slot.view : at::Tensor();
-      if (of_ranks > 0.0F && of_ranks < 1.0F) incomplete.push_back(slot.name);
+      if (of_ranks > 0.0F && of_ranks < of_all) incomplete.push_back(slot.name);
     }
   }
   if (!incomplete.empty()) NameIncomplete(incomplete);

@@ -17,18 +17,27 @@
 // has; the first ones are named in the log. Without one on all ranks it stays without. So ranks never wait for each
 // other over it.
 //
+// With a `compression`, gradients of a wider type travel in it: each rank rounds its own to it and divides them by the
+// number of ranks, so that the sum of float16 does not overflow where none of its parts has; the sum is rounded as the
+// communicator does, and the mean becomes a gradient of the parameter's type again (bf16_compress_hook and
+// fp16_compress_hook of torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py). What float16 cannot hold is
+// infinite on all ranks.
+//
 // After Reduce, gradients are views of the buckets, which the next update overwrites: who wants to keep one makes a
-// copy. Nothing is allocated after the first update; buckets hold as much memory as the parameters. A world of one has
-// none, and nothing happens.
+// copy. Nothing is allocated after the first update; buckets hold as much memory as the parameters, and half of it more
+// with compression. A world of one has none, and nothing happens.
 //
 // Used by one thread; backward may call it from LibTorch's. May throw LibTorch exceptions. After an error, and when a
 // backward pass failed after StartWithBackward, it is of no more use.
 #ifndef SSL_CORE_GRADIENT_REDUCER_H_
 #define SSL_CORE_GRADIENT_REDUCER_H_
 
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +52,7 @@ struct GradientReducerOptions {
   // reduction starts early.
   int64_t bucket_bytes = int64_t{25} << 20;
   int64_t first_bucket_bytes = int64_t{1} << 20;
+  std::optional<at::ScalarType> compression = std::nullopt;  // kBFloat16 or kHalf
 };
 
 class GradientReducer {
@@ -83,6 +93,8 @@ class GradientReducer {
   // What backward has not brought.
   void FillGaps();
   void WritePresence(Bucket& last);
+  // Waits for its reduction.
+  absl::Status Finish(Bucket& bucket);
   // Gives the parameters their reduced gradients.
   void Distribute();
   void NameIncomplete(const std::vector<std::string>& names);
@@ -92,7 +104,7 @@ class GradientReducer {
   Communicator& communicator_;
   std::unique_ptr<Communicator> duplicate_;
   std::vector<std::unique_ptr<Bucket>> buckets_;  // in the order of their reductions
-  // [parameters], float32: 1 for those with a gradient here. The mean over the ranks comes with the last bucket.
+  // [parameters], float32: 1 for those with a gradient here. What the last bucket is reduced to comes with it.
   at::Tensor presence_;
   size_t next_bucket_ = 0;  // to start
   bool in_backward_ = false;

@@ -7,6 +7,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -44,6 +45,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSource(const BuildContext& cont
   DatasetType type;
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", path), UnknownKeys::kIgnore, &type));
   return context.registries.batch_sources.Make(type.name, section, context);
+}
+
+std::optional<at::ScalarType> CompressionOf(const ReplicaOptions& options) {
+  if (options.gradient_compression == "none") return std::nullopt;
+  return options.gradient_compression == "bf16" ? at::kBFloat16 : at::kHalf;
 }
 
 bool IsShard(Model& model, const at::Tensor& parameter) {
@@ -224,6 +230,7 @@ absl::Status SelfSupervisionTask::BuildLoop(const BuildContext& context) {
   }
   GradientReducerOptions reduction;
   reduction.bucket_bytes = std::min(options_.reduction.bucket_mib, kMostBucketMib) << 20;
+  reduction.compression = CompressionOf(options_.replicas);
   gradient_reducer_ =
       std::make_unique<GradientReducer>(TrainedParameters(*model_, *optimizer_), reduction, context.communicator);
   buffer_broadcast_ = std::make_unique<BufferBroadcast>(*model_, context.communicator);

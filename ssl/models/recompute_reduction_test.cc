@@ -8,6 +8,7 @@
 #include <ATen/ops/tanh.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ constexpr int64_t kRanks = 2;
 constexpr int64_t kBlocks = 3;
 
 // Blocks that each batch goes through at two resolutions, as views of a multi-crop do.
-absl::Status Train(Communicator& communicator, bool recompute, std::vector<at::Tensor>* gradients) {
+absl::Status Train(Communicator& communicator, std::optional<at::ScalarType> compression, bool recompute,
+                   std::vector<at::Tensor>* gradients) {
   CollectiveCounts counts;
   CountingCommunicator counted(communicator, &counts);
   std::vector<NamedParameter> parameters;
@@ -40,7 +42,7 @@ absl::Status Train(Communicator& communicator, bool recompute, std::vector<at::T
     blocks.push_back(
         {[weight](const at::Tensor& input, NormMode) { return at::tanh(input.matmul(weight)); }, {weight}});
   }
-  GradientReducer reducer(parameters, {1, 1}, counted);
+  GradientReducer reducer(parameters, {1, 1, compression}, counted);
   int64_t started_before_first_block = 0;
   parameters[0].value.register_hook(
       [&](const at::Tensor&) { started_before_first_block = counts.Take()["all-reduce"]; });
@@ -68,12 +70,14 @@ absl::Status Train(Communicator& communicator, bool recompute, std::vector<at::T
 
 TEST(RecomputeReduction, GradientsOfASecondPass_AreReducedWithinBackward) {
   EXPECT_OK(ThreadWorld(kRanks, absl::Seconds(30)).Run([](Communicator& communicator) -> absl::Status {
-    std::vector<at::Tensor> plain, recomputed;
-    SSL_RETURN_IF_ERROR(Train(communicator, /*recompute=*/false, &plain));
-    SSL_RETURN_IF_ERROR(Train(communicator, /*recompute=*/true, &recomputed));
-    for (int64_t i = 0; i < kBlocks; ++i) {
-      EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
-      EXPECT_NE(plain[i].abs().sum().item<float>(), 0.0F);
+    for (const auto compression : {std::optional<at::ScalarType>(), std::optional<at::ScalarType>(at::kBFloat16)}) {
+      std::vector<at::Tensor> plain, recomputed;
+      SSL_RETURN_IF_ERROR(Train(communicator, compression, /*recompute=*/false, &plain));
+      SSL_RETURN_IF_ERROR(Train(communicator, compression, /*recompute=*/true, &recomputed));
+      for (int64_t i = 0; i < kBlocks; ++i) {
+        EXPECT_TRUE(at::equal(plain[i], recomputed[i])) << i;
+        EXPECT_NE(plain[i].abs().sum().item<float>(), 0.0F);
+      }
     }
     return absl::OkStatus();
   }));

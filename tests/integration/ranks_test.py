@@ -216,6 +216,29 @@ class RanksTest(RanksCase):
         for iteration, loss in expected.items():
             self.assertLess(abs(found[iteration] - loss), 1e-5 * loss, f"iteration {iteration}")
 
+    def test_compressed_gradients_go_on_bit_for_bit(self):
+        for kind in ("bf16", "fp16"):
+            compression = f"config.DISTRIBUTED.GRADIENT_COMPRESSION={kind}"
+            self.finished(TWO, LONG, compression, run=f"{kind}_uninterrupted")
+            self.assertNotEqual(self.weights(STEPS, run=f"{kind}_uninterrupted"), self.whole())
+            world = self.world(TWO, LONG, compression, run=kind)
+            self.assertTrue(world.wait_for("step 5/"), world.output)
+            world.process.send_signal(signal.SIGTERM)
+            self.assertEqual(world.end(), 75, world.output)
+            refused = self.tiny(TWO, LONG, "engine_name=train", run=kind)
+            self.assert_refused(refused, 2, f"DISTRIBUTED.GRADIENT_COMPRESSION: {kind} in the checkpoint, none now")
+            self.finished(TWO, LONG, compression, run=kind)
+            self.assertEqual(self.weights(STEPS, run=kind), self.weights(STEPS, run=f"{kind}_uninterrupted"))
+
+    def test_compressed_gradients_of_parameters_that_are_shared_out_are_refused(self):
+        for mode in ((), ("--check_config",), ("--dry_run",)):
+            refused = self.tiny(TWO, "config.DISTRIBUTED.GRADIENT_COMPRESSION=bf16", *mode,
+                                "config.TRAINER.TASK_NAME=self_supervision_fsdp_task")
+            self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+            self.assertIn("config.DISTRIBUTED.GRADIENT_COMPRESSION is bf16, and config.TRAINER.TASK_NAME is "
+                          "self_supervision_fsdp_task", refused.stdout + refused.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_zero_trains_what_is_trained_without_it(self):
         self.finished(TWO, LONG, "config.OPTIMIZER.use_zero=True")
         self.assertEqual(self.weights(STEPS), self.whole())

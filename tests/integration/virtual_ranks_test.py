@@ -94,6 +94,11 @@ class VirtualRanksTest(RanksCase):
     def test_supervised(self):
         self.check_same("supervised_tiny")
 
+    def test_compressed_gradients(self):
+        self.check_same("supervised_tiny", "config.DISTRIBUTED.GRADIENT_COMPRESSION=bf16")
+        self.run_on(2, f"{EPOCHS}2", run="plain", config="supervised_tiny")
+        self.assertNotEqual(self.weights(2 * STEPS_OF_AN_EPOCH, run="plain"), self.weights(2 * STEPS_OF_AN_EPOCH, run="run2"))
+
     def test_goes_on_with_other_numbers_of_processes(self):
         steps = 12 * STEPS_OF_AN_EPOCH
         arguments = (VIRTUAL, f"{EPOCHS}12", *SWAV)

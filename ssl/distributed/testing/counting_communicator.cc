@@ -24,18 +24,29 @@ void CollectiveCounts::Add(const std::string& kind) {
   ++counts_[kind];
 }
 
+void CollectiveCounts::AddReduced(const at::Tensor& tensor) {
+  Add("all-reduce");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reduced_.push_back(tensor);
+}
+
+std::vector<at::Tensor> CollectiveCounts::TakeReduced() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(reduced_, {});
+}
+
 std::map<std::string, int64_t> CollectiveCounts::Take() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return std::exchange(counts_, {});
 }
 
 absl::Status CountingCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
-  counts_.Add("all-reduce");
+  counts_.AddReduced(tensor);
   return base_.AllReduce(tensor, op);
 }
 
 std::unique_ptr<Work> CountingCommunicator::StartAllReduce(at::Tensor& tensor, ReduceOp op) {
-  counts_.Add("all-reduce");
+  counts_.AddReduced(tensor);
   return base_.StartAllReduce(tensor, op);
 }
 

@@ -9,11 +9,14 @@
 #ifndef SSL_DISTRIBUTED_TESTING_COUNTING_COMMUNICATOR_H_
 #define SSL_DISTRIBUTED_TESTING_COUNTING_COMMUNICATOR_H_
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,12 +29,16 @@ namespace ssl {
 class CollectiveCounts {
  public:
   void Add(const std::string& kind);
+  void AddReduced(const at::Tensor& tensor);
   // What was counted since the last call.
   std::map<std::string, int64_t> Take();
+  // The tensors of the all-reduces since the last call, in the order of their calls.
+  std::vector<at::Tensor> TakeReduced();
 
  private:
   std::mutex mutex_;
   std::map<std::string, int64_t> counts_;
+  std::vector<at::Tensor> reduced_;
 };
 
 // Its duplicates and groups count as well, in the same place. `base` and `counts` outlive it.
