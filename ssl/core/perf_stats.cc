@@ -7,9 +7,9 @@
 namespace ssl {
 namespace {
 
-constexpr std::array<const char*, kNumStepParts> kNames = {"read_sample",    "forward",   "loss_compute",
-                                                           "meters_update",  "backward",  "reduce_gradients",
-                                                           "optimizer_step", "step_total"};
+constexpr std::array<const char*, kNumStepParts> kNames = {"read_sample",    "forward",        "loss_compute",
+                                                           "meters_update",  "backward",       "reduce_gradients",
+                                                           "optimizer_step", "wait_for_ranks", "step_total"};
 
 }  // namespace
 
@@ -43,8 +43,12 @@ std::string PerfStats::Table() const {
   return table;
 }
 
-PerfTimer::PerfTimer(PerfStats* stats, StepPart part) : stats_(stats), part_(part), begin_(Clock::Real().Now()) {}
+PerfTimer::PerfTimer(PerfStats* stats, StepPart part)
+    : stats_(stats), part_(part), begin_(Clock::Real().Now()), waited_(stats->SecondsWaited()) {}
 
-PerfTimer::~PerfTimer() { stats_->Add(part_, absl::ToDoubleSeconds(Clock::Real().Now() - begin_)); }
+PerfTimer::~PerfTimer() {
+  const double waited = stats_->SecondsWaited() - waited_;
+  stats_->Add(part_, absl::ToDoubleSeconds(Clock::Real().Now() - begin_) - waited);
+}
 
 }  // namespace ssl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/perf_stats.h"
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace ssl {
@@ -24,6 +25,19 @@ TEST(PerfStatsTest, TimerCountsItsBlock) {
   { const PerfTimer timer(&stats, StepPart::kStepTotal); }
   EXPECT_EQ(stats.steps(), 1);
   EXPECT_GE(stats.Seconds(StepPart::kStepTotal), 0.0);
+}
+
+TEST(PerfStatsTest, ATimer_LeavesOutWhatItsBlockWaitsForOtherRanks) {
+  PerfStats stats;
+  WaitingTime waiting;
+  waiting.Add(absl::Seconds(1));
+  stats.LeaveOut(waiting);
+  {
+    const PerfTimer timer(&stats, StepPart::kForward);
+    waiting.Add(absl::Hours(1));  // more than the block can take: what is left is below zero
+  }
+  EXPECT_EQ(stats.SecondsWaited(), 3601.0);
+  EXPECT_LT(stats.Seconds(StepPart::kForward), 0.0);
 }
 
 TEST(PerfStatsTest, AWindow_HoldsWhatCameAfterItsBeginning) {

@@ -121,7 +121,8 @@ BuildContext Session::MakeContext() const {
 
 absl::Status Session::Build(SessionOptions options) {
   own_communicator_ = MakeLocalCommunicator();
-  communicator_ = options.communicator != nullptr ? options.communicator : own_communicator_.get();
+  untimed_communicator_ = options.communicator != nullptr ? options.communicator : own_communicator_.get();
+  communicator_ = std::make_unique<TimedCommunicator>(*untimed_communicator_);
   stop_ = options.stop != nullptr ? options.stop : &own_stop_;
   file_system_ = options.file_system != nullptr ? options.file_system : &PosixFileSystem();
   progress_ = options.progress != nullptr ? options.progress : &own_progress_;
@@ -213,7 +214,7 @@ absl::Status Session::BuildCheckpointer() {
   checkpointer.after_restore = [task = &trainer_->task()] {
     return FitPosition(task->phases(), task->updates_per_epoch(), &task->state());
   };
-  SSL_ASSIGN_OR_RETURN(checkpointer_, Checkpointer::Make(std::move(checkpointer), *file_system_, *communicator_,
+  SSL_ASSIGN_OR_RETURN(checkpointer_, Checkpointer::Make(std::move(checkpointer), *file_system_, *untimed_communicator_,
                                                          *trainer_, trainer_->task().state()));
   SSL_ASSIGN_OR_RETURN(plan_, checkpointer_->Plan(options, identity));
   trainer_->SetCheckpoints(checkpointer_.get());

@@ -33,6 +33,7 @@
 #include "ssl/core/run_preview.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/self_supervision_task.h"
+#include "ssl/core/timed_communicator.h"
 #include "ssl/core/trainer.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
@@ -147,7 +148,9 @@ class Session {
   Registries registries_;
   std::unique_ptr<Communicator> own_communicator_;
   StopToken own_stop_;
-  Communicator* communicator_ = nullptr;
+  // What the run uses, but for saves: those of a thread in the background are no waits of a step.
+  std::unique_ptr<TimedCommunicator> communicator_;
+  Communicator* untimed_communicator_ = nullptr;
   StopToken* stop_ = nullptr;
   FileSystem* file_system_ = nullptr;
   std::unique_ptr<RunDirectory> own_run_directory_;

@@ -22,7 +22,7 @@
 
 namespace ssl {
 
-Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop)
+Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, TimedCommunicator& communicator, StopToken& stop)
     : task_(std::move(task)),
       stop_(stop),
       snapshots_seen_(stop.snapshot_requests()),
@@ -32,6 +32,7 @@ Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& commun
   context_.num_epochs = task_->options().num_epochs;
   context_.num_train_samples = task_->num_train_samples();
   context_.interruption = &stop_;
+  context_.perf_stats.LeaveOut(communicator.waiting());
 }
 
 absl::Status Trainer::Prepare() {
@@ -119,8 +120,9 @@ absl::StatusOr<bool> Trainer::Step() {
   SSL_ASSIGN_OR_RETURN(const bool has_batch, NextBatch());
   if (!has_batch) return false;
   SSL_RETURN_IF_ERROR(RunStep());
-  const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - step_begin_);
-  context_.perf_stats.Add(StepPart::kStepTotal, seconds);
+  PerfStats& stats = context_.perf_stats;
+  stats.Add(StepPart::kWaitForRanks, stats.SecondsWaited() - waited_before_);
+  stats.Add(StepPart::kStepTotal, absl::ToDoubleSeconds(Clock::Real().Now() - step_begin_));
   SSL_RETURN_IF_ERROR(Tell(kOnStep));
   return true;
 }
@@ -174,6 +176,7 @@ absl::StatusOr<bool> Trainer::NextBatch() {
     }
     if (PhaseHasSteps()) {
       step_begin_ = Clock::Real().Now();  // not what hooks do between phases, an evaluation for example
+      waited_before_ = context_.perf_stats.SecondsWaited();
       SSL_RETURN_IF_ERROR(FetchBatch());
       return true;
     }
@@ -185,10 +188,10 @@ absl::Status Trainer::FetchBatch() {
   const TrainState& state = task_->state();
   // Here, so that a source of the host's may draw its batch from the generator, too.
   SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, state.batch_in_phase);
-  const absl::Time begin = Clock::Real().Now();
-  SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
-  const double seconds = absl::ToDoubleSeconds(Clock::Real().Now() - begin);
-  context_.perf_stats.Add(StepPart::kReadSample, seconds);
+  {
+    const PerfTimer timer(&context_.perf_stats, StepPart::kReadSample);
+    SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
+  }
   if (context_.batch != nullptr) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the source of the ", state.training ? "train" : "test",
                                           " phase ended after batch ", state.batch_in_phase, " of the ",

@@ -21,7 +21,7 @@
 #include "ssl/core/run_preview.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
-#include "ssl/distributed/communicator.h"
+#include "ssl/core/timed_communicator.h"
 
 namespace ssl {
 
@@ -38,7 +38,8 @@ namespace ssl {
 // error or an exception only Finish may follow.
 class Trainer : public Stateful, private CheckpointSaver {
  public:
-  Trainer(std::unique_ptr<SelfSupervisionTask> task, Communicator& communicator, StopToken& stop);
+  // The task's parts use the same communicator: what a step waits in it is no part's own time.
+  Trainer(std::unique_ptr<SelfSupervisionTask> task, TimedCommunicator& communicator, StopToken& stop);
 
   SelfSupervisionTask& task() { return *task_; }
   MetricStore& metrics() { return metrics_; }
@@ -142,6 +143,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   bool phase_is_running_ = false;
   bool within_step_ = false;  // stays true when the step fails
   absl::Time step_begin_;     // with the wait for its first batch
+  double waited_before_ = 0;  // the step, for other ranks
   bool failed_ = false;
   HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
   at::Tensor phase_loss_;     // scalar: the sum over this rank's batches of the phase

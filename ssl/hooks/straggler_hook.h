@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which rank the others wait for. Every FREQUENCY updates the ranks exchange, in one operation, how long they have
-// worked on a step: its time without the reduction of gradients, in which the fast ones wait. It is the median of the
-// updates since the last report: one that the machine has held up, by other work or a save, makes no rank slow. Of it,
+// worked on a step: its time without that of operations between ranks, in which the fast ones wait for the others (or
+// virtual ranks of one process for their turn). It is the median of the updates since the last report: one that the
+// machine has held up, by other work or a save, makes no rank slow. Of it,
 //
 //   Speed/rank_work_ms_mean, Speed/rank_work_ms_max   over the ranks
 //   Speed/straggler_ratio                             max / median of the ranks; 1 when all are equally fast
@@ -10,9 +11,8 @@
 //
 // and a warning of rank 0 names the slowest rank, and the part of the step in which it loses most, when the ratio is
 // above FACTOR: 1.33, which is a score of 0.75 in NVIDIA's resiliency extension. Of an even number of ranks the median
-// is the faster one of the two in the middle, so that one of two can be slow. Other operations of a step in which ranks
-// wait (a loss that gathers embeddings) count as work: there the fast ranks look slow, too. Stage kObserve. No state: a
-// resumed run begins a new window.
+// is the faster one of the two in the middle, so that one of two can be slow. Stage kObserve. No state: a resumed run
+// begins a new window.
 #ifndef SSL_HOOKS_STRAGGLER_HOOK_H_
 #define SSL_HOOKS_STRAGGLER_HOOK_H_
 

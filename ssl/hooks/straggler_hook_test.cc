@@ -35,7 +35,7 @@ absl::Status Update(StragglerHook& hook, FakeStep& step, double read, double for
   PerfStats& stats = step.context.perf_stats;
   stats.Add(StepPart::kReadSample, read);
   stats.Add(StepPart::kForward, forward);
-  stats.Add(StepPart::kReduceGradients, wait);
+  stats.Add(StepPart::kWaitForRanks, wait);
   stats.Add(StepPart::kStepTotal, read + forward + wait);
   ++step.state.iteration;
   return hook.OnStep(step.context);

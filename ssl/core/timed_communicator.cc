@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/timed_communicator.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// Notes the time of its block.
+class Timing {
+ public:
+  explicit Timing(WaitingTime* waiting) : waiting_(*waiting), begin_(Clock::Real().Now()) {}
+  ~Timing() { waiting_.Add(Clock::Real().Now() - begin_); }
+  Timing(const Timing&) = delete;
+  Timing& operator=(const Timing&) = delete;
+
+ private:
+  WaitingTime& waiting_;
+  const absl::Time begin_;
+};
+
+class TimedWork : public Work {
+ public:
+  TimedWork(std::unique_ptr<Work> base, WaitingTime* waiting) : base_(std::move(base)), waiting_(waiting) {}
+
+  absl::Status Wait() override {
+    const Timing timing(waiting_);
+    return base_->Wait();
+  }
+
+ private:
+  const std::unique_ptr<Work> base_;
+  WaitingTime* const waiting_;
+};
+
+class OwningCommunicator : public TimedCommunicator {
+ public:
+  OwningCommunicator(std::unique_ptr<Communicator> base, WaitingTime* waiting)
+      : TimedCommunicator(*base, waiting), owned_(std::move(base)) {}
+
+ private:
+  const std::unique_ptr<Communicator> owned_;
+};
+
+}  // namespace
+
+absl::Status TimedCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
+  const Timing timing(waiting_);
+  return base_.AllReduce(tensor, op);
+}
+
+// To start one may take as long as the whole: a communicator may do it at once, and the last virtual rank of a process
+// to come makes the exchange for all of them.
+std::unique_ptr<Work> TimedCommunicator::StartAllReduce(at::Tensor& tensor, ReduceOp op) {
+  const Timing timing(waiting_);
+  return std::make_unique<TimedWork>(base_.StartAllReduce(tensor, op), waiting_);
+}
+
+absl::StatusOr<at::Tensor> TimedCommunicator::ReduceScatter(const at::Tensor& tensor, ReduceOp op) {
+  const Timing timing(waiting_);
+  return base_.ReduceScatter(tensor, op);
+}
+
+absl::StatusOr<at::Tensor> TimedCommunicator::AllGather(const at::Tensor& tensor) {
+  const Timing timing(waiting_);
+  return base_.AllGather(tensor);
+}
+
+absl::Status TimedCommunicator::Broadcast(at::Tensor& tensor, int64_t root) {
+  const Timing timing(waiting_);
+  return base_.Broadcast(tensor, root);
+}
+
+absl::Status TimedCommunicator::Barrier() {
+  const Timing timing(waiting_);
+  return base_.Barrier();
+}
+
+void TimedCommunicator::LetOthersGoOn(absl::FunctionRef<void()> wait) {
+  const Timing timing(waiting_);
+  base_.LetOthersGoOn(wait);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> TimedCommunicator::Duplicate() {
+  const Timing timing(waiting_);
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> duplicate, base_.Duplicate());
+  return std::make_unique<OwningCommunicator>(std::move(duplicate), waiting_);
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> TimedCommunicator::Split(int64_t color) {
+  const Timing timing(waiting_);
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, base_.Split(color));
+  return std::make_unique<OwningCommunicator>(std::move(group), waiting_);
+}
+
+}  // namespace ssl
