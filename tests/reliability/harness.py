@@ -277,5 +277,15 @@ def parse_arguments(description, programs=(), **counts):
     return arguments
 
 
+def ranks_of(life):
+    """The processes of the ranks that a launcher has started, by number."""
+    found = {}
+    for child in pathlib.Path(f"/proc/{life.pid}/task/{life.pid}/children").read_text().split():
+        for entry in pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+            if entry.startswith(b"RANK="):
+                found[int(entry[5:])] = int(child)
+    return found
+
+
 def signal_name(code):
     return signal.Signals(-code).name if code < 0 else str(code)

@@ -49,20 +49,10 @@ def endless(arguments, folder, *more):
     return harness.Run(arguments.binary, folder / "run", [*arguments_of(arguments.ranks, 100 * STEPS), *more])
 
 
-def ranks_of(life):
-    """The processes of the ranks, by number."""
-    found = {}
-    for child in pathlib.Path(f"/proc/{life.pid}/task/{life.pid}/children").read_text().split():
-        for entry in pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
-            if entry.startswith(b"RANK="):
-                found[int(entry[5:])] = int(child)
-    return found
-
-
 def signal_one(life, step, random, number):
     """Sends a rank a signal once the progress line of `step` is there; (rank, its process, all processes)."""
     assert life.wait_for(rf"step {step}/"), f"step {step} was not reached:\n{life.output}"
-    processes = ranks_of(life)
+    processes = harness.ranks_of(life)
     rank = random.choice(sorted(processes))
     os.kill(processes[rank], number)
     return rank, processes[rank], list(processes.values())
@@ -162,7 +152,7 @@ def kill_each_start(life, line, random):
     """Kills a rank of each start once lines are there; how often."""
     kills = 0
     while all(life.wait_for_next(line) for _ in range(SAVED_AFTER_LINES)):
-        processes = ranks_of(life)
+        processes = harness.ranks_of(life)
         os.kill(processes[random.choice(sorted(processes))], signal.SIGKILL)
         kills += 1
         if not life.wait_for_next("; restart |; no restart "):
@@ -196,7 +186,7 @@ def orphan_once(arguments, folder, totals):
     # At random, because that is what it is about; the wait ends early only for a launcher that has failed.
     assert not life.ends_within(arguments.random.uniform(0, 4)), life.output
     os.kill(life.pid, signal.SIGSTOP)  # so that it starts nobody while its ranks are counted
-    files = {pid: os.pidfd_open(pid) for pid in ranks_of(life).values()}
+    files = {pid: os.pidfd_open(pid) for pid in harness.ranks_of(life).values()}
     os.kill(life.pid, signal.SIGKILL)
     since = time.monotonic()
     for pid, file in files.items():
