@@ -139,15 +139,16 @@ absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Names near a measured one are refused at the start; a name of the host's own may come at any phase, or at none.
+// Evaluations may come with no phase, and so may what a host's hooks report.
 absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
   const bool is_whole = context.state.iteration >= context.state.max_iterations;
   if (context.communicator.rank() != 0 || !is_whole) return absl::OkStatus();
   for (const Best& best : bests_) {
-    if (!IsOfEvaluations(best.metric) || best.iteration >= 0) continue;
-    SSL_LOG(WARNING) << instance_name() << ": no checkpoint is the best by '" << best.metric
-                     << "': no evaluation has measured a finite number; the hook eval (config.HOOKS.EVAL) says what it "
-                        "measures";
+    if (best.iteration >= 0 || !(IsOfEvaluations(best.metric) || IsOfHost(best.metric))) continue;
+    SSL_LOG(WARNING) << instance_name() << ": no checkpoint is the best by '" << best.metric << "': "
+                     << (IsOfHost(best.metric) ? "no hook of the program's own has reported a finite number"
+                                               : "no evaluation has measured a finite number; the hook eval "
+                                                 "(config.HOOKS.EVAL) says what it measures");
   }
   return absl::OkStatus();
 }

@@ -339,9 +339,10 @@ TEST_F(ConfiguredHooksTest, HooksOfTheList_NameTheirKeysThere) {
   FakeStep step;
   step.context.meter_reports = {{"loss", {{"mean", "", std::nan("")}}}};
   ASSERT_OK_AND_ASSIGN(auto hooks, MakeConfiguredHooks(Context(
+                                       "METERS: {names: [silent]}\n"
                                        "hooks: [{type: early_stop, kwargs: {METRIC: Training/loss_mean, PATIENCE: 1}}, "
-                                       "{type: early_stop, name: other, kwargs: {METRIC: Training/Loss}}, "
-                                       "{type: BestCheckpointer, kwargs: {val_metric: Training/Loss}}]")));
+                                       "{type: early_stop, name: other, kwargs: {METRIC: Training/silent_words}}, "
+                                       "{type: BestCheckpointer, kwargs: {val_metric: Training/silent_words}}]")));
   std::string refused;
   for (const std::unique_ptr<Hook>& hook : hooks) {
     if (hook->name() != "early_stop" && hook->name() != "best_checkpoint") continue;
@@ -349,8 +350,8 @@ TEST_F(ConfiguredHooksTest, HooksOfTheList_NameTheirKeysThere) {
   }
   EXPECT_THAT(step.context.end_reason, HasSubstr("with a larger config.hooks.0.kwargs.PATIENCE and "
                                                  "config.CHECKPOINT.ALLOW_CHANGES=[hooks] the same command goes on"));
-  EXPECT_THAT(refused, AllOf(HasSubstr("config.hooks.1.kwargs.METRIC is 'Training/Loss'"),
-                             HasSubstr("config.hooks.2.kwargs.METRICS is 'Training/Loss'")));
+  EXPECT_THAT(refused, AllOf(HasSubstr("config.hooks.1.kwargs.METRIC is 'Training/silent_words'"),
+                             HasSubstr("config.hooks.2.kwargs.METRICS is 'Training/silent_words'")));
 }
 
 TEST_F(ConfiguredHooksTest, Sinks_NeedARunDirectory) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -66,13 +67,15 @@ absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// Names near a measured one are refused at the start; a name of the host's own may come at any phase, or at none.
+// Evaluations may come with no phase, and so may what a host's hooks report.
 absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool never_measured = has_best_ == 0 && phases_without_ == 0;
   const bool is_whole = context.state.iteration >= context.state.max_iterations;
-  if (IsOfEvaluations(options_.metric) && never_measured && is_whole && context.communicator.rank() == 0) {
-    SSL_LOG(WARNING) << instance_name() << ": " << paths_.metric << " is '" << options_.metric
-                     << "', which no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
+  if (!never_measured || !is_whole || context.communicator.rank() != 0) return absl::OkStatus();
+  const std::string what = absl::StrCat(instance_name(), ": ", paths_.metric, " is '", options_.metric, "', which ");
+  if (IsOfHost(options_.metric)) SSL_LOG(WARNING) << what << "no hook of the program's own has reported";
+  if (IsOfEvaluations(options_.metric)) {
+    SSL_LOG(WARNING) << what << "no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::SizeIs;
 
 EarlyStopOptions Options(const std::string& mode, int64_t patience, double min_delta = 0.0) {
   EarlyStopOptions options;
@@ -100,6 +101,25 @@ TEST(EarlyStopHook, Evaluations_CountInWhicheverPhaseTheyCome) {
   EXPECT_THAT(log.warnings, ElementsAre());
   ASSERT_OK(EarlyStopHook(options).OnEnd(step.context));
   EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("'Evaluation/knn_top_1', which no evaluation has measured")));
+}
+
+TEST(EarlyStopHook, WhatAHookOfTheHostReports_CountsWhereItComesAndIsMissedAtTheEnd) {
+  EarlyStopOptions options = Options("max", 1);
+  options.metric = "Host/words_seen";
+  EarlyStopHook hook(options);
+  FakeStep step;
+  ASSERT_OK(hook.OnPhaseEnd(step.context)) << "a phase without it";
+  CapturedLog log;
+  ASSERT_OK(hook.OnEnd(step.context));
+  EXPECT_THAT(log.warnings,
+              ElementsAre(HasSubstr("is 'Host/words_seen', which no hook of the program's own has reported")));
+  for (const double value : {5.0, 4.0}) {
+    step.context.meter_reports = {{"words", {{"seen", "", value}}, "Host"}};
+    ASSERT_OK(hook.OnPhaseEnd(step.context));
+  }
+  ASSERT_OK(hook.OnEnd(step.context));
+  EXPECT_THAT(log.warnings, SizeIs(1));
+  EXPECT_TRUE(step.stop.requested());
 }
 
 TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndOneThatHasEndedEndsAgain) {

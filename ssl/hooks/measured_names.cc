@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
-#include "ssl/base/log.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
@@ -173,7 +172,23 @@ std::string WhyNeverMeasured(absl::string_view metric, const ConfigNode& config)
   return !only_tests && is("TEST_MODEL", false) ? setting("TEST_MODEL", "false") : "";
 }
 
-// Why the metric is wrong; "" when it may be right.
+// "; did you mean 'x'?", or "". A name that only begins right is that of a report, "Training/Loss" of metrics.jsonl for
+// example, and no value of a phase.
+std::string Suggestion(absl::string_view metric, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (absl::StartsWithIgnoreCase(name, metric)) return absl::StrCat("; did you mean '", name, "'?");
+  }
+  return DidYouMean(metric, names);
+}
+
+std::string FirstNames(const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 12;
+  if (names.empty()) return "none";
+  if (names.size() <= kMostNames) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMostNames, ", "), " and ",
+                      names.size() - kMostNames, " more");
+}
+
 std::string WhyWrong(absl::string_view metric, const Measured& measured) {
   if (IsList(measured, metric)) {
     return "which has several values in each phase, expected a metric that has one";
@@ -182,19 +197,13 @@ std::string WhyWrong(absl::string_view metric, const Measured& measured) {
     return "which this run does not measure; config.HOOKS.EVAL.ONLINE_EVALUATION, KNN and LINEAR say what the hook "
            "eval measures";
   }
-  // Narrower than DidYouMean, which may be wrong: this refuses a run, and nobody else's name may be meant.
-  constexpr size_t kGreatestDistance = 2;
-  const std::string meant = NearestName(metric, measured.names, kGreatestDistance);
-  return meant.empty() ? "" : absl::StrCat("which this run does not measure; did you mean '", meant, "'?");
-}
-
-void WarnOfUnknown(absl::string_view metric, absl::string_view place, const Measured& measured) {
   const char* keys = IsOfEvaluations(metric)
                          ? "config.HOOKS.EVAL.ONLINE_EVALUATION, KNN, LINEAR and LOSS say what the hook eval measures"
-                         : "config.METERS.names has the meters";
-  SSL_LOG(WARNING) << place << " is '" << metric << "', which only a hook or a meter of the program's own can measure"
-                   << "; known are " << (measured.names.empty() ? "none" : absl::StrJoin(measured.names, ", ")) << "; "
-                   << keys;
+                         : "config.METERS.names and enable_training_meter say what meters measure";
+  const std::string meant = Suggestion(metric, measured.names);
+  return absl::StrCat("which this run does not measure", meant, meant.empty() ? "; measured are " : " Measured are ",
+                      FirstNames(measured.names), "; ", keys,
+                      "; what hooks of the program's own measure has names that start with Host/");
 }
 
 }  // namespace
@@ -203,6 +212,7 @@ absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place,
   const auto refused = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat(place, " is '", metric, "', ", why));
   };
+  if (IsOfHost(metric)) return absl::OkStatus();
   if (!IsOfTrainPhases(metric) && !IsOfTestPhases(metric) && !IsOfEvaluations(metric)) {
     return refused("expected a name that starts with Training/, Testing/ or Evaluation/, such as Testing/loss_mean");
   }
@@ -212,10 +222,7 @@ absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place,
   const Measured measured =
       IsOfEvaluations(metric) ? InEvaluations(context.config) : InPhases(scope, IsOfTrainPhases(metric), context);
   if (Has(measured, metric) && !IsList(measured, metric)) return absl::OkStatus();
-  const std::string why_wrong = WhyWrong(metric, measured);
-  if (!why_wrong.empty()) return refused(why_wrong);
-  if (context.communicator.rank() == 0) WarnOfUnknown(metric, place, measured);
-  return absl::OkStatus();
+  return refused(WhyWrong(metric, measured));
 }
 
 }  // namespace ssl

@@ -11,10 +11,10 @@
 
 namespace ssl {
 
-// InvalidArgument for a metric that no phase of the run has: a name of no kind of phases, one of phases that settings
-// keep out, one that is at most two letters from a name that is measured, one that the hook eval could measure and is
-// not told to, or one that stands for several values at once. Any other name may be right, because hooks and meters of
-// the host's may add reports: one that is not known to be measured is a warning of rank 0. place: "file:line: KEY".
+// InvalidArgument for a metric that no phase of the run has, with the names that are measured: a name of no kind of
+// phases, one of phases that settings keep out, one that neither the loss, nor a meter, nor the hook eval has, or one
+// that stands for several values at once. A meter that has no values before it has data, as one of the host's may be,
+// can measure whatever begins with its name; "Host/..." can be anything (phase_values.h). place: "file:line: KEY".
 absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const BuildContext& context);
 
 }  // namespace ssl

@@ -14,6 +14,7 @@ namespace {
 constexpr char kTraining[] = "Training/";
 constexpr char kTesting[] = "Testing/";
 constexpr char kEvaluation[] = "Evaluation/";
+constexpr char kHost[] = "Host/";
 
 }  // namespace
 
@@ -39,12 +40,15 @@ bool IsOfTestPhases(absl::string_view metric) { return absl::StartsWith(metric, 
 
 bool IsOfEvaluations(absl::string_view metric) { return absl::StartsWith(metric, kEvaluation); }
 
+bool IsOfHost(absl::string_view metric) { return absl::StartsWith(metric, kHost); }
+
 absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl::string_view key,
                                                  const StepContext& context) {
   const std::map<std::string, double> values = PhaseValues(context);
   const auto found = values.find(metric);
   if (found != values.end()) return found->second;
-  if (IsOfEvaluations(metric) || IsOfTestPhases(metric) == context.state.training) return std::nullopt;
+  const bool may_lack = IsOfEvaluations(metric) || IsOfHost(metric);
+  if (may_lack || IsOfTestPhases(metric) == context.state.training) return std::nullopt;
   std::vector<std::string> names;
   for (const auto& [name, value] : values) names.push_back(name);
   return absl::NotFoundError(absl::StrCat(key, " is '", metric, "', which the phase has not measured",

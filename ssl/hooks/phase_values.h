@@ -20,13 +20,15 @@ namespace ssl {
 std::map<std::string, double> PhaseValues(const StepContext& context);
 
 // A metric that options choose has the name of one kind of phases: "Training/...", "Testing/...", or "Evaluation/..."
-// for those that the hook `eval` chooses.
+// for those that the hook `eval` chooses. "Host/..." is of none of them: it is what hooks of the program's own report
+// (MeterReport::scope is "Host"), at the ends of the phases that they choose.
 bool IsOfTrainPhases(absl::string_view metric);
 bool IsOfTestPhases(absl::string_view metric);
 bool IsOfEvaluations(absl::string_view metric);
+bool IsOfHost(absl::string_view metric);
 
-// The value of `metric` in the phase that ends; none when phases of another kind have it, or the phase was not
-// evaluated. NotFound, naming `key` and the nearest name, when the phase should have it and has not.
+// The value of `metric` in the phase that ends; none when phases of another kind have it, the phase was not evaluated,
+// or no hook of the host's has reported it. NotFound, naming `key` and the nearest name, when the phase should have it and has not.
 absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl::string_view key,
                                                  const StepContext& context);
 
