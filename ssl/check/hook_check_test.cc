@@ -2,6 +2,7 @@
 //
 // Hooks are checked as the run would make them, in a directory that is not there.
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -53,6 +55,28 @@ TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
   EXPECT_THAT(Check(directory_, "{type: feature_vis, kwargs: {save_dir: ../x}}").mistakes,
               ElementsAre(HasSubstr("save_dir is '../x'")));
   EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
+// They used to be found when the first drawing was made.
+TEST_F(HookCheckTest, FoldersInThePlaceOfFiles_AreFound) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory_ + "/inner"));
+  std::ofstream(directory_ + "/inner/drawings") << "a file";
+  for (const char* hook : {"feature_vis", "grad_cam", "crop_images"}) {
+    for (const char* name : {"metrics.json", "./metrics.jsonl", "log.txt", "results.json/drawings"}) {
+      EXPECT_THAT(Check(directory_, absl::StrCat("{type: ", hook, ", kwargs: {save_dir: ", name, "}}")).mistakes,
+                  ElementsAre(AllOf(HasSubstr(absl::StrCat("save_dir is '", name, "', but ")),
+                                    HasSubstr(" is a file of the run"))))
+          << hook;
+    }
+    EXPECT_THAT(Check(directory_, absl::StrCat("{type: ", hook, ", kwargs: {save_dir: inner/drawings/deep}}")).mistakes,
+                ElementsAre(HasSubstr(
+                    absl::StrCat("save_dir is 'inner/drawings/deep', but ", directory_, "/inner/drawings is a file"))));
+    EXPECT_THAT(Check(directory_, absl::StrCat("{type: ", hook, ", kwargs: {save_dir: inner}}")).mistakes,
+                ElementsAre());
+  }
+  std::ofstream(directory_ + "/profile") << "a file";
+  EXPECT_THAT(Check(directory_, "{type: profiler}").mistakes,
+              ElementsAre(AllOf(HasSubstr("hook 'profiler' writes into"), HasSubstr(directory_ + "/profile"))));
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ namespace ssl {
 
 // InvalidArgument, with file and line of `key` in `params`, unless `folder`, its value, is a path below the run's
 // directory: relative, without "..", neither that directory itself nor in its checkpoints, which are removed as they
-// age.
+// age, and no file, neither one that is there nor one that a run leaves (metrics.json).
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder,
                               const BuildContext& context);
 
 // The folder `name` of the run, to be made with CreateOutputFolder; FailedPrecondition, which `what` begins
-// ("hook 'profiler'"), when the run keeps no files.
+// ("hook 'profiler'"), when the run keeps no files, or has a file in that place.
 absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name);
 
 }  // namespace ssl
