@@ -21,36 +21,39 @@ std::string Plain(absl::string_view name) {
       name, {{"_fsdp_wrapped_module.", ""}, {"_fpw_module.", ""}, {"_feature_blocks.", ""}, {"module.", ""}});
 }
 
-absl::StatusOr<FrozenParameter> ParseEntry(const ConfigNode& entry) {
+constexpr char kEntries[] = "TEMP_FROZEN_PARAMS_ITER_MAP";
+
+absl::StatusOr<FrozenParameter> ParseEntry(const ConfigNode& entry, absl::string_view path) {
+  const std::string place = absl::StrCat(entry.location().ToString(), ": ", path);
   const auto wrong = [&] {
     return absl::InvalidArgumentError(
-        absl::StrCat(entry.location().ToString(), ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP has the entry ",
-                     entry.Describe(), ", expected [name of a parameter, number of iterations of at least 0]"));
+        absl::StrCat(place, " has the entry ", entry.Describe(),
+                     ", expected [name of a parameter, number of iterations of at least 0]"));
   };
   if (entry.items().size() != 2 || !entry.items()[0].is_scalar()) return wrong();
   const absl::StatusOr<int64_t> iterations = entry.items()[1].AsInt();
   if (!iterations.ok() || *iterations < 0) return wrong();
-  return FrozenParameter{entry.items()[0].text(), *iterations, entry.location().ToString()};
+  return FrozenParameter{entry.items()[0].text(), *iterations, place};
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeFreezeParameters(const FreezeParametersOptions& options,
                                                            const ConfigNode& params, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::vector<FrozenParameter> frozen, ParseFrozenParameters(options.entries));
+  SSL_ASSIGN_OR_RETURN(std::vector<FrozenParameter> frozen,
+                       ParseFrozenParameters(options.entries, PathOfKey(kEntries, context)));
   return std::make_unique<FreezeParametersHook>(std::move(frozen));
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigNode& list) {
+absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigNode& list, absl::string_view path) {
   if (!list.is_list() && !list.is_null()) {
-    return absl::InvalidArgumentError(absl::StrCat(list.location().ToString(),
-                                                   ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP is ", list.Describe(),
+    return absl::InvalidArgumentError(absl::StrCat(list.location().ToString(), ": ", path, " is ", list.Describe(),
                                                    ", expected a list of [name, iterations]"));
   }
   std::vector<FrozenParameter> frozen;
   std::vector<std::string> problems;
   for (const ConfigNode& entry : list.items()) {
-    absl::StatusOr<FrozenParameter> parsed = ParseEntry(entry);
+    absl::StatusOr<FrozenParameter> parsed = ParseEntry(entry, path);
     if (parsed.ok()) {
       frozen.push_back(*std::move(parsed));
     } else {
@@ -71,8 +74,8 @@ absl::Status FreezeParametersHook::OnStart(StepContext& context) {
   for (const FrozenParameter& frozen : frozen_) {
     const auto found = std::find(names.begin(), names.end(), Plain(frozen.name));
     if (found == names.end()) {
-      problems.push_back(absl::StrCat(frozen.location, ": MODEL.TEMP_FROZEN_PARAMS_ITER_MAP names '", frozen.name,
-                                      "', which is no parameter of the model", DidYouMean(Plain(frozen.name), names)));
+      problems.push_back(absl::StrCat(frozen.place, " names '", frozen.name, "', which is no parameter of the model",
+                                      DidYouMean(Plain(frozen.name), names)));
       continue;
     }
     parameters_.push_back(parameters[found - names.begin()].value);
@@ -88,7 +91,7 @@ absl::Status FreezeParametersHook::OnBackward(StepContext& context) {
 }
 
 void FreezeParametersOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("TEMP_FROZEN_PARAMS_ITER_MAP", &entries, Doc("[[parameter, iterations], ...]"));
+  visitor.Field(kEntries, &entries, Doc("[[parameter, iterations], ...]"));
 }
 
 absl::Status RegisterFreezeParametersHook(Registries* registries) {

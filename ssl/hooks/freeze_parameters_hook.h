@@ -39,11 +39,12 @@ struct FreezeParametersOptions : public ComponentOptions {
 struct FrozenParameter {
   std::string name;
   int64_t iterations = 0;  // frozen while fewer updates are done
-  std::string location;    // where the entry was written, for messages
+  std::string place;       // of the entry, for messages: "file:line: config.MODEL.TEMP_FROZEN_PARAMS_ITER_MAP"
 };
 
-// The entries of a list [[name, iterations], ...]; InvalidArgument lists every entry of another form.
-absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigNode& list);
+// The entries of a list [[name, iterations], ...], which is the value of the key `path`; InvalidArgument lists every
+// entry of another form.
+absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigNode& list, absl::string_view path);
 
 class FreezeParametersHook : public Hook {
  public:

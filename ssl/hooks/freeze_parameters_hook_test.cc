@@ -19,6 +19,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr char kPath[] = "config.MODEL.TEMP_FROZEN_PARAMS_ITER_MAP";
+
 NamedParameter WithGradient(const std::string& name) {
   at::Tensor value = at::ones({2}).set_requires_grad(true);
   value.mutable_grad() = at::ones({2});
@@ -86,43 +88,44 @@ TEST(FreezeParametersHook, VisslSpellings_AreUnderstood) {
 TEST(FreezeParametersHook, NamesOfNoParameter_AreAllReportedWithTheNearestName) {
   FakeStep step;
   AddModel(step);
-  FreezeParametersHook hook({{"module.heads.0.prototypes.weight", 1, "a.yaml:7"},
-                             {"trunk.conv1.weight", 1, "a.yaml:8"},
-                             {"quite.another.name", 1, "a.yaml:9"}});
+  FreezeParametersHook hook({{"module.heads.0.prototypes.weight", 1, "a.yaml:7: KEY"},
+                             {"trunk.conv1.weight", 1, "a.yaml:8: KEY"},
+                             {"quite.another.name", 1, "a.yaml:9: KEY"}});
 
   EXPECT_THAT(hook.OnStart(step.context),
               StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("a.yaml:7: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP names "
+                       AllOf(HasSubstr("a.yaml:7: KEY names "
                                        "'module.heads.0.prototypes.weight', which is no parameter of the model; did "
                                        "you mean 'heads.0.prototypes0.weight'?"),
                              HasSubstr("\na.yaml:9"), Not(HasSubstr("a.yaml:8")))));
 }
 
 TEST(ParseFrozenParameters, ListOfPairs_IsRead) {
-  ASSERT_OK_AND_ASSIGN(const auto frozen, ParseFrozenParameters(Yaml("[[a.weight, 313], ['b', 0]]")));
+  ASSERT_OK_AND_ASSIGN(const auto frozen, ParseFrozenParameters(Yaml("[[a.weight, 313], ['b', 0]]"), kPath));
 
   ASSERT_EQ(frozen.size(), 2u);
   EXPECT_EQ(frozen[0].name, "a.weight");
   EXPECT_EQ(frozen[0].iterations, 313);
-  EXPECT_EQ(frozen[0].location, "test.yaml:1");
+  EXPECT_EQ(frozen[0].place, "test.yaml:1: config.MODEL.TEMP_FROZEN_PARAMS_ITER_MAP");
 }
 
 TEST(ParseFrozenParameters, NullAndEmpty_FreezeNothing) {
-  EXPECT_TRUE(ParseFrozenParameters(ConfigNode())->empty());
-  EXPECT_TRUE(ParseFrozenParameters(Yaml("[]"))->empty());
+  EXPECT_TRUE(ParseFrozenParameters(ConfigNode(), kPath)->empty());
+  EXPECT_TRUE(ParseFrozenParameters(Yaml("[]"), kPath)->empty());
 }
 
 TEST(ParseFrozenParameters, EveryWrongEntry_IsReportedWithItsPlace) {
-  EXPECT_THAT(ParseFrozenParameters(Yaml("- [a, 1]\n- a\n- [a, many]\n- [a, -1]\n- [a, 1, 2]")),
+  EXPECT_THAT(ParseFrozenParameters(Yaml("- [a, 1]\n- a\n- [a, many]\n- [a, -1]\n- [a, 1, 2]"), kPath),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(Not(HasSubstr("test.yaml:1")), HasSubstr("test.yaml:2: MODEL.TEMP_FROZEN"),
+                       AllOf(Not(HasSubstr("test.yaml:1")), HasSubstr("test.yaml:2: config.MODEL.TEMP_FROZEN"),
                              HasSubstr("test.yaml:3"), HasSubstr("test.yaml:4"), HasSubstr("test.yaml:5"),
                              HasSubstr("expected [name of a parameter, number of iterations"))));
 }
 
 TEST(ParseFrozenParameters, NoList_IsAnError) {
-  EXPECT_THAT(ParseFrozenParameters(Yaml("a.weight")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is 'a.weight', expected a list")));
+  EXPECT_THAT(ParseFrozenParameters(Yaml("a.weight"), kPath),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("config.MODEL.TEMP_FROZEN_PARAMS_ITER_MAP is 'a.weight', expected a list")));
 }
 
 }  // namespace

@@ -23,24 +23,25 @@ namespace {
 constexpr double kTwoNorm = 2.0;
 constexpr char kNorm[] = "norm";
 constexpr char kHistogram[] = "histogram";
+constexpr char kModules[] = "hook_module";
 
 absl::Status CheckMatches(const std::string& entry, const NamePatterns& pattern,
-                          const std::vector<NamedParameter>& parameters) {
+                          const std::vector<NamedParameter>& parameters, const std::string& place) {
   std::vector<std::string> names;
   for (const NamedParameter& parameter : parameters) {
     if (pattern.Match(parameter.name)) return absl::OkStatus();
     names.push_back(parameter.name);
   }
   return absl::NotFoundError(
-      absl::StrCat("hook_module has '", entry, "', which no parameter's name contains", DidYouMean(entry, names)));
+      absl::StrCat(place, " has '", entry, "', which no parameter's name contains", DidYouMean(entry, names)));
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollectorOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
   const absl::StatusOr<NamePatterns> patterns = NamePatterns::Make(options.hook_module);
-  if (patterns.ok()) return std::make_unique<GradientCollectorHook>(options);
-  return absl::InvalidArgumentError(
-      absl::StrCat(PlaceOf(params, "hook_module", context), ": ", patterns.status().message()));
+  const std::string place = PlaceOf(params, kModules, context);
+  if (patterns.ok()) return std::make_unique<GradientCollectorHook>(options, place);
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", patterns.status().message()));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollec
 absl::string_view GradientCollectorOptions::section() const { return kHookList; }
 
 void GradientCollectorOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("hook_module", &hook_module,
+  visitor.Field(kModules, &hook_module,
                 Doc("parts of the names of parameters (trunk.layer4), or patterns (\\.bias$); empty: all of them"));
   visitor.Field("measure", &measure, Doc("what is reported of each parameter (ours)").OneOf({kNorm, kHistogram}));
   visitor.Field("freq", &freq, Doc("updates between two looks (ours)").AtLeast(1));
@@ -63,7 +64,7 @@ absl::Status GradientCollectorHook::OnStart(StepContext& context) {
   const std::vector<NamedParameter> all = context.model.Parameters();
   for (const std::string& entry : options_.hook_module) {
     SSL_ASSIGN_OR_RETURN(const NamePatterns pattern, NamePatterns::Make({entry}));
-    SSL_RETURN_IF_ERROR(CheckMatches(entry, pattern, all));
+    SSL_RETURN_IF_ERROR(CheckMatches(entry, pattern, all, place_));
   }
   SSL_ASSIGN_OR_RETURN(const NamePatterns patterns, NamePatterns::Make(options_.hook_module));
   parameters_.clear();

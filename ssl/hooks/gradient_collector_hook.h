@@ -44,7 +44,9 @@ struct GradientCollectorOptions : public ComponentOptions {
 
 class GradientCollectorHook : public Hook {
  public:
-  explicit GradientCollectorHook(GradientCollectorOptions options) : options_(std::move(options)) {}
+  // place: of hook_module, for messages: "file:line: config.hooks.0.kwargs.hook_module".
+  explicit GradientCollectorHook(GradientCollectorOptions options, std::string place = "hook_module")
+      : options_(std::move(options)), place_(std::move(place)) {}
 
   absl::string_view name() const override { return "gradient_collector"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -56,6 +58,7 @@ class GradientCollectorHook : public Hook {
 
  private:
   const GradientCollectorOptions options_;
+  const std::string place_;
   std::vector<NamedParameter> parameters_;
 };
 

@@ -93,6 +93,10 @@ TEST_F(GradientCollectorHookTest, EntryWithoutAParameter_IsNamed) {
                        AllOf(HasSubstr("'trunk.layer3.weight'"), HasSubstr("did you mean 'trunk.layer"))));
   EXPECT_THAT(OpenTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: ['(']}}]").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("hook_module")));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       OpenTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: [layer9]}}]"));
+  EXPECT_THAT(session->Start(), StatusIs(absl::StatusCode::kNotFound,
+                                         HasSubstr("test.yaml:1: config.hooks.0.kwargs.hook_module has 'layer9'")));
 }
 
 TEST(GradientCollectorInARun, Norms_AreInTheReportsAndTrainingIsTheSame) {
