@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/config/problem.h"
@@ -76,11 +78,41 @@ std::string UnknownKey(const std::string& key, const HookEntry& entry, const Hoo
   return absl::StrCat("unknown key '", entry.path, ".kwargs.", key, "'", hint);
 }
 
+// Whether the table has keys of theirs inside the map `key`.
+bool IsNested(const std::string& key, const HookAlias& alias) {
+  const auto is_inside = [&key](const auto& row) { return absl::StartsWith(row.first, absl::StrCat(key, ".")); };
+  return std::any_of(alias.keys.begin(), alias.keys.end(), is_inside) ||
+         std::any_of(alias.idle.begin(), alias.idle.end(), is_inside);
+}
+
+// The kwargs with nested keys of theirs as paths: "vis_gt.kwargs.vis_dir".
+std::vector<ConfigNode::Entry> Flat(const ConfigNode& kwargs, const std::string& prefix, const HookAlias& alias) {
+  std::vector<ConfigNode::Entry> flat;
+  for (const auto& [key, value] : kwargs.entries()) {
+    const std::string path = absl::StrCat(prefix, key);
+    if (!value.is_map() || !IsNested(path, alias)) {
+      flat.emplace_back(path, value);
+      continue;
+    }
+    for (ConfigNode::Entry& inner : Flat(value, absl::StrCat(path, "."), alias)) flat.push_back(std::move(inner));
+  }
+  return flat;
+}
+
+void WarnOfIdle(const std::string& key, const ConfigNode& value, const HookEntry& entry, const HookAlias& alias) {
+  SSL_LOG(WARNING) << value.location().ToString() << ": " << entry.path << ".kwargs." << key << " has no effect here. "
+                   << alias.idle.at(key);
+}
+
 // The kwargs by our names; the unknown ones stay behind.
 ConfigNode Renamed(const HookEntry& entry, const HookAlias& alias, const std::vector<std::string>& our_keys,
                    std::vector<ConfigProblem>* problems) {
   ConfigNode renamed = ConfigNode::Map(entry.kwargs.location());
-  for (const auto& [key, value] : entry.kwargs.entries()) {
+  for (const auto& [key, value] : Flat(entry.kwargs, "", alias)) {
+    if (alias.idle.count(key) > 0) {
+      WarnOfIdle(key, value, entry, alias);
+      continue;
+    }
     const std::string name = OurName(key, alias);
     if (std::find(our_keys.begin(), our_keys.end(), name) == our_keys.end()) {
       problems->push_back({value.location(), UnknownKey(key, entry, alias, our_keys)});
@@ -99,7 +131,8 @@ std::string InTheirNames(const std::string& text, const HookEntry& entry, const 
   for (const auto& [theirs, ours] : alias.keys) {
     absl::string_view rest = text;
     const bool is_it = absl::ConsumePrefix(&rest, absl::StrCat(entry.path, ".kwargs.", ours, " "));
-    if (is_it && entry.kwargs.Find(theirs) != nullptr) return absl::StrCat(entry.path, ".kwargs.", theirs, " ", rest);
+    if (is_it && entry.kwargs.FindPath(theirs) != nullptr)
+      return absl::StrCat(entry.path, ".kwargs.", theirs, " ", rest);
   }
   return text;
 }

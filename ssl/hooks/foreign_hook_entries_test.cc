@@ -23,6 +23,7 @@
 #include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/hooks/register_hooks.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -193,6 +194,35 @@ TEST_F(ForeignHookEntriesTest, TheirKeysThatAreNoneHere_SayWhatIs) {
               HasSubstr("config.CHECKPOINT.KEEP_LAST"));
   EXPECT_THAT(Error("hooks: [{type: IterationTimer, kwargs: {warmup_iter: 3}}]"), HasSubstr("SKIP_FIRST_K"));
   EXPECT_THAT(Error("hooks: [{type: JSONWriter, kwargs: {json_file: a}}]"), HasSubstr("metrics.jsonl"));
+}
+
+TEST_F(ForeignHookEntriesTest, UnitedPerceptionsMultitask_KeepsTheBestOfEachMetric) {
+  EXPECT_EQ(Hooks("hooks: [{type: auto_save_best_multitask, kwargs: {tasks: [Testing/a, Testing/b]}}]"),
+            "[{type: best_checkpoint, kwargs: {METRICS: [Testing/a, Testing/b]}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: auto_save_best_multitask, kwargs: {tasks: Testing/a}}]"),
+            "[{type: best_checkpoint, kwargs: {METRICS: [Testing/a]}}]");
+  EXPECT_EQ(Hooks("hooks: [{type: auto_save_best_multitask}]"), "[{type: best_checkpoint}]");
+}
+
+// As that program's page has it.
+TEST_F(ForeignHookEntriesTest, UnitedPerceptionsVisualize_DrawsCrops) {
+  const CapturedLog log;
+  EXPECT_EQ(Hooks("hooks:\n"
+                  "  - type: visualize\n"
+                  "    kwargs:\n"
+                  "      vis_gt: {type: plt, kwargs: {vis_dir: truth, thresh: 0.3}}\n"
+                  "      vis_dt: {type: plt, kwargs: {vis_dir: vis_dt, thresh: 0.3}}"),
+            "[{type: crop_images, kwargs: {save_dir: truth}}]");
+  EXPECT_THAT(log.warnings,
+              ElementsAre(HasSubstr("test.yaml:4: config.hooks.0.kwargs.vis_gt.type has no effect here"),
+                          HasSubstr("config.hooks.0.kwargs.vis_gt.kwargs.thresh has no effect here. Images have no"),
+                          HasSubstr("test.yaml:5: config.hooks.0.kwargs.vis_dt has no effect here. Nothing is")));
+  EXPECT_EQ(Hooks("hooks: [{type: visualize}]"), "[{type: crop_images, kwargs: {save_dir: vis_gt}}]");
+  EXPECT_THAT(Error("hooks: [{type: visualize, kwargs: {vis_gt: {kwargs: {vis_di: a}}}}]"),
+              HasSubstr("unknown key 'config.hooks.0.kwargs.vis_gt.kwargs.vis_di'; did you mean "
+                        "'vis_gt.kwargs.vis_dir'?"));
+  EXPECT_THAT(Error("hooks: [{type: visualize, kwargs: {vis_gt: {kwargs: {vis_dir: [a]}}}}]"),
+              HasSubstr("config.hooks.0.kwargs.vis_gt.kwargs.vis_dir is a list"));
 }
 
 TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {

@@ -11,6 +11,7 @@ constexpr char kGoesToSinks[] =
     "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD.";
 constexpr char kKnownToTheRun[] = "The run's configuration has it.";
 constexpr char kToldOnce[] = "It is told once; config.HOOKS.MEMORY_SUMMARY.LOG_ITERATION_NUM says after which step.";
+constexpr char kNoBoxes[] = "Images have no boxes with classes and scores; every crop of the batch is drawn.";
 constexpr char kOfTheWindow[] = "A report has all values since the last one; config.LOG_FREQUENCY says how often.";
 
 // Of hooks that LiBai and detectron2 have alike.
@@ -45,6 +46,14 @@ Sentences OfTensorboardWriter() {
   return {{"log_dir", "Event files are in tb_logs of the run's directory."}, {"window_size", kOfTheWindow}};
 }
 
+// What it is told of boxes.
+Sentences OfVisualize() {
+  return {{"vis_dt", "Nothing is detected here; feature_vis and grad_cam draw what a network looks at."},
+          {"vis_gt.kwargs.class_names", kNoBoxes},
+          {"vis_gt.kwargs.thresh", kNoBoxes},
+          {"vis_gt.type", "Sheets are PNG files."}};
+}
+
 }  // namespace
 
 const std::vector<HookAlias>& HookAliases() {
@@ -72,6 +81,7 @@ const std::vector<HookAlias>& HookAliases() {
       {"LiBai", "TensorboardXWriter", "tensorboard", {}, {}, {}, OfTensorboardWriter()},
       {"United Perception", "auto_checkpoint", "checkpoint", {}},
       {"United Perception", "auto_save_best", "best_checkpoint", {}},
+      {"United Perception", "auto_save_best_multitask", "best_checkpoint", {{"tasks", "METRICS"}}, {}, {"METRICS"}},
       {"United Perception",
        "auto_save_metric",
        "phase_metrics",
@@ -111,6 +121,7 @@ const std::vector<HookAlias>& HookAliases() {
        {{"logdir", kGoesToSinks}, {"summary_writer", kGoesToSinks}}},
       {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
       {"United Perception", "memory_empty", "memory_empty", {}},
+      {"United Perception", "reload", "reload", {}},
       {"United Perception",
        "train_val_logger",
        "train_logger",
@@ -119,6 +130,14 @@ const std::vector<HookAlias>& HookAliases() {
         {"skip_first_k", "SKIP_FIRST_K"},
         {"summary_writer", "SUMMARY_WRITER"}},
        {{"LOG_FREQUENCY", "1"}, {"SUMMARY_WRITER", "tensorboard"}}},
+      {"United Perception",
+       "visualize",
+       "crop_images",
+       {{"vis_gt.kwargs.vis_dir", "save_dir"}},
+       {{"save_dir", "vis_gt"}},
+       {},
+       {},
+       OfVisualize()},
       {"VISSL", "CheckNanLossHook", "check_nan", {}},
       {"VISSL", "EmaHook", "ema", {}},
       {"VISSL", "FreezeParametersHook", "freeze_parameters", {}},
@@ -176,15 +195,6 @@ const std::vector<HookAlias>& HookAliases() {
 
 const std::vector<HookElsewhere>& HooksElsewhere() {
   static const std::vector<HookElsewhere>& hooks = *new std::vector<HookElsewhere>{
-      {"United Perception", "auto_save_best_multitask",
-       "One best_checkpoint keeps the best of each of its METRICS, under a name of its own."},
-      {"United Perception", "reload",
-       "config.DATA.TRAIN.MINI_EPOCHS makes an epoch of a part of the data set, and "
-       "config.DATA.TRAIN.MINI_EPOCH_GROUPS "
-       "is its group."},
-      {"United Perception", "visualize",
-       "It draws boxes of detectors, which these methods have none of; feature_vis and grad_cam draw what a network "
-       "looks at."},
       {"United Perception", "yolox_noaug",
        "It turns a detector's mosaic and mixup of images off for the last epochs, and no transform or collator here "
        "mixes images. Other TRANSFORMS for the last epochs are a second run, which begins with the first one's "

@@ -13,10 +13,11 @@
 namespace ssl {
 
 struct HookAlias {
-  std::string program;                      // "United Perception"
-  std::string name;                         // there
-  std::string hook;                         // here: a hook, or a metric sink
-  std::map<std::string, std::string> keys;  // theirs to ours, where they differ
+  std::string program;  // "United Perception"
+  std::string name;     // there
+  std::string hook;     // here: a hook, or a metric sink
+  // Theirs to ours, where they differ; a nested one as "vis_gt.kwargs.vis_dir".
+  std::map<std::string, std::string> keys;
   // Values of keys of ours that neither the entry nor the configuration sets: what the other program documents, where
   // ours differs.
   std::map<std::string, std::string> defaults = {};
@@ -24,6 +25,8 @@ struct HookAlias {
   std::set<std::string> lists = {};
   // Their keys that are none here, each with a sentence for their users.
   std::map<std::string, std::string> without = {};
+  // Their keys that are taken and have no effect here, each with a sentence for their users.
+  std::map<std::string, std::string> idle = {};
 };
 
 // Sorted by program and name. A name that several programs use means the same hook in all of them.

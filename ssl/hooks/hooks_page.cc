@@ -89,6 +89,16 @@ report of its own. Every sink gets every report.
 - `train_val_logger`: `freq` counts, `skip_first_k` is the number of iterations that timing leaves out, `logdir` lies inside the run's
   directory, `summary_writer: pavi` is refused. `CommonMetricPrinter` prints LiBai's line beside ours; its losses are medians of 200,
   its time left is that of the median of the last 1000 iterations.
+
+## Departures from United Perception
+- `reload`: an entry is `DATA.TRAIN.MINI_EPOCH_GROUPS` (`group`) and `DATA.TRAIN.MINI_EPOCHS`, which that program has among its data
+  set's keys (`mini_epoch`) and which the entry may have as well. An epoch here is one of the parts, so that tests and checkpoints come
+  after each. Loaders stay; the sampler deals anew.
+- `auto_save_best_multitask`: a task is a metric by its whole name, such as `Testing/accuracy_list_meter_top_1_Output_0`; without `tasks`
+  it is `Testing/loss_mean`, as of `auto_save_best`. With several, each has a checkpoint `best.<metric>`; with one, it is `best`.
+- `visualize`: a sheet of crops every `freq` updates (`crop_images`) in place of boxes over each image; what it is told of boxes is warned
+  of. Test batches are not drawn.
+- `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.
 )";
 
 std::string Code(const std::string& text) { return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`"); }
@@ -161,6 +171,17 @@ std::string KeysElsewhereTable() {
   return table;
 }
 
+std::string IdleKeysTable() {
+  std::string table =
+      "\n## Keys elsewhere that have no effect here\n| program | hook there | key | here |\n|---|---|---|---|\n";
+  for (const HookAlias& alias : HookAliases()) {
+    for (const auto& [key, why] : alias.idle) {
+      absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(key), " | ", why, " |\n");
+    }
+  }
+  return table;
+}
+
 std::string ElsewhereTable() {
   std::string table = "\n## Hooks elsewhere that are none here\n| program | there | here |\n|---|---|---|\n";
   for (const HookElsewhere& other : HooksElsewhere()) {
@@ -174,7 +195,7 @@ std::string ElsewhereTable() {
 std::string HooksPage(const Registries& registries) {
   return absl::StrCat(kHeader, Entries("Hooks", registries.hook_components),
                       Entries("Metric sinks, in runs that keep files", registries.sink_components), AliasTable(),
-                      KeysElsewhereTable(), ElsewhereTable());
+                      KeysElsewhereTable(), IdleKeysTable(), ElsewhereTable());
 }
 
 }  // namespace ssl
