@@ -99,6 +99,7 @@ report of its own. Every sink gets every report.
 - `visualize`: a sheet of crops every `freq` updates (`crop_images`) in place of boxes over each image; what it is told of boxes is warned
   of. Test batches are not drawn.
 - `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.
+- The blocks `trainer` and `saver` stand under `config`: [checkpoints.md](checkpoints.md#when-it-is-saved).
 )";
 
 std::string Code(const std::string& text) { return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`"); }

@@ -15,6 +15,7 @@
 #include "ssl/hooks/eval_hook.h"
 #include "ssl/hooks/feature_vis_hook.h"
 #include "ssl/hooks/foreign_hook_entries.h"
+#include "ssl/hooks/foreign_run_blocks.h"
 #include "ssl/hooks/freeze_parameters_hook.h"
 #include "ssl/hooks/grad_cam_hook.h"
 #include "ssl/hooks/grad_clip_hook.h"
@@ -80,9 +81,11 @@ absl::Status RegisterHooks(Registries* registries) {
   registries->configured_hooks = &MakeConfiguredHooks;
   registries->configured_sinks = &MakeConfiguredSinks;
   SSL_RETURN_IF_ERROR(registries->options.Add("", [] { return std::make_unique<HookListOptions>(); }));
+  SSL_RETURN_IF_ERROR(AddForeignRunBlocks(registries));
   SSL_RETURN_IF_ERROR(RegisterEach(registries));
   registries->resolvers.push_back(&ResolveForeignHookEntries);
   registries->resolvers.push_back(&ResolveRunKeys);
+  registries->resolvers.push_back(&ResolveForeignRunBlocks);
   return absl::OkStatus();
 }
 

@@ -38,7 +38,7 @@ void SetEach(const HookEntry& entry, const RunKeysOptions& options, const Regist
 }  // namespace
 
 bool IsSet(const ConfigNode* value, const ConfigNode* by_default) {
-  if (value == nullptr || value->is_null()) return false;
+  if (value == nullptr) return false;
   return !value->location().file.empty() || by_default == nullptr || *value != *by_default;
 }
 
@@ -51,7 +51,7 @@ void SetRunKey(absl::string_view theirs, const ConfigNode& value, const std::str
     problems->push_back(
         {value.location(),
          absl::StrCat(theirs, " means config.", ours, ": ", value.text(), ", and ", there->location().ToString(),
-                      " sets that to ", there->Describe(), "; expected one of the two, or null for config.", ours)});
+                      " sets that to ", there->Describe(), "; expected one of the two, or the same in both")});
     return;
   }
   config->SetPath(ours, value);

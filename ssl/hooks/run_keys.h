@@ -28,7 +28,7 @@ class RunKeysOptions : public OncePerRunOptions {
 };
 
 // Whether somebody has set a key: in a file, on the command line, or in code, where only another value than the default
-// shows it. Null takes a value back. Either may be nullptr: there is none.
+// shows it. Either may be nullptr: there is none.
 bool IsSet(const ConfigNode* value, const ConfigNode* by_default);
 
 // Sets `ours`, relative to "config", to `value`, which its user has written for `theirs` ("config.trainer.max_epoch").

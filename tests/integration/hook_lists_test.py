@@ -29,6 +29,30 @@ class HookListsTest(RunCase):
         self.assertIn("no checkpoint will be the best", log)  # the quickstart has no test phases
         self.assertTrue((self.folder / "run/checkpoints/step_40").is_dir())
 
+    def test_when_united_perceptions_documentation_tests_and_saves(self):
+        arguments = ("--config=quickstart", "+config/hooks=united_perception_trainer", "engine_name=train",
+                     "config.CHECKPOINT.DIR=run", "config.trainer.max_epoch=4", "config.OPTIMIZER.num_epochs=4",
+                     "config.DATA.TRAIN.DATA_LIMIT=640",
+                     "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")
+        dry = self.call(*arguments, "--dry_run")
+        self.assertIn("config.trainer.max_epoch: 4 is config.OPTIMIZER.num_epochs: 4", dry.stderr)
+        self.assertIn("4 epochs of 20 updates, 80 in all", dry.stdout)  # of half the data each
+        self.assertRegex(dry.stdout, r"reload +goes on to the next of 2 parts of the data +at 20 +at 80 +4 times")
+        checked = self.call(*arguments, "--check_config")
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        self.assertIn("config.trainer.save_freq: 1 is config.CHECKPOINT.CHECKPOINT_FREQUENCY: 1", checked.stderr)
+        result = self.call(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("reload: epoch 4 visits part 2 of 2 of the data set, in pass 2", result.stderr)
+        self.assertEqual({path.name for path in (self.folder / "run/checkpoints").glob("step_*")},
+                         {"step_20", "step_40", "step_60", "step_80"})
+        self.assertEqual(len(list((self.folder / "run/vis_gt/iteration_1").iterdir())), 1)
+        again = self.call("--config=run/train_config.yaml", "--dry_run")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        both = self.call(*arguments, "config.OPTIMIZER.num_epochs=3")
+        self.assertEqual(both.returncode, 2)
+        self.assertIn("config.trainer.max_epoch means config.OPTIMIZER.num_epochs: 4", both.stderr)
+
     def test_those_of_libais_default_trainer(self):
         self.train("libai_default", "config.HOOKS.EVAL.NUM_TRAIN_SAMPLES=1000",
                    "config.HOOKS.EVAL.NUM_TEST_SAMPLES=500", "config.HOOKS.EVAL.LINEAR_EPOCHS=2")
