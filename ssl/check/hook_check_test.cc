@@ -51,7 +51,7 @@ TEST_F(HookCheckTest, HooksThatWriteIntoTheRunsDirectory_AreRight) {
 
 TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
   EXPECT_THAT(Check(directory_, "{type: grad_cam, kwargs: {layer_name: res9}}").mistakes,
-              ElementsAre(HasSubstr("hook 'grad_cam': layer_name")));
+              ElementsAre(HasSubstr("config.hooks.0.kwargs.layer_name")));
   EXPECT_THAT(Check(directory_, "{type: feature_vis, kwargs: {save_dir: ../x}}").mistakes,
               ElementsAre(HasSubstr("save_dir is '../x'")));
   EXPECT_FALSE(std::filesystem::exists(directory_));

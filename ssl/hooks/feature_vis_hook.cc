@@ -31,7 +31,8 @@ Interpolation InterpolationOf(absl::string_view name) {
 absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "feature_vis", params, context));
-  return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(folder));
+  return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(folder),
+                                          PathOfKey("layer_name", context));
 }
 
 }  // namespace
@@ -54,11 +55,12 @@ std::vector<PlannedAction> FeatureVisHook::Plan() const {
            absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
 }
 
-FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder)
-    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
+FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder,
+                               std::string path)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)), path_(std::move(path)) {}
 
 absl::Status FeatureVisHook::OnStart(StepContext& context) {
-  const std::string place = absl::StrCat("hook '", instance_name(), "': layer_name");
+  const std::string place = absl::StrCat("hook '", instance_name(), "': ", path_);
   std::vector<std::string> wanted = options_.layer_name;
   if (wanted.empty()) wanted = {""};
   layers_.clear();
@@ -87,7 +89,7 @@ absl::Status FeatureVisHook::Draw(StepContext& context) {
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (features[i].dim() != 4) {
       return absl::InvalidArgumentError(
-          absl::StrCat("layer_name has '", layers_[i], "', which is pooled, expected stages that are maps"));
+          absl::StrCat(path_, " has '", layers_[i], "', which is pooled, expected stages that are maps"));
     }
     WarnOfOnePixel(features[i], *this, layers_[i], &told_);
     const at::Tensor maps =

@@ -44,8 +44,9 @@ struct FeatureVisOptions : public ComponentOptions {
 
 class FeatureVisHook : public Hook {
  public:
-  // folder: where the iterations' folders go.
-  FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder);
+  // folder: where the iterations' folders go. path: of layer_name, for messages.
+  FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder,
+                 std::string path = "layer_name");
 
   absl::string_view name() const override { return "feature_vis"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -62,6 +63,7 @@ class FeatureVisHook : public Hook {
   const FeatureVisOptions options_;
   FileSystem& file_system_;
   const OutputFolder folder_;
+  const std::string path_;
   std::vector<std::string> layers_;
   std::set<std::string> told_;  // stages of one pixel, of which it has warned
 };

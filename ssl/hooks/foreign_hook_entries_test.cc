@@ -236,6 +236,16 @@ TEST_F(ForeignHookEntriesTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
               HasSubstr("config.hooks.0.kwargs.LOG_FREQUENCY stands there twice"));
 }
 
+TEST_F(ForeignHookEntriesTest, NestedKeys_AreCheckedByTheirNames) {
+  EXPECT_EQ(Error("hooks:\n- {type: memory_checkpoint, kwargs: {dc_cfg: {max_memory: 0}}}"),
+            "test.yaml:2: config.hooks.0.kwargs.dc_cfg.max_memory is '0', expected a number above 0 (GB)");
+  EXPECT_EQ(Error("hooks:\n- {type: memory_checkpoint, kwargs: {dc_cfg: {max_memry: 1}}}"),
+            "test.yaml:2: unknown key 'config.hooks.0.kwargs.dc_cfg.max_memry'; did you mean 'max_memory'?");
+  EXPECT_THAT(
+      Error("hooks: [{type: memory_checkpoint, kwargs: {checkpoint_patterns: {backbone: {level: {nun: 1}}}}}]"),
+      HasSubstr("unknown key 'config.hooks.0.kwargs.checkpoint_patterns.backbone.level.nun'; did you mean 'num'?"));
+}
+
 TEST_F(ForeignHookEntriesTest, AllProblemsOfTheList_ComeAtOnce) {
   EXPECT_THAT(Error("hooks:\n"
                     "  - {type: PeriodicWriter, kwargs: {period: 0, perido: 1}}\n"

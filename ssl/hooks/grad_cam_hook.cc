@@ -53,7 +53,8 @@ std::string LackOfScores(const std::vector<at::Tensor>& outputs, const Batch& ba
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
                                                   const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "grad_cam", params, context));
-  return std::make_unique<GradCamHook>(options, context.file_system, std::move(folder));
+  return std::make_unique<GradCamHook>(options, context.file_system, std::move(folder),
+                                       GradCamPaths{PathOfKey("layer_name", context), PathOfKey("target", context)});
 }
 
 }  // namespace
@@ -79,12 +80,13 @@ std::vector<PlannedAction> GradCamHook::Plan() const {
            absl::StrCat(options_.save_dir, "/iteration_<iteration>")}};
 }
 
-GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder)
-    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
+GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder,
+                         GradCamPaths paths)
+    : options_(options), file_system_(file_system), folder_(std::move(folder)), paths_(std::move(paths)) {}
 
 absl::Status GradCamHook::OnStart(StepContext& context) {
-  SSL_ASSIGN_OR_RETURN(
-      layer_, DrawnStage(context.model, options_.layer_name, absl::StrCat("hook '", instance_name(), "': layer_name")));
+  SSL_ASSIGN_OR_RETURN(layer_, DrawnStage(context.model, options_.layer_name,
+                                          absl::StrCat("hook '", instance_name(), "': ", paths_.layer_name)));
   return absl::OkStatus();
 }
 
@@ -99,7 +101,7 @@ absl::Status GradCamHook::OnPhaseStart(StepContext& context) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("hook '", instance_name(), "': target is class, and the ",
+      absl::StrCat("hook '", instance_name(), "': ", paths_.target, " is class, and the ",
                    "training data have no labels; expected labels and a supervised method, or ",
                    "target similarity, which needs two views"));
 }

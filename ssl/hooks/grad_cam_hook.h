@@ -58,10 +58,16 @@ struct GradCamOptions : public ComponentOptions {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// Where the keys stand that messages name.
+struct GradCamPaths {
+  std::string layer_name = "layer_name";
+  std::string target = "target";
+};
+
 class GradCamHook : public Hook {
  public:
   // folder: where the iterations' folders go.
-  GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder);
+  GradCamHook(const GradCamOptions& options, FileSystem& file_system, OutputFolder folder, GradCamPaths paths = {});
 
   absl::string_view name() const override { return "grad_cam"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -88,6 +94,7 @@ class GradCamHook : public Hook {
   const GradCamOptions options_;
   FileSystem& file_system_;
   const OutputFolder folder_;
+  const GradCamPaths paths_;
   std::string layer_;
   bool has_seen_batch_ = false;
   bool has_seen_outputs_ = false;

@@ -33,28 +33,6 @@ const std::map<std::string, RecomputeStrategy>& Strategies() {
   return *strategies;
 }
 
-// level: {num: default} of a pattern.
-struct LevelOptions : public Options {
-  std::string num = "default";
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("num", &num, Doc("1: stages; 2 or more, and default: blocks"));
-  }
-};
-
-struct PatternOptions : public Options {
-  std::string patterns_mode = kLevel;
-  LevelOptions level;
-  std::vector<std::string> name_list;
-  int64_t share_weight_num = 0;
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("patterns_mode", &patterns_mode, Doc("how candidates are found").OneOf({kLevel, kName}));
-    visitor.Section("level", &level, Doc("mode level"));
-    visitor.Field("name_list", &name_list, Doc("mode name: blocks or stages"));
-    visitor.Field("share_weight_num", &share_weight_num,
-                  Doc("without effect: the passes through one block are told apart").AtLeast(0));
-  }
-};
-
 absl::StatusOr<int64_t> ReadLevel(const std::string& num, absl::string_view place) {
   if (num == "default") return 0;
   int64_t level = 0;
@@ -75,14 +53,16 @@ std::string Mebibytes(double bytes) { return absl::StrFormat("%.1f MiB", bytes /
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpointOptions& options,
                                                            const ConfigNode& params, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(CandidateRule rule,
-                       ReadCandidateRule(options.checkpoint_patterns, PlaceOf(params, "checkpoint_patterns", context)));
-  if (options.dc_cfg.is_null() || options.dc_cfg.entries().empty()) {
-    return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::nullopt);
+  const ConfigNode* patterns = params.Find("checkpoint_patterns");
+  CandidateRule rule;
+  if (patterns != nullptr) {
+    SSL_ASSIGN_OR_RETURN(rule, ReadCandidateRule(*patterns, PlaceOf(params, "checkpoint_patterns", context)));
   }
-  DynamicCheckpointOptions dynamic;
-  SSL_RETURN_IF_ERROR(ReadOptions(options.dc_cfg, PathOfKey("dc_cfg", context), UnknownKeys::kError, &dynamic));
-  return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule), std::move(dynamic));
+  const ConfigNode* dynamic = params.Find("dc_cfg");
+  const bool is_dynamic = dynamic != nullptr && !dynamic->entries().empty();
+  return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule),
+                                                is_dynamic ? std::make_optional(options.dc_cfg) : std::nullopt,
+                                                PathOfKey("dc_cfg", context));
 }
 
 }  // namespace
@@ -91,14 +71,26 @@ absl::string_view MemoryCheckpointOptions::section() const { return kHookList; }
 
 void MemoryCheckpointOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("enable", &enable, Doc("false: the hook does nothing"));
-  visitor.Field(
-      "checkpoint_patterns", &checkpoint_patterns,
-      Doc("{backbone: {patterns_mode: level, level: {num: default}}}: which parts may be recomputed; {}: every "
-          "block of the trunk"));
-  visitor.Field(
-      "dc_cfg", &dc_cfg,
-      Doc("{warmup_iters: 30, max_memory: 8, debug_freq: -1, strategy: memory_time}: recompute as few of them "
-          "as fit; {}: all of them"));
+  visitor.Section("checkpoint_patterns", &checkpoint_patterns,
+                  Doc("which parts may be recomputed; {}: every block of the trunk"));
+  visitor.Section("dc_cfg", &dc_cfg, Doc("recompute as few of them as fit; {}: all of them"));
+}
+
+void CheckpointLevelOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("num", &num, Doc("1: stages; 2 or more, and default: blocks"));
+}
+
+void CheckpointPatternOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("patterns_mode", &patterns_mode, Doc("how candidates are found").OneOf({kLevel, kName}));
+  visitor.Section("level", &level, Doc("mode level"));
+  visitor.Field("name_list", &name_list, Doc("mode name: blocks or stages"));
+  visitor.Field("share_weight_num", &share_weight_num,
+                Doc("without effect: the passes through one block are told apart").AtLeast(0));
+}
+
+void CheckpointPatternsOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Section("backbone", &backbone, Doc("of the trunk"));
+  visitor.Section("trunk", &trunk, Doc("the same (ours)"));
 }
 
 void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
@@ -149,7 +141,7 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
                                                      " is no part of a model, expected backbone (or "
                                                      "trunk, the same): heads are small"));
     }
-    PatternOptions pattern;
+    CheckpointPatternOptions pattern;
     SSL_RETURN_IF_ERROR(ReadOptions(value, path, UnknownKeys::kError, &pattern));
     if (pattern.patterns_mode == kName) {
       rule.names = pattern.name_list;
@@ -165,8 +157,15 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
 }
 
 MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule,
-                                           std::optional<DynamicCheckpointOptions> dynamic)
-    : enable_(enable), rule_(std::move(rule)), dynamic_(std::move(dynamic)) {}
+                                           std::optional<DynamicCheckpointOptions> dynamic, std::string path)
+    : enable_(enable), rule_(std::move(rule)), dynamic_(std::move(dynamic)), path_(std::move(path)) {}
+
+std::vector<PlannedAction> MemoryCheckpointHook::Plan() const {
+  const char* what = !enable_               ? "recomputes nothing (enable: False)"
+                     : dynamic_.has_value() ? "recomputes as few activations as fit"
+                                            : "recomputes activations";
+  return {{what, {Cadence::Unit::kUpdate, 1, 1, 0, false}}};
+}
 
 absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
   if (!enable_) return absl::OkStatus();
@@ -181,8 +180,8 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
   if (dynamic_.has_value()) {
     if (!TensorMemoryIsInstalled()) {
       return absl::FailedPreconditionError(
-          "memory_checkpoint: dc_cfg measures tensor memory, which this program has not installed; call "
-          "InstallTensorMemory() (ssl/core/tensor_memory.h) at its start, or leave dc_cfg out");
+          absl::StrCat(path_, " measures tensor memory, which this program has not installed; call ",
+                       "InstallTensorMemory() (ssl/core/tensor_memory.h) at its start, or leave it out"));
     }
     planner_ = std::make_unique<MemoryPlanner>(
         blocks, candidates_,
@@ -199,8 +198,7 @@ void MemoryCheckpointHook::WarnOfLongWarmUp(const StepContext& context) const {
   const int64_t batches = (state.max_iterations - state.iteration) * state.batches_per_update;
   if (batches == 0) return;  // nothing is left to train
   if (batches > dynamic_->warmup_iters || context.communicator.rank() != 0) return;
-  SSL_LOG(WARNING) << "memory_checkpoint: dc_cfg.warmup_iters is " << dynamic_->warmup_iters << ", and the run has "
-                   << batches
+  SSL_LOG(WARNING) << path_ << ".warmup_iters is " << dynamic_->warmup_iters << ", and the run has " << batches
                    << " batches more: all of them are warm-up, in which every part is recomputed, and nothing "
                    << "is planned; expected fewer than " << batches;
 }

@@ -34,14 +34,28 @@
 
 namespace ssl {
 
-// The kwargs of memory_checkpoint.
-struct MemoryCheckpointOptions : public OncePerRunOptions {
-  bool enable = true;
-  ConfigNode checkpoint_patterns = ConfigNode::Map();  // {} : every block
-  ConfigNode dc_cfg = ConfigNode::Map();               // {} : all candidates, always
+// level: {num: default} of a pattern.
+struct CheckpointLevelOptions : public Options {
+  std::string num = "default";
 
-  absl::string_view section() const override;
-  bool enabled() const override { return false; }
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// A pattern of kwargs.checkpoint_patterns.
+struct CheckpointPatternOptions : public Options {
+  std::string patterns_mode = "level";
+  CheckpointLevelOptions level;
+  std::vector<std::string> name_list;
+  int64_t share_weight_num = 0;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// kwargs.checkpoint_patterns, by the part of the model. Which of them somebody has written, the tree tells.
+struct CheckpointPatternsOptions : public Options {
+  CheckpointPatternOptions backbone;
+  CheckpointPatternOptions trunk;
+
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -52,6 +66,17 @@ struct DynamicCheckpointOptions : public Options {
   int64_t debug_freq = -1;
   std::string strategy = "memory_time";
 
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// The kwargs of memory_checkpoint.
+struct MemoryCheckpointOptions : public OncePerRunOptions {
+  bool enable = true;
+  CheckpointPatternsOptions checkpoint_patterns;  // {}: every block
+  DynamicCheckpointOptions dc_cfg;                // {}: all candidates, always
+
+  absl::string_view section() const override;
+  bool enabled() const override { return false; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 
@@ -71,10 +96,13 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
 class MemoryCheckpointHook : public Hook, private RecomputePolicy {
  public:
   // enable: false does nothing. dynamic: nullopt recomputes all candidates always.
-  MemoryCheckpointHook(bool enable, CandidateRule rule, std::optional<DynamicCheckpointOptions> dynamic);
+  // path: of dc_cfg, for messages.
+  MemoryCheckpointHook(bool enable, CandidateRule rule, std::optional<DynamicCheckpointOptions> dynamic,
+                       std::string path = "dc_cfg");
 
   absl::string_view name() const override { return "memory_checkpoint"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  std::vector<PlannedAction> Plan() const override;
 
   // FailedPrecondition for a model that is no chain of blocks, and where tensor memory is not installed.
   absl::Status OnStart(StepContext& context) override;
@@ -92,6 +120,7 @@ class MemoryCheckpointHook : public Hook, private RecomputePolicy {
   const bool enable_;
   const CandidateRule rule_;
   const std::optional<DynamicCheckpointOptions> dynamic_;
+  const std::string path_;
   std::vector<BlockRange> candidates_;
   std::unique_ptr<MemoryPlanner> planner_;
   bool told_ = false;  // what the first plan after the warm-up is
