@@ -102,6 +102,11 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeCheckNan(const CheckNanOptions& option
 
 }  // namespace
 
+std::vector<PlannedAction> CheckNanHook::Plan() const {
+  return {{"looks at loss and gradients", {Cadence::Unit::kUpdate, 1, 1, 0, false}},
+          {"looks at weights", {Cadence::Unit::kUpdate, weights_frequency_, 1, 0, false}}};
+}
+
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
   const double loss = context.loss.detach().item<double>();
   if (context.state.training) {

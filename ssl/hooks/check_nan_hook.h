@@ -47,6 +47,7 @@ class CheckNanHook : public Hook {
 
   absl::string_view name() const override { return "check_nan"; }
   HookStage stage() const override { return HookStage::kGuard; }
+  std::vector<PlannedAction> Plan() const override;
 
   // OutOfRange with iteration, epoch, what is NaN or infinite on any rank, and what to look at. Gradients and weights
   // are named by their parameter.

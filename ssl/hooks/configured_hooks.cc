@@ -218,6 +218,13 @@ absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::ve
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<Choice>> ChooseSinks(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
+                       ChooseBySections(context.registries.sink_components, context.config));
+  SSL_RETURN_IF_ERROR(AddEntries(context, ComponentKind::kSink, &choices));
+  return choices;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const BuildContext& context) {
@@ -242,9 +249,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const Bui
 
 absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(const BuildContext& context) {
   std::vector<std::unique_ptr<MetricSink>> sinks;
-  SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
-                       ChooseBySections(context.registries.sink_components, context.config));
-  SSL_RETURN_IF_ERROR(AddEntries(context, ComponentKind::kSink, &choices));
+  SSL_ASSIGN_OR_RETURN(const std::vector<Choice> choices, ChooseSinks(context));
   if (context.run_directory.empty()) return sinks;
   for (const Choice& choice : choices) {
     BuildContext with_paths = context;
@@ -254,6 +259,18 @@ absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(con
     sinks.push_back(std::move(sink));
   }
   return sinks;
+}
+
+absl::StatusOr<std::vector<std::string>> FilesOfConfiguredSinks(const BuildContext& context) {
+  std::vector<std::string> files;
+  SSL_ASSIGN_OR_RETURN(const std::vector<Choice> choices, ChooseSinks(context));
+  for (const Choice& choice : choices) {
+    const std::unique_ptr<ComponentOptions> options = context.registries.sink_components.at(choice.type).make_options();
+    ComponentParameters parameters(options.get());
+    SSL_RETURN_IF_ERROR(ReadOptions(choice.params, choice.type, UnknownKeys::kError, &parameters));
+    for (std::string& file : options->leaves()) files.push_back(std::move(file));
+  }
+  return files;
 }
 
 }  // namespace ssl

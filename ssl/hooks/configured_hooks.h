@@ -8,6 +8,7 @@
 #define SSL_HOOKS_CONFIGURED_HOOKS_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,10 @@ absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const Bui
 
 // By name. None for a run that keeps no files.
 absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> MakeConfiguredSinks(const BuildContext& context);
+
+// What the sinks of MakeConfiguredSinks leave in the run's directory, as they declare it (ComponentOptions::leaves).
+// Makes none.
+absl::StatusOr<std::vector<std::string>> FilesOfConfiguredSinks(const BuildContext& context);
 
 }  // namespace ssl
 

@@ -125,6 +125,16 @@ void EmaHookOptions::VisitFields(FieldVisitor& visitor) {
 EmaHook::EmaHook(const EmaHookOptions& options, std::vector<std::unique_ptr<Meter>> meters, bool in_training)
     : options_(options), meters_(std::move(meters)), in_training_(in_training) {}
 
+std::vector<PlannedAction> EmaHook::Plan() const {
+  std::vector<PlannedAction> plan = {
+      {"updates the averages", {Cadence::Unit::kUpdate, options_.update_iter, 1, 0, false}}};
+  constexpr Cadence kEachEpoch{Cadence::Unit::kEpoch, 1, 1, 0, false};
+  constexpr char kMeasures[] = "measures the averaged model";
+  if (!meters_.empty() && in_training_) plan.push_back({kMeasures, kEachEpoch});
+  if (!meters_.empty()) plan.push_back({kMeasures, kEachEpoch, /*in_test_phase=*/true});
+  return plan;
+}
+
 absl::Status EmaHook::OnStart(StepContext& context) {
   const at::NoGradGuard no_grad;
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(context.model));

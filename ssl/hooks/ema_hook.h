@@ -72,6 +72,7 @@ class EmaHook : public Hook {
 
   absl::string_view name() const override { return "ema"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  std::vector<PlannedAction> Plan() const override;
 
   // Starts with copies of the model, or with the restored averages. InvalidArgument when those are of other tensors.
   absl::Status OnStart(StepContext& context) override;

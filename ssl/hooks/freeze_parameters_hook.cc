@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/plan_once.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -62,6 +63,15 @@ absl::StatusOr<std::vector<FrozenParameter>> ParseFrozenParameters(const ConfigN
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   return frozen;
+}
+
+std::vector<PlannedAction> FreezeParametersHook::Plan() const {
+  std::vector<PlannedAction> plan;
+  for (const FrozenParameter& parameter : frozen_) {
+    if (parameter.iterations < 1) continue;
+    plan.push_back({absl::StrCat("frees ", parameter.name), OnceAt(parameter.iterations)});
+  }
+  return plan;
 }
 
 absl::Status FreezeParametersHook::OnStart(StepContext& context) {

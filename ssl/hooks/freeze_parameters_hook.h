@@ -52,6 +52,7 @@ class FreezeParametersHook : public Hook {
 
   absl::string_view name() const override { return "freeze_parameters"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  std::vector<PlannedAction> Plan() const override;
 
   // NotFound, with the nearest name, for each entry that names no parameter.
   absl::Status OnStart(StepContext& context) override;

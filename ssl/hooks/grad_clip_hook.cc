@@ -132,6 +132,14 @@ void ClipToNorm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm
   at::_foreach_mul_(gradients, (norm + kEps).reciprocal().mul_(limit.to(norm.scalar_type())).clamp_max(1.0));
 }
 
+std::vector<PlannedAction> GradClipHook::Plan() const {
+  std::vector<PlannedAction> plan = {{"clips gradients", {Cadence::Unit::kUpdate, 1, 1, 0, false}}};
+  if (rule_.display_freq > 0) {
+    plan.push_back({"shows the limit", {Cadence::Unit::kUpdate, rule_.display_freq, 1, 0, false}});
+  }
+  return plan;
+}
+
 absl::Status GradClipHook::OnStart(StepContext& context) {
   parameters_.clear();
   for (const NamedParameter& parameter : context.model.Parameters()) parameters_.push_back(parameter.value);

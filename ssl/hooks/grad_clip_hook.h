@@ -94,6 +94,7 @@ class GradClipHook : public Hook {
 
   absl::string_view name() const override { return name_; }
   HookStage stage() const override { return HookStage::kMutate; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;

@@ -67,9 +67,11 @@ class HookConformanceTest : public ::testing::Test {
   // With defaults, and what has none.
   std::unique_ptr<Hook> Make(const std::string& name) {
     std::vector<std::string> warnings;
-    const std::string params = name == "grad_clipper" ? "{mode: average}"
-                               : name == "early_stop" ? "{METRIC: Testing/loss_mean}"
-                                                      : "{}";
+    const std::string params = name == "grad_clipper"        ? "{mode: average}"
+                               : name == "early_stop"        ? "{METRIC: Testing/loss_mean}"
+                               : name == "freeze_parameters" ? "{TEMP_FROZEN_PARAMS_ITER_MAP: [[weight, 3]]}"
+                               : name == "perf_stats"        ? "{MONITOR_PERF_STATS: True}"
+                                                             : "{}";
     absl::StatusOr<std::unique_ptr<Hook>> hook =
         registries_.hooks.Make(name, *ParseYaml(params, "params", &warnings), Context());
     EXPECT_OK(hook);
@@ -150,6 +152,15 @@ TEST_F(HookConformanceTest, KeysOfOneHook_DifferAndItsOwnAreDeclared) {
     for (const HelpRow& row : HelpRows(options->section(), *options)) {
       EXPECT_NE(registries_.options.Defaults().FindPath(row.key), nullptr) << row.key;
     }
+  }
+}
+
+// What ssl_main --dry_run tells of it.
+TEST_F(HookConformanceTest, EachHook_SaysWhatItDoesAndWhen) {
+  for (const std::string& name : registries_.hooks.Names()) {
+    const std::vector<PlannedAction> plan = Make(name)->Plan();
+    EXPECT_FALSE(plan.empty()) << name;
+    for (const PlannedAction& action : plan) EXPECT_FALSE(action.what.empty()) << name;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/hooks/plan_once.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/register_component.h"
 
@@ -66,6 +67,12 @@ void MemorySummaryOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("train step of this process after which it is logged, from 0").AtLeast(0).MayChange());
   visitor.Field("DUMP_MEMORY_ON_EXCEPTION", &dump_memory_on_exception,
                 Doc("log it when an error ends the run").MayChange());
+}
+
+std::vector<PlannedAction> MemorySummaryHook::Plan() const {
+  if (!options_.print_memory_summary) return {};  // an error comes when it comes
+  const int64_t update = options_.log_iteration_num + 1;
+  return {{"logs memory, in a run from its start", OnceAt(update)}};
 }
 
 absl::Status MemorySummaryHook::OnStep(StepContext& context) {

@@ -11,6 +11,7 @@
 #define SSL_HOOKS_MEMORY_SUMMARY_HOOK_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -39,6 +40,7 @@ class MemorySummaryHook : public Hook {
 
   absl::string_view name() const override { return "memory_summary"; }
   HookStage stage() const override { return HookStage::kReport; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnException(StepContext& context, const absl::Status& error) override;

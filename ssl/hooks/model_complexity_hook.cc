@@ -16,6 +16,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/hooks/plan_once.h"
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
 
@@ -73,6 +74,10 @@ absl::StatusOr<ModelComplexity> MeasureComplexity(Model& model, const std::vecto
     return absl::OkStatus();
   }));
   return complexity;
+}
+
+std::vector<PlannedAction> ModelComplexityHook::Plan() const {
+  return {{"counts operations, ahead of the update", OnceAt(1)}};
 }
 
 absl::Status ModelComplexityHook::OnStart(StepContext& context) {

@@ -25,6 +25,11 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeModelOutputMask(const ModelOutputMaskO
 
 }  // namespace
 
+std::vector<PlannedAction> ModelOutputMaskHook::Plan() const {
+  return {
+      {"masks scores of classes that are not there", {Cadence::Unit::kEpoch, 1, 1, 0, false}, /*in_test_phase=*/true}};
+}
+
 absl::Status ModelOutputMaskHook::OnPhaseStart(StepContext& context) {
   if (context.state.training || classes_.has_value()) return absl::OkStatus();
   SSL_RET_CHECK(context.source != nullptr, "a test phase has a source of batches");

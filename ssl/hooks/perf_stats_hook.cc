@@ -28,6 +28,19 @@ void PerfStatsOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("last steps whose mean batch time is reported, -1 for no report").AtLeast(-1).MayChange());
 }
 
+std::vector<PlannedAction> PerfStatsHook::Plan() const {
+  std::vector<PlannedAction> plan;
+  const auto add = [&plan](const char* what, Cadence::Unit unit, int64_t every) {
+    if (every > 0) plan.push_back({what, {unit, every, 1, 0, false}});
+  };
+  if (options_.monitor_perf_stats) {
+    add("tells the times of its steps", Cadence::Unit::kEpoch, 1);
+    add("tells the times of its steps so far", Cadence::Unit::kUpdate, options_.perf_stat_frequency);
+  }
+  add("reports the mean batch time", Cadence::Unit::kUpdate, options_.rolling_btime_freq > 0 ? 1 : 0);
+  return plan;
+}
+
 absl::Status PerfStatsHook::OnPhaseStart(StepContext& context) {
   phase_begin_ = step_begin_ = context.perf_stats;
   return absl::OkStatus();

@@ -39,6 +39,7 @@ class PerfStatsHook : public Hook {
 
   absl::string_view name() const override { return "perf_stats"; }
   HookStage stage() const override { return HookStage::kTiming; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;

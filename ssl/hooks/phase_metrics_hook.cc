@@ -18,6 +18,8 @@
 namespace ssl {
 namespace {
 
+constexpr char kFile[] = "metrics.json";
+
 using Json = nlohmann::ordered_json;
 
 struct OutputValues {
@@ -109,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const PhaseMetricsOptions
                                                        const BuildContext& context) {
   const std::string& directory = context.run_directory;
   return std::make_unique<PhaseMetricsHook>(context.file_system,
-                                            directory.empty() ? "" : absl::StrCat(directory, "/metrics.json"));
+                                            directory.empty() ? "" : absl::StrCat(directory, "/", kFile));
 }
 
 }  // namespace
@@ -119,6 +121,12 @@ PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& p
   // By iteration: the same update may have another phase number when a run goes on with other test phases.
   const std::vector<std::string> place_keys = {"iteration", "phase_idx", "train_phase_idx"};
   file_ = std::make_unique<JsonLinesFile>(file_system, path, place_keys);
+}
+
+std::vector<PlannedAction> PhaseMetricsHook::Plan() const {
+  constexpr Cadence kEachEpoch{Cadence::Unit::kEpoch, 1, 1, 0, false};
+  return {{"reports what meters say", kEachEpoch, /*in_test_phase=*/false, file_ == nullptr ? "" : kFile},
+          {"reports what meters say", kEachEpoch, /*in_test_phase=*/true}};
 }
 
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {

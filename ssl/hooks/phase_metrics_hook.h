@@ -40,6 +40,7 @@ class PhaseMetricsHook : public Hook {
 
   absl::string_view name() const override { return "phase_metrics"; }
   HookStage stage() const override { return HookStage::kReport; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseEnd(StepContext& context) override;
 

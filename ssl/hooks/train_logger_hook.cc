@@ -50,7 +50,9 @@ absl::StatusOr<TrainLoggerHook::MakeWriter> WriterFor(const TrainLoggerOptions& 
 absl::StatusOr<std::unique_ptr<Hook>> MakeTrainLogger(const TrainLoggerOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(TrainLoggerHook::MakeWriter writer, WriterFor(options, params, context));
-  return std::make_unique<TrainLoggerHook>(options.report.log_frequency, options.skip_first_k, std::move(writer));
+  std::string written = writer == nullptr ? "" : options.leaves().front();
+  return std::make_unique<TrainLoggerHook>(options.report.log_frequency, options.skip_first_k, std::move(writer),
+                                           std::move(written));
 }
 
 // What the steps that are left take at the mean rate so far; of `window` while no step was timed.
@@ -69,6 +71,13 @@ void TrainLoggerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SUMMARY_WRITER", &summary_writer,
                 Doc("tensorboard: event files in LOGDIR, beside the sinks; empty: none (ours)").MayChange());
   visitor.Field("LOGDIR", &logdir, Doc("directory inside the run's for SUMMARY_WRITER (ours)").MayChange());
+}
+
+std::vector<PlannedAction> TrainLoggerHook::Plan() const {
+  return {{"reports metrics (and of updates 1 and 2)",
+           {Cadence::Unit::kUpdate, log_frequency_, 1, 0, true},
+           false,
+           written_}};
 }
 
 absl::Status TrainLoggerHook::OnStart(StepContext& context) {

@@ -61,12 +61,17 @@ class TrainLoggerHook : public Hook {
   // Makes a sink of its own for a run that starts with `first_iteration` updates done.
   using MakeWriter = std::function<std::unique_ptr<MetricSink>(int64_t first_iteration)>;
 
-  // make_writer: null for no such sink.
-  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1, MakeWriter make_writer = nullptr)
-      : log_frequency_(log_frequency), skip_first_k_(skip_first_k), make_writer_(std::move(make_writer)) {}
+  // make_writer: null for no such sink. written: its files, in the run's directory.
+  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1, MakeWriter make_writer = nullptr,
+                           std::string written = "")
+      : log_frequency_(log_frequency),
+        skip_first_k_(skip_first_k),
+        make_writer_(std::move(make_writer)),
+        written_(std::move(written)) {}
 
   absl::string_view name() const override { return "train_logger"; }
   HookStage stage() const override { return HookStage::kReport; }
+  std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnPhaseStart(StepContext& context) override;
@@ -84,6 +89,7 @@ class TrainLoggerHook : public Hook {
   const int64_t log_frequency_;
   const int64_t skip_first_k_;
   const MakeWriter make_writer_;
+  const std::string written_;
   PerfStats step_begin_;
   PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats
   PerfStats not_reported_;  // while a test phase runs: what the train phase before it has not reported yet

@@ -15,6 +15,7 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/preview_communicator.h"
+#include "ssl/hooks/configured_hooks.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -31,6 +32,14 @@ absl::Status PrintStart(const ConfigNode& config, const Registries& registries, 
   return absl::OkStatus();
 }
 
+absl::Status PrintSinks(const ConfigNode& config, const Registries& registries, Communicator& communicator,
+                        std::ostream& out) {
+  const BuildContext context{config, registries, communicator};
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOfConfiguredSinks(context));
+  out << "files of metric sinks:\n  " << (files.empty() ? "none" : absl::StrJoin(files, ", ")) << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status PrintTraining(const ConfigNode& config, int64_t ranks, const Registries& registries, std::ostream& out) {
   const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(ranks);
   SSL_RETURN_IF_ERROR(PrintStart(config, registries, *communicator, out));
@@ -41,7 +50,8 @@ absl::Status PrintTraining(const ConfigNode& config, int64_t ranks, const Regist
   const RunPreview preview = session->Preview();
   out << preview.text
       << "files of the training itself:\n  train_config.yaml, log.txt, results.json, checkpoints/LATEST, "
-      << "checkpoints/FINISHED, and what metric sinks write (docs/architecture.md)\n";
+      << "checkpoints/FINISHED\n";
+  SSL_RETURN_IF_ERROR(PrintSinks(config, registries, *communicator, out));
   for (const std::string& warning : preview.warnings) SSL_LOG(WARNING) << warning;
   return absl::OkStatus();
 }

@@ -33,6 +33,24 @@ class DryRunTest(RunCase):
         left = {str(path.relative_to(self.folder / "run")) for path in (self.folder / "run/feat_vis").glob("*")}
         self.assertEqual({re.sub(r"(iteration_\d+).*", r"\1", name) for name in left}, set(told))
 
+    def test_each_hook_says_when_and_files_of_sinks_are_all_there(self):
+        hooks = ("+config/hooks=united_perception", "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True",
+                 "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True")
+        dry = self.run_main("--dry_run", "engine_name=train", *hooks)
+        self.assertEqual(dry.returncode, 0, dry.stderr)
+        of_events = {line.split()[0] for line in dry.stdout.splitlines() if "acts whenever its events come" in line}
+        self.assertEqual(of_events, {"swav_queue", "normalize_prototypes", "swav_failure_report"})  # the method's
+        self.assertRegex(dry.stdout, r"train_logger +reports metrics \(and of updates 1 and 2\) +at 2, 4, 6, 8, 10 ")
+        self.assertRegex(dry.stdout, r"memory_summary +logs memory, in a run from its start +at 1 +- +1 time\n")
+        self.assertRegex(dry.stdout, r"ema +updates the averages +at each of 10 updates ")
+        self.assertRegex(dry.stdout, r"grad_clipper +clips gradients +at each of 10 updates ")
+        self.assertIn("\n  log/events.out.tfevents.*\n", dry.stdout)
+        told = re.search(r"files of metric sinks:\n  (.*)\n", dry.stdout).group(1).split(", ")
+        self.assertEqual(told, ["metrics.jsonl", "tb_logs/events.out.tfevents.*"])
+        self.assertEqual(self.run_main("engine_name=train", *hooks).returncode, 0)
+        for pattern in [*told, "log/events.out.tfevents.*"]:
+            self.assertEqual(len(list((self.folder / "run").glob(pattern))), 1, pattern)
+
     def test_the_end_is_saved_and_one_of_two_rules_may_never_be_due(self):
         dry = self.run_main("--dry_run", "engine_name=train", "+config/hooks=libai_default")
         self.assertRegex(dry.stdout, r"eval +evaluates at the end +- +at 20 +1 time\n"
