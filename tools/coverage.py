@@ -23,7 +23,7 @@ SOURCES = "|".join((
     r"^ssl/core/(checkpoint\w*|session|trainer|run_\w+|state_dict|train_state|\w+_train_step)\.cc$",
     r"^ssl/io/\w+\.cc$",
     r"^ssl/config/(yaml_reader|flow_text|key_check|compose|sweep|reader|fields|node)\.cc$",
-    r"^ssl/data/decode_\w+\.cc$",
+    r"^ssl/data/image/decode_\w+\.cc$",
     r"^ssl/data/datasets/(idx_file|idx_dataset|binary_dataset|label_table|array_dataset|string_list|image_folder)\.cc$"))
 TESTS = ["//ssl/core/...", "//ssl/io/...", "//ssl/config/...", "//ssl/data/...", "//ssl/hooks/...", "//ssl/weights/..."]
 

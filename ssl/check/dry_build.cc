@@ -27,7 +27,7 @@
 #include "ssl/core/session.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
-#include "ssl/data/dataset_builder.h"
+#include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/transform.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/engine.h"

@@ -17,8 +17,8 @@
 #include "ssl/config/compose.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
-#include "ssl/data/image.h"
-#include "ssl/data/png_encoder.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 

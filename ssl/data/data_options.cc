@@ -33,7 +33,7 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "LABEL_SOURCES", &label_sources,
       Doc("Kind of storage of the labels, one name: disk_filelist or the data source; empty: what comes with the "
-          "pictures."));
+          "images."));
   visitor.Field("LABEL_PATHS", &label_paths, Doc("File of disk_filelist labels, one: .npy or text."));
   visitor.Field("LABEL_TYPE", &label_type,
                 Doc("Labels of the data set, the sample's index, or 0.").OneOf({"standard", "sample_index", "zero"}));
@@ -41,7 +41,7 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("Beginning of disk_filelist paths that NEW_IMG_PATH_PREFIX replaces."));
   visitor.Field("NEW_IMG_PATH_PREFIX", &new_img_path_prefix, Doc("See REMOVE_IMG_PATH_PREFIX."));
   visitor.Field("ENABLE_QUEUE_DATASET", &enable_queue_dataset,
-                Doc("A broken picture is replaced by a neighbour in the data set instead of a grey one."));
+                Doc("A broken image is replaced by a neighbour in the data set instead of a grey one."));
   visitor.Field("MAX_BROKEN_FRACTION", &max_broken_fraction,
                 Doc("Share of the first 1000 images that may be broken before the run stops; below 1, more than 100 in "
                     "a row stop it at any time.")
@@ -51,7 +51,7 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(
       "COLLATE_FUNCTION", &collate_function,
-      Doc("multicrop_collator for several views of a picture, default_collate for one.").OneOf(CollatorNames()));
+      Doc("multicrop_collator for several views of an image, default_collate for one.").OneOf(CollatorNames()));
   visitor.Field("COLLATE_FUNCTION_PARAMS", &collate_function_params, Doc("Parameters of COLLATE_FUNCTION."));
   visitor.Field("USE_STATEFUL_DISTRIBUTED_SAMPLER", &use_stateful_distributed_sampler,
                 Doc("Each rank shuffles a slice of the data set that is its own, instead of sharing all of it."));
@@ -70,13 +70,12 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
           "lacks, for a data set without a test set of its own; 0: all samples.")
           .Between(0, 0.9));
   visitor.Field("IMAGE_CHANNELS", &image_channels,
-                Doc("Channels of the network's input, 1 or 3; grey pictures are replicated into 3.").Between(1, 3));
-  visitor.Field("DEFAULT_GRAY_IMG_SIZE", &default_gray_img_size,
-                Doc("Side of synthetic pictures and of the grey ones that replace broken pictures.")
-                    .Between(1, 4096)
-                    .Unit("pixels"));
+                Doc("Channels of the network's input, 1 or 3; grey images are replicated into 3.").Between(1, 3));
+  visitor.Field(
+      "DEFAULT_GRAY_IMG_SIZE", &default_gray_img_size,
+      Doc("Side of synthetic images and of the grey ones that replace broken images.").Between(1, 4096).Unit("pixels"));
   visitor.Field("RANDOM_SYNTHETIC_LABELS", &random_synthetic_labels,
-                Doc("Classes of synthetic pictures; 0: no labels.").Between(0, 1 << 20));
+                Doc("Classes of synthetic images; 0: no labels.").Between(0, 1 << 20));
 }
 
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A finite, indexed collection of pictures. Implementations are immutable: Get is called by many threads at once.
+// A finite, indexed collection of images. Implementations are immutable: Get is called by many threads at once.
 // A host's own data set is one class with the first four functions, registered in Registries::datasets.
 #ifndef SSL_DATA_DATASET_H_
 #define SSL_DATA_DATASET_H_
@@ -24,12 +24,12 @@ class Dataset {
   // For messages: where the data comes from, such as a path.
   virtual std::string description() const = 0;
 
-  // Sets the sample's only view to the picture at `index` in [0, size()), and its label. A data set that holds
+  // Sets the sample's only view to the image at `index` in [0, size()), and its label. A data set that holds
   // decoded pixels lends them (Image::Borrow) for as long as it lives; one that decodes writes into Image::Allocate.
   // sample: has one plain view, and its index is set already.
   virtual absl::Status Get(int64_t index, Sample* sample) const = 0;
 
-  // The class of a sample, told without its picture: what DATA_LIMIT_SAMPLING.IS_BALANCED and METERS.model_output_mask
+  // The class of a sample, told without its image: what DATA_LIMIT_SAMPLING.IS_BALANCED and METERS.model_output_mask
   // need. -1 when there is none.
   virtual int64_t Label(int64_t index) const { return -1; }
 

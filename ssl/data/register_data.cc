@@ -6,10 +6,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/data/data_options.h"
-#include "ssl/data/data_source_builder.h"
 #include "ssl/data/datasets/disk_dataset.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/data/datasets/torchvision_dataset.h"
+#include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/transforms/register_transforms.h"
 
 namespace ssl {

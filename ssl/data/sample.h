@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One element of a data set on its way through the transforms: its views (pictures), label and index.
+// One element of a data set on its way through the transforms: its views (images), label and index.
 //
 // A worker reuses one Sample for all its work: views keep their buffers when their number shrinks. Not thread-safe.
 #ifndef SSL_DATA_SAMPLE_H_
@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ssl/data/image.h"
-#include "ssl/data/pixel_table.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/pixel_table.h"
 
 namespace ssl {
 
 struct View {
   Image image;
-  // The picture is mirrored (left-right) when it is written into the batch.
+  // The image is mirrored (left-right) when it is written into the batch.
   bool flipped = false;
   // How 8-bit values become floats: set by ToTensor, replaced by Normalize; null before. Owned by the transform.
   const PixelTable* table = nullptr;
@@ -27,7 +27,7 @@ class Sample {
  public:
   int64_t index = 0;   // position in the data set
   int64_t label = -1;  // class; -1 when the data set has none
-  // Of a data set with several labels a picture: one value a class, 1, 0 or -1 (unknown). Lent by the data set.
+  // Of a data set with several labels an image: one value a class, 1, 0 or -1 (unknown). Lent by the data set.
   absl::Span<const int64_t> label_row;
 
   int num_views() const { return num_views_; }

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/random.h"
-#include "ssl/data/image.h"
-#include "ssl/data/resample.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/resample.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transforms/gaussian_blur.h"
 

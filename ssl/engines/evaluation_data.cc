@@ -5,7 +5,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/equal_sources.h"
-#include "ssl/data/evaluation_source.h"
+#include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of an engine that evaluates: DATA.TRAIN and DATA.TEST as ssl/data/evaluation_source.h reads them.
+// The data of an engine that evaluates: DATA.TRAIN and DATA.TEST as ssl/data/loader/evaluation_source.h reads them.
 #ifndef SSL_ENGINES_EVALUATION_DATA_H_
 #define SSL_ENGINES_EVALUATION_DATA_H_
 

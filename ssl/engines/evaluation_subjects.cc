@@ -17,7 +17,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/class_map.h"
 #include "ssl/core/core_options.h"
-#include "ssl/data/evaluation_source.h"
+#include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"

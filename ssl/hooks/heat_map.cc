@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/image.h"
-#include "ssl/data/png_encoder.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/io/atomic_file.h"
 
 namespace ssl {

@@ -14,8 +14,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/data/decode_png.h"
-#include "ssl/data/image.h"
+#include "ssl/data/image/decode_png.h"
+#include "ssl/data/image/image.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 

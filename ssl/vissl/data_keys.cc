@@ -18,9 +18,9 @@ std::vector<CompatibilityKey> DataKeys() {
                  {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
                  {"POWER_LAW_SAMPLER.POWER", "1.0"}});
   table.Ignored("DATA.TRAIN", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
-  table.Ignored("DATA.TRAIN", "pictures are read from where they lie",
+  table.Ignored("DATA.TRAIN", "images are read from where they lie",
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
-  table.NotYet("DATA.TRAIN", "synthetic pictures have one pattern for each class",
+  table.NotYet("DATA.TRAIN", "synthetic images have one pattern for each class",
                {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
   table.NotYet("DATA.TRAIN", "a sample has one input and one label",
                {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
@@ -32,9 +32,9 @@ std::vector<CompatibilityKey> DataKeys() {
                  {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
                  {"POWER_LAW_SAMPLER.POWER", "1.0"}});
   table.Ignored("DATA.TEST", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
-  table.Ignored("DATA.TEST", "pictures are read from where they lie",
+  table.Ignored("DATA.TEST", "images are read from where they lie",
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
-  table.NotYet("DATA.TEST", "synthetic pictures have one pattern for each class",
+  table.NotYet("DATA.TEST", "synthetic images have one pattern for each class",
                {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
   table.NotYet("DATA.TEST", "a sample has one input and one label",
                {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "ssl/data/decode_image.h"
-#include "ssl/data/decode_limits.h"
-#include "ssl/data/image.h"
+#include "ssl/data/image/decode_image.h"
+#include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/image.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace ssl::fuzz {

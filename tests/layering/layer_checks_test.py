@@ -26,7 +26,7 @@ class CheckBuildFileTest(unittest.TestCase):
                          ['ssl/base/BUILD.bazel:2: ssl/base may not depend on "//ssl/core": not a layer below it'])
 
     def test_sideways_is_found(self):
-        self.assertEqual(len(check("models", "//ssl/data:image")), 1)
+        self.assertEqual(len(check("models", "//ssl/data/image:image")), 1)
         self.assertEqual(len(check("hooks", "//ssl/methods/swav")), 1)
 
     def test_builtins_are_above_the_plugins(self):

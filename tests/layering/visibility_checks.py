@@ -19,6 +19,8 @@ PUBLIC = (
     "data",
     "data/collators",
     "data/datasets",
+    "data/image",
+    "data/loader",
     "data/samplers",
     "data/transforms",
     "distributed",

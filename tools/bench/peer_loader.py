@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many images a second torchvision's transforms in a DataLoader prepare: the peer of //ssl/data:bench_loader.
+"""How many images a second torchvision's transforms in a DataLoader prepare: the peer of //ssl/data/loader:bench_loader.
 
   VENV/bin/python tools/bench/peer_loader.py FOLDER --recipe swav|moco --workers 2 --images 1000
 

@@ -12,12 +12,12 @@ namespace ssl {
 
 absl::StatusOr<std::unique_ptr<ArrayDataset>> ArrayDataset::Create(ImageArray array, std::string description) {
   if (array.count < 1 || array.height < 1 || array.width < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(description, ": holds ", array.count, " pictures of ", array.height,
+    return absl::InvalidArgumentError(absl::StrCat(description, ": holds ", array.count, " images of ", array.height,
                                                    " x ", array.width, " pixels, expected at least one of each"));
   }
   if (array.channels != 1 && array.channels != 3) {
     return absl::InvalidArgumentError(
-        absl::StrCat(description, ": pictures have ", array.channels, " channels, expected 1 or 3"));
+        absl::StrCat(description, ": images have ", array.channels, " channels, expected 1 or 3"));
   }
   const size_t expected = static_cast<size_t>(array.count) * array.height * array.width * array.channels;
   if (array.pixels.size() != expected) {
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<ArrayDataset>> ArrayDataset::Create(ImageArray ar
   }
   if (!array.labels.empty() && array.labels.size() != static_cast<size_t>(array.count)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(description, ": holds ", array.labels.size(), " labels for ", array.count, " pictures"));
+        absl::StrCat(description, ": holds ", array.labels.size(), " labels for ", array.count, " images"));
   }
   return absl::WrapUnique(new ArrayDataset(std::move(array), std::move(description)));
 }

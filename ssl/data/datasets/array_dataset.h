@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of one size, held in memory: what IDX files become, and the way in for a host's own arrays.
+// Images of one size, held in memory: what IDX files become, and the way in for a host's own arrays.
 // Get lends the pixels without a copy.
 #ifndef SSL_DATA_DATASETS_ARRAY_DATASET_H_
 #define SSL_DATA_DATASETS_ARRAY_DATASET_H_

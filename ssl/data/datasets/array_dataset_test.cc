@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two grey pictures of 2 x 3 pixels with values 0 ... 11.
-ImageArray TwoPictures() {
+// Two grey images of 2 x 3 pixels with values 0 ... 11.
+ImageArray TwoImages() {
   ImageArray array;
   array.count = 2;
   array.height = 2;
@@ -26,7 +26,7 @@ ImageArray TwoPictures() {
 }
 
 TEST(ArrayDataset, Get_LendsTheSamePixelsEveryTime) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ArrayDataset> dataset, ArrayDataset::Create(TwoPictures(), "two"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ArrayDataset> dataset, ArrayDataset::Create(TwoImages(), "two"));
   Sample first;
   Sample second;
   first.ResetViews(1);
@@ -43,8 +43,8 @@ TEST(ArrayDataset, Get_LendsTheSamePixelsEveryTime) {
   EXPECT_FALSE(dataset->has_labels());
 }
 
-TEST(ArrayDataset, WritingToALentPicture_LeavesTheDataSetAlone) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ArrayDataset> dataset, ArrayDataset::Create(TwoPictures(), "two"));
+TEST(ArrayDataset, WritingToALentImage_LeavesTheDataSetAlone) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ArrayDataset> dataset, ArrayDataset::Create(TwoImages(), "two"));
   Sample sample;
   sample.ResetViews(1);
   ASSERT_OK(dataset->Get(0, &sample));
@@ -56,8 +56,8 @@ TEST(ArrayDataset, WritingToALentPicture_LeavesTheDataSetAlone) {
   EXPECT_EQ(sample.view(0).image.pixels()[5], 5);
 }
 
-TEST(ArrayDataset, Labels_ComeWithThePictures) {
-  ImageArray array = TwoPictures();
+TEST(ArrayDataset, Labels_ComeWithTheImages) {
+  ImageArray array = TwoImages();
   array.labels = {4, 5};
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ArrayDataset> dataset, ArrayDataset::Create(std::move(array), "two"));
   Sample sample;
@@ -70,23 +70,23 @@ TEST(ArrayDataset, Labels_ComeWithThePictures) {
 }
 
 TEST(ArrayDataset, Contradictions_AreRefusedWithBothNumbers) {
-  ImageArray pixels = TwoPictures();
+  ImageArray pixels = TwoImages();
   pixels.pixels.pop_back();
   EXPECT_THAT(ArrayDataset::Create(std::move(pixels), "two"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two: holds 11 bytes of pixels, expected 12")));
 
-  ImageArray labels = TwoPictures();
+  ImageArray labels = TwoImages();
   labels.labels = {1, 2, 3};
   EXPECT_THAT(ArrayDataset::Create(std::move(labels), "two"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 labels for 2 pictures")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 labels for 2 images")));
 
-  ImageArray channels = TwoPictures();
+  ImageArray channels = TwoImages();
   channels.channels = 2;
   EXPECT_THAT(ArrayDataset::Create(std::move(channels), "two"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2 channels, expected 1 or 3")));
 
   EXPECT_THAT(ArrayDataset::Create(ImageArray(), "none"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("none: holds 0 pictures")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("none: holds 0 images")));
 }
 
 }  // namespace

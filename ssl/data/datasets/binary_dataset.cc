@@ -18,7 +18,7 @@ namespace {
 struct Layout {
   const char* archive_folder;
   int side = 0;
-  int label_bytes = 0;      // before each picture
+  int label_bytes = 0;      // before each image
   int num_classes = 0;      // labels are below this
   bool by_columns = false;  // the planes hold columns, not rows
 };
@@ -41,7 +41,7 @@ absl::StatusOr<std::string> FindFile(FileSystem& file_system, const std::string&
                                           " exists; set DATA_PATHS to the folder that holds the binary version"));
 }
 
-// planes: red, green and blue of one picture; appended to `pixels` channel by channel.
+// planes: red, green and blue of one image; appended to `pixels` channel by channel.
 void AppendInterleaved(absl::string_view planes, const Layout& layout, std::vector<uint8_t>* pixels) {
   const int side = layout.side;
   const int area = side * side;
@@ -55,7 +55,7 @@ void AppendInterleaved(absl::string_view planes, const Layout& layout, std::vect
 
 absl::Status AppendLabel(const std::string& path, int label, const Layout& layout, ImageArray* array) {
   if (label < 0 || label >= layout.num_classes) {
-    return absl::DataLossError(absl::StrCat(path, ": label of picture ", array->labels.size(), " is ", label,
+    return absl::DataLossError(absl::StrCat(path, ": label of image ", array->labels.size(), " is ", label,
                                             ", expected one below ", layout.num_classes));
   }
   array->labels.push_back(label);
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> ReadStl10(FileSystem& file_system, cons
   }
   if (static_cast<int64_t>(array.labels.size()) != array.count) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " holds ", array.labels.size(), " labels for ", array.count, " pictures"));
+        absl::StrCat(path, " holds ", array.labels.size(), " labels for ", array.count, " images"));
   }
   return ArrayDataset::Create(std::move(array), absl::StrCat("STL-10 in ", folder));
 }

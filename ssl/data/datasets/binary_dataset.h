@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CIFAR-10, CIFAR-100 and STL-10 in the binary versions of their publishers: pictures as three planes of bytes, one
+// CIFAR-10, CIFAR-100 and STL-10 in the binary versions of their publishers: images as three planes of bytes, one
 // after the other, with labels between them (CIFAR) or in a file of their own (STL-10). Read into memory.
 //
 //   CIFAR-10:  data_batch_1.bin ... data_batch_5.bin, test_batch.bin: records of label, 3 x 32 x 32 bytes

@@ -28,7 +28,7 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   ASSERT_OK(file->Close());
 }
 
-// The byte of plane c at position i of picture `number`.
+// The byte of plane c at position i of image `number`.
 uint8_t Value(int number, int c, int i) { return static_cast<uint8_t>(31 * number + 7 * c + 3 * i + i / 32); }
 
 std::string Planes(int number, int side) {
@@ -39,7 +39,7 @@ std::string Planes(int number, int side) {
   return planes;
 }
 
-// One picture with that label byte, after `before`.
+// One image with that label byte, after `before`.
 std::string Record(int number, char label, const std::string& before = "") {
   return before + std::string(1, label) + Planes(number, 32);
 }
@@ -117,14 +117,14 @@ TEST(BinaryDatasets, DamagedFiles_AreNamedWithNumbers) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("has 3075 bytes, expected a multiple of 3074")));
   WriteFile(folder + "/test.bin", Record(0, 100, "\x01"));
   EXPECT_THAT(ReadCifar100(PosixFileSystem(), folder, true),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("label of picture 0 is 100, expected one below 100")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("label of image 0 is 100, expected one below 100")));
   WriteFile(folder + "/train_X.bin", Planes(0, 96));
   WriteFile(folder + "/train_y.bin", "\x01\x02");
   EXPECT_THAT(ReadStl10(PosixFileSystem(), folder, false),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train_y.bin holds 2 labels for 1 pictures")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("train_y.bin holds 2 labels for 1 images")));
   WriteFile(folder + "/train_y.bin", std::string(1, '\0'));
   EXPECT_THAT(ReadStl10(PosixFileSystem(), folder, false),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("label of picture 0 is -1")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("label of image 0 is -1")));
 }
 
 }  // namespace

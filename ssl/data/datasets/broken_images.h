@@ -20,8 +20,8 @@ namespace ssl {
 class BrokenImages {
  public:
   // Among the first kWindow images that are read, fewer when the data set is smaller, at most max_fraction may be
-  // broken, and at any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone, and
-  // grey images would be learned. place: the key that says so, for messages.
+  // broken, and at any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone,
+  // and grey images would be learned. place: the key that says so, for messages.
   static constexpr int64_t kWindow = 1000;
   static constexpr int64_t kMostInARow = 100;
   BrokenImages(int64_t dataset_size, double max_fraction, std::string place);

@@ -13,7 +13,7 @@
 #include "ssl/data/datasets/dataset_path.h"
 #include "ssl/data/datasets/image_folder.h"
 #include "ssl/data/datasets/string_list.h"
-#include "ssl/data/decode_image.h"
+#include "ssl/data/image/decode_image.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {

@@ -22,8 +22,8 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/datasets/path_list.h"
-#include "ssl/data/decode_limits.h"
-#include "ssl/data/image.h"
+#include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/image.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {

@@ -31,7 +31,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string Picture(const std::string& name) {
+std::string EncodedImage(const std::string& name) {
   const std::string path = absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"),
                                         "/ssl/data/testdata/decode/images/", name);
   return PosixFileSystem().Read(path).value();
@@ -44,13 +44,13 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   ASSERT_OK(file->Close());
 }
 
-// Two classes: cat has a JPEG and a PNG, dog has a file that is no picture and a PNG.
+// Two classes: cat has a JPEG and a PNG, dog has a file that is no image and a PNG.
 std::string MakeFolder() {
   const std::string folder = MakeTempDir("disk");
-  WriteFile(folder + "/cat/1.jpg", Picture("rgb_q90.jpg"));
-  WriteFile(folder + "/cat/2.png", Picture("rgb.png"));
-  WriteFile(folder + "/dog/1.jpg", "no picture");
-  WriteFile(folder + "/dog/2.png", Picture("gray.png"));
+  WriteFile(folder + "/cat/1.jpg", EncodedImage("rgb_q90.jpg"));
+  WriteFile(folder + "/cat/2.png", EncodedImage("rgb.png"));
+  WriteFile(folder + "/dog/1.jpg", "no image");
+  WriteFile(folder + "/dog/2.png", EncodedImage("gray.png"));
   return folder;
 }
 
@@ -76,7 +76,7 @@ std::string PixelsOf(const Dataset& dataset, int64_t index, int64_t label) {
   return std::string(reinterpret_cast<const char*>(image.pixels()), image.size_bytes());
 }
 
-TEST(DiskFolder, Pictures_HaveTheClassOfTheirFolder) {
+TEST(DiskFolder, Images_HaveTheClassOfTheirFolder) {
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));
   EXPECT_EQ(dataset->size(), 4);
@@ -88,7 +88,7 @@ TEST(DiskFolder, Pictures_HaveTheClassOfTheirFolder) {
   EXPECT_THAT(dataset->ClassNames(), testing::ElementsAre("cat", "dog"));
 }
 
-TEST(DiskFolder, BrokenPicture_BecomesGrey) {
+TEST(DiskFolder, BrokenImage_BecomesGrey) {
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
                                                                              "    DEFAULT_GRAY_IMG_SIZE: 20\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));
@@ -96,14 +96,14 @@ TEST(DiskFolder, BrokenPicture_BecomesGrey) {
   EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().broken(), 1);
 }
 
-TEST(DiskFolder, BrokenPicture_BecomesItsNeighbourWhenAskedFor) {
+TEST(DiskFolder, BrokenImage_BecomesItsNeighbourWhenAskedFor) {
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
                                                                              "    ENABLE_QUEUE_DATASET: True\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));
   EXPECT_EQ(PixelsOf(*dataset, 2, 1), PixelsOf(*dataset, 3, 1));
 }
 
-TEST(DiskFolder, TooManyBrokenPictures_AreAnErrorWithPathAndReason) {
+TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {
   const std::string folder = MakeFolder();
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.1\n")));
@@ -117,9 +117,9 @@ TEST(DiskFolder, TooManyBrokenPictures_AreAnErrorWithPathAndReason) {
 
 TEST(DiskFolder, KnownDataSet_HasAFolderForEachSplit) {
   const std::string base = MakeTempDir("imagenet");
-  WriteFile(base + "/train/a/1.png", Picture("rgb.png"));
-  WriteFile(base + "/val/a/1.png", Picture("rgb.png"));
-  WriteFile(base + "/val/a/2.png", Picture("rgb.png"));
+  WriteFile(base + "/train/a/1.png", EncodedImage("rgb.png"));
+  WriteFile(base + "/val/a/1.png", EncodedImage("rgb.png"));
+  WriteFile(base + "/val/a/2.png", EncodedImage("rgb.png"));
   const std::map<std::string, std::string> folders = {{"imagenet1k_folder", base}};
 
   ASSERT_OK_AND_ASSIGN(const auto train, Make(MakeDiskFolder, "    DATASET_NAMES: [imagenet1k_folder]\n", folders));
@@ -185,7 +185,7 @@ TEST(DiskFilelist, Paths_AreThoseOfTheLines) {
   EXPECT_EQ(PixelsOf(*dataset, 1, -1).size(), 48u * 64 * 3);
 }
 
-TEST(DiskFilelist, MissingPicture_IsBroken) {
+TEST(DiskFilelist, MissingImage_IsBroken) {
   const std::string folder = MakeTempDir("disk");
   WriteFile(folder + "/list.txt", folder + "/none.jpg\n");
   ASSERT_OK_AND_ASSIGN(

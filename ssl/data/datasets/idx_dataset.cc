@@ -33,12 +33,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> ReadIdxDataset(FileSystem& file_system,
   SSL_ASSIGN_OR_RETURN(IdxArray images, ReadIdx(file_system, image_path, 3));
   SSL_ASSIGN_OR_RETURN(const IdxArray labels, ReadIdx(file_system, label_path, 1));
   if (images.shape[0] != labels.shape[0]) {
-    return absl::InvalidArgumentError(absl::StrCat(image_path, " holds ", images.shape[0], " pictures, but ",
-                                                   label_path, " holds ", labels.shape[0], " labels"));
+    return absl::InvalidArgumentError(absl::StrCat(image_path, " holds ", images.shape[0], " images, but ", label_path,
+                                                   " holds ", labels.shape[0], " labels"));
   }
   if (images.shape[1] > std::numeric_limits<int>::max() || images.shape[2] > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(image_path, ": pictures have ", images.shape[1], " x ", images.shape[2], " pixels, too many"));
+        absl::StrCat(image_path, ": images have ", images.shape[1], " x ", images.shape[2], " pixels, too many"));
   }
   ImageArray array;
   array.count = images.shape[0];

@@ -19,7 +19,7 @@ enum class IdxSplit { kTrain, kTest };
 
 // Reads a split of the data set in `folder` into memory.
 // NotFound names both spellings of a missing file; DataLoss and InvalidArgument as in idx_file.h; InvalidArgument when
-// pictures and labels are not equally many.
+// images and labels are not equally many.
 absl::StatusOr<std::unique_ptr<Dataset>> ReadIdxDataset(FileSystem& file_system, const std::string& folder,
                                                         IdxSplit split);
 

@@ -8,8 +8,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/datasets/testing/idx_files.h"
 #include "ssl/data/sample.h"
-#include "ssl/data/testing/idx_files.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
@@ -59,16 +59,16 @@ TEST(IdxDataset, UnequalCounts_NameBothFilesAndNumbers) {
   WriteFile(folder + "/train-labels-idx1-ubyte", IdxLabels(2));
   EXPECT_THAT(
       ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
-      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("/train-images-idx3-ubyte holds 3 pictures"),
+      StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("/train-images-idx3-ubyte holds 3 images"),
                                                          HasSubstr("/train-labels-idx1-ubyte holds 2 labels"))));
 }
 
-TEST(IdxDataset, NoPictures_AreRefused) {
+TEST(IdxDataset, NoImages_AreRefused) {
   const std::string folder = MakeTempDir("idx");
   WriteFile(folder + "/train-images-idx3-ubyte", IdxImages(0, 0));
   WriteFile(folder + "/train-labels-idx1-ubyte", IdxLabels(0));
   EXPECT_THAT(ReadIdxDataset(PosixFileSystem(), folder, IdxSplit::kTrain),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds 0 pictures")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("holds 0 images")));
 }
 
 }  // namespace

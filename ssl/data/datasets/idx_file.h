@@ -26,7 +26,7 @@ struct IdxArray {
   std::vector<uint8_t> values;
 };
 
-// num_dimensions: how many the caller expects (3 for pictures, 1 for labels).
+// num_dimensions: how many the caller expects (3 for images, 1 for labels).
 // DataLoss for a damaged file, InvalidArgument for a file of another kind; the message opens with the path.
 absl::StatusOr<IdxArray> ReadIdx(FileSystem& file_system, const std::string& path, int num_dimensions);
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/data/testing/idx_files.h"
+#include "ssl/data/datasets/testing/idx_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -94,7 +94,7 @@ TEST(IdxFile, DamagedFiles_NameTheFileAndWhatIsWrong) {
       {"short magic", good.substr(0, 3), data_loss, "expected 4 bytes of magic number, found 3"},
       {"other kind of file", "PK\x03\x04 zip", invalid, "magic number is 504b0304, expected 00000803"},
       {"floats", std::string("\0\0\x0d\x03", 4) + good.substr(4), invalid, "magic number is 00000d03"},
-      {"labels for pictures", IdxBytes({2}, "ab"), invalid, "magic number is 00000801, expected 00000803"},
+      {"labels for images", IdxBytes({2}, "ab"), invalid, "magic number is 00000801, expected 00000803"},
       {"short header", good.substr(0, 15), data_loss, "expected 12 bytes of dimensions, found 11"},
       {"one byte missing", good.substr(0, good.size() - 1), data_loss, "expected 8 bytes of values, found 7"},
       {"one byte too many", good + "i", data_loss, "1 trailing bytes after the 24"},

@@ -7,7 +7,7 @@
 namespace ssl {
 
 absl::Status LabelledDataset::Get(int64_t index, Sample* sample) const {
-  SSL_RETURN_IF_ERROR(pictures_->Get(index, sample));
+  SSL_RETURN_IF_ERROR(images_->Get(index, sample));
   sample->label = Label(index);
   sample->label_row = labels_.row(index);
   return absl::OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pictures of one data set with labels from elsewhere.
+// The images of one data set with labels from elsewhere.
 #ifndef SSL_DATA_DATASETS_LABELLED_DATASET_H_
 #define SSL_DATA_DATASETS_LABELLED_DATASET_H_
 
@@ -19,12 +19,12 @@ namespace ssl {
 class LabelledDataset : public Dataset {
  public:
   // labels: as many as the data set has samples.
-  LabelledDataset(std::unique_ptr<Dataset> pictures, LabelTable labels)
-      : pictures_(std::move(pictures)), labels_(std::move(labels)) {}
+  LabelledDataset(std::unique_ptr<Dataset> images, LabelTable labels)
+      : images_(std::move(images)), labels_(std::move(labels)) {}
 
-  int64_t size() const override { return pictures_->size(); }
+  int64_t size() const override { return images_->size(); }
   bool has_labels() const override { return true; }
-  std::string description() const override { return pictures_->description(); }
+  std::string description() const override { return images_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override;
   int64_t Label(int64_t index) const override { return labels_.num_columns == 0 ? labels_.values[index] : -1; }
   absl::Span<const int64_t> LabelRow(int64_t index) const override {
@@ -33,7 +33,7 @@ class LabelledDataset : public Dataset {
   absl::Span<const std::string> ClassNames() const override { return labels_.class_names; }
 
  private:
-  std::unique_ptr<Dataset> pictures_;
+  std::unique_ptr<Dataset> images_;
   LabelTable labels_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures that are computed from their index: for tests and for trying things out without data. A class is a
-// direction and frequency of stripes; phase, contrast and noise differ from picture to picture.
+// Images that are computed from their index: for tests and for trying things out without data. A class is a
+// direction and frequency of stripes; phase, contrast and noise differ from image to image.
 #ifndef SSL_DATA_DATASETS_SYNTHETIC_DATASET_H_
 #define SSL_DATA_DATASETS_SYNTHETIC_DATASET_H_
 
@@ -40,7 +40,7 @@ class SyntheticDataset : public Dataset {
 };
 
 // DATA_SOURCES: [synthetic]. Size: DATA_LIMIT, or 50,000; side: DEFAULT_GRAY_IMG_SIZE; channels: IMAGE_CHANNELS;
-// classes: RANDOM_SYNTHETIC_LABELS. The two splits hold different pictures.
+// classes: RANDOM_SYNTHETIC_LABELS. The two splits hold different images.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeSyntheticDataset(const ConfigNode& data_split,
                                                               const BuildContext& context);
 

@@ -27,7 +27,7 @@ std::string Pixels(const SyntheticDataset& dataset, int64_t index) {
   return std::string(reinterpret_cast<const char*>(image.pixels()), image.size_bytes());
 }
 
-TEST(SyntheticDataset, Picture_DependsOnIndexAndSeedOnly) {
+TEST(SyntheticDataset, Image_DependsOnIndexAndSeedOnly) {
   const SyntheticDataset dataset(SmallOptions());
   SyntheticDatasetOptions options = SmallOptions();
   options.seed = 1;

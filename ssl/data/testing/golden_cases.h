@@ -9,8 +9,8 @@
 
 #include <string>
 
-#include "ssl/data/crop_box.h"
-#include "ssl/data/image.h"
+#include "ssl/data/image/crop_box.h"
+#include "ssl/data/image/image.h"
 #include "tests/golden/golden.h"
 
 namespace ssl {
@@ -38,7 +38,7 @@ CropBox BoxOf(const golden::Case& golden_case, const Image& image);
 // The parameter "size": height and width, of at most a thousand pixels each. Another one ends the case with a failure.
 Extent SizeOf(const golden::Case& golden_case);
 
-// The largest difference between two pictures; 256 when their shapes differ.
+// The largest difference between two images; 256 when their shapes differ.
 int LargestDifference(const Image& left, const Image& right);
 
 }  // namespace ssl

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colour arithmetic of Pillow and torchvision's PIL path on 8-bit pictures, in place. Equal to Pillow 13 in every
-// pixel. Pictures have 1 channel (grey) or 3 (red, green, blue). Pure functions.
+// Colour arithmetic of Pillow and torchvision's PIL path on 8-bit images, in place. Equal to Pillow 13 in every
+// pixel. Images have 1 channel (grey) or 3 (red, green, blue). Pure functions.
 #ifndef SSL_DATA_TRANSFORMS_ADJUST_H_
 #define SSL_DATA_TRANSFORMS_ADJUST_H_
 
-#include "ssl/data/image.h"
+#include "ssl/data/image/image.h"
 
 namespace ssl {
 
 // Every pixel becomes black + factor * (pixel - black), cut to 0 ... 255. factor >= 0.
 void AdjustBrightness(double factor, Image* image);
-// The same, from the mean of the picture's grey values instead of black.
+// The same, from the mean of the image's grey values instead of black.
 void AdjustContrast(double factor, Image* image);
-// The same, from each pixel's own grey value. A grey picture stays as it is.
+// The same, from each pixel's own grey value. A grey image stays as it is.
 void AdjustSaturation(double factor, Image* image);
 // Turns the hue by a part of the colour wheel, in [-0.5, 0.5], by way of Pillow's 8-bit HSV: also 0 may change a
-// pixel by a few levels. A grey picture stays as it is.
+// pixel by a few levels. A grey image stays as it is.
 void AdjustHue(double part, Image* image);
 
-// The grey values of a picture: ITU-R 601-2 luma in 16-bit fixed point. `grey`, another image, gets 1 channel.
+// The grey values of an image: ITU-R 601-2 luma in 16-bit fixed point. `grey`, another image, gets 1 channel.
 void ConvertToGrey(const Image& source, Image* grey);
 
-// The same in place, by way of `scratch`, another image. A batch repeats a grey picture in all its channels, so one is
+// The same in place, by way of `scratch`, another image. A batch repeats a grey image in all its channels, so one is
 // enough from here on.
 void ReduceToGrey(Image* scratch, Image* image);
 

@@ -128,7 +128,7 @@ TEST(Adjust, HueOfManyColours_EqualsTheNaiveConversionThereAndBack) {
   }
 }
 
-Image Picture(int height, int width, int channels) {
+Image MakeImage(int height, int width, int channels) {
   Image image;
   uint8_t* pixels = image.Allocate(height, width, channels);
   for (int64_t i = 0; i < image.size_bytes(); ++i) pixels[i] = static_cast<uint8_t>(3 + 7 * i + i / 50);
@@ -139,10 +139,10 @@ std::vector<uint8_t> Pixels(const Image& image) {
   return std::vector<uint8_t>(image.pixels(), image.pixels() + image.size_bytes());
 }
 
-TEST(Adjust, GreyPicture_ChangesAsTheSameColourPicture) {
+TEST(Adjust, GreyImage_ChangesAsTheSameColourImage) {
   for (auto adjust : {AdjustBrightness, AdjustContrast, AdjustSaturation}) {
     for (double factor : {0.0, 0.3, 1.0, 1.7}) {
-      Image grey = Picture(5, 6, 1);
+      Image grey = MakeImage(5, 6, 1);
       Image colour;
       uint8_t* pixels = colour.Allocate(5, 6, 3);
       for (int i = 0; i < 90; ++i) pixels[i] = grey.pixels()[i / 3];
@@ -159,7 +159,7 @@ TEST(Adjust, GreyPicture_ChangesAsTheSameColourPicture) {
 
 TEST(Adjust, FactorOne_ChangesNothing) {
   for (int channels : {1, 3}) {
-    Image image = Picture(16, 17, channels);
+    Image image = MakeImage(16, 17, channels);
     const std::vector<uint8_t> before = Pixels(image);
     for (auto adjust : {AdjustBrightness, AdjustContrast, AdjustSaturation}) adjust(1.0, &image);
     EXPECT_EQ(Pixels(image), before);
@@ -182,8 +182,8 @@ TEST(Adjust, HugeFactor_LeavesTheExtremesOnly) {
   EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{0, 255, 101}));
 }
 
-TEST(Adjust, ReduceToGrey_LeavesOneChannelAndAGreyPictureAlone) {
-  Image colour = Picture(3, 4, 3);
+TEST(Adjust, ReduceToGrey_LeavesOneChannelAndAGreyImageAlone) {
+  Image colour = MakeImage(3, 4, 3);
   Image expected;
   ConvertToGrey(colour, &expected);
   Image scratch;
@@ -194,8 +194,8 @@ TEST(Adjust, ReduceToGrey_LeavesOneChannelAndAGreyPictureAlone) {
   EXPECT_EQ(LargestDifference(colour, expected), 0);
 }
 
-TEST(Adjust, LentPicture_IsNotChanged) {
-  const Image original = Picture(4, 4, 3);
+TEST(Adjust, LentImage_IsNotChanged) {
+  const Image original = MakeImage(4, 4, 3);
   const std::vector<uint8_t> before = Pixels(original);
   for (auto adjust : {AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustHue}) {
     Image view;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The processor time of each transform for one picture of 224 x 224 pixels in colour, always applied:
+// The processor time of each transform for one image of 224 x 224 pixels in colour, always applied:
 //
 //   bazel run -c opt //ssl/data/transforms:bench_transforms
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace ssl {
 namespace {
 
 constexpr int kSide = 224;
-constexpr int kPictures = 300;
+constexpr int kImages = 300;
 
 constexpr char kTransforms[] = R"(
 - {name: RandomResizedCrop, size: 224}
@@ -63,20 +63,20 @@ std::vector<uint8_t> SmoothNoise() {
   return pixels;
 }
 
-absl::StatusOr<double> MicrosecondsPerPicture(const Transform& transform, const std::vector<uint8_t>& pixels) {
+absl::StatusOr<double> MicrosecondsPerImage(const Transform& transform, const std::vector<uint8_t>& pixels) {
   TransformScratch scratch;
   Sample sample;
   std::clock_t spent = 0;
-  for (uint64_t index = 0; index < kPictures; ++index) {
+  for (uint64_t index = 0; index < kImages; ++index) {
     sample.ResetViews(1);
     std::copy(pixels.begin(), pixels.end(), sample.view(0).image.Allocate(kSide, kSide, 3));
     const TransformContext context{/*seed=*/0, /*epoch=*/0, index, /*operation=*/0, scratch};
     const std::clock_t start = std::clock();
     SSL_RETURN_IF_ERROR(transform.Apply(context, &sample));
     // The first ones grow the buffers.
-    if (index >= kPictures / 10) spent += std::clock() - start;
+    if (index >= kImages / 10) spent += std::clock() - start;
   }
-  return 1e6 * static_cast<double>(spent) / CLOCKS_PER_SEC / (kPictures - kPictures / 10);
+  return 1e6 * static_cast<double>(spent) / CLOCKS_PER_SEC / (kImages - kImages / 10);
 }
 
 absl::Status Run() {
@@ -89,7 +89,7 @@ absl::Status Run() {
                        MakeTransforms(list, "bench", {config, registries, *communicator}));
   const std::vector<uint8_t> pixels = SmoothNoise();
   for (size_t i = 0; i < transforms.size(); ++i) {
-    SSL_ASSIGN_OR_RETURN(const double microseconds, MicrosecondsPerPicture(*transforms[i], pixels));
+    SSL_ASSIGN_OR_RETURN(const double microseconds, MicrosecondsPerImage(*transforms[i], pixels));
     std::string parameters;
     for (const ConfigNode::Entry& entry : list.items()[i].entries()) {
       if (entry.first != "name" && entry.second.is_scalar())

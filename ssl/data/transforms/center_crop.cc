@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ssl/base/status_macros.h"
-#include "ssl/data/transforms/crop_picture.h"
+#include "ssl/data/transforms/crop_image.h"
 #include "ssl/data/transforms/pixel_view.h"
 
 namespace ssl {
@@ -28,7 +28,7 @@ int CenterStart(int available, int target) {
 
 }  // namespace
 
-CropBox CenterBox(int height, int width, const PictureSize& size) {
+CropBox CenterBox(int height, int width, const ImageSize& size) {
   return {CenterStart(height, size.height), CenterStart(width, size.width), size.height, size.width};
 }
 
@@ -37,14 +37,14 @@ absl::Status CenterCrop::ApplyToView(const TransformContext& context, int index,
   ApplyFlip(view);
   Image& source = context.scratch.image;
   std::swap(source, view->image);
-  CropPicture(source, CenterBox(source.height(), source.width(), size_), &view->image);
+  CropImage(source, CenterBox(source.height(), source.width(), size_), &view->image);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeCenterCrop(const ConfigNode& entry, const BuildContext& context) {
   CenterCropOptions options;
   SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
-  SSL_ASSIGN_OR_RETURN(const PictureSize size, ParseSize(entry, "size", options.size));
+  SSL_ASSIGN_OR_RETURN(const ImageSize size, ParseSize(entry, "size", options.size));
   return std::make_unique<CenterCrop>(size);
 }
 

@@ -11,24 +11,24 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/crop_box.h"
+#include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
 #include "ssl/data/transforms/transform_options.h"
 
 namespace ssl {
 
-// Where the middle lies; beyond the picture where that is smaller than `size`.
-CropBox CenterBox(int height, int width, const PictureSize& size);
+// Where the middle lies; beyond the image where that is smaller than `size`.
+CropBox CenterBox(int height, int width, const ImageSize& size);
 
 class CenterCrop : public ViewTransform {
  public:
-  explicit CenterCrop(const PictureSize& size) : size_(size) {}
+  explicit CenterCrop(const ImageSize& size) : size_(size) {}
 
   absl::string_view name() const override { return "CenterCrop"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
-  PictureSize size_;
+  ImageSize size_;
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeCenterCrop(const ConfigNode& entry, const BuildContext& context);

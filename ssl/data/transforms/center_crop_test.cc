@@ -42,7 +42,7 @@ TEST(CenterCrop, HalfPixels_AreRoundedToEven) {
   EXPECT_EQ(CenterBox(4, 5, {9, 9}).left, -2);
 }
 
-TEST(CenterCrop, FlippedPicture_IsCutAsItWillBeSeen) {
+TEST(CenterCrop, FlippedImage_IsCutAsItWillBeSeen) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: CenterCrop, size: [1, 2]}"));
   Sample sample;
   sample.ResetViews(1);

@@ -4,7 +4,7 @@
 // on 8-bit pixels (adjust.h). Parameters: brightness, contrast and saturation, each a number b (factor in
 // [max(0, 1 - b), 1 + b]) or [smallest, largest] factor; hue, a number h (part of the colour wheel in [-h, h]) or
 // [smallest, largest] part within [-0.5, 0.5]; p (ours, default 1.0): probability that a view is changed at all.
-// Saturation and hue leave grey pictures as they are.
+// Saturation and hue leave grey images as they are.
 #ifndef SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 #define SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 
@@ -15,7 +15,7 @@
 #include "ssl/base/random.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/crop_box.h"
+#include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
 
 namespace ssl {
@@ -40,7 +40,7 @@ class ColorJitter : public ViewTransform {
   Strength strength_;
 };
 
-// What ColorJitter does to one picture.
+// What ColorJitter does to one image.
 void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image);
 
 // Brightness, contrast and saturation by 0.8 * strength and hue by 0.2 * strength, as in SimCLR

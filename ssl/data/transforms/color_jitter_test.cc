@@ -97,14 +97,14 @@ TEST(ColorJitter, ProbabilityZero_ChangesNothing) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ColorJitter, brightness: 0.8, contrast: 0.8, p: 0.0}"));
   for (int index = 0; index < 20; ++index) {
-    Sample sample = OnePicture(4, 4, 1);
+    Sample sample = OneImage(4, 4, 1);
     const std::vector<uint8_t> before = Pixels(sample.view(0).image);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     EXPECT_EQ(Pixels(sample.view(0).image), before);
   }
 }
 
-// What is left of a red picture: how far its grey value is from red says the saturation factor.
+// What is left of a red image: how far its grey value is from red says the saturation factor.
 TEST(ColorJitter, Saturation_IsBoundedByItsStrength) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ColorJitter, saturation: [0.2, 0.5]}"));
@@ -173,17 +173,17 @@ TEST(ColorJitter, HueZero_IsLeftOut) {
   // Even a hue that turns by nothing would cost some levels.
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ColorJitter, hue: 0, saturation: 0, contrast: [1, 1]}"));
-  Sample sample = OnePicture(8, 8, 3);
+  Sample sample = OneImage(8, 8, 3);
   const std::vector<uint8_t> before = Pixels(sample.view(0).image);
   ASSERT_OK(ApplyTransform(*transform, &sample));
   EXPECT_EQ(Pixels(sample.view(0).image), before);
 }
 
-TEST(ColorJitter, GreyPictures_AreLeftByHueAndSaturation) {
+TEST(ColorJitter, GreyImages_AreLeftByHueAndSaturation) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ColorJitter, saturation: 0.8, hue: 0.5}"));
   for (int index = 0; index < 10; ++index) {
-    Sample sample = OnePicture(5, 5, 1);
+    Sample sample = OneImage(5, 5, 1);
     const std::vector<uint8_t> before = Pixels(sample.view(0).image);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     EXPECT_EQ(Pixels(sample.view(0).image), before);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "ssl/data/vectorize.h"
+#include "ssl/data/image/vectorize.h"
 
 namespace ssl {
 namespace {

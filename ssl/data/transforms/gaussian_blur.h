@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pillow's GaussianBlur on 8-bit pictures: three passes of a box filter along the rows and three along the columns,
+// Pillow's GaussianBlur on 8-bit images: three passes of a box filter along the rows and three along the columns,
 // each rounded to 8 bits; pixels beyond the border repeat the border. A box reaches `radius` whole pixels to both
 // sides and a part of one more (Gwosdek et al., "Theoretical Foundations of Gaussian Convolution by Extended Box
 // Filtering", SSVM 2011). Equal to Pillow 13 in every pixel.
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ssl/data/image.h"
+#include "ssl/data/image/image.h"
 
 namespace ssl {
 

@@ -85,7 +85,7 @@ TEST(GaussianBlur, Box_HasTheVarianceOfTheGaussian) {
   }
 }
 
-TEST(GaussianBlur, LentPicture_IsNotChanged) {
+TEST(GaussianBlur, LentImage_IsNotChanged) {
   const Image original = RandomImage(6, 7, 3);
   const std::vector<uint8_t> before(original.pixels(), original.pixels() + original.size_bytes());
   Image view;

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 int CountGrey(const Transform& transform) {
   int grey = 0;
   for (int index = 0; index < 2000; ++index) {
-    Sample sample = OnePicture(2, 2, 3);
+    Sample sample = OneImage(2, 2, 3);
     EXPECT_OK(ApplyTransform(transform, &sample, index));
     grey += sample.view(0).image.channels() == 1;
   }

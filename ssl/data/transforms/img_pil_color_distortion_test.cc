@@ -32,7 +32,7 @@ struct Counts {
 Counts Count(const Transform& transform) {
   Counts counts;
   for (int index = 0; index < 2000; ++index) {
-    Sample sample = OnePicture(6, 6, 3, 40);
+    Sample sample = OneImage(6, 6, 3, 40);
     const std::vector<uint8_t> before = Pixels(sample.view(0).image);
     EXPECT_OK(ApplyTransform(transform, &sample, index));
     counts.grey += sample.view(0).image.channels() == 1;
@@ -68,7 +68,7 @@ TEST(ImgPilRandomColorJitter, JittersWithItsProbabilityAndNeverGreys) {
 }
 
 TEST(ImgPilRandomColorJitter, Strength_BoundsTheFactors) {
-  // A grey picture of one value: contrast changes nothing, brightness by 0.8 * 0.25.
+  // A grey image of one value: contrast changes nothing, brightness by 0.8 * 0.25.
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ImgPilRandomColorJitter, strength: 0.25, p: 1}"));
   for (int index = 0; index < 200; ++index) {
@@ -81,10 +81,10 @@ TEST(ImgPilRandomColorJitter, Strength_BoundsTheFactors) {
   }
 }
 
-TEST(ImgPilColorDistortion, GreyPictures_StayOfOneChannel) {
+TEST(ImgPilColorDistortion, GreyImages_StayOfOneChannel) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("name: ImgPilColorDistortion"));
   for (int index = 0; index < 50; ++index) {
-    Sample sample = OnePicture(4, 4, 1);
+    Sample sample = OneImage(4, 4, 1);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     EXPECT_EQ(sample.view(0).image.channels(), 1);
   }
@@ -102,7 +102,7 @@ TEST(ImgPilColorDistortion, WrongParameters_NameKeyAndValue) {
 
 TEST(ImgPilColorDistortion, AfterToTensor_IsRefused) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> to_tensor, MakeTransform("name: ToTensor"));
-  Sample sample = OnePicture(4, 4, 3);
+  Sample sample = OneImage(4, 4, 3);
   ASSERT_OK(ApplyTransform(*to_tensor, &sample));
   for (const char* name :
        {"ImgPilColorDistortion", "ImgPilRandomColorJitter", "ColorJitter", "Grayscale", "RandomGrayscale",

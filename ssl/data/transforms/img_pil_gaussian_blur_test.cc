@@ -28,7 +28,7 @@ TEST(ImgPilGaussianBlur, FixedRadius_IsThatBlur) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: ImgPilGaussianBlur, p: 1, radius_min: 1.3, radius_max: 1.3}"));
   for (int channels : {1, 3}) {
-    Sample sample = OnePicture(9, 11, channels);
+    Sample sample = OneImage(9, 11, channels);
     Image expected = sample.view(0).image;
     BlurBuffers buffers;
     GaussianBlur(1.3f, &buffers, &expected);
@@ -42,7 +42,7 @@ TEST(ImgPilGaussianBlur, Default_BlursHalfOfTheViews) {
                        MakeTransform("{name: ImgPilGaussianBlur, radius_min: 1}"));
   int blurred = 0;
   for (int index = 0; index < 2000; ++index) {
-    Sample sample = OnePicture(4, 4, 1);
+    Sample sample = OneImage(4, 4, 1);
     const std::vector<uint8_t> before = Pixels(sample.view(0).image);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     blurred += Pixels(sample.view(0).image) != before;

@@ -102,7 +102,7 @@ TEST(ImgPilMultiCropRandomApply, ErrorOfANestedTransform_NamesIt) {
                        MakeTransform(RandomApply("[{name: RandomCrop, size: 2}]", "[1]")));
   Sample sample = Views(1, 0);
   EXPECT_THAT(ApplyTransform(*transform, &sample),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("RandomCrop: picture with padding is 1 x 1")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("RandomCrop: image with padding is 1 x 1")));
 }
 
 TEST(ImgPilMultiCropRandomApply, WrongParameters_NameKeyAndValue) {

@@ -28,7 +28,7 @@ TEST(ImgPilRandomPhotometric, Chain_IsPosterizeSharpnessSolarizeAutoContrast) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> always, MakeTransform("{name: ImgPilRandomPhotometric, p: 1}"));
   for (int channels : {1, 3}) {
     for (uint64_t index = 0; index < 20; ++index) {
-      Sample sample = OnePicture(6, 7, channels, 30);
+      Sample sample = OneImage(6, 7, channels, 30);
       Image expected = sample.view(0).image;
       CounterRandom random(/*seed=*/1, /*epoch=*/0, index, /*view=*/0, /*operation=*/0);
       ASSERT_TRUE(random.Bernoulli(1.0));
@@ -50,7 +50,7 @@ TEST(ImgPilRandomPhotometric, Probability_IsTwoThirdsOrAsGiven) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> never, MakeTransform("{name: ImgPilRandomPhotometric, p: 0}"));
   int changed = 0;
   for (int index = 0; index < 2000; ++index) {
-    Sample sample = OnePicture(3, 3, 1, 60);  // autocontrast always changes it
+    Sample sample = OneImage(3, 3, 1, 60);  // autocontrast always changes it
     const std::vector<uint8_t> before = Pixels(sample.view(0).image);
     ASSERT_OK(ApplyTransform(*never, &sample, index));
     EXPECT_EQ(Pixels(sample.view(0).image), before);

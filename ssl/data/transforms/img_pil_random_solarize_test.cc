@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How many of 4000 pictures of one value become its inverse.
+// How many of 4000 images of one value become its inverse.
 int CountInverted(const Transform& transform, int value) {
   int inverted = 0;
   for (int index = 0; index < 4000; ++index) {

@@ -70,7 +70,7 @@ absl::Status CheckCounts(const ConfigNode& entry, const ImgPilToMultiCropOptions
 
 absl::Status ImgPilToMultiCrop::Apply(const TransformContext& context, Sample* sample) const {
   if (sample->num_views() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("makes crops of one picture, but gets ", sample->num_views()));
+    return absl::InvalidArgumentError(absl::StrCat("makes crops of one image, but gets ", sample->num_views()));
   }
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(sample->view(0)));
   ApplyFlip(&sample->view(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ImgPilToMultiCrop (VISSL; SwAV, https://arxiv.org/abs/2006.09882, section 3.3): one picture becomes
+// ImgPilToMultiCrop (VISSL; SwAV, https://arxiv.org/abs/2006.09882, section 3.3): one image becomes
 // total_num_crops views, num_crops[i] random crops of size_crops[i] each, in that order.
 //
 //   - name: ImgPilToMultiCrop

@@ -41,7 +41,7 @@ std::string RecipeWith(const std::string& key, const std::string& value) {
 
 TEST(ImgPilToMultiCrop, Views_HaveTheSizesInTheOrderOfTheKinds) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform(kRecipe));
-  Sample sample = OnePicture(28, 28, 1);
+  Sample sample = OneImage(28, 28, 1);
 
   ASSERT_OK(ApplyTransform(*transform, &sample));
 
@@ -69,7 +69,7 @@ TEST(ImgPilToMultiCropGolden, SizesComeInVisslsOrder) {
                                    ", num_crops: ", ListText(golden_case.Ints("num_crops")),
                                    ", size_crops: ", ListText(golden_case.Ints("size_crops")), ", crop_scales: [",
                                    absl::StrJoin(scales, ", "), "]}")));
-    Sample sample = OnePicture(250, 300, 3);
+    Sample sample = OneImage(250, 300, 3);
 
     ASSERT_OK(ApplyTransform(*transform, &sample));
 
@@ -84,7 +84,7 @@ TEST(ImgPilToMultiCropGolden, SizesComeInVisslsOrder) {
 
 TEST(ImgPilToMultiCrop, Views_DifferFromEachOther) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform(kRecipe));
-  Sample sample = OnePicture(28, 28, 1);
+  Sample sample = OneImage(28, 28, 1);
   ASSERT_OK(ApplyTransform(*transform, &sample));
   for (int v : {1, 3, 4, 5}) {
     const Image& left = sample.view(v - 1).image;
@@ -96,7 +96,7 @@ TEST(ImgPilToMultiCrop, Views_DifferFromEachOther) {
 }
 
 TEST(ImgPilToMultiCrop, CropRatios_ShapeTheBoxes) {
-  // Whole height, a quarter of the width: a picture of vertical bands keeps its rows equal and one band wide.
+  // Whole height, a quarter of the width: an image of vertical bands keeps its rows equal and one band wide.
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform(R"(
 name: ImgPilToMultiCrop
 total_num_crops: 1
@@ -139,10 +139,10 @@ TEST(ImgPilToMultiCrop, Contradictions_NameKeyPlaceAndNumbers) {
 
 TEST(ImgPilToMultiCrop, SecondMultiCrop_IsRefused) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform(kRecipe));
-  Sample sample = OnePicture(28, 28, 1);
+  Sample sample = OneImage(28, 28, 1);
   ASSERT_OK(ApplyTransform(*transform, &sample));
   EXPECT_THAT(ApplyTransform(*transform, &sample),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("crops of one picture, but gets 6")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("crops of one image, but gets 6")));
 }
 
 }  // namespace

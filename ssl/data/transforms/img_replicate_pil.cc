@@ -20,8 +20,8 @@ struct ImgReplicatePilOptions : public Options {
   }
 };
 
-// Makes the one picture of a sample a view of pixels in `original`, so that copies of it cost nothing.
-void LendPicture(Image* original, Image* image) {
+// Makes the one image of a sample a view of pixels in `original`, so that copies of it cost nothing.
+void LendImage(Image* original, Image* image) {
   if (image->is_borrowed()) return;
   std::swap(*original, *image);
   image->Borrow(original->pixels(), original->height(), original->width(), original->channels());
@@ -35,8 +35,8 @@ absl::Status ImgReplicatePil::Apply(const TransformContext& context, Sample* sam
     return absl::InvalidArgumentError(
         absl::StrCat("makes ", before * num_times_, " views, expected at most ", kLargestNumber));
   }
-  // With several pictures one may already borrow what another would overwrite.
-  if (before == 1) LendPicture(&context.scratch.original, &sample->view(0).image);
+  // With several images one may already borrow what another would overwrite.
+  if (before == 1) LendImage(&context.scratch.original, &sample->view(0).image);
   sample->SetNumViews(before * num_times_);
   // From the end, so that no view is overwritten before it was copied.
   for (int target = sample->num_views() - 1; target > 0; --target) {

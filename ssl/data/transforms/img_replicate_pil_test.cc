@@ -26,11 +26,11 @@ absl::Status ApplyWith(TransformScratch* scratch, const Transform& transform, Sa
   return transform.Apply(context, sample);
 }
 
-TEST(ImgReplicatePil, OnePicture_BecomesEqualViewsThatChangeApart) {
+TEST(ImgReplicatePil, OneImage_BecomesEqualViewsThatChangeApart) {
   for (const bool lent : {false, true}) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                          MakeTransform("{name: ImgReplicatePil, num_times: 3}"));
-    const Sample original = OnePicture(3, 4, 3);
+    const Sample original = OneImage(3, 4, 3);
     const std::vector<uint8_t> before = Pixels(original.view(0).image);
     Sample sample = original;
     if (lent) sample.view(0).image.Borrow(original.view(0).image.pixels(), 3, 4, 3);
@@ -51,9 +51,9 @@ TEST(ImgReplicatePil, OnePicture_BecomesEqualViewsThatChangeApart) {
   }
 }
 
-TEST(ImgReplicatePil, SeveralPictures_StandNextToTheirCopies) {
+TEST(ImgReplicatePil, SeveralImages_StandNextToTheirCopies) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> twice, MakeTransform("name: ImgReplicatePil"));
-  Sample sample = OnePicture(2, 2, 1);
+  Sample sample = OneImage(2, 2, 1);
   TransformScratch scratch;
   ASSERT_OK(ApplyWith(&scratch, *twice, &sample));
   sample.view(0).image.MutablePixels()[0] = 10;  // owned from here on, the other still lent
@@ -70,7 +70,7 @@ TEST(ImgReplicatePil, SeveralPictures_StandNextToTheirCopies) {
   }
 }
 
-TEST(ImgReplicatePil, NextSampleInTheSameScratch_IsItsOwnPicture) {
+TEST(ImgReplicatePil, NextSampleInTheSameScratch_IsItsOwnImage) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> twice, MakeTransform("name: ImgReplicatePil"));
   TransformScratch scratch;
   Sample sample;
@@ -95,7 +95,7 @@ TEST(ImgReplicatePil, WrongParameters_NameKeyAndValue) {
               StatusIs(invalid, HasSubstr("did you mean 'num_times'?")));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> many,
                        MakeTransform("{name: ImgReplicatePil, num_times: 1000}"));
-  Sample sample = OnePicture(1, 1, 1);
+  Sample sample = OneImage(1, 1, 1);
   sample.SetNumViews(2);
   EXPECT_THAT(ApplyTransform(*many, &sample), StatusIs(invalid, HasSubstr("makes 2000 views, expected at most 1024")));
 }

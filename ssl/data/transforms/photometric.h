@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pillow's ImageOps.solarize, posterize and autocontrast and ImageEnhance.Sharpness on 8-bit pictures of any number of
+// Pillow's ImageOps.solarize, posterize and autocontrast and ImageEnhance.Sharpness on 8-bit images of any number of
 // channels. Equal to Pillow 13 in every pixel. Pure functions.
 #ifndef SSL_DATA_TRANSFORMS_PHOTOMETRIC_H_
 #define SSL_DATA_TRANSFORMS_PHOTOMETRIC_H_
 
-#include "ssl/data/image.h"
+#include "ssl/data/image/image.h"
 
 namespace ssl {
 

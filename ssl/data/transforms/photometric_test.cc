@@ -50,33 +50,33 @@ std::vector<uint8_t> Pixels(const Image& image) {
   return std::vector<uint8_t>(image.pixels(), image.pixels() + image.size_bytes());
 }
 
-Image Picture(int height, int width, const std::vector<uint8_t>& pixels) {
+Image MakeImage(int height, int width, const std::vector<uint8_t>& pixels) {
   Image image;
   std::copy(pixels.begin(), pixels.end(), image.Allocate(height, width, 1));
   return image;
 }
 
-TEST(Photometric, AutoContrastOfAPlainPicture_ChangesNothing) {
-  Image image = Picture(1, 3, {7, 7, 7});
+TEST(Photometric, AutoContrastOfAPlainImage_ChangesNothing) {
+  Image image = MakeImage(1, 3, {7, 7, 7});
   AutoContrast(&image);
   EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{7, 7, 7}));
 }
 
 TEST(Photometric, AutoContrast_FillsTheRange) {
-  Image image = Picture(1, 3, {10, 20, 30});
+  Image image = MakeImage(1, 3, {10, 20, 30});
   AutoContrast(&image);
   EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{0, 127, 255}));
 }
 
 TEST(Photometric, SharpnessZero_SmoothsTheInsideOnly) {
-  Image image = Picture(3, 3, {13, 0, 0, 0, 26, 0, 0, 0, 0});
+  Image image = MakeImage(3, 3, {13, 0, 0, 0, 26, 0, 0, 0, 0});
   Image scratch;
   AdjustSharpness(0.0, &scratch, &image);
   EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{13, 0, 0, 0, 11, 0, 0, 0, 0}));  // (13 + 5 * 26) / 13
 }
 
-TEST(Photometric, SharpnessOfAPictureWithoutInside_ChangesNothing) {
-  Image image = Picture(2, 3, {1, 2, 3, 4, 5, 6});
+TEST(Photometric, SharpnessOfAnImageWithoutInside_ChangesNothing) {
+  Image image = MakeImage(2, 3, {1, 2, 3, 4, 5, 6});
   Image scratch;
   AdjustSharpness(0.0, &scratch, &image);
   EXPECT_EQ(Pixels(image), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every loop over pixels of the transforms, on many shapes drawn from a seed. What works on each pixel alone is
-// compared with itself on pictures of one pixel (whose values adjust_test and photometric_test check), the rest with
+// compared with itself on images of one pixel (whose values adjust_test and photometric_test check), the rest with
 // the definition.
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "ssl/data/transforms/adjust.h"
-#include "ssl/data/transforms/crop_picture.h"
+#include "ssl/data/transforms/crop_image.h"
 #include "ssl/data/transforms/gaussian_blur.h"
 #include "ssl/data/transforms/photometric.h"
 #include "ssl/data/transforms/pixel_view.h"
@@ -199,13 +199,13 @@ TEST(NeighbourhoodShapes, AutoContrast_StretchesEachChannel) {
   }
 }
 
-TEST(NeighbourhoodShapes, Crop_TakesTheBoxAndBlackAroundThePicture) {
+TEST(NeighbourhoodShapes, Crop_TakesTheBoxAndBlackAroundTheImage) {
   std::mt19937_64 random(kSeed);
   for (int i = 0; i < kShapes && !HasFatalFailure(); ++i) {
     const Image source = DrawImage(&random);
     const CropBox box = {Draw(&random, -50, 210), Draw(&random, -50, 210), Draw(&random, 1, 99), Draw(&random, 1, 99)};
     Image result;
-    CropPicture(source, box, &result);
+    CropImage(source, box, &result);
     ASSERT_EQ(result.height(), box.height);
     ASSERT_EQ(result.width(), box.width);
     ExpectPixels(result, source, [&box](const Image& image, int y, int x, int c) {

@@ -12,7 +12,7 @@ namespace ssl {
 // InvalidArgument when the view went through ToTensor already: its pixels are final.
 absl::Status CheckPixelsOpen(const View& view);
 
-// Carries out a mirroring that so far was only noted, so that positions in the picture mean what they say.
+// Carries out a mirroring that so far was only noted, so that positions in the image mean what they say.
 void ApplyFlip(View* view);
 
 }  // namespace ssl

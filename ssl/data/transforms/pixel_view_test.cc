@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/data/pixel_table.h"
+#include "ssl/data/image/pixel_table.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/testing/golden_cases.h"
 #include "ssl/testing/status_matchers.h"
@@ -49,7 +49,7 @@ TEST(PixelView, ApplyFlip_MirrorsPixelsNotChannels) {
   }
 }
 
-TEST(PixelView, ApplyFlipOfALentPicture_WorksOnACopy) {
+TEST(PixelView, ApplyFlipOfALentImage_WorksOnACopy) {
   const std::vector<uint8_t> pixels = {1, 2, 3};
   View view;
   view.image.Borrow(pixels.data(), 1, 3, 1);

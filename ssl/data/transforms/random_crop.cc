@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/transforms/crop_picture.h"
+#include "ssl/data/transforms/crop_image.h"
 #include "ssl/data/transforms/pixel_view.h"
 
 namespace ssl {
@@ -22,11 +22,11 @@ struct RandomCropParameters : public Options {
   void VisitFields(FieldVisitor& visitor) override {
     visitor.Field("size", &size, Doc("Side of the result, or [height, width].").Unit("pixels"));
     visitor.Field("padding", &padding, Doc("Black border added first: 1, 2 or 4 numbers.").Unit("pixels"));
-    visitor.Field("pad_if_needed", &pad_if_needed, Doc("Pads a picture that is smaller than size."));
+    visitor.Field("pad_if_needed", &pad_if_needed, Doc("Pads an image that is smaller than size."));
   }
 };
 
-// The positions, in coordinates of the picture, where the box may begin along one axis: empty when it does not fit.
+// The positions, in coordinates of the image, where the box may begin along one axis: empty when it does not fit.
 struct Starts {
   int first;
   int last;
@@ -66,12 +66,12 @@ absl::Status RandomCrop::ApplyToView(const TransformContext& context, int index,
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
   const RandomCropOptions::Padding& padding = options_.padding;
   const Image& image = view->image;
-  const PictureSize& size = options_.size;
+  const ImageSize& size = options_.size;
   const Starts rows = StartsAlong(image.height(), padding.top, padding.bottom, size.height, options_.pad_if_needed);
   const Starts columns = StartsAlong(image.width(), padding.left, padding.right, size.width, options_.pad_if_needed);
   if (rows.last < rows.first || columns.last < columns.first) {
     return absl::InvalidArgumentError(
-        absl::StrCat("picture with padding is ", image.height() + padding.top + padding.bottom, " x ",
+        absl::StrCat("image with padding is ", image.height() + padding.top + padding.bottom, " x ",
                      image.width() + padding.left + padding.right, ", expected at least size, ", size.height, " x ",
                      size.width, "; pad_if_needed: true would pad it"));
   }
@@ -81,7 +81,7 @@ absl::Status RandomCrop::ApplyToView(const TransformContext& context, int index,
   ApplyFlip(view);
   Image& source = context.scratch.image;
   std::swap(source, view->image);
-  CropPicture(source, {top, left, size.height, size.width}, &view->image);
+  CropImage(source, {top, left, size.height, size.width}, &view->image);
   return absl::OkStatus();
 }
 

@@ -14,14 +14,14 @@
 #include "ssl/base/random.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/crop_box.h"
+#include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
 #include "ssl/data/transforms/transform_options.h"
 
 namespace ssl {
 
 struct RandomCropOptions {
-  PictureSize size;
+  ImageSize size;
   // Black pixels on each side.
   struct Padding {
     int left = 0;

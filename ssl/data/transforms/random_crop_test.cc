@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A picture in which byte i is i + 1, so that black comes from padding only.
+// An image in which byte i is i + 1, so that black comes from padding only.
 Sample Numbered(int height, int width, int channels) {
   Sample sample;
   sample.ResetViews(1);
@@ -29,7 +29,7 @@ Sample Numbered(int height, int width, int channels) {
   return sample;
 }
 
-// The crop of `size` at (top, left) of the picture after padding, pixel by pixel.
+// The crop of `size` at (top, left) of the image after padding, pixel by pixel.
 std::vector<uint8_t> NaiveCrop(const Image& image, int top, int left, int size) {
   std::vector<uint8_t> result;
   for (int y = top; y < top + size; ++y) {
@@ -65,9 +65,9 @@ void ExpectAllBoxes(const std::string& parameters, int size, int top, int bottom
   }
 }
 
-TEST(RandomCrop, WithoutPadding_LiesInThePicture) { ExpectAllBoxes("", 3, 0, 2, 0, 3); }
+TEST(RandomCrop, WithoutPadding_LiesInTheImage) { ExpectAllBoxes("", 3, 0, 2, 0, 3); }
 
-TEST(RandomCrop, WholePicture_IsTheOnlyBox) { ExpectAllBoxes(", padding: [0, 0, 0, 1]", 6, 0, 0, 0, 0); }
+TEST(RandomCrop, WholeImage_IsTheOnlyBox) { ExpectAllBoxes(", padding: [0, 0, 0, 1]", 6, 0, 0, 0, 0); }
 
 TEST(RandomCrop, Padding_IsOneTwoOrFourNumbers) {
   ExpectAllBoxes(", padding: 2", 4, -2, 3, -2, 4);
@@ -82,13 +82,13 @@ TEST(RandomCrop, PadIfNeeded_AddsWhatIsMissingOnBothSides) {
 
 TEST(RandomCrop, FarPadding_GivesBlackCrops) { ExpectAllBoxes(", padding: [0, 9, 0, 0]", 2, -9, 3, 0, 4); }
 
-TEST(RandomCrop, SmallPicture_IsAnErrorWithTheSizes) {
+TEST(RandomCrop, SmallImage_IsAnErrorWithTheSizes) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: RandomCrop, size: [9, 4], padding: 1}"));
   Sample sample = Numbered(5, 6, 1);
   EXPECT_THAT(ApplyTransform(*transform, &sample),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("picture with padding is 7 x 8, expected at least size, 9 x 4; pad_if_needed: true")));
+                       HasSubstr("image with padding is 7 x 8, expected at least size, 9 x 4; pad_if_needed: true")));
 }
 
 TEST(RandomCrop, WrongParameters_NameKeyAndValue) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 int CountFlips(const Transform& transform, int samples) {
   int flips = 0;
   for (int i = 0; i < samples; ++i) {
-    Sample sample = OnePicture(2, 2, 1);
+    Sample sample = OneImage(2, 2, 1);
     sample.ResetViews(2);
     EXPECT_OK(ApplyTransform(transform, &sample, i));
     flips += sample.view(0).flipped + sample.view(1).flipped;
@@ -42,7 +42,7 @@ TEST(RandomHorizontalFlip, ProbabilityZeroAndOne_AreCertain) {
 
 TEST(RandomHorizontalFlip, FlippedTwice_IsPlainAgain) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> always, MakeTransform("{name: RandomHorizontalFlip, p: 1}"));
-  Sample sample = OnePicture(2, 2, 1);
+  Sample sample = OneImage(2, 2, 1);
   ASSERT_OK(ApplyTransform(*always, &sample));
   ASSERT_OK(ApplyTransform(*always, &sample));
   EXPECT_FALSE(sample.view(0).flipped);

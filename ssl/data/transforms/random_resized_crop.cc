@@ -20,7 +20,7 @@ struct RandomResizedCropOptions : public Options {
 
   void VisitFields(FieldVisitor& visitor) override {
     visitor.Field("size", &size, Doc("Side of the result, or [height, width].").Unit("pixels"));
-    visitor.Field("scale", &scale, Doc("Smallest and largest part of the picture's area."));
+    visitor.Field("scale", &scale, Doc("Smallest and largest part of the image's area."));
     visitor.Field("ratio", &ratio, Doc("Smallest and largest width / height."));
     visitor.Field("interpolation", &interpolation, Doc("bilinear or bicubic, or Pillow's number of it."));
   }
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomResizedCrop(const ConfigNod
   RandomResizedCropOptions options;
   SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
   RandomCropRule rule;
-  SSL_ASSIGN_OR_RETURN(const PictureSize size, ParseSize(entry, "size", options.size));
+  SSL_ASSIGN_OR_RETURN(const ImageSize size, ParseSize(entry, "size", options.size));
   rule.height = size.height;
   rule.width = size.width;
   SSL_ASSIGN_OR_RETURN(rule.interpolation, ParseInterpolation(entry, "interpolation", options.interpolation));

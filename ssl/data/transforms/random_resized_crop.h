@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/crop_box.h"
-#include "ssl/data/resample.h"
+#include "ssl/data/image/crop_box.h"
+#include "ssl/data/image/resample.h"
 #include "ssl/data/transform.h"
 
 namespace ssl {

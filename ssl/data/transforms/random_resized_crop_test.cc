@@ -26,7 +26,7 @@ TEST(RandomResizedCrop, Size_IsANumberOrHeightAndWidth) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> square, MakeTransform("{name: RandomResizedCrop, size: 5}"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> oblong,
                        MakeTransform("{name: RandomResizedCrop, size: [4, 6]}"));
-  Sample sample = OnePicture(9, 9, 3);
+  Sample sample = OneImage(9, 9, 3);
 
   ASSERT_OK(ApplyTransform(*square, &sample));
   EXPECT_EQ(sample.view(0).image.height(), 5);
@@ -37,10 +37,10 @@ TEST(RandomResizedCrop, Size_IsANumberOrHeightAndWidth) {
   EXPECT_EQ(sample.view(0).image.width(), 6);
 }
 
-TEST(RandomResizedCrop, WholePicture_KeepsItsPixels) {
+TEST(RandomResizedCrop, WholeImage_KeepsItsPixels) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: RandomResizedCrop, size: 6, scale: [1, 1], ratio: [1, 1]}"));
-  Sample sample = OnePicture(6, 6, 1);
+  Sample sample = OneImage(6, 6, 1);
   const std::string before = Pixels(sample.view(0));
 
   ASSERT_OK(ApplyTransform(*transform, &sample));
@@ -52,17 +52,17 @@ TEST(RandomResizedCrop, OtherSample_IsAnotherCrop) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: RandomResizedCrop, size: 8}"));
   std::set<std::string> crops;
   for (int index = 0; index < 20; ++index) {
-    Sample sample = OnePicture(28, 28, 1);
+    Sample sample = OneImage(28, 28, 1);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     crops.insert(Pixels(sample.view(0)));
   }
   EXPECT_GT(crops.size(), 15u);
 }
 
-TEST(RandomResizedCrop, FlippedPicture_IsCutAsItWillBeSeen) {
+TEST(RandomResizedCrop, FlippedImage_IsCutAsItWillBeSeen) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: RandomResizedCrop, size: 4}"));
-  Sample noted = OnePicture(9, 9, 1);
-  Sample done = OnePicture(9, 9, 1);
+  Sample noted = OneImage(9, 9, 1);
+  Sample done = OneImage(9, 9, 1);
   noted.view(0).flipped = true;
   for (int y = 0; y < 9; ++y) {
     for (int x = 0; x < 9; ++x) done.view(0).image.MutablePixels()[y * 9 + x] = noted.view(0).image.row(y)[8 - x];
@@ -81,7 +81,7 @@ TEST(RandomResizedCrop, Interpolation_IsUsed) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                          MakeTransform(absl::StrCat("{name: RandomResizedCrop, size: 8, interpolation: ", interpolation,
                                                     ", scale: [1, 1], ratio: [1, 1]}")));
-    Sample sample = OnePicture(5, 5, 3);
+    Sample sample = OneImage(5, 5, 3);
     ASSERT_OK(ApplyTransform(*transform, &sample));
     crops.insert(Pixels(sample.view(0)));
   }
@@ -107,7 +107,7 @@ TEST(RandomResizedCrop, WrongParameters_NameKeyAndValue) {
 TEST(RandomResizedCrop, AfterToTensor_IsRefused) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> to_tensor, MakeTransform("{name: ToTensor}"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> crop, MakeTransform("{name: RandomResizedCrop, size: 5}"));
-  Sample sample = OnePicture(9, 9, 1);
+  Sample sample = OneImage(9, 9, 1);
   ASSERT_OK(ApplyTransform(*to_tensor, &sample));
   EXPECT_THAT(ApplyTransform(*crop, &sample),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("stands after ToTensor")));

@@ -20,7 +20,7 @@ TEST(RandomVerticalFlip, Rows_ChangePlacesAsTheyAre) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> always, MakeTransform("{name: RandomVerticalFlip, p: 1}"));
   for (int channels : {1, 3}) {
     for (int height : {1, 2, 5}) {
-      const Sample original = OnePicture(height, 4, channels);
+      const Sample original = OneImage(height, 4, channels);
       Sample sample = original;
       sample.view(0).flipped = true;
       ASSERT_OK(ApplyTransform(*always, &sample));
@@ -38,7 +38,7 @@ TEST(RandomVerticalFlip, Default_FlipsHalfOfTheViews) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("name: RandomVerticalFlip"));
   int flips = 0;
   for (int index = 0; index < 2000; ++index) {
-    Sample sample = OnePicture(2, 1, 1);
+    Sample sample = OneImage(2, 1, 1);
     ASSERT_OK(ApplyTransform(*transform, &sample, index));
     flips += sample.view(0).image.pixels()[0] == 7;
   }

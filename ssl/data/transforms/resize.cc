@@ -24,19 +24,19 @@ struct ResizeOptions : public Options {
 
 }  // namespace
 
-PictureSize SizeForShorterSide(int height, int width, int shorter_side) {
+ImageSize SizeForShorterSide(int height, int width, int shorter_side) {
   const auto scaled = [shorter_side](int longer, int shorter) {
     return static_cast<int>(static_cast<int64_t>(shorter_side) * longer / shorter);
   };
-  return height < width ? PictureSize{shorter_side, scaled(width, height)}
-                        : PictureSize{scaled(height, width), shorter_side};
+  return height < width ? ImageSize{shorter_side, scaled(width, height)}
+                        : ImageSize{scaled(height, width), shorter_side};
 }
 
 absl::Status Resize::ApplyToView(const TransformContext& context, int index, View* view) const {
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
   const int height = view->image.height();
   const int width = view->image.width();
-  const PictureSize size = keep_proportions_ ? SizeForShorterSide(height, width, size_.height) : size_;
+  const ImageSize size = keep_proportions_ ? SizeForShorterSide(height, width, size_.height) : size_;
   if (size.height == height && size.width == width) return absl::OkStatus();
   ApplyFlip(view);
   Image& source = context.scratch.image;
@@ -49,7 +49,7 @@ absl::Status Resize::ApplyToView(const TransformContext& context, int index, Vie
 absl::StatusOr<std::unique_ptr<Transform>> MakeResize(const ConfigNode& entry, const BuildContext& context) {
   ResizeOptions options;
   SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
-  SSL_ASSIGN_OR_RETURN(const PictureSize size, ParseSize(entry, "size", options.size));
+  SSL_ASSIGN_OR_RETURN(const ImageSize size, ParseSize(entry, "size", options.size));
   SSL_ASSIGN_OR_RETURN(const Interpolation interpolation,
                        ParseInterpolation(entry, "interpolation", options.interpolation));
   const bool keep_proportions = !options.size.is_list() || options.size.items().size() == 1;

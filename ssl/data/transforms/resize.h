@@ -11,26 +11,26 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/resample.h"
+#include "ssl/data/image/resample.h"
 #include "ssl/data/transform.h"
 #include "ssl/data/transforms/transform_options.h"
 
 namespace ssl {
 
-// The size of a picture whose shorter side becomes `shorter_side`. The longer one is rounded down.
-PictureSize SizeForShorterSide(int height, int width, int shorter_side);
+// The size of an image whose shorter side becomes `shorter_side`. The longer one is rounded down.
+ImageSize SizeForShorterSide(int height, int width, int shorter_side);
 
 class Resize : public ViewTransform {
  public:
   // keep_proportions: size.height is the length of the shorter side.
-  Resize(const PictureSize& size, bool keep_proportions, Interpolation interpolation)
+  Resize(const ImageSize& size, bool keep_proportions, Interpolation interpolation)
       : size_(size), keep_proportions_(keep_proportions), interpolation_(interpolation) {}
 
   absl::string_view name() const override { return "Resize"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
-  PictureSize size_;
+  ImageSize size_;
   bool keep_proportions_;
   Interpolation interpolation_;
 };

@@ -67,10 +67,10 @@ TEST(Resize, LongerSide_IsRoundedDown) {
   EXPECT_EQ(SizeForShorterSide(7, 7, 3).width, 3);
 }
 
-TEST(Resize, FlippedPicture_IsScaledAsItWillBeSeen) {
+TEST(Resize, FlippedImage_IsScaledAsItWillBeSeen) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: Resize, size: [3, 4]}"));
-  Sample noted = OnePicture(5, 7, 1);
-  Sample done = OnePicture(5, 7, 1);
+  Sample noted = OneImage(5, 7, 1);
+  Sample done = OneImage(5, 7, 1);
   noted.view(0).flipped = true;
   for (int y = 0; y < 5; ++y) {
     for (int x = 0; x < 7; ++x) done.view(0).image.MutablePixels()[y * 7 + x] = noted.view(0).image.row(y)[6 - x];
@@ -83,9 +83,9 @@ TEST(Resize, FlippedPicture_IsScaledAsItWillBeSeen) {
   EXPECT_EQ(LargestDifference(noted.view(0).image, done.view(0).image), 0);
 }
 
-TEST(Resize, SameSize_KeepsThePicture) {
+TEST(Resize, SameSize_KeepsTheImage) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("{name: Resize, size: 5}"));
-  Sample sample = OnePicture(5, 9, 3);
+  Sample sample = OneImage(5, 9, 3);
   const Image before = sample.view(0).image;
   ASSERT_OK(ApplyTransform(*transform, &sample));
   EXPECT_EQ(LargestDifference(sample.view(0).image, before), 0);
@@ -96,7 +96,7 @@ TEST(Resize, Interpolation_IsANameOrPillowsNumber) {
   for (const char* interpolation : {"bilinear", "2", "bicubic", "3"}) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                          MakeTransform(absl::StrCat("{name: Resize, size: 8, interpolation: ", interpolation, "}")));
-    Sample sample = OnePicture(5, 5, 1);
+    Sample sample = OneImage(5, 5, 1);
     ASSERT_OK(ApplyTransform(*transform, &sample));
     results.push_back(sample.view(0).image);
   }

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/pixel_table.h"
+#include "ssl/data/image/pixel_table.h"
 #include "ssl/data/transform.h"
 
 namespace ssl {

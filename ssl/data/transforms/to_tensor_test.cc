@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/data/batch_buffer.h"
+#include "ssl/data/loader/batch_buffer.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/testing/golden_cases.h"
 #include "ssl/data/transforms/testing/transform_test_util.h"
@@ -55,13 +55,13 @@ TEST(ToTensorGolden, NormalizedBatchIsThatOfTorchvision) {
       &ChannelLimit);
 }
 
-// mean and std of 1 or 3 numbers with pictures of 1 or 3 channels, in batches of 3 channels.
+// mean and std of 1 or 3 numbers with images of 1 or 3 channels, in batches of 3 channels.
 TEST(Normalize, EveryChannelOfTheBatch_HasItsMeanAndStd) {
   const std::vector<std::vector<double>> means = {{0.3}, {0.2, 0.4, 0.6}};
   const std::vector<std::vector<double>> stds = {{0.5}, {0.7, 0.8, 0.9}};
   for (int image_channels : {1, 3}) {
     for (int rule : {0, 1}) {
-      Sample sample = OnePicture(2, 3, image_channels, 5);
+      Sample sample = OneImage(2, 3, image_channels, 5);
       BatchLayout layout;
       layout.batch_size = 1;
       layout.views = {{2, 3}};
@@ -105,7 +105,7 @@ TEST(Normalize, PlaceAmongTheTransforms_IsChecked) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> normalize,
                        MakeTransform("{name: Normalize, mean: [0.3], std: [0.4]}"));
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  Sample sample = OnePicture(2, 2, 1);
+  Sample sample = OneImage(2, 2, 1);
 
   EXPECT_THAT(ApplyTransform(*normalize, &sample), StatusIs(invalid, HasSubstr("before ToTensor")));
   ASSERT_OK(ApplyTransform(*to_tensor, &sample));

@@ -32,7 +32,7 @@ namespace {
 
 using Recipe = std::vector<std::string>;
 
-// Sends pictures through `recipe` and returns how often memory was asked for after the first 2000.
+// Sends images through `recipe` and returns how often memory was asked for after the first 2000.
 int64_t AllocationsInTheSteadyState(const Recipe& recipe, int channels) {
   std::vector<std::unique_ptr<Transform>> transforms;
   for (const std::string& entry : recipe) transforms.push_back(MakeTransform(entry).value());

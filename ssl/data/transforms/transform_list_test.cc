@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Transform>>> MakeList(const std::stri
 }
 
 std::vector<bool> FlippedViews(const Transform& transform) {
-  Sample sample = OnePicture(2, 2, 1);
+  Sample sample = OneImage(2, 2, 1);
   sample.ResetViews(4);
   EXPECT_OK(ApplyTransform(transform, &sample));
   std::vector<bool> flipped;
@@ -63,7 +63,7 @@ TEST(TransformList, Indices_RestrictATransformToSomeViews) {
 
 TEST(TransformList, IndexWithoutAView_IsAnError) {
   ASSERT_OK_AND_ASSIGN(const auto transforms, MakeList("[{name: RandomHorizontalFlip, indices: [0, 1]}]"));
-  Sample sample = OnePicture(2, 2, 1);
+  Sample sample = OneImage(2, 2, 1);
   EXPECT_THAT(ApplyTransform(*transforms[0], &sample),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("indices has 1, expected less than 1, the number of views")));
@@ -74,8 +74,8 @@ TEST(TransformList, SelectedView_DrawsAsItWouldAmongAll) {
   ASSERT_OK_AND_ASSIGN(const auto all, MakeList("[{name: RandomHorizontalFlip}]"));
   std::set<bool> seen;
   for (int index = 0; index < 20; ++index) {
-    Sample one = OnePicture(2, 2, 1);
-    Sample other = OnePicture(2, 2, 1);
+    Sample one = OneImage(2, 2, 1);
+    Sample other = OneImage(2, 2, 1);
     one.ResetViews(3);
     other.ResetViews(3);
     ASSERT_OK(ApplyTransform(*some[0], &one, index));

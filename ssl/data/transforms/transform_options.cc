@@ -31,7 +31,7 @@ std::string TransformKey(const ConfigNode& entry, absl::string_view key) {
   return absl::StrCat(place.location().ToString(), ": ", TransformPath(entry), ".", key);
 }
 
-absl::StatusOr<PictureSize> ParseSize(const ConfigNode& entry, absl::string_view key, const ConfigNode& size) {
+absl::StatusOr<ImageSize> ParseSize(const ConfigNode& entry, absl::string_view key, const ConfigNode& size) {
   const std::vector<ConfigNode> single = {size};
   const std::vector<ConfigNode>& sides = size.is_list() ? size.items() : single;
   bool valid = sides.size() == 1 || sides.size() == 2;
@@ -41,7 +41,7 @@ absl::StatusOr<PictureSize> ParseSize(const ConfigNode& entry, absl::string_view
     valid = valid && value.ok() && *value >= 1 && *value <= 65535;
     if (valid) pixels.push_back(static_cast<int>(*value));
   }
-  if (valid) return PictureSize{pixels.front(), pixels.back()};
+  if (valid) return ImageSize{pixels.front(), pixels.back()};
   return absl::InvalidArgumentError(
       absl::StrCat(TransformKey(entry, key), " is ", size.Describe(), ", expected one or two numbers of pixels"));
 }

@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
-#include "ssl/data/crop_box.h"
-#include "ssl/data/resample.h"
+#include "ssl/data/image/crop_box.h"
+#include "ssl/data/image/resample.h"
 
 namespace ssl {
 
@@ -23,13 +23,13 @@ absl::Status ReadTransformOptions(const ConfigNode& entry, Options* options);
 // "file:line: TRANSFORMS.<name>.<key>", for messages about a parameter.
 std::string TransformKey(const ConfigNode& entry, absl::string_view key);
 
-struct PictureSize {
+struct ImageSize {
   int height = 0;
   int width = 0;
 };
 
 // One number (a square) or two numbers [height, width], each in [1, 65535].
-absl::StatusOr<PictureSize> ParseSize(const ConfigNode& entry, absl::string_view key, const ConfigNode& size);
+absl::StatusOr<ImageSize> ParseSize(const ConfigNode& entry, absl::string_view key, const ConfigNode& size);
 
 // "bilinear" or "bicubic", or Pillow's number of it (2 or 3).
 absl::StatusOr<Interpolation> ParseInterpolation(const ConfigNode& entry, absl::string_view key,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ssl/data/crop_box.h"
-#include "ssl/data/resample.h"
+#include "ssl/data/image/crop_box.h"
+#include "ssl/data/image/resample.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/testing/golden_cases.h"
 #include "ssl/data/transforms/adjust.h"
@@ -18,7 +18,7 @@
 namespace ssl {
 namespace {
 
-// A grey picture with its values repeated in three channels, as a batch would hold it.
+// A grey image with its values repeated in three channels, as a batch would hold it.
 Image InColour(const Image& image) {
   if (image.channels() == 3) return image;
   Image colour;

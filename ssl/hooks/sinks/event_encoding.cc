@@ -6,8 +6,8 @@
 
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/image.h"
-#include "ssl/data/png_encoder.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 
 namespace ssl {
 namespace {

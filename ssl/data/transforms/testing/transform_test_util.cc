@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeTransform(absl::string_view entry
   return registries.transforms.Make(node->Find("name")->text(), *node, {config, registries, *communicator});
 }
 
-Sample OnePicture(int height, int width, int channels, int first) {
+Sample OneImage(int height, int width, int channels, int first) {
   Sample sample;
   sample.ResetViews(1);
   uint8_t* pixels = sample.view(0).image.Allocate(height, width, channels);

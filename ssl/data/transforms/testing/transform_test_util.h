@@ -18,8 +18,8 @@ namespace ssl {
 // entry: one entry of TRANSFORMS as YAML, such as "name: RandomHorizontalFlip\np: 1.0". Its file name is "run.yaml".
 absl::StatusOr<std::unique_ptr<Transform>> MakeTransform(absl::string_view entry);
 
-// A sample with one picture, in which byte i is `first` + 7 * i.
-Sample OnePicture(int height, int width, int channels, int first = 0);
+// A sample with one image, in which byte i is `first` + 7 * i.
+Sample OneImage(int height, int width, int channels, int first = 0);
 
 // Applies `transform` as operation 0 on sample `index`, with scratch of its own.
 absl::Status ApplyTransform(const Transform& transform, Sample* sample, uint64_t index = 0);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/dataset_builder.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/npy.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
+
+// Data source "grey": 12 images of one pixel, whose value is the index; class: index modulo 3.
+// Data source "plain": the same without classes.
+class DatasetBuilderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const bool labelled : {true, false}) {
+      ASSERT_OK(registries_.datasets.Register(
+          labelled ? "grey" : "plain",
+          [labelled](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Dataset>> {
+            ImageArray array;
+            array.count = 12;
+            array.height = array.width = 1;
+            for (int64_t i = 0; i < 12; ++i) {
+              array.pixels.push_back(static_cast<uint8_t>(i));
+              if (labelled) array.labels.push_back(i % 3);
+            }
+            return ArrayDataset::Create(std::move(array), "twelve images");
+          }));
+    }
+  }
+
+  // Builds from the lines below TRAIN, of which the first is line 3 of run.yaml.
+  absl::StatusOr<std::unique_ptr<Dataset>> Build(const std::string& split) {
+    config_ = ParseYaml(absl::StrCat("DATA:\n  TRAIN:\n", split), "run.yaml", nullptr).value();
+    return BuildDataset(*config_.FindPath("DATA.TRAIN"), {config_, registries_, *local_});
+  }
+
+  Registries registries_;
+  ConfigNode config_;
+  const std::unique_ptr<Communicator> local_ = MakeLocalCommunicator();
+};
+
+// The first pixels of all images.
+std::vector<int> PixelsOf(const Dataset& dataset) {
+  std::vector<int> pixels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_OK(dataset.Get(i, &sample));
+    pixels.push_back(sample.view(0).image.pixels()[0]);
+  }
+  return pixels;
+}
+
+std::vector<int64_t> LabelsOf(const Dataset& dataset) {
+  std::vector<int64_t> labels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_OK(dataset.Get(i, &sample));
+    EXPECT_EQ(sample.label, dataset.Label(i));
+    labels.push_back(sample.label);
+  }
+  return labels;
+}
+
+std::string WriteInts(const std::vector<int64_t>& shape, const std::vector<int64_t>& values,
+                      const std::string& name = "labels.npy") {
+  const std::string path = MakeTempDir("labels") + "/" + name;
+  EXPECT_OK(WriteNpy<int64_t>(PosixFileSystem(), path, shape, values));
+  return path;
+}
+
+TEST_F(DatasetBuilderTest, NoLabelSource_KeepsTheLabelsOfTheData) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Build("    DATA_SOURCES: [grey]\n"));
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2));
+  ASSERT_OK_AND_ASSIGN(const auto same, Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [grey]\n"));
+  EXPECT_EQ(LabelsOf(*same), LabelsOf(*dataset));
+}
+
+TEST_F(DatasetBuilderTest, LabelFile_ReplacesTheLabelsOfTheData) {
+  const std::string path = WriteInts({12}, {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11});
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_PATHS: [", path,
+                                                              "]\n    LABEL_SOURCES: [disk_filelist]\n")));
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11));
+}
+
+TEST_F(DatasetBuilderTest, LabelMatrix_GivesRows) {
+  std::vector<int64_t> values(24, 0);
+  values[3] = 1;
+  const std::string path = WriteInts({12, 2}, values);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_PATHS: [", path,
+                                                              "]\n    LABEL_SOURCES: [disk_filelist]\n")));
+  Sample sample;
+  sample.ResetViews(1);
+  ASSERT_OK(dataset->Get(1, &sample));
+  EXPECT_THAT(sample.label_row, ElementsAre(0, 1));
+  EXPECT_EQ(sample.view(0).image.pixels()[0], 1);
+}
+
+TEST_F(DatasetBuilderTest, LabelFileOfAKnownDataSet_HasVisslsName) {
+  const std::string path = WriteInts({12}, std::vector<int64_t>(12, 5), "train_labels.npy");
+  registries_.dataset_folders["flowers"] = ParentDirectory(path);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Build("    DATA_SOURCES: [plain]\n    LABEL_SOURCES: [disk_filelist]\n"
+                                                 "    DATASET_NAMES: [flowers]\n"));
+  EXPECT_EQ(LabelsOf(*dataset), std::vector<int64_t>(12, 5));
+}
+
+TEST_F(DatasetBuilderTest, OtherCountOfLabels_NamesKeyFileAndNumbers) {
+  const std::string path = WriteInts({11}, std::vector<int64_t>(11, 0));
+  EXPECT_THAT(Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_PATHS: [", path,
+                                 "]\n    LABEL_SOURCES: [disk_filelist]\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat("run.yaml:4: config.DATA.TRAIN.LABEL_PATHS: ", path,
+                                              " holds 11 labels, expected 12, the images of twelve images"))));
+}
+
+TEST_F(DatasetBuilderTest, WrongSources_AreNamed) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Build("    DATA_SOURCES: []\n"),
+              StatusIs(invalid, HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES is [], expected one of grey, "
+                                          "plain")));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n"),
+              StatusIs(invalid, AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES is [grey, plain]"),
+                                      HasSubstr("supports one data source at a time"))));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [plain]\n"),
+              StatusIs(invalid, HasSubstr("run.yaml:4: config.DATA.TRAIN.LABEL_SOURCES is [plain], expected nothing, "
+                                          "[disk_filelist] or [grey] as DATA_SOURCES")));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [no.npy]\n"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS: ")));
+  EXPECT_THAT(
+      Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n"),
+      StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty and no folder is known")));
+}
+
+TEST_F(DatasetBuilderTest, BalancedLimit_HasEquallyManyOfEachClass) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 8\n"
+                             "    DATA_LIMIT_SAMPLING: {IS_BALANCED: True, SKIP_NUM_SAMPLES: 3}\n"));
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(0, 0, 0, 1, 1, 1, 2, 2));
+}
+
+TEST_F(DatasetBuilderTest, BalancedLimit_NeedsClasses) {
+  EXPECT_THAT(Build("    DATA_SOURCES: [plain]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.yaml:5: config.DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED: sample 0 has no "
+                                 "class")));
+}
+
+TEST_F(DatasetBuilderTest, BalancedLimit_NamesAClassThatIsTooSmall) {
+  const std::string path = WriteInts({12}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1});
+  EXPECT_THAT(
+      Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [", path,
+                         "]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IS_BALANCED: class 1 has 3 samples, but 4 are needed")));
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {
+  const std::string source = "    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n    HOLD_OUT_FRACTION: 0.25\n";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> limited, Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train, Build(source));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, Build(source + "    SPLIT: test\n"));
+  EXPECT_EQ(test->size(), 3);
+  std::vector<int> both = PixelsOf(*train);
+  for (const int pixel : PixelsOf(*test)) both.push_back(pixel);
+  EXPECT_THAT(both, UnorderedElementsAreArray(PixelsOf(*limited)));
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_OfSingleImages_IsRefused) {
+  EXPECT_THAT(
+      Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 1\n    HOLD_OUT_FRACTION: 0.1\n    SPLIT: test\n").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("run.yaml:5: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.1, but no class of twelve "
+                         "images has 2 samples")));
+}
+
+}  // namespace
+}  // namespace ssl

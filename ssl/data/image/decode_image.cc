@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/image/decode_image.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/data/image/decode_jpeg.h"
+#include "ssl/data/image/decode_png.h"
+
+namespace ssl {
+namespace {
+
+constexpr absl::string_view kJpegMagic = "\xFF\xD8\xFF";
+constexpr absl::string_view kPngMagic = "\x89PNG\r\n\x1A\n";
+
+}  // namespace
+
+absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
+  if (bytes.empty()) return absl::DataLossError("image file is empty");
+  SSL_RETURN_IF_ERROR(CheckFileSize(static_cast<int64_t>(bytes.size()), limits));
+  if (absl::StartsWith(bytes, kJpegMagic)) return DecodeJpeg(bytes, limits, image);
+  if (absl::StartsWith(bytes, kPngMagic)) return DecodePng(bytes, limits, image);
+  return absl::UnimplementedError(
+      absl::StrCat("image is neither JPEG nor PNG; it starts with '", absl::CHexEscape(bytes.substr(0, 8)), "'"));
+}
+
+}  // namespace ssl

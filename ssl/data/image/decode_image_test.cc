@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/image/decode_image.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/testing/golden_cases.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+// The folder with image.json and the folder images.
+constexpr char kFolder[] = "ssl/data/testdata/decode";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+// A file of this package, whatever golden numbers are used.
+std::string ReadBytes(const std::string& name) {
+  return ReadFile(
+      absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/", kFolder, "/", name));
+}
+
+std::string ReadGoldenFile(const golden::Case& golden_case) {
+  return ReadFile(absl::StrCat(golden::Directory(kFolder), "/", golden_case.Text("file")));
+}
+
+bool IsJpeg(absl::string_view bytes) { return absl::StartsWith(bytes, "\xFF\xD8"); }
+
+std::string FormatLimit(const golden::Case& golden_case) {
+  const std::string bytes = ReadGoldenFile(golden_case);
+  if (!IsJpeg(bytes) && !absl::StartsWith(bytes, "\x89PNG")) return "neither JPEG nor PNG";
+  return golden_case.Has("convert") && golden_case.Text("convert") != "RGB" ? "not converted to RGB" : "";
+}
+
+// Four bytes, most significant first.
+std::string BigEndian(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
+}
+
+TEST(DecodeImageGolden, PixelsAreThoseOfPillow) {
+  const auto compare = [](const golden::Case& golden_case) {
+    const std::string bytes = ReadGoldenFile(golden_case);
+    const Image expected = ToImage(golden_case.steps[0].Expected("image").tensor);
+    Image image;
+
+    ASSERT_OK(DecodeImage(bytes, DecodeLimits(), &image));
+
+    EXPECT_LE(LargestDifference(image, expected), IsJpeg(bytes) ? 2 : 0);
+  };
+  RunGolden("image", "decode", compare, &FormatLimit, kFolder);
+}
+
+TEST(DecodeImage, ReusedImage_KeepsItsMemory) {
+  Image image;
+  ASSERT_OK(DecodeImage(ReadBytes("images/rgb.png"), DecodeLimits(), &image));
+  const uint8_t* pixels = image.pixels();
+  for (const char* name : {"images/rgb_q90.jpg", "images/gray16.png", "images/cmyk.jpg", "images/rgb.png"}) {
+    ASSERT_OK(DecodeImage(ReadBytes(name), DecodeLimits(), &image));
+    EXPECT_EQ(image.pixels(), pixels) << name;
+    EXPECT_EQ(image.channels(), 3);
+  }
+}
+
+// A cut or a flipped bit is an error or another image; under asan this is a test of memory safety as well.
+TEST(DecodeImage, CutFiles_AreErrors) {
+  for (const char* name : {"images/rgb_q90.jpg", "images/progressive.jpg", "images/cmyk.jpg", "images/rgb.png",
+                           "images/palette.png", "images/gray16.png"}) {
+    SCOPED_TRACE(name);
+    const std::string bytes = ReadBytes(name);
+    Image image;
+    for (size_t size = 9; size + 20 < bytes.size(); size += 7) {
+      EXPECT_THAT(DecodeImage(absl::string_view(bytes).substr(0, size), DecodeLimits(), &image),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is damaged: ")))
+          << "cut after " << size << " bytes";
+    }
+  }
+}
+
+TEST(DecodeImage, CutJpeg_SaysSo) {
+  const std::string bytes = ReadBytes("images/rgb_q90.jpg");
+  Image image;
+  EXPECT_THAT(DecodeImage(absl::string_view(bytes).substr(0, bytes.size() / 2), DecodeLimits(), &image),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("JPEG is damaged: Premature end of input file")));
+}
+
+TEST(DecodeImage, FlippedBits_DoNotAbort) {
+  int errors = 0;
+  for (const char* name : {"images/rgb_q90.jpg", "images/progressive.jpg", "images/rgb.png", "images/palette.png"}) {
+    const std::string bytes = ReadBytes(name);
+    Image image;
+    for (size_t i = 8; i < bytes.size(); i += 3) {
+      std::string damaged = bytes;
+      damaged[i] ^= static_cast<char>(1 << (i % 8));
+      const absl::Status status = DecodeImage(damaged, DecodeLimits(), &image);
+      if (!status.ok()) ++errors;
+      EXPECT_THAT(status.code(), AnyOf(absl::StatusCode::kOk, absl::StatusCode::kDataLoss,
+                                       absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnimplemented));
+    }
+  }
+  EXPECT_GT(errors, 0);
+}
+
+TEST(DecodeImage, DamagedImage_PrintsNothing) {
+  const std::string bytes = ReadBytes("images/rgb_q90.jpg");
+  std::string damaged = bytes;
+  for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 20; ++i) damaged[i] = 'x';
+  Image image;
+  ::testing::internal::CaptureStderr();
+  DecodeImage(damaged, DecodeLimits(), &image).IgnoreError();
+  DecodeImage(absl::string_view(bytes).substr(0, 200), DecodeLimits(), &image).IgnoreError();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(DecodeImage, OtherKinds_AreNamedByTheirFirstBytes) {
+  Image image;
+  EXPECT_THAT(DecodeImage("", DecodeLimits(), &image), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is empty")));
+  EXPECT_THAT(DecodeImage("GIF89a__________", DecodeLimits(), &image),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("neither JPEG nor PNG"), HasSubstr("starts with 'GIF89a__'"))));
+}
+
+TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {
+  Image image;
+  DecodeLimits limits;
+  limits.max_bytes = 100;
+  EXPECT_THAT(DecodeImage(ReadBytes("images/gray.png"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes, expected at most 100")));
+
+  limits = DecodeLimits();
+  limits.max_pixels = 1000;
+  for (const char* name : {"images/rgb.png", "images/rgb_q90.jpg"}) {
+    EXPECT_THAT(
+        DecodeImage(ReadBytes(name), limits, &image),
+        StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("48 x 64 = 3072 pixels, expected at most 1000")));
+  }
+  limits = DecodeLimits();
+  limits.max_side = 50;
+  EXPECT_THAT(DecodeImage(ReadBytes("images/rgb.png"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("expected sides of at most 50")));
+  EXPECT_EQ(image.size_bytes(), 0);
+}
+
+TEST(DecodeImage, ThinImage_IsRefused) {
+  Image image;
+  DecodeLimits limits;
+  limits.max_proportion = 1;  // 48 x 64
+  EXPECT_THAT(DecodeImage(ReadBytes("images/rgb.png"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("expected one side below 1 times the other")));
+}
+
+TEST(DecodeImage, ScansOfAJpeg_AreLimited) {
+  Image image;
+  DecodeLimits limits;
+  limits.max_scans = 3;
+  EXPECT_THAT(DecodeImage(ReadBytes("images/progressive.jpg"), limits, &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("JPEG has more than 3 scans")));
+  EXPECT_OK(DecodeImage(ReadBytes("images/rgb_q90.jpg"), limits, &image));
+  limits = DecodeLimits();
+  limits.max_scan_pixels = 0;
+  EXPECT_OK(DecodeImage(ReadBytes("images/progressive.jpg"), limits, &image)) << "a few are always allowed";
+}
+
+TEST(DecodeImage, HeaderThatClaimsAHugeImage_TakesNoMemory) {
+  std::string bytes = ReadBytes("images/rgb_q90.jpg");
+  const size_t frame = bytes.find("\xFF\xC0");
+  ASSERT_NE(frame, std::string::npos);
+  bytes.replace(frame + 5, 4, BigEndian(0xFFF0FFF0));  // height and width
+  Image image;
+  EXPECT_THAT(DecodeImage(bytes, DecodeLimits(), &image),
+              AnyOf(StatusIs(absl::StatusCode::kResourceExhausted), StatusIs(absl::StatusCode::kDataLoss)));
+  EXPECT_EQ(image.size_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/image/decode_jpeg.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>  // jpeglib.h uses FILE and size_t without including them
+// After <cstdio>.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// A block of 64 pixels takes a bit at least, in each of its components.
+constexpr int64_t kMostPixelsPerByte = 8 * 64;
+// What a progressive JPEG of any size may have.
+constexpr int kFewScans = 20;
+
+// The library reports an error by a call that must not return. It jumps back to the setjmp of the function that called
+// the library; no object with a destructor lives between the two.
+struct ErrorState {
+  jpeg_error_mgr manager;  // first: the library's pointer to it is one to this struct
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+  bool too_many_scans;
+};
+
+[[noreturn]] void JumpOut(j_common_ptr decoder) {
+  auto* state = reinterpret_cast<ErrorState*>(decoder->err);
+  state->manager.format_message(decoder, state->message);
+  std::longjmp(state->jump, 1);
+}
+
+void DropMessage(j_common_ptr) {}
+// Warnings speak of spoilt pixels; Pillow does not look at them either.
+void DropWarning(j_common_ptr, int) {}
+
+// The source is the whole file, so a wish for more bytes means that it was cut off.
+boolean RefuseMoreInput(j_decompress_ptr decoder) {
+  ERREXIT(decoder, JERR_INPUT_EOF);
+  return FALSE;
+}
+
+void SkipInput(j_decompress_ptr decoder, long count) {
+  if (count <= 0) return;
+  if (static_cast<size_t>(count) > decoder->src->bytes_in_buffer) ERREXIT(decoder, JERR_INPUT_EOF);
+  decoder->src->next_input_byte += count;
+  decoder->src->bytes_in_buffer -= count;
+}
+
+void DoNothing(j_decompress_ptr) {}
+
+// The library calls it between the rows of a scan. `client_data` is the number of scans that are allowed.
+void RefuseMoreScans(j_common_ptr decoder) {
+  const auto* state = reinterpret_cast<j_decompress_ptr>(decoder);
+  auto* error = reinterpret_cast<ErrorState*>(decoder->err);
+  if (state->input_scan_number <= *static_cast<const int*>(decoder->client_data)) return;
+  error->too_many_scans = true;
+  std::longjmp(error->jump, 1);
+}
+
+// Frees the decoder on every way out.
+class Decoder {
+ public:
+  explicit Decoder(absl::string_view bytes) {
+    decoder_.err = jpeg_std_error(&error_.manager);
+    error_.manager.error_exit = JumpOut;
+    error_.manager.output_message = DropMessage;
+    error_.manager.emit_message = DropWarning;
+    source_.next_input_byte = reinterpret_cast<const JOCTET*>(bytes.data());
+    source_.bytes_in_buffer = bytes.size();
+    source_.init_source = DoNothing;
+    source_.fill_input_buffer = RefuseMoreInput;
+    source_.skip_input_data = SkipInput;
+    source_.resync_to_restart = jpeg_resync_to_restart;
+    source_.term_source = DoNothing;
+  }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  ~Decoder() { jpeg_destroy_decompress(&decoder_); }
+
+  // The three steps. False: error() says why.
+  bool ReadHeader();
+  bool Start(int max_scans);
+  // pixels: height x width x 3.
+  bool ReadRows(uint8_t* pixels);
+
+  bool is_cmyk() const { return decoder_.jpeg_color_space == JCS_CMYK || decoder_.jpeg_color_space == JCS_YCCK; }
+  int64_t height() const { return decoder_.image_height; }
+  int64_t width() const { return decoder_.image_width; }
+  int components() const { return decoder_.num_components; }
+  const char* error() const { return error_.message; }
+  bool too_many_scans() const { return error_.too_many_scans; }
+
+ private:
+  jpeg_decompress_struct decoder_ = {};
+  jpeg_source_mgr source_ = {};
+  ErrorState error_ = {};
+  jpeg_progress_mgr progress_ = {};
+  int max_scans_ = 0;
+};
+
+// a * b / 255, rounded, as Pillow computes it.
+int MultiplyScaled(int a, int b) {
+  const int product = a * b + 128;
+  return ((product >> 8) + product) >> 8;
+}
+
+// stored: `width` pixels of inverted C, M, Y, K.
+void CmykToRgb(const uint8_t* stored, int64_t width, uint8_t* rgb) {
+  for (int64_t x = 0; x < width; ++x, stored += 4, rgb += 3) {
+    const int light = stored[3];
+    for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>(light - MultiplyScaled(255 - stored[c], light));
+  }
+}
+
+bool Decoder::ReadHeader() {
+  if (setjmp(error_.jump) != 0) return false;
+  jpeg_create_decompress(&decoder_);
+  decoder_.src = &source_;
+  jpeg_read_header(&decoder_, TRUE);
+  return true;
+}
+
+// Reads all scans of a progressive JPEG.
+bool Decoder::Start(int max_scans) {
+  max_scans_ = max_scans;
+  progress_.progress_monitor = RefuseMoreScans;
+  decoder_.progress = &progress_;
+  decoder_.client_data = &max_scans_;
+  if (setjmp(error_.jump) != 0) return false;
+  decoder_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(&decoder_);
+  return true;
+}
+
+bool Decoder::ReadRows(uint8_t* pixels) {
+  if (setjmp(error_.jump) != 0) return false;
+  const size_t stride = static_cast<size_t>(decoder_.output_width) * 3;
+  JSAMPROW cmyk = nullptr;
+  if (is_cmyk()) {
+    auto* common = reinterpret_cast<j_common_ptr>(&decoder_);
+    cmyk = decoder_.mem->alloc_sarray(common, JPOOL_IMAGE, decoder_.output_width * 4, 1)[0];
+  }
+  while (decoder_.output_scanline < decoder_.output_height) {
+    uint8_t* output = pixels + decoder_.output_scanline * stride;
+    JSAMPROW row = cmyk != nullptr ? cmyk : output;
+    if (jpeg_read_scanlines(&decoder_, &row, 1) != 1) ERREXIT(&decoder_, JERR_INPUT_EOF);
+    if (cmyk != nullptr) CmykToRgb(cmyk, decoder_.output_width, output);
+  }
+  jpeg_finish_decompress(&decoder_);
+  return true;
+}
+
+int MaxScans(int64_t pixels, const DecodeLimits& limits) {
+  return static_cast<int>(pixels * limits.max_scans <= limits.max_scan_pixels
+                              ? limits.max_scans
+                              : std::clamp<int64_t>(limits.max_scan_pixels / pixels, kFewScans, limits.max_scans));
+}
+
+absl::Status StepError(const Decoder& decoder, int max_scans) {
+  if (!decoder.too_many_scans()) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
+  return absl::ResourceExhaustedError(absl::StrCat("JPEG has more than ", max_scans, " scans, the most at its size"));
+}
+
+}  // namespace
+
+absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
+  Decoder decoder(bytes);
+  if (!decoder.ReadHeader()) return StepError(decoder, 0);
+  SSL_RETURN_IF_ERROR(CheckImageSize(decoder.height(), decoder.width(), limits));
+  const int64_t pixels = decoder.height() * decoder.width();
+  SSL_RETURN_IF_ERROR(CheckClaim(pixels, kMostPixelsPerByte, static_cast<int64_t>(bytes.size()), "pixels"));
+  const int components = decoder.components();
+  if (components != 1 && components != 3 && components != 4) {
+    return absl::UnimplementedError(absl::StrCat("JPEG has ", components, " components, expected 1, 3 or 4"));
+  }
+  const int max_scans = MaxScans(pixels, limits);
+  if (!decoder.Start(max_scans)) return StepError(decoder, max_scans);
+  uint8_t* output = image->Allocate(static_cast<int>(decoder.height()), static_cast<int>(decoder.width()), 3);
+  if (!decoder.ReadRows(output)) return StepError(decoder, max_scans);
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

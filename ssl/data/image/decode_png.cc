@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/image/decode_png.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+
+namespace ssl {
+namespace {
+
+// What the library's callbacks may touch.
+struct Input {
+  const char* next;
+  size_t left;
+  char message[256];
+};
+
+// The library expects that this does not return: it jumps back to the setjmp of the function that called the library;
+// no object with a destructor lives between the two.
+[[noreturn]] void JumpOut(png_structp png, png_const_charp message) {
+  auto* input = static_cast<Input*>(png_get_error_ptr(png));
+  std::snprintf(input->message, sizeof(input->message), "%s", message);
+  png_longjmp(png, 1);
+}
+
+void DropWarning(png_structp, png_const_charp) {}
+
+void ReadBytes(png_structp png, png_bytep output, size_t count) {
+  auto* input = static_cast<Input*>(png_get_io_ptr(png));
+  if (count > input->left) png_error(png, "the file ends before the image does");
+  std::memcpy(output, input->next, count);
+  input->next += count;
+  input->left -= count;
+}
+
+// Chunks that say nothing about the pixels that we ask for. Texts and profiles are compressed: a thousand of them, 8 kB
+// each, would be 8 GB of memory and half a minute if the library were to read them.
+constexpr png_byte kIgnoredChunks[] =
+    "bKGD\0cHRM\0eXIf\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0zTXt";
+constexpr int kBytesPerName = 5;
+// Deflate makes at most 1032 bytes of one (zlib's documentation).
+constexpr int64_t kMostBytesPerByte = 1032;
+
+// Frees the decoder on every way out.
+class Decoder {
+ public:
+  explicit Decoder(absl::string_view bytes) : input_{bytes.data(), bytes.size(), ""} {}
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+
+  // The three steps. False: error() says why.
+  bool ReadHeader();
+  // Asks for 8-bit RGB; 16-bit grey stays what it is.
+  bool Start();
+  bool ReadRows(png_bytepp rows);
+
+  int64_t height() const { return png_get_image_height(png_, info_); }
+  int64_t width() const { return png_get_image_width(png_, info_); }
+  bool is_grey16() const {
+    return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(png_, info_) == 16;
+  }
+  size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
+  const char* error() const { return input_.message; }
+
+ private:
+  Input input_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+bool Decoder::ReadHeader() {
+  png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input_, JumpOut, DropWarning);
+  if (png_ == nullptr) return false;
+  if (setjmp(png_jmpbuf(png_)) != 0) return false;
+  info_ = png_create_info_struct(png_);
+  if (info_ == nullptr) return false;
+  png_set_read_fn(png_, &input_, ReadBytes);
+  png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kIgnoredChunks, sizeof(kIgnoredChunks) / kBytesPerName);
+  png_read_info(png_, info_);
+  return true;
+}
+
+bool Decoder::Start() {
+  if (setjmp(png_jmpbuf(png_)) != 0) return false;
+  if (!is_grey16()) {
+    const int type = png_get_color_type(png_, info_);
+    if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+    if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
+    if ((type & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png_);
+    png_set_strip_16(png_);
+    png_set_strip_alpha(png_);
+  }
+  png_set_interlace_handling(png_);
+  png_read_update_info(png_, info_);
+  return true;
+}
+
+bool Decoder::ReadRows(png_bytepp rows) {
+  if (setjmp(png_jmpbuf(png_)) != 0) return false;
+  png_read_image(png_, rows);
+  return true;
+}
+
+absl::Status DamagedError(const Decoder& decoder) {
+  return absl::DataLossError(absl::StrCat("PNG is damaged: ", decoder.error()));
+}
+
+// The rows of an image with `row_bytes` bytes each.
+std::vector<png_bytep> RowPointers(uint8_t* pixels, int64_t height, size_t row_bytes) {
+  std::vector<png_bytep> rows(static_cast<size_t>(height));
+  for (size_t y = 0; y < rows.size(); ++y) rows[y] = pixels + y * row_bytes;
+  return rows;
+}
+
+// values: big-endian.
+void Grey16ToRgb(const std::vector<uint8_t>& values, uint8_t* rgb) {
+  for (size_t i = 0; i < values.size(); i += 2, rgb += 3) {
+    std::fill(rgb, rgb + 3, values[i] == 0 ? values[i + 1] : uint8_t{255});
+  }
+}
+
+}  // namespace
+
+absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
+  Decoder decoder(bytes);
+  if (!decoder.ReadHeader()) return DamagedError(decoder);
+  const int64_t height = decoder.height();
+  const int64_t width = decoder.width();
+  SSL_RETURN_IF_ERROR(CheckImageSize(height, width, limits));
+  SSL_RETURN_IF_ERROR(CheckClaim(height * static_cast<int64_t>(decoder.row_bytes()), kMostBytesPerByte,
+                                 static_cast<int64_t>(bytes.size()), "bytes of pixels"));
+  if (!decoder.Start()) return DamagedError(decoder);
+  const bool grey16 = decoder.is_grey16();
+  const size_t row_bytes = static_cast<size_t>(width) * (grey16 ? 2 : 3);
+  if (decoder.row_bytes() != row_bytes) {
+    return absl::InternalError(
+        absl::StrCat("PNG decoder makes rows of ", decoder.row_bytes(), " bytes, expected ", row_bytes));
+  }
+  uint8_t* pixels = image->Allocate(static_cast<int>(height), static_cast<int>(width), 3);
+  std::vector<uint8_t> values(grey16 ? static_cast<size_t>(height) * row_bytes : 0);
+  std::vector<png_bytep> rows = RowPointers(grey16 ? values.data() : pixels, height, row_bytes);
+  if (!decoder.ReadRows(rows.data())) return DamagedError(decoder);
+  if (grey16) Grey16ToRgb(values, pixels);
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/batch_buffer.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace ssl {
+namespace {
+
+std::string ShapeText(int height, int width) { return absl::StrCat(height, " x ", width); }
+
+// Pixels of a view in the order of writing: a mirrored row runs backwards.
+struct RowOrder {
+  RowOrder(const View& view, int y)
+      : first(view.image.row(y) + (view.flipped ? (view.image.width() - 1) * view.image.channels() : 0)),
+        step(view.flipped ? -view.image.channels() : view.image.channels()) {}
+  const uint8_t* first;
+  int step;
+};
+
+// Grey pixels into kChannels equal or differently normalised channels.
+template <int kChannels>
+void WriteGrey(const View& view, float* output) {
+  for (int y = 0; y < view.image.height(); ++y) {
+    const RowOrder row(view, y);
+    for (int x = 0; x < view.image.width(); ++x) {
+      const float* values = view.table->values[row.first[x * row.step]];
+      for (int c = 0; c < kChannels; ++c) output[c] = values[c];
+      output += kChannels;
+    }
+  }
+}
+
+void WriteColour(const View& view, float* output) {
+  for (int y = 0; y < view.image.height(); ++y) {
+    const RowOrder row(view, y);
+    for (int x = 0; x < view.image.width(); ++x) {
+      const uint8_t* pixel = row.first + x * row.step;
+      for (int c = 0; c < 3; ++c) output[c] = view.table->values[pixel[c]][c];
+      output += 3;
+    }
+  }
+}
+
+absl::Status CheckView(const View& view, int channels) {
+  if (view.table == nullptr) {
+    return absl::InvalidArgumentError("the transforms leave 8-bit pixels, expected ToTensor among them");
+  }
+  const int image_channels = view.image.channels();
+  if (image_channels != 1 && image_channels != channels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("image has ", image_channels, " channels, expected 1 or IMAGE_CHANNELS, which is ", channels));
+  }
+  if (view.table->channels > channels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Normalize has ", view.table->channels, " values, expected one, as IMAGE_CHANNELS is ", channels));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout) {
+  layout.label_columns = static_cast<int64_t>(first.label_row.size());
+  layout.views.clear();
+  for (int v = 0; v < first.num_views(); ++v) {
+    const absl::Status status = CheckView(first.view(v), layout.channels);
+    if (!status.ok()) return status;
+    layout.views.push_back({first.view(v).image.height(), first.view(v).image.width()});
+  }
+  return layout;
+}
+
+BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
+  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat);
+  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
+  for (const ViewShape& shape : layout.views) {
+    full_.views.push_back(at::empty({layout.batch_size, layout.channels, shape.height, shape.width},
+                                    floats.memory_format(at::MemoryFormat::ChannelsLast)));
+    views_.push_back(full_.views.back().mutable_data_ptr<float>());
+  }
+  full_.indices = at::empty({layout.batch_size}, integers);
+  indices_ = full_.indices.mutable_data_ptr<int64_t>();
+  if (layout.has_labels) {
+    full_.targets = layout.label_columns == 0 ? at::empty({layout.batch_size}, integers)
+                                              : at::empty({layout.batch_size, layout.label_columns}, integers);
+    targets_ = full_.targets.mutable_data_ptr<int64_t>();
+  }
+}
+
+absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
+  const int num_views = static_cast<int>(layout_.views.size());
+  if (sample.num_views() != num_views) {
+    return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has ", sample.num_views(),
+                                                   " views, expected ", num_views, " as the first sample"));
+  }
+  for (int v = 0; v < num_views; ++v) {
+    const View& view = sample.view(v);
+    const ViewShape& shape = layout_.views[v];
+    if (view.image.height() != shape.height || view.image.width() != shape.width) {
+      return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, ", view ", v, " is ",
+                                                     ShapeText(view.image.height(), view.image.width()), ", expected ",
+                                                     ShapeText(shape.height, shape.width),
+                                                     " as the first sample; add a crop or resize to the transforms"));
+    }
+    const absl::Status status = CheckView(view, layout_.channels);
+    if (!status.ok()) return status;
+    float* output = views_[v] + row * shape.height * shape.width * layout_.channels;
+    if (view.image.channels() == 3) {
+      WriteColour(view, output);
+    } else if (layout_.channels == 3) {
+      WriteGrey<3>(view, output);
+    } else {
+      WriteGrey<1>(view, output);
+    }
+  }
+  indices_[row] = sample.index;
+  return WriteLabels(sample, row);
+}
+
+absl::Status BatchBuffer::WriteLabels(const Sample& sample, int64_t row) {
+  if (targets_ == nullptr) return absl::OkStatus();
+  const int64_t columns = layout_.label_columns;
+  if (static_cast<int64_t>(sample.label_row.size()) != columns) {
+    return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has labels for ", sample.label_row.size(),
+                                                   " classes, expected ", columns, " as the first sample"));
+  }
+  if (columns == 0) {
+    targets_[row] = sample.label;
+  } else {
+    std::copy(sample.label_row.begin(), sample.label_row.end(), targets_ + row * columns);
+  }
+  return absl::OkStatus();
+}
+
+const Batch& BatchBuffer::Finish(int64_t rows) {
+  if (rows == layout_.batch_size) return full_;
+  partial_ = Batch();
+  for (const at::Tensor& view : full_.views) partial_.views.push_back(view.narrow(0, 0, rows));
+  partial_.indices = full_.indices.narrow(0, 0, rows);
+  if (full_.targets.defined()) partial_.targets = full_.targets.narrow(0, 0, rows);
+  return partial_;
+}
+
+}  // namespace ssl

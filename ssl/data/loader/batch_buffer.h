@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory of one batch, allocated once and filled again and again. Writing a sample applies its pixel table and
+// mirroring on the way, so 8-bit pixels become floats exactly once.
+//
+// Several threads may write different rows at the same time; Finish and the batch belong to one thread.
+#ifndef SSL_DATA_LOADER_BATCH_BUFFER_H_
+#define SSL_DATA_LOADER_BATCH_BUFFER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/core/batch.h"
+#include "ssl/data/loader/batch_layout.h"
+#include "ssl/data/sample.h"
+
+namespace ssl {
+
+// The layout that samples like `first` need: adds the views and the columns of labels to `layout`, whose other members
+// are given. View v of the batch holds view v of every sample.
+// InvalidArgument when the sample does not fit: no ToTensor, wrong channels.
+absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout);
+
+class BatchBuffer {
+ public:
+  // Allocates. May throw LibTorch exceptions.
+  explicit BatchBuffer(const BatchLayout& layout);
+  BatchBuffer(const BatchBuffer&) = delete;
+  BatchBuffer& operator=(const BatchBuffer&) = delete;
+
+  // Writes `sample` as row `row` in [0, batch_size). InvalidArgument when its views or labels differ from the layout.
+  absl::Status Write(const Sample& sample, int64_t row);
+
+  // The batch of the first `rows` rows; valid until the next call of Write or Finish.
+  const Batch& Finish(int64_t rows);
+
+ private:
+  absl::Status WriteLabels(const Sample& sample, int64_t row);
+
+  BatchLayout layout_;
+  Batch full_;
+  Batch partial_;  // narrowed views of full_
+  // Where the tensors of full_ lie, so that workers never touch a tensor.
+  std::vector<float*> views_;
+  int64_t* targets_ = nullptr;
+  int64_t* indices_ = nullptr;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_LOADER_BATCH_BUFFER_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a batch looks like; the same for all batches of a run.
+#ifndef SSL_DATA_LOADER_BATCH_LAYOUT_H_
+#define SSL_DATA_LOADER_BATCH_LAYOUT_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace ssl {
+
+struct ViewShape {
+  int height = 0;
+  int width = 0;
+};
+
+struct BatchLayout {
+  int64_t batch_size = 0;
+  int channels = 3;  // of the tensors; a grey image is replicated into 3
+  bool has_labels = false;
+  std::vector<ViewShape> views = {};
+  int64_t label_columns = 0;  // 0: targets are [B] classes; else [B, label_columns]
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_LOADER_BATCH_LAYOUT_H_

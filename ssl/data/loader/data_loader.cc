@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/data_loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kRingSize = 3;
+// Small enough that several workers share a batch, large enough that the lock is rarely taken.
+constexpr int64_t kChunkSize = 16;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
+                                                               const DataLoaderOptions& options) {
+  auto loader = absl::WrapUnique(new DataLoader(std::move(pipeline), std::move(sampler), options));
+  SSL_RETURN_IF_ERROR(GuardTorch("data loader", [&] { return loader->Initialize(); }));
+  return loader;
+}
+
+DataLoader::DataLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options)
+    : pipeline_(std::move(pipeline)), sampler_(std::move(sampler)), options_(options) {}
+
+absl::Status DataLoader::Initialize() {
+  if (options_.batch_size < 1) return absl::InvalidArgumentError("batch size is below 1");
+  const int64_t samples = sampler_->size();
+  num_batches_ =
+      options_.drop_last ? samples / options_.batch_size : (samples + options_.batch_size - 1) / options_.batch_size;
+  if (num_batches_ < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("batch size is ", options_.batch_size, ", but a rank has only ",
+                                                   samples, " samples, so that an epoch has no batch"));
+  }
+
+  BatchLayout layout;
+  layout.batch_size = std::min(options_.batch_size, samples);
+  layout.channels = options_.image_channels;
+  layout.has_labels = pipeline_.has_labels();
+  SSL_RETURN_IF_ERROR(pipeline_.Read(/*epoch=*/0, /*index=*/0, &scratch_));
+  if (options_.collator != nullptr) SSL_RETURN_IF_ERROR(options_.collator->Check(scratch_.sample));
+  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
+
+  const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(kRingSize, num_batches_ + 1);
+  for (int64_t i = 0; i < ring_size; ++i) ring_.push_back(std::make_unique<Slot>(layout));
+  next_chunk_.batch = num_batches_;  // no work before StartEpoch
+  next_batch_ = oldest_batch_ = num_batches_;
+  error_ = absl::FailedPreconditionError("data loader: Next was called before StartEpoch");
+  for (int i = 0; i < options_.num_workers; ++i) workers_.emplace_back([this] { Work(); });
+  return absl::OkStatus();
+}
+
+DataLoader::~DataLoader() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    cancel_ = true;
+  }
+  work_available_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+int64_t DataLoader::batches_per_epoch() const { return num_batches_; }
+
+int64_t DataLoader::SamplesIn(int64_t batch) const {
+  const int64_t left = static_cast<int64_t>(order_.size()) - batch * options_.batch_size;
+  return std::min(left, options_.batch_size);
+}
+
+absl::Status DataLoader::StartEpoch(int64_t epoch, int64_t first_batch) {
+  if (epoch < 0 || first_batch < 0 || first_batch > num_batches_) {
+    return absl::InvalidArgumentError(absl::StrCat("epoch ", epoch, ", batch ", first_batch,
+                                                   " does not exist: an epoch has ", num_batches_, " batches"));
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  next_chunk_.batch = num_batches_;
+  cancel_ = true;
+  progress_.wait(lock, [this] { return busy_workers_ == 0; });
+  cancel_ = false;
+  error_ = absl::FailedPreconditionError("data loader: the last StartEpoch failed");
+
+  SSL_RETURN_IF_ERROR(GuardTorch("sample order", [&] {
+    order_ = sampler_->Indices(epoch);
+    return absl::OkStatus();
+  }));
+  epoch_ = epoch;
+  for (const std::unique_ptr<Slot>& slot : ring_) {
+    slot->error = absl::OkStatus();
+    slot->unfinished = 0;
+  }
+  next_chunk_ = {first_batch, 0, 0};
+  next_batch_ = oldest_batch_ = first_batch;
+  error_ = absl::OkStatus();
+  lock.unlock();
+  work_available_.notify_all();
+  return absl::OkStatus();
+}
+
+bool DataLoader::HasWork() const {
+  return next_chunk_.batch < num_batches_ && next_chunk_.batch < oldest_batch_ + static_cast<int64_t>(ring_.size());
+}
+
+DataLoader::Chunk DataLoader::TakeChunk() {
+  const int64_t samples = SamplesIn(next_chunk_.batch);
+  if (next_chunk_.first == 0) {
+    Slot& slot = SlotOf(next_chunk_.batch);
+    slot.unfinished = samples;
+    slot.error = absl::OkStatus();
+  }
+  Chunk chunk = next_chunk_;
+  chunk.count = std::min(kChunkSize, samples - chunk.first);
+  next_chunk_.first += chunk.count;
+  if (next_chunk_.first == samples) next_chunk_ = {chunk.batch + 1, 0, 0};
+  return chunk;
+}
+
+absl::Status DataLoader::FillChunk(const Chunk& chunk, PipelineScratch* scratch, int64_t* position) {
+  BatchBuffer& buffer = SlotOf(chunk.batch).buffer;
+  return GuardTorch("data loader", [&] {
+    for (int64_t row = chunk.first; row < chunk.first + chunk.count && !cancel_; ++row) {
+      *position = row;
+      SSL_RETURN_IF_ERROR(pipeline_.Read(epoch_, order_[chunk.batch * options_.batch_size + row], scratch));
+      SSL_RETURN_IF_ERROR(buffer.Write(scratch->sample, row));
+    }
+    return absl::OkStatus();
+  });
+}
+
+void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status) {
+  Slot& slot = SlotOf(chunk.batch);
+  slot.unfinished -= chunk.count;
+  // The first by position, so that the message does not depend on which thread was faster.
+  if (!status.ok() && (slot.error.ok() || error_position < slot.error_position)) {
+    slot.error = std::move(status);
+    slot.error_position = error_position;
+  }
+}
+
+void DataLoader::Work() {
+  PipelineScratch scratch;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    work_available_.wait(lock, [this] { return stopping_ || HasWork(); });
+    if (stopping_) return;
+    const Chunk chunk = TakeChunk();
+    ++busy_workers_;
+    lock.unlock();
+    int64_t position = chunk.first;
+    absl::Status status = FillChunk(chunk, &scratch, &position);
+    lock.lock();
+    --busy_workers_;
+    FinishChunk(chunk, position, std::move(status));
+    // One thread at most waits: in Next for a full batch, or in StartEpoch until all are idle.
+    if (SlotOf(chunk.batch).unfinished == 0 || busy_workers_ == 0) progress_.notify_one();
+  }
+}
+
+absl::StatusOr<const Batch*> DataLoader::HandOut() {
+  Slot& slot = SlotOf(next_batch_);
+  if (!slot.error.ok()) {
+    error_ = slot.error;
+    next_chunk_.batch = num_batches_;  // no more work
+    return error_;
+  }
+  return &slot.buffer.Finish(SamplesIn(next_batch_++));
+}
+
+absl::StatusOr<const Batch*> DataLoader::Next() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!error_.ok()) return error_;
+  oldest_batch_ = next_batch_;  // the batch handed out before is released
+  if (next_batch_ == num_batches_) return nullptr;
+  if (workers_.empty()) {
+    while (next_chunk_.batch == next_batch_) {
+      const Chunk chunk = TakeChunk();
+      int64_t position = chunk.first;
+      absl::Status status = FillChunk(chunk, &scratch_, &position);
+      FinishChunk(chunk, position, std::move(status));
+    }
+  } else {
+    work_available_.notify_all();
+    progress_.wait(lock, [this] { return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).unfinished == 0; });
+  }
+  return HandOut();
+}
+
+}  // namespace ssl

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches from a pipeline, prepared ahead by threads of this process.
+//
+// Workers share the oldest unfinished batch in chunks of samples, so the next batch is ready as early as possible.
+// Batches live in a ring of three buffers: one that the consumer holds and two ahead; a full ring puts the workers to
+// sleep, so they take no more processor time than the consumer needs. Contents and order do not depend on the number
+// of threads. With 0 workers the calling thread does the work and one buffer is kept.
+//
+//   Ring, by batch number:   held | being filled or ready | being filled or ready
+//   Next() releases the held one, waits for the following one, and hands it out.
+//
+// StartEpoch and Next are for one thread. The destructor stops and joins the workers.
+#ifndef SSL_DATA_LOADER_DATA_LOADER_H_
+#define SSL_DATA_LOADER_DATA_LOADER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/data/collator.h"
+#include "ssl/data/loader/batch_buffer.h"
+#include "ssl/data/loader/pipeline.h"
+#include "ssl/data/sampler.h"
+
+namespace ssl {
+
+struct DataLoaderOptions {
+  int64_t batch_size = 256;
+  int image_channels = 3;                    // of the tensors: 1 or 3
+  std::shared_ptr<const Collator> collator;  // null: any views
+  bool drop_last = false;                    // leaves out a last batch that is not full
+  // Performance.
+  int num_workers = 0;
+};
+
+class DataLoader : public BatchSource {
+ public:
+  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and allocates the ring.
+  static absl::StatusOr<std::unique_ptr<DataLoader>> Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
+                                                            const DataLoaderOptions& options);
+  ~DataLoader() override;
+
+  int64_t batches_per_epoch() const override;
+  int64_t dataset_size() const override { return pipeline_.dataset().size(); }
+  bool has_labels() const override { return pipeline_.has_labels(); }
+  absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
+  std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
+  absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
+  // After an error the source returns that error until the next StartEpoch.
+  absl::StatusOr<const Batch*> Next() override;
+
+ private:
+  // A batch in the ring. Guarded by mutex_, except buffer.
+  struct Slot {
+    explicit Slot(const BatchLayout& layout) : buffer(layout) {}
+    BatchBuffer buffer;
+    int64_t unfinished = 0;  // samples not yet written
+    absl::Status error;      // of the first sample that failed, by position
+    int64_t error_position = 0;
+  };
+  // Samples [first, first + count) of a batch.
+  struct Chunk {
+    int64_t batch = 0;
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+
+  DataLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options);
+  absl::Status Initialize();
+
+  int64_t SamplesIn(int64_t batch) const;
+  Slot& SlotOf(int64_t batch) { return *ring_[batch % static_cast<int64_t>(ring_.size())]; }
+  // These four expect mutex_ to be held.
+  bool HasWork() const;
+  Chunk TakeChunk();
+  void FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status);
+  absl::StatusOr<const Batch*> HandOut();
+
+  // Writes the samples of `chunk`; on error *position is that of the failed sample in the batch.
+  absl::Status FillChunk(const Chunk& chunk, PipelineScratch* scratch, int64_t* position);
+  void Work();
+
+  const Pipeline pipeline_;
+  const std::unique_ptr<Sampler> sampler_;
+  const DataLoaderOptions options_;
+  std::vector<std::unique_ptr<Slot>> ring_;
+  PipelineScratch scratch_;  // of the calling thread
+
+  // Changed only while no worker is busy.
+  std::vector<int64_t> order_;
+  int64_t epoch_ = -1;
+  int64_t num_batches_ = 0;
+  std::atomic<bool> cancel_{false};
+
+  std::mutex mutex_;
+  std::condition_variable work_available_;
+  std::condition_variable progress_;
+  // Guarded by mutex_.
+  bool stopping_ = false;
+  int64_t busy_workers_ = 0;
+  Chunk next_chunk_;          // the next piece of work
+  int64_t next_batch_ = 0;    // that Next hands out
+  int64_t oldest_batch_ = 0;  // that still needs its slot
+  absl::Status error_;
+
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_LOADER_DATA_LOADER_H_

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/data_source_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/phases_builder.h"
+#include "ssl/data/collators/collators.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/datasets/dataset_builder.h"
+#include "ssl/data/datasets/subset_dataset.h"
+#include "ssl/data/loader/data_loader.h"
+#include "ssl/data/loader/pipeline.h"
+#include "ssl/data/samplers/distributed_sampler.h"
+#include "ssl/data/samplers/mini_epoch_sampler.h"
+#include "ssl/data/samplers/slice_sampler.h"
+#include "ssl/data/transforms/transform_list.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+namespace {
+
+LabelType LabelTypeOf(const DataSplitOptions& options) {
+  if (options.label_type == "sample_index") return LabelType::kSampleIndex;
+  return options.label_type == "zero" ? LabelType::kZero : LabelType::kStandard;
+}
+
+// `dataset`, or `most_samples` of its samples when it has more; -1: all.
+std::unique_ptr<Dataset> Bounded(std::unique_ptr<Dataset> dataset, int64_t most_samples, int64_t seed) {
+  if (most_samples < 0 || dataset->size() <= most_samples) return dataset;
+  std::vector<int64_t> positions = DrawSubset(dataset->size(), most_samples, 0, static_cast<uint32_t>(seed));
+  return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
+}
+
+// A data set under the transforms of `transforms_split`.
+absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const ConfigNode& transforms_split,
+                                       const BuildContext& context, int64_t most_samples = -1) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions data, ReadDataSplit(data_split, context.config));
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions transforms, ReadDataSplit(transforms_split, context.config));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, BuildDataset(data_split, context));
+  dataset = Bounded(std::move(dataset), most_samples, data.data_limit_sampling.seed);
+  SSL_ASSIGN_OR_RETURN(
+      std::vector<std::unique_ptr<Transform>> list,
+      MakeTransforms(transforms.transforms, SplitKey(transforms_split, context.config, "TRANSFORMS"), context));
+  return Pipeline(std::move(dataset), std::move(list), LabelTypeOf(data), static_cast<uint64_t>(context.seed));
+}
+
+absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& split, const ConfigNode& node,
+                                                     const BuildContext& context) {
+  DataOptions data;
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("DATA"), "config.DATA", UnknownKeys::kIgnore, &data));
+  DataLoaderOptions options;
+  options.batch_size = split.batch_size_per_replica;
+  options.image_channels = static_cast<int>(split.image_channels);
+  SSL_ASSIGN_OR_RETURN(options.collator, MakeCollator(split.collate_function, split.collate_function_params,
+                                                      SplitPath(node, context.config) + ".COLLATE_FUNCTION_PARAMS"));
+  options.num_workers = static_cast<int>(data.num_dataloader_workers);
+  return options;
+}
+
+// The sampler is asked by phase, and test phases visit nothing of this split.
+absl::StatusOr<std::vector<int64_t>> MiniEpochOfPhases(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  const RunOptions& run = task.run;
+  std::vector<int64_t> mini_epochs;
+  int64_t train_phases = 0;
+  for (const Phase& phase : PhasesBuilder{task.num_epochs, TestCadence(run), run.test_model, run.test_only}.Build()) {
+    mini_epochs.push_back(train_phases);
+    if (phase.train) ++train_phases;
+  }
+  return mini_epochs;
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> BuildMiniEpochSampler(const DataSplitOptions& split, int64_t size,
+                                                               const BuildContext& context) {
+  MiniEpochSamplerOptions options{size,         context.communicator.size(), context.communicator.rank(),
+                                  context.seed, split.mini_epochs,           split.mini_epoch_groups};
+  SSL_ASSIGN_OR_RETURN(options.mini_epoch_of, MiniEpochOfPhases(context));
+  return std::make_unique<MiniEpochSampler>(std::move(options));
+}
+
+// shuffle: in orders that differ from epoch to epoch; USE_DEBUGGING_SAMPLER never does.
+std::unique_ptr<Sampler> BuildSampler(const DataSplitOptions& split, const Pipeline& pipeline, bool shuffle,
+                                      const BuildContext& context) {
+  const int64_t size = pipeline.dataset().size();
+  const int64_t world = context.communicator.size();
+  const int64_t rank = context.communicator.rank();
+  if (split.use_debugging_sampler || split.use_stateful_distributed_sampler) {
+    shuffle = shuffle && !split.use_debugging_sampler;
+    return std::make_unique<SliceSampler>(SliceSamplerOptions{size, world, rank, context.seed, shuffle});
+  }
+  return std::make_unique<DistributedSampler>(DistributedSamplerOptions{size, world, rank, context.seed, shuffle});
+}
+
+// Errors of the loader, which knows no configuration, get the place of the split.
+absl::StatusOr<std::unique_ptr<BatchSource>> BuildLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
+                                                         const DataLoaderOptions& options, const std::string& place) {
+  absl::StatusOr<std::unique_ptr<DataLoader>> loader =
+      DataLoader::Create(std::move(pipeline), std::move(sampler), options);
+  if (!loader.ok()) return Annotate(loader.status(), place);
+  return std::unique_ptr<BatchSource>(*std::move(loader));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakePhaseSource(const ConfigNode& data_split,
+                                                             const BuildContext& context) {
+  const bool is_test = &data_split == context.config.FindPath("DATA.TEST");
+  return is_test ? MakeTestSource(data_split, context) : MakeTrainingSource(data_split, context);
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode& data_split,
+                                                                const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
+  SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
+  options.drop_last = split.drop_last;
+  std::unique_ptr<Sampler> sampler;
+  if (split.mini_epochs > 1) {
+    SSL_ASSIGN_OR_RETURN(sampler, BuildMiniEpochSampler(split, pipeline.dataset().size(), context));
+  } else {
+    sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
+  }
+  if (split.batch_size_per_replica > sampler->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(data_split, context.config, "BATCHSIZE_PER_REPLICA"), " is ",
+                     split.batch_size_per_replica, ", expected at most ", sampler->size(), ", the samples of each of ",
+                     context.communicator.size(), " ranks in ", pipeline.dataset().description()));
+  }
+  return BuildLoader(std::move(pipeline), std::move(sampler), options,
+                     SplitKey(data_split, context.config, "TRANSFORMS"));
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& data_split, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
+  SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
+  if (split.mini_epochs > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
+                                                   split.mini_epochs, ", expected 1: a test phase visits all samples"));
+  }
+  options.drop_last = split.drop_last;
+  std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
+  return BuildLoader(std::move(pipeline), std::move(sampler), options,
+                     SplitKey(data_split, context.config, "TRANSFORMS"));
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNode& data_split,
+                                                                  const ConfigNode& transforms_split,
+                                                                  const BuildContext& context, int64_t most_samples) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(transforms_split, context.config));
+  SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context, most_samples));
+  SSL_ASSIGN_OR_RETURN(const DataLoaderOptions options, BuildLoaderOptions(split, transforms_split, context));
+  // Every sample counts here, so that the samplers that leave out a tail are not asked for.
+  auto sampler = std::make_unique<DistributedSampler>(
+      DistributedSamplerOptions{pipeline.dataset().size(), context.communicator.size(), context.communicator.rank(),
+                                context.seed, /*shuffle=*/false});
+  return BuildLoader(std::move(pipeline), std::move(sampler), options,
+                     SplitKey(transforms_split, context.config, "TRANSFORMS"));
+}
+
+}  // namespace ssl

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/evaluation_source.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/register_data.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kRun[] = R"(DATA:
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    LABEL_TYPE: sample_index
+    DATA_LIMIT: 60
+    RANDOM_SYNTHETIC_LABELS: 4
+    DEFAULT_GRAY_IMG_SIZE: 12
+    IMAGE_CHANNELS: 1
+    BATCHSIZE_PER_REPLICA: 50
+    COLLATE_FUNCTION: multicrop_collator
+    TRANSFORMS:
+      - {name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [8], crop_scales: [[0.3, 1.0]]}
+      - name: ToTensor
+  TEST:
+    DATA_SOURCES: [synthetic]
+    DATA_LIMIT: 20
+    RANDOM_SYNTHETIC_LABELS: 4
+    DEFAULT_GRAY_IMG_SIZE: 12
+    IMAGE_CHANNELS: 1
+    BATCHSIZE_PER_REPLICA: 16
+    TRANSFORMS: [{name: ToTensor}]
+  NUM_DATALOADER_WORKERS: 1
+)";
+
+class EvaluationSourceTest : public ::testing::Test {
+ protected:
+  EvaluationSourceTest() {
+    EXPECT_OK(RegisterData(&registries_));
+    config_ = registries_.options.Defaults();
+    MergeInto(&config_, ParseYaml(kRun, "run.yaml", nullptr).value());
+  }
+
+  std::unique_ptr<BatchSource> Make(const std::string& split, int64_t most_samples) {
+    absl::StatusOr<std::unique_ptr<BatchSource>> source =
+        MakeSplitEvaluationSource(split, most_samples, {config_, registries_, *communicator_});
+    EXPECT_OK(source);
+    EXPECT_OK((*source)->StartEpoch(0, 0));
+    return *std::move(source);
+  }
+
+  Registries registries_;
+  ConfigNode config_;
+  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
+};
+
+TEST_F(EvaluationSourceTest, TrainingData_HaveTheTestTransformsAndTheirOwnClasses) {
+  const std::unique_ptr<BatchSource> source = Make("TRAIN", -1);
+  EXPECT_EQ(source->dataset_size(), 60);
+  ASSERT_OK_AND_ASSIGN(const Batch* batch, source->Next());
+  ASSERT_EQ(batch->views.size(), 1u);
+  EXPECT_EQ(batch->views[0].sizes(), at::IntArrayRef({16, 1, 12, 12}));
+  EXPECT_LT(batch->targets.max().item<int64_t>(), 4) << "classes, not the indices that LABEL_TYPE asks for";
+  EXPECT_EQ(batch->indices[15].item<int64_t>(), 15);
+}
+
+TEST_F(EvaluationSourceTest, MostSamples_AreDrawnFromTheWholeSplit) {
+  const std::unique_ptr<BatchSource> source = Make("TRAIN", 16);
+  EXPECT_EQ(source->dataset_size(), 16);
+  EXPECT_EQ(source->batches_per_epoch(), 1);
+  ASSERT_OK_AND_ASSIGN(const Batch* drawn, source->Next());
+  std::set<int64_t> classes;
+  for (int64_t i = 0; i < 16; ++i) classes.insert(drawn->targets[i].item<int64_t>());
+  EXPECT_EQ(classes.size(), 4u);
+  const at::Tensor images = drawn->views[0].clone();
+
+  const std::unique_ptr<BatchSource> again = Make("TRAIN", 16);
+  ASSERT_OK_AND_ASSIGN(const Batch* same, again->Next());
+  EXPECT_TRUE(images.equal(same->views[0])) << "the same samples each time";
+  const std::unique_ptr<BatchSource> all = Make("TRAIN", -1);
+  ASSERT_OK_AND_ASSIGN(const Batch* first, all->Next());
+  EXPECT_FALSE(images.equal(first->views[0])) << "not the first ones, which may be of one class";
+}
+
+TEST_F(EvaluationSourceTest, SmallSplit_IsTakenWhole) {
+  EXPECT_EQ(Make("TEST", 20)->dataset_size(), 20);
+  EXPECT_EQ(Make("TEST", 5000)->dataset_size(), 20);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/pipeline.h"
+
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_util.h"
+
+namespace ssl {
+
+Pipeline::Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms,
+                   LabelType label_type, uint64_t seed)
+    : dataset_(std::move(dataset)), transforms_(std::move(transforms)), label_type_(label_type), seed_(seed) {}
+
+absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
+  if (label_type_ == LabelType::kZero) return std::vector<int64_t>{0};
+  if (label_type_ == LabelType::kSampleIndex) {
+    std::vector<int64_t> indices(dataset_->size());
+    std::iota(indices.begin(), indices.end(), 0);
+    return indices;
+  }
+  bool told = false;
+  std::set<int64_t> classes;
+  for (int64_t index = 0; index < dataset_->size(); ++index) {
+    const int64_t label = dataset_->Label(index);
+    if (label >= 0) classes.insert(label);
+    const absl::Span<const int64_t> row = dataset_->LabelRow(index);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i] == 1) classes.insert(static_cast<int64_t>(i));
+    }
+    told = told || label >= 0 || !row.empty();
+  }
+  if (told) return std::vector<int64_t>(classes.begin(), classes.end());
+  return absl::UnimplementedError(
+      absl::StrCat(dataset_->description(), " tells no classes without reading its images"));
+}
+
+std::vector<std::string> Pipeline::ClassNames() const {
+  if (label_type_ != LabelType::kStandard) return {};
+  const absl::Span<const std::string> names = dataset_->ClassNames();
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+  Sample* sample = &scratch->sample;
+  sample->ResetViews(1);
+  sample->index = index;
+  sample->label = -1;
+  sample->label_row = {};
+  const absl::Status read = dataset_->Get(index, sample);
+  if (!read.ok()) return Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
+
+  if (label_type_ != LabelType::kStandard) {
+    sample->label = label_type_ == LabelType::kSampleIndex ? index : 0;
+    sample->label_row = {};
+  }
+
+  for (size_t i = 0; i < transforms_.size(); ++i) {
+    const TransformContext context{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), i,
+                                   scratch->transform};
+    const absl::Status status = transforms_[i]->Apply(context, sample);
+    if (!status.ok()) {
+      return Annotate(status, absl::StrCat("sample ", index, " of ", dataset_->description(), ": transform ", i, ", '",
+                                           transforms_[i]->name(), "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ssl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A data set and the transforms that its samples go through. Immutable and shared by the worker threads; each brings
+// its own PipelineScratch, in which nothing is allocated once the buffers have grown to their size.
+//
+//   PipelineScratch scratch;
+//   SSL_RETURN_IF_ERROR(pipeline.Read(epoch, index, &scratch));  // result: scratch.sample
+#ifndef SSL_DATA_LOADER_PIPELINE_H_
+#define SSL_DATA_LOADER_PIPELINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/data/transform.h"
+
+namespace ssl {
+
+enum class LabelType {
+  kStandard,     // of the data set
+  kSampleIndex,  // the sample's index
+  kZero,         // always 0
+};
+
+struct PipelineScratch {
+  Sample sample;
+  TransformScratch transform;
+};
+
+class Pipeline {
+ public:
+  // dataset: not empty.
+  Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms, LabelType label_type,
+           uint64_t seed);
+
+  const Dataset& dataset() const { return *dataset_; }
+  bool has_labels() const { return label_type_ != LabelType::kStandard || dataset_->has_labels(); }
+
+  // The classes that its samples have, in ascending order, without reading an image: see BatchSource::Classes.
+  absl::StatusOr<std::vector<int64_t>> Classes() const;
+
+  // By class; empty where classes are numbers only, as those are that LABEL_TYPE makes.
+  std::vector<std::string> ClassNames() const;
+
+  // Reads the sample at `index` in [0, dataset().size()) and applies the transforms. An error names the sample, the
+  // data set and the transform.
+  absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+  std::vector<std::unique_ptr<Transform>> transforms_;
+  LabelType label_type_;
+  uint64_t seed_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_LOADER_PIPELINE_H_

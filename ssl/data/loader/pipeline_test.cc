@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/loader/pipeline.h"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/data/transform.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::unique_ptr<Dataset> ThreeImages(bool labels) {
+  ImageArray array;
+  array.count = 3;
+  array.height = array.width = 1;
+  array.pixels = {10, 20, 30};
+  if (labels) array.labels = {7, 8, 9};
+  return ArrayDataset::Create(std::move(array), "three images").value();
+}
+
+// Records one random number for each of two views.
+class RecordRandom : public Transform {
+ public:
+  explicit RecordRandom(std::vector<uint32_t>* draws) : draws_(draws) {}
+  absl::string_view name() const override { return "RecordRandom"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override {
+    for (int v = 0; v < 2; ++v) draws_->push_back(context.Random(v).Next());
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<uint32_t>* draws_;
+};
+
+class Fail : public Transform {
+ public:
+  absl::string_view name() const override { return "Fail"; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override {
+    return absl::InvalidArgumentError("image is too dark");
+  }
+};
+
+TEST(Pipeline, Read_LendsThePixelsAndSetsLabelAndIndex) {
+  const Pipeline pipeline(ThreeImages(true), {}, LabelType::kStandard, 0);
+  PipelineScratch scratch;
+
+  ASSERT_OK(pipeline.Read(0, 2, &scratch));
+
+  EXPECT_EQ(scratch.sample.num_views(), 1);
+  EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 30);
+  EXPECT_EQ(scratch.sample.label, 9);
+  EXPECT_EQ(scratch.sample.index, 2);
+}
+
+TEST(Pipeline, LabelTypes_ReplaceTheLabel) {
+  PipelineScratch scratch;
+  const Pipeline index(ThreeImages(false), {}, LabelType::kSampleIndex, 0);
+  ASSERT_OK(index.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, 1);
+  EXPECT_TRUE(index.has_labels());
+
+  const Pipeline zero(ThreeImages(true), {}, LabelType::kZero, 0);
+  ASSERT_OK(zero.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, 0);
+
+  const Pipeline none(ThreeImages(false), {}, LabelType::kStandard, 0);
+  ASSERT_OK(none.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.label, -1);
+  EXPECT_FALSE(none.has_labels());
+}
+
+// Tells the rows it is made of, and refuses to read an image.
+class ManyLabels : public Dataset {
+ public:
+  explicit ManyLabels(std::vector<std::vector<int64_t>> rows) : rows_(std::move(rows)) {}
+
+  int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
+  bool has_labels() const override { return true; }
+  std::string description() const override { return "many labels"; }
+  absl::Status Get(int64_t index, Sample* sample) const override { return absl::InternalError("an image was read"); }
+  absl::Span<const int64_t> LabelRow(int64_t index) const override { return rows_[index]; }
+
+ private:
+  std::vector<std::vector<int64_t>> rows_;
+};
+
+std::vector<int64_t> ClassesOf(std::unique_ptr<Dataset> dataset, LabelType label_type) {
+  return Pipeline(std::move(dataset), {}, label_type, 0).Classes().value();
+}
+
+TEST(Pipeline, Classes_AreThoseOfTheSamplesInAscendingOrder) {
+  ImageArray array;
+  array.count = 6;
+  array.height = array.width = 1;
+  array.pixels = {1, 2, 3, 4, 5, 6};
+  array.labels = {9, 2, 9, 0, -1, 2};
+  EXPECT_THAT(ClassesOf(ArrayDataset::Create(std::move(array), "six images").value(), LabelType::kStandard),
+              ElementsAre(0, 2, 9));
+}
+
+TEST(Pipeline, ClassesOfOtherLabelTypes_AreWhatReadSays) {
+  EXPECT_THAT(ClassesOf(ThreeImages(true), LabelType::kSampleIndex), ElementsAre(0, 1, 2));
+  EXPECT_THAT(ClassesOf(ThreeImages(false), LabelType::kZero), ElementsAre(0));
+}
+
+TEST(Pipeline, ClassesOfSeveralLabels_AreTheirUnion) {
+  auto dataset = std::make_unique<ManyLabels>(std::vector<std::vector<int64_t>>{{0, 1, 0, -1}, {1, 1, -1, 0}});
+  EXPECT_THAT(ClassesOf(std::move(dataset), LabelType::kStandard), ElementsAre(0, 1));
+  EXPECT_THAT(ClassesOf(std::make_unique<ManyLabels>(std::vector<std::vector<int64_t>>{{0, -1}}), LabelType::kStandard),
+              IsEmpty());
+}
+
+TEST(Pipeline, ClassesThatNobodyTells_AreUnimplemented) {
+  EXPECT_THAT(Pipeline(ThreeImages(false), {}, LabelType::kStandard, 0).Classes(),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("three images tells no classes without reading its images")));
+}
+
+TEST(Pipeline, RandomStreams_DifferBySeedEpochSampleViewAndOperation) {
+  std::vector<uint32_t> draws;
+  for (uint64_t seed : {0, 1}) {
+    std::vector<std::unique_ptr<Transform>> transforms;
+    transforms.push_back(std::make_unique<RecordRandom>(&draws));
+    transforms.push_back(std::make_unique<RecordRandom>(&draws));
+    const Pipeline pipeline(ThreeImages(true), std::move(transforms), LabelType::kStandard, seed);
+    PipelineScratch scratch;
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      for (int64_t index = 0; index < 3; ++index) ASSERT_OK(pipeline.Read(epoch, index, &scratch));
+    }
+  }
+  const std::set<uint32_t> distinct(draws.begin(), draws.end());
+  EXPECT_EQ(draws.size(), 2u * 3 * 3 * 2 * 2);
+  EXPECT_EQ(distinct.size(), draws.size());
+}
+
+TEST(Pipeline, RandomStreams_DoNotDependOnWhatWasReadBefore) {
+  std::vector<uint32_t> draws;
+  std::vector<std::unique_ptr<Transform>> transforms;
+  transforms.push_back(std::make_unique<RecordRandom>(&draws));
+  const Pipeline pipeline(ThreeImages(true), std::move(transforms), LabelType::kStandard, 5);
+  PipelineScratch used;
+  PipelineScratch fresh;
+  ASSERT_OK(pipeline.Read(0, 0, &used));
+  ASSERT_OK(pipeline.Read(4, 1, &used));
+  ASSERT_OK(pipeline.Read(4, 1, &fresh));
+
+  ASSERT_EQ(draws.size(), 6u);
+  EXPECT_EQ(draws[2], draws[4]);
+  EXPECT_EQ(draws[3], draws[5]);
+}
+
+TEST(Pipeline, FailingTransform_NamesSampleDataSetAndTransform) {
+  std::vector<std::unique_ptr<Transform>> transforms;
+  transforms.push_back(std::make_unique<Fail>());
+  const Pipeline pipeline(ThreeImages(true), std::move(transforms), LabelType::kStandard, 0);
+  PipelineScratch scratch;
+
+  EXPECT_THAT(pipeline.Read(0, 1, &scratch),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sample 1 of three images: transform 0, 'Fail': image is too dark")));
+}
+
+}  // namespace
+}  // namespace ssl
