@@ -16,6 +16,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/counted_samples.h"
 #include "ssl/core/equal_sources.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/gradient_reducer.h"
@@ -261,7 +262,7 @@ absl::Status SelfSupervisionTask::UpdateMeters(StepContext& context) {
   if (meters_.empty() || (state_.training && !options_.meters_in_training)) return absl::OkStatus();
   const c10::AutoGradMode no_gradients(false);
   for (const std::unique_ptr<Meter>& meter : meters_) {
-    SSL_RETURN_IF_ERROR(meter->Update(context.outputs, context.batch->targets));
+    SSL_RETURN_IF_ERROR(UpdateWithCounted(context.outputs, context, *meter));
   }
   return absl::OkStatus();
 }

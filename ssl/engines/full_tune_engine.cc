@@ -315,17 +315,17 @@ class FullTuneEngine : public Engine {
     return report;
   }
 
-  // A training that goes on beside this process may remove the checkpoint before its weights are read; there is a newer
-  // one then.
+  // A training that goes on beside this process may remove the checkpoint before one or all ranks have read its weights;
+  // there is a newer one then.
   absl::StatusOr<std::unique_ptr<Session>> Open(EngineContext& context, FullTuneTask* task) const {
-    constexpr int kMostTries = 3;
-    const ConfigNode& defaults = context.registries.options.Defaults();
-    for (int tries = 1;; ++tries) {
+    for (int tries_left = 2;; --tries_left) {
       SSL_ASSIGN_OR_RETURN(*task, Prepare(context));
-      const ConfigNode config = FullTuneConfig(context.config, defaults, options_, *task);
+      const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, *task);
       absl::StatusOr<std::unique_ptr<Session>> session = OpenSession(config, task->directory, context);
-      const bool is_gone = !task->params_file.empty() && !context.file_system.IsDirectory(task->params_file);
-      if (session.ok() || !absl::IsNotFound(session.status()) || !is_gone || tries == kMostTries) return session;
+      const bool is_gone = absl::IsNotFound(session.status()) && !task->params_file.empty() &&
+                           !context.file_system.IsDirectory(task->params_file);
+      SSL_ASSIGN_OR_RETURN(const bool again, AnyRank(is_gone && tries_left > 0, context.communicator));
+      if (!again) return session;
       SSL_LOG(INFO) << "full_tune: " << task->params_file << " was removed meanwhile: once more from the newest one";
     }
   }

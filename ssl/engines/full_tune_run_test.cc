@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fine-tuning as a whole, with the real parts: a small ResNet, synthetic pictures, two epochs.
+#include <atomic>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -94,20 +96,36 @@ class FullTuneRunTest : public ::testing::Test {
     ASSERT_OK(store.Save(iteration, {{kModelFile, CollectState(*network.model).value()}}));
   }
 
+  absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(Communicator& communicator) {
+    const BuildContext build{config_, registries_, communicator, 0, directory_, 0};
+    return registries_.engines.Make("full_tune", config_, build);
+  }
+
   absl::StatusOr<EngineReport> Run() {
-    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
-    absl::StatusOr<std::unique_ptr<Engine>> engine = registries_.engines.Make("full_tune", config_, build);
-    if (!engine.ok()) return engine.status();
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(*communicator_));
     EngineContext context = Context();
-    return (*engine)->Run(context);
+    return engine->Run(context);
+  }
+
+  // As threads; `look` sees the report of each.
+  absl::Status RunOnRanks(int64_t ranks, const std::function<void(const EngineReport&)>& look) {
+    return ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(communicator));
+      ConfigNode results = ConfigNode::Map();
+      EngineContext context{config_, registries_, communicator, stop_, PosixFileSystem(), directory_, results};
+      SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        if (rank == communicator.rank()) look(report);
+        SSL_RETURN_IF_ERROR(communicator.Barrier());
+      }
+      return absl::OkStatus();
+    });
   }
 
   absl::Status Check() {
-    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
-    absl::StatusOr<std::unique_ptr<Engine>> engine = registries_.engines.Make("full_tune", config_, build);
-    if (!engine.ok()) return engine.status();
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(*communicator_));
     EngineContext context = Context();
-    return (*engine)->Check(context);
+    return engine->Check(context);
   }
 
   std::string directory_ = MakeTempDir("full_tune");
@@ -134,28 +152,26 @@ TEST_F(FullTuneRunTest, TrainsANewHeadAndMeasuresEachEpoch) {
   EXPECT_FALSE(PosixFileSystem().IsDirectory(directory_ + "/checkpoints/step_6"));
 }
 
-// Equal global batches: BATCH_SIZE is each rank's.
+// Equal global batches: BATCH_SIZE is each rank's. 18 test samples are 5 for each of 4 ranks, of which two have one
+// that another one has as well.
 TEST_F(FullTuneRunTest, OnSeveralRanks_TheTableIsTheSame) {
   config_.SetPath("MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", ConfigNode::FromBool(true));
   config_.SetPath("MODEL.SYNC_BN_CONFIG.GROUP_SIZE", ConfigNode::FromInt(0));
-  std::string table;
-  for (const int64_t ranks : {1, 2, 4}) {
-    directory_ = MakeTempDir("full_tune");
-    SaveCheckpoint();
-    config_.SetPath("FULL_TUNE.BATCH_SIZE", ConfigNode::FromInt(16 / ranks));
-    EXPECT_OK(ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
-      const BuildContext build{config_, registries_, communicator, 0, directory_, 0};
-      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, registries_.engines.Make("full_tune", config_, build));
-      ConfigNode results = ConfigNode::Map();
-      EngineContext context{config_, registries_, communicator, stop_, PosixFileSystem(), directory_, results};
-      SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
-      const std::string found = report.summary.substr(report.summary.find('\n'));  // the first line has the directory
-      if (ranks == 1) table = found;
-      EXPECT_EQ(found, table) << "rank " << communicator.rank() << " of " << ranks;
-      return absl::OkStatus();
-    }));
+  for (const int64_t samples : {20, 18}) {
+    config_.SetPath("DATA.TEST.DATA_LIMIT", ConfigNode::FromInt(samples));
+    std::string table;
+    for (const int64_t ranks : {1, 2, 4}) {
+      directory_ = MakeTempDir("full_tune");
+      SaveCheckpoint();
+      config_.SetPath("FULL_TUNE.BATCH_SIZE", ConfigNode::FromInt(16 / ranks));
+      EXPECT_OK(RunOnRanks(ranks, [&](const EngineReport& report) {
+        const std::string found = report.summary.substr(report.summary.find('\n'));  // the first line has the directory
+        if (ranks == 1) table = found;
+        EXPECT_EQ(found, table) << samples << " samples on " << ranks << " ranks";
+      }));
+    }
+    EXPECT_THAT(table, HasSubstr("\n2 "));
   }
-  EXPECT_THAT(table, HasSubstr("\n2 "));
 }
 
 TEST_F(FullTuneRunTest, FewLabels_AreDrawnFromEachClass) {
@@ -265,6 +281,27 @@ TEST_F(FullTuneRunTest, CheckpointRemovedMeanwhile_IsTheNextOne) {
   };
   ASSERT_OK(Run().status());
   EXPECT_EQ(calls, 2);
+}
+
+// Rank 0 has read the weights when the one that is saved next takes their place, and rank 1 has not.
+TEST_F(FullTuneRunTest, CheckpointRemovedMeanwhileForOneRank_IsTheNextOneForAll) {
+  SaveCheckpoint(9, 1);
+  const std::string checkpoints = directory_ + "/checkpoints";
+  ASSERT_OK(PosixFileSystem().Rename(checkpoints + "/step_9", directory_ + "/kept"));
+  SaveCheckpoint(7);
+  const auto read_weights = registries_.initialize_weights;
+  std::atomic<int> calls{0};
+  registries_.initialize_weights = [&](Model& model, const BuildContext& context) -> absl::Status {
+    if (++calls > 2) return read_weights(model, context);
+    const bool is_late = context.communicator.rank() == 1;
+    const absl::Status read = is_late ? absl::OkStatus() : read_weights(model, context);
+    if (!context.communicator.Barrier().ok() || !is_late) return read;
+    EXPECT_OK(PosixFileSystem().Rename(directory_ + "/kept", checkpoints + "/step_9"));
+    EXPECT_OK(PosixFileSystem().RemoveAll(checkpoints + "/step_7"));
+    return read_weights(model, context);
+  };
+  EXPECT_OK(RunOnRanks(2, [](const EngineReport& report) { EXPECT_THAT(report.summary, HasSubstr("\n2 ")); }));
+  EXPECT_EQ(calls, 4);
 }
 
 // Found by the check before a training, too, and before an earlier fine-tuning is removed.

@@ -13,6 +13,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/counted_samples.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/core/state_dict.h"
@@ -229,7 +230,7 @@ absl::Status EmaHook::Measure(StepContext& context) {
     outputs = batch.named_inputs.empty() ? context.model.Forward(batch.views)
                                          : context.model.ForwardNamed(batch.named_inputs);
   }
-  for (const std::unique_ptr<Meter>& meter : meters_) SSL_RETURN_IF_ERROR(meter->Update(outputs, batch.targets));
+  for (const std::unique_ptr<Meter>& meter : meters_) SSL_RETURN_IF_ERROR(UpdateWithCounted(outputs, context, *meter));
   return absl::OkStatus();
 }
 
