@@ -9,9 +9,7 @@
 #include <ATen/ops/reciprocal.h>
 #include <ATen/ops/zeros.h>
 
-#include <c10/util/Exception.h>
-
-#include "absl/status/status.h"
+#include "ssl/base/collective_check.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -45,8 +43,7 @@ bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
   // Of whole gradients, every rank has seen the overflow of any. Of shards, one rank alone has.
   Communicator* const shard_ranks = groups.empty() ? nullptr : groups[0].shard_ranks;
   if (shard_ranks != nullptr) {
-    const absl::Status agreed = shard_ranks->AllReduce(found_inf_, ReduceOp::kMax);
-    TORCH_CHECK_WITH(DistBackendError, agreed.ok(), "looking for overflows: ", agreed.ToString());
+    CheckCollective(shard_ranks->AllReduce(found_inf_, ReduceOp::kMax), "looking for overflows");
   }
   const bool finite = found_inf_.item<float>() == 0.0f;
   skipped_updates_ = finite ? 0 : skipped_updates_ + 1;

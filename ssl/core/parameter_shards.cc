@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/collective_check.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -21,7 +22,7 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 
 void Check(const absl::Status& status, const char* what, const std::string& block) {
-  TORCH_CHECK_WITH(DistBackendError, status.ok(), what, " of ", block, ": ", status.ToString());
+  CheckCollective(status, absl::StrCat(what, " of ", block));
 }
 
 // Memory of a tensor that owns its storage. Only the storage changes: what backward has saved of the parameter, views

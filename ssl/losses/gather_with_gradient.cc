@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/losses/gather_with_gradient.h"
 
-#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "absl/status/status.h"
+#include "ssl/base/collective_check.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -39,8 +38,7 @@ struct GatherFunction : public torch::autograd::Function<GatherFunction> {
     Communicator& communicator = *static_cast<const CommunicatorHolder&>(*capsule).communicator;
     // A copy: other parts of the graph may read the gradient that they share with us.
     at::Tensor gradient = gradients[0].clone(at::MemoryFormat::Contiguous);
-    const absl::Status status = communicator.AllReduce(gradient, ReduceOp::kSum);
-    TORCH_CHECK_WITH(DistBackendError, status.ok(), "gradient of gathered rows: ", status.ToString());
+    CheckCollective(communicator.AllReduce(gradient, ReduceOp::kSum), "gradient of gathered rows");
     return {gradient.select(0, communicator.rank()), at::Tensor()};
   }
 };

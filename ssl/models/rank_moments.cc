@@ -11,7 +11,7 @@
 
 #include <tuple>
 
-#include "absl/status/status.h"
+#include "ssl/base/collective_check.h"
 
 namespace ssl {
 
@@ -31,8 +31,7 @@ ChannelMoments MomentsOf(const at::Tensor& input) {
 at::Tensor SumOverRanks(const at::Tensor& own, Communicator& group) {
   const at::NoGradGuard no_grad;
   at::Tensor sum = own.clone();
-  const absl::Status status = group.AllReduce(sum, ReduceOp::kSum);
-  TORCH_CHECK_WITH(DistBackendError, status.ok(), "batch norm over ranks: ", status.ToString());
+  CheckCollective(group.AllReduce(sum, ReduceOp::kSum), "batch norm over ranks");
   return sum;
 }
 

@@ -4,12 +4,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/stack.h>
-#include <c10/util/Exception.h>
 
 #include <cstddef>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "ssl/base/collective_check.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -39,8 +39,7 @@ GradientTransform::Norms GradientTransform::NormsOf(const ParameterGroup& group,
   Norms norms = {at::stack(at::_foreach_norm(parameters)), at::stack(at::_foreach_norm(gradients))};
   if (group.shard_ranks == nullptr) return norms;
   at::Tensor squares = at::stack({norms.parameters, norms.gradients}).to(at::kDouble).square();
-  const absl::Status summed = group.shard_ranks->AllReduce(squares, ReduceOp::kSum);
-  TORCH_CHECK_WITH(DistBackendError, summed.ok(), "norms over ranks: ", summed.ToString());
+  CheckCollective(group.shard_ranks->AllReduce(squares, ReduceOp::kSum), "norms over ranks");
   const at::Tensor of_all = squares.sqrt().to(norms.parameters.scalar_type());
   return {of_all[0], of_all[1]};
 }
