@@ -7,30 +7,19 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/config/merge.h"
-#include "ssl/config/yaml.h"
-#include "ssl/core/hook.h"
-#include "ssl/core/registries.h"
-#include "ssl/core/session.h"
-#include "ssl/core/step_context.h"
-#include "ssl/data/register_data.h"
-#include "ssl/distributed/communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/safetensors.h"
-#include "ssl/methods/register_methods.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
+#include "ssl/testing/training_runs.h"
 
 namespace ssl {
 namespace {
@@ -38,23 +27,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 20;
-
-constexpr char kBase[] = R"(
-SEED_VALUE: 5
-LOG_FREQUENCY: 1000
-TEST_MODEL: False
-DATA:
-  NUM_DATALOADER_WORKERS: 1
-  TRAIN:
-    DATA_SOURCES: [synthetic]
-    LABEL_SOURCES: [synthetic]
-    DATASET_NAMES: [synthetic]
-    DATA_LIMIT: 80
-    DEFAULT_GRAY_IMG_SIZE: 16
-    RANDOM_SYNTHETIC_LABELS: 4
-    DROP_LAST: True
-OPTIMIZER: {momentum: 0.9, num_epochs: 4}
-)";
 
 // 7 prototypes and 6 hidden units: no number of ranks divides them.
 constexpr char kSwav[] = R"(
@@ -101,22 +73,6 @@ constexpr char kWhole[] =
     "{construct_single_param_group_only: True}}";
 constexpr char kSharded[] = "{OPTIMIZER: {construct_single_param_group_only: True}}";
 
-using Losses = std::vector<double>;
-
-class LossHook : public Hook {
- public:
-  explicit LossHook(Losses* losses) : losses_(*losses) {}
-  absl::string_view name() const override { return "losses"; }
-  HookStage stage() const override { return HookStage::kReport; }
-  absl::Status OnLossAndMeter(StepContext& context) override {
-    losses_.push_back(context.loss.item<double>());
-    return absl::OkStatus();
-  }
-
- private:
-  Losses& losses_;
-};
-
 struct Run {
   int64_t ranks = 1;
   std::string method;
@@ -125,43 +81,23 @@ struct Run {
   int64_t steps = kSteps;  // then it ends, as if it was stopped
 };
 
-ConfigNode ConfigOf(const Run& run) {
-  ConfigNode config = *ParseYaml(kBase, "base.yaml", nullptr);
-  MergeInto(&config, *ParseYaml(run.method, "method.yaml", nullptr));
-  MergeInto(&config, *ParseYaml(run.changes, "changes.yaml", nullptr));
-  config.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(run.ranks));
-  config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(16 / run.ranks));
-  config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(run.directory));
-  return config;
+absl::StatusOr<std::vector<RankTrace>> TryTrain(const Run& of) {
+  TrainingRun run;
+  run.ranks = of.ranks;
+  run.config = {of.method, of.changes};
+  run.directory = of.directory;
+  run.last_iteration = of.steps;
+  return Train(run);
 }
 
-absl::Status TrainRank(const Run& run, const Registries& registries, Communicator& communicator, Losses* losses) {
-  SessionOptions options;
-  options.communicator = &communicator;
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                       Session::Create(ConfigOf(run), registries, std::move(options)));
-  SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<LossHook>(losses)));
-  bool goes_on = true;
-  while (goes_on && session->state().iteration < run.steps) {
-    SSL_ASSIGN_OR_RETURN(goes_on, session->Step());
-  }
-  return session->Finish();
-}
+using Losses = std::vector<double>;
 
 // The losses of each rank.
-absl::Status Train(const Run& run, std::vector<Losses>* losses) {
-  Registries registries;
-  SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
-  SSL_RETURN_IF_ERROR(RegisterData(&registries));
-  losses->assign(static_cast<size_t>(run.ranks), {});
-  return ThreadWorld(run.ranks, absl::Seconds(120)).Run([&](Communicator& communicator) {
-    return TrainRank(run, registries, communicator, &(*losses)[static_cast<size_t>(communicator.rank())]);
-  });
-}
-
 std::vector<Losses> TrainedOn(const Run& run) {
-  std::vector<Losses> losses;
-  EXPECT_OK(Train(run, &losses));
+  const auto traces = TryTrain(run);
+  EXPECT_OK(traces);
+  std::vector<Losses> losses(static_cast<size_t>(run.ranks));
+  for (size_t rank = 0; traces.ok() && rank < losses.size(); ++rank) losses[rank] = (*traces)[rank].losses;
   return losses;
 }
 
@@ -252,12 +188,6 @@ TEST(ShardedRuns, GoesOnWithWholeParameters_AndBack) {
   ExpectSameLosses(losses, expected);
 }
 
-double Mean(const std::vector<Losses>& losses, size_t step) {
-  double sum = 0.0;
-  for (const Losses& of_rank : losses) sum += of_rank[step];
-  return sum / static_cast<double>(losses.size());
-}
-
 TEST(ShardedRuns, GoesOnWithOtherNumbersOfRanks) {
   // Batch statistics and learning rate are such that the number of ranks does not matter (worlds_test.cc).
   constexpr char kSlow[] =
@@ -267,10 +197,11 @@ TEST(ShardedRuns, GoesOnWithOtherNumbersOfRanks) {
   const std::vector<Losses> expected = TrainedOn({1, kSupervised, kSlow, ""});
   size_t step = 0;
   for (const auto& [ranks, end] : std::vector<std::pair<int64_t, int64_t>>{{4, 6}, {2, 13}, {1, 16}, {4, kSteps}}) {
-    const std::vector<Losses> losses = TrainedOn({ranks, kSupervised, kSlow, directory, end});
-    ASSERT_EQ(losses[0].size(), static_cast<size_t>(end) - step);
-    for (size_t i = 0; i < losses[0].size(); ++i, ++step) {
-      EXPECT_NEAR(Mean(losses, i), expected[0][step], 1e-5 * expected[0][step]) << ranks << " ranks, step " << step;
+    ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> traces, TryTrain({ranks, kSupervised, kSlow, directory, end}));
+    const Losses losses = MeanLosses(traces);
+    ASSERT_EQ(losses.size(), static_cast<size_t>(end) - step);
+    for (size_t i = 0; i < losses.size(); ++i, ++step) {
+      EXPECT_NEAR(losses[i], expected[0][step], 1e-5 * expected[0][step]) << ranks << " ranks, step " << step;
     }
   }
 }
@@ -281,14 +212,11 @@ TEST(ShardedRuns, OptimizerStateThatIsSharedAlready_IsNotSharedAgain) {
 }
 
 TEST(ShardedRuns, WhatNeedsWholeParameters_IsRefused) {
-  std::vector<Losses> losses;
-  const absl::Status status = Train({2, kSupervised,
-                                     "{LOSS: {name: moco_loss, moco_loss: {embedding_dim: 4, queue_size: 32}}, DATA: "
-                                     "{TRAIN: {COLLATE_FUNCTION: moco_collator, TRANSFORMS: [{name: ImgReplicatePil, "
-                                     "num_times: 2}, {name: ToTensor}]}}}",
-                                     ""},
-                                    &losses);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("moco_loss needs whole parameters")));
+  constexpr char kMoco[] =
+      "{LOSS: {name: moco_loss, moco_loss: {embedding_dim: 4, queue_size: 32}}, DATA: {TRAIN: {COLLATE_FUNCTION: "
+      "moco_collator, TRANSFORMS: [{name: ImgReplicatePil, num_times: 2}, {name: ToTensor}]}}}";
+  EXPECT_THAT(TryTrain({2, kSupervised, kMoco, ""}),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("moco_loss needs whole parameters")));
 }
 
 }  // namespace

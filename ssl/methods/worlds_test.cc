@@ -6,27 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/config/merge.h"
-#include "ssl/config/yaml.h"
-#include "ssl/core/batch.h"
-#include "ssl/core/hook.h"
-#include "ssl/core/registries.h"
-#include "ssl/core/session.h"
-#include "ssl/core/step_context.h"
-#include "ssl/data/register_data.h"
-#include "ssl/distributed/communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
-#include "ssl/methods/register_methods.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/training_runs.h"
 
 namespace ssl {
 namespace {
@@ -36,27 +22,12 @@ constexpr int64_t kSteps = 20;
 
 // Five batches to an epoch. The learning rate is small because training magnifies rounding: at 0.02, one rank that
 // starts from weights which differ by 1e-7 comes to losses which differ by 1e-2 within ten steps, whatever the ranks.
-constexpr char kBase[] = R"(
-SEED_VALUE: 5
-LOG_FREQUENCY: 1000
-TEST_MODEL: False
-DATA:
-  NUM_DATALOADER_WORKERS: 1
-  TRAIN:
-    DATA_SOURCES: [synthetic]
-    DATASET_NAMES: [synthetic]
-    DATA_LIMIT: 80
-    DEFAULT_GRAY_IMG_SIZE: 28
-    RANDOM_SYNTHETIC_LABELS: 4
-    DROP_LAST: True
+constexpr char kCommon[] = R"(
+DATA: {TRAIN: {DEFAULT_GRAY_IMG_SIZE: 28}}
 MODEL:
   TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small, STAGES: 2, INIT: kaiming_fan_out}}
   SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}
-OPTIMIZER:
-  name: sgd
-  momentum: 0.9
-  num_epochs: 4
-  param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.00003, end_value: 0.0}}
+OPTIMIZER: {param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.00003, end_value: 0.0}}}
 )";
 
 constexpr char kSwav[] = R"(
@@ -89,58 +60,26 @@ MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32], use_bn: True, use_relu: True, ski
 LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {embedding_dim: 16}}}
 )";
 
-// What each step of a rank saw.
+// The mean loss over the ranks, and all images, of each step.
 struct Trace {
   std::vector<double> losses;
   std::vector<std::set<int64_t>> images;
 };
 
-class TraceHook : public Hook {
- public:
-  explicit TraceHook(Trace* trace) : trace_(*trace) {}
-  absl::string_view name() const override { return "trace"; }
-  HookStage stage() const override { return HookStage::kReport; }
-
-  absl::Status OnLossAndMeter(StepContext& context) override {
-    trace_.losses.push_back(context.loss.item<double>());
-    const int64_t* const indices = context.batch->indices.const_data_ptr<int64_t>();
-    trace_.images.emplace_back(indices, indices + context.batch->size());
-    return absl::OkStatus();
-  }
-
- private:
-  Trace& trace_;
-};
-
-// The mean loss over ranks and all images of each step.
 Trace TrainOn(int64_t ranks, const std::string& method, const std::string& changes = "{}") {
-  Registries registries;
-  EXPECT_OK(RegisterMethods(&registries));
-  EXPECT_OK(RegisterData(&registries));
-  ConfigNode config = *ParseYaml(kBase, "base.yaml", nullptr);
-  MergeInto(&config, *ParseYaml(method, "method.yaml", nullptr));
-  MergeInto(&config, *ParseYaml(changes, "changes.yaml", nullptr));
-  config.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(ranks));
-  config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(kGlobalBatch / ranks));
-
-  std::vector<Trace> traces(static_cast<size_t>(ranks));
-  EXPECT_OK(ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
-    SessionOptions options;
-    options.communicator = &communicator;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                         Session::Create(config, registries, std::move(options)));
-    SSL_RETURN_IF_ERROR(
-        session->AddHook(std::make_unique<TraceHook>(&traces[static_cast<size_t>(communicator.rank())])));
-    return session->Train().status();
-  }));
-  Trace whole = traces[0];
-  for (size_t rank = 1; rank < traces.size(); ++rank) {
-    for (size_t step = 0; step < whole.losses.size(); ++step) {
-      whole.losses[step] += traces[rank].losses[step];
-      whole.images[step].insert(traces[rank].images[step].begin(), traces[rank].images[step].end());
+  TrainingRun run;
+  run.ranks = ranks;
+  run.samples_per_update = kGlobalBatch;
+  run.config = {kCommon, method, changes};
+  const auto traces = Train(run);
+  EXPECT_OK(traces);
+  if (!traces.ok()) return {};
+  Trace whole = {MeanLosses(*traces), (*traces)[0].images};
+  for (const RankTrace& trace : *traces) {
+    for (size_t step = 0; step < whole.images.size(); ++step) {
+      whole.images[step].insert(trace.images[step].begin(), trace.images[step].end());
     }
   }
-  for (double& loss : whole.losses) loss /= static_cast<double>(ranks);
   return whole;
 }
 

@@ -17,22 +17,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/config/merge.h"
-#include "ssl/config/yaml.h"
-#include "ssl/core/registries.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/hook.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
-#include "ssl/distributed/testing/thread_communicator.h"
-#include "ssl/hooks/register_hooks.h"
-#include "ssl/meters/register_meters.h"
-#include "ssl/methods/register_methods.h"
+#include "ssl/core/step_context.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
+#include "ssl/testing/training_runs.h"
 
 namespace ssl {
 namespace {
@@ -47,17 +43,13 @@ constexpr int64_t kUpdates = kSaved + kCompared;  // one epoch
 constexpr double kTolerance = 1e-5;               // of a loss, relative
 
 // The rate is small because training magnifies what sums in another order round differently.
-constexpr char kBase[] = R"(
+constexpr char kCommon[] = R"(
 SEED_VALUE: 3
-LOG_FREQUENCY: 1000
-TEST_MODEL: False
 CHECKPOINT: {CHECKPOINT_FREQUENCY: 1000, KEEP_LAST: 0}
 MODEL:
   SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, SYNC_BN_TYPE: pytorch}
   TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}
 OPTIMIZER:
-  name: sgd
-  momentum: 0.9
   num_epochs: 1
   param_schedulers: {lr: {name: cosine, start_value: 0.0001, end_value: 0.00001}}
 )";
@@ -145,7 +137,7 @@ struct Record {
   std::map<std::string, double> measured;  // what the meters say of the epoch
 };
 
-// A record on rank 0, what this rank begins with, and what it has after each step.
+// What this rank begins with, what it has after each step, and on rank 0 what the meters say.
 class Recorder : public Hook {
  public:
   Recorder(Record* record, Tensors* begun, Tensors* ended) : record_(record), begun_(begun), ended_(ended) {}
@@ -157,9 +149,6 @@ class Recorder : public Hook {
   }
   absl::Status OnStep(StepContext& context) override {
     *ended_ = TensorsOf(context);
-    at::Tensor loss = context.loss.to(at::kDouble);
-    SSL_RETURN_IF_ERROR(context.communicator.AllReduce(loss, ReduceOp::kMean));
-    if (context.communicator.rank() == 0) record_->losses[context.state.iteration] = loss.item<double>();
     return absl::OkStatus();
   }
   absl::Status OnPhaseEnd(StepContext& context) override {
@@ -178,16 +167,6 @@ class Recorder : public Hook {
   Tensors* const ended_;
 };
 
-absl::StatusOr<ConfigNode> ConfigOf(const Case& run, const std::string& directory, int64_t ranks) {
-  SSL_ASSIGN_OR_RETURN(ConfigNode config, ParseYaml(kBase, "base.yaml", nullptr));
-  SSL_ASSIGN_OR_RETURN(const ConfigNode part, ParseYaml(run.config, "case.yaml", nullptr));
-  MergeInto(&config, part);
-  config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));
-  config.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(ranks));
-  config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(kSamplesPerUpdate / ranks));
-  return config;
-}
-
 class OtherRanksTest : public ::testing::TestWithParam<Case> {
  protected:
   // Trains from what `directory` holds to `iteration`, and saves.
@@ -195,24 +174,22 @@ class OtherRanksTest : public ::testing::TestWithParam<Case> {
     SCOPED_TRACE(absl::StrCat(ranks, " ranks to iteration ", iteration));
     std::vector<Tensors> begun(ranks);
     std::vector<Tensors> ended(ranks);
-    ASSERT_OK(ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
-      Registries registries;
-      SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
-      SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
-      SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
-      SSL_ASSIGN_OR_RETURN(const ConfigNode config, ConfigOf(GetParam(), directory, ranks));
-      SessionOptions options;
-      options.communicator = &communicator;
-      options.train_source = std::make_unique<DealtImages>(GetParam().views, communicator.rank(), ranks);
-      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                           Session::Create(config, registries, std::move(options)));
+    TrainingRun run;
+    run.ranks = ranks;
+    run.samples_per_update = kSamplesPerUpdate;
+    run.config = {kCommon, GetParam().config};
+    run.directory = directory;
+    run.last_iteration = iteration == kUpdates ? -1 : iteration;
+    run.make_source = [](const Communicator& communicator) {
+      return std::make_unique<DealtImages>(GetParam().views, communicator.rank(), communicator.size());
+    };
+    run.prepare = [&](Session& session, const Communicator& communicator) {
       const int64_t rank = communicator.rank();
-      SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<Recorder>(&record_, &begun[rank], &ended[rank])));
-      SSL_RETURN_IF_ERROR(session->Start());
-      while (session->state().iteration < iteration) SSL_RETURN_IF_ERROR(session->Step().status());
-      if (iteration == kUpdates) SSL_RETURN_IF_ERROR(session->Step().status());  // the end of the epoch
-      return session->Finish();
-    }));
+      return session.AddHook(std::make_unique<Recorder>(&record_, &begun[rank], &ended[rank]));
+    };
+    ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> traces, Train(run));
+    int64_t trained = traces[0].first_iteration;
+    for (const double loss : MeanLosses(traces)) record_.losses[++trained] = loss;
     const Tensors found = Together(begun);
     if (!saved_.empty()) ExpectEqual(found, saved_);
     saved_ = Together(ended);
