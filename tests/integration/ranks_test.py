@@ -286,6 +286,36 @@ class MistakesTest(RanksCase):
         ranks = [self.by_hand(rank, port, *arguments, folder=f"host{rank}", **options) for rank in range(2)]
         return [(rank.end(), rank.output) for rank in ranks]
 
+    PHOTOS = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[photos]",
+              "config.DATA.TRAIN.DATA_LIMIT=-1")
+
+    def write_photos(self, host, images):
+        """Their paths."""
+        paths = []
+        for number in range(images):
+            paths.append(self.folder / host / f"photos/{'ant' if number % 2 else 'bee'}/{number:02}.png")
+            paths[-1].parent.mkdir(parents=True, exist_ok=True)
+            paths[-1].write_bytes(png(28, number))
+        return paths
+
+    def test_an_error_of_one_rank_ends_all_and_each_names_it(self):
+        for culprit in range(2):
+            with self.subTest(culprit=culprit):
+                paths = [self.write_photos(f"host{host}", 80) for host in range(2)]
+                for path in paths[culprit][40:]:
+                    path.write_bytes(b"no image")  # of the epoch's first samples in whatever order: some
+                run = f"run{culprit}"
+                ends = self.on_two_hosts(*self.PHOTOS, "config.DATA.TRAIN.MAX_BROKEN_FRACTION=0",
+                                         "config.OPTIMIZER.num_epochs=100", run=f"{self.folder}/{run}")
+                (code, _), (other_code, other_output) = ends[culprit], ends[1 - culprit]
+                self.assertEqual((code, other_code), (4, 7), ends)
+                logs = {0: self.read("log.txt", run=run), 1: self.read("logs/rank1.txt", run=run)}
+                self.assertIn("image is neither JPEG nor PNG; it starts with 'no image'", logs[culprit])
+                for text in (other_output, logs[1 - culprit]):
+                    self.assertRegex(text, rf" on rank {1 - culprit} of 2 lost a connection: .*"
+                                           rf"rank {culprit} \(process \d+ on ")
+                self.assertNotIn("did not finish within", other_output, "nobody waits for the timeout")
+
     def test_run_directories_of_each_hosts_own_are_refused_on_all_ranks(self):
         ends = self.on_two_hosts()
         self.assertEqual([code for code, _ in ends], [7, 5], ends)
@@ -297,13 +327,8 @@ class MistakesTest(RanksCase):
 
     def test_a_copy_of_the_data_that_lacks_a_file_is_refused_on_all_ranks(self):
         for host, images in (("host0", 20), ("host1", 19)):
-            for number in range(images):
-                image = self.folder / host / f"photos/{'ant' if number % 2 else 'bee'}/{number:02}.png"
-                image.parent.mkdir(parents=True, exist_ok=True)
-                image.write_bytes(png(28, number))
-        ends = self.on_two_hosts("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[photos]",
-                                 "config.DATA.TRAIN.DATA_LIMIT=-1",
-                                 run=f"{self.folder}/run")
+            self.write_photos(host, images)
+        ends = self.on_two_hosts(*self.PHOTOS, run=f"{self.folder}/run")
         for code, output in ends:
             self.assertEqual(code, 2, output)
             self.assertRegex(output, r"config.DATA.TRAIN is not the same data set on all ranks: rank 1 \(on \S+\) has 19 "
