@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/base/background_task.h"
 
-#include <string>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "ssl/base/start_thread.h"
 
 namespace ssl {
 
@@ -14,16 +12,13 @@ BackgroundTask::~BackgroundTask() { Finish().IgnoreError(); }
 absl::Status BackgroundTask::Start(std::function<absl::Status()> work) {
   if (started()) return absl::FailedPreconditionError("a background task is running already");
   done_ = false;
-  try {
-    thread_ = std::thread([this, work = std::move(work)] {
-      status_ = work();
-      done_ = true;
-    });
-  } catch (const std::system_error& error) {
+  const auto run = [this, work = std::move(work)] {
+    status_ = work();
     done_ = true;
-    return absl::ResourceExhaustedError(absl::StrCat("no thread for a background task: ", error.what()));
-  }
-  return absl::OkStatus();
+  };
+  const absl::Status status = StartThread("a background task", run, &thread_);
+  if (!status.ok()) done_ = true;
+  return status;
 }
 
 absl::Status BackgroundTask::Finish() {

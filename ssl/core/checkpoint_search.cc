@@ -67,13 +67,14 @@ absl::Status CheckpointStore::RemovedWhileRead() const {
 }
 
 absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
-  std::string passed_over;
-  absl::StatusOr<int64_t> newest =
-      communicator_.rank() == 0 ? FindNewestValid(&passed_over) : absl::StatusOr<int64_t>(0);
-  if (!passed_over.empty()) SSL_LOG(WARNING) << passed_over;
-  const bool none = newest.status().code() == absl::StatusCode::kNotFound;
-  SSL_RETURN_IF_ERROR(
-      AgreeOnStatus(none ? absl::OkStatus() : newest.status(), "looking for a checkpoint", communicator_));
+  absl::StatusOr<int64_t> newest = 0;
+  const auto find = [&] {
+    std::string passed_over;
+    if (communicator_.rank() == 0) newest = FindNewestValid(&passed_over);
+    if (!passed_over.empty()) SSL_LOG(WARNING) << passed_over;
+    return absl::IsNotFound(newest.status()) ? absl::OkStatus() : newest.status();
+  };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(find, "looking for a checkpoint", communicator_));
   at::Tensor iteration = at::full({1}, newest.ok() ? *newest : -1, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(iteration, 0));
   if (iteration.item<int64_t>() < 0) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
@@ -89,9 +90,8 @@ absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Stat
     absl::Status status = read(*newest);
     if (absl::IsNotFound(status) && *newest == tried) status = absl::DataLossError(status.message());
     // A file may be gone for one rank that another one has read.
-    at::Tensor gone = at::full({1}, absl::IsNotFound(status) ? 1 : 0, at::kLong);
-    SSL_RETURN_IF_ERROR(communicator_.AllReduce(gone, ReduceOp::kMax));
-    if (gone.item<int64_t>() == 0) {
+    SSL_ASSIGN_OR_RETURN(const bool gone, AnyRank(absl::IsNotFound(status), communicator_));
+    if (!gone) {
       SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", communicator_));
       return newest;
     }

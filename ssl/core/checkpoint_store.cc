@@ -62,8 +62,8 @@ absl::Status CheckpointStore::Open() {
     }
     return absl::OkStatus();
   };
-  return AgreeOnStatus(communicator_.rank() == 0 ? open() : absl::OkStatus(), "opening the checkpoint directory",
-                       communicator_);
+  return AgreeOnWork([&] { return communicator_.rank() == 0 ? open() : absl::OkStatus(); },
+                     "opening the checkpoint directory", communicator_);
 }
 
 // Else making the step's directory would make the whole run directory anew, unlocked, or write into another run's.
@@ -81,8 +81,12 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
   if (communicator_.rank() == 0) status = file_system_.CreateDirectories(temporary);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "making a checkpoint directory", communicator_));
 
-  absl::StatusOr<std::vector<ManifestEntry>> files = WriteParts(temporary, parts);
-  status = AgreeOnStatus(files.status(), "writing a checkpoint", communicator_);
+  absl::StatusOr<std::vector<ManifestEntry>> files;
+  const auto write = [&] {
+    files = WriteParts(temporary, parts);
+    return files.status();
+  };
+  status = AgreeOnWork(write, "writing a checkpoint", communicator_);
   if (status.ok()) status = Commit(iteration, temporary, *files);
   // Best effort: what it cannot remove now, Open removes at the next start.
   if (!status.ok() && communicator_.rank() == 0) file_system_.RemoveAll(temporary).IgnoreError();
@@ -90,8 +94,12 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
 }
 
 absl::StatusOr<bool> CheckpointStore::IsSaved(int64_t iteration) {
-  const absl::StatusOr<bool> saved = communicator_.rank() == 0 ? LooksSaved(iteration) : absl::StatusOr<bool>(false);
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(saved.status(), "looking for a checkpoint", communicator_));
+  absl::StatusOr<bool> saved = false;
+  const auto look = [&] {
+    if (communicator_.rank() == 0) saved = LooksSaved(iteration);
+    return saved.status();
+  };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(look, "looking for a checkpoint", communicator_));
   at::Tensor answer = at::full({1}, *saved ? 1 : 0, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
   return answer.item<int64_t>() == 1;
@@ -126,14 +134,15 @@ absl::StatusOr<std::vector<ManifestEntry>> CheckpointStore::WriteParts(const std
 absl::Status CheckpointStore::Commit(int64_t iteration, const std::string& temporary,
                                      const std::vector<ManifestEntry>& own_files) {
   SSL_ASSIGN_OR_RETURN(const Manifest manifest, GatherManifest(iteration, own_files));
-  absl::Status status;
-  if (communicator_.rank() == 0) {
-    status = Publish(iteration, temporary, manifest);
+  const auto publish = [&] {
+    if (communicator_.rank() != 0) return absl::OkStatus();
+    absl::Status status = Publish(iteration, temporary, manifest);
     // Read back before anything older goes.
     if (status.ok()) status = Verify(iteration).status();
     if (status.ok()) TidyUp(iteration);
-  }
-  return AgreeOnStatus(status, "committing a checkpoint", communicator_);
+    return status;
+  };
+  return AgreeOnWork(publish, "committing a checkpoint", communicator_);
 }
 
 absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,

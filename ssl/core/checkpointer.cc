@@ -82,7 +82,7 @@ Checkpointer::Checkpointer(CheckpointerOptions options, FileSystem& file_system,
       state_(state) {}
 
 absl::Status Checkpointer::OnRankZero(const std::string& what, const std::function<absl::Status()>& work) {
-  return AgreeOnStatus(communicator_.rank() == 0 ? work() : absl::OkStatus(), what, communicator_);
+  return AgreeOnWork([&] { return communicator_.rank() == 0 ? work() : absl::OkStatus(); }, what, communicator_);
 }
 
 absl::StatusOr<int64_t> Checkpointer::AskRankZero(const std::string& what,
@@ -197,8 +197,8 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedSt
   SSL_RETURN_IF_ERROR(store_.Save(iteration, parts));
   last_saved_ = iteration;
   if (!finished) return absl::OkStatus();
-  return AgreeOnStatus(rank == 0 ? store_.MarkFinished(iteration) : absl::OkStatus(), "noting that the run is finished",
-                       *own_communicator_);
+  return AgreeOnWork([&] { return rank == 0 ? store_.MarkFinished(iteration) : absl::OkStatus(); },
+                     "noting that the run is finished", *own_communicator_);
 }
 
 absl::Status Checkpointer::MarkFinished(const std::string& why_early) {
@@ -237,9 +237,8 @@ absl::StatusOr<bool> Checkpointer::NameSaved(const std::string& name, int64_t it
 absl::Status Checkpointer::Poll() {
   if (!task_.started()) return absl::OkStatus();
   // All ranks learn of it at the same step.
-  at::Tensor running = at::full({1}, task_.done() ? 0 : 1, at::kLong);
-  SSL_RETURN_IF_ERROR(communicator_.AllReduce(running, ReduceOp::kMax));
-  return running.item<int64_t>() == 0 ? Wait() : absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const bool writes, AnyRank(!task_.done(), communicator_));
+  return writes ? absl::OkStatus() : Wait();
 }
 
 absl::Status Checkpointer::Wait() {

@@ -6,16 +6,27 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <future>
+#include <limits>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/host_name.h"
+#include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/distributed/network.h"
 
 namespace ssl {
 namespace {
 
-constexpr char kCauseStop[] = "stop";  // of another rank
+constexpr char kCauseStop[] = "stop";                             // of another rank
+constexpr int64_t kAtWork = std::numeric_limits<int64_t>::max();  // a mark before all others
+// Of ranks at work. A fraction of the shortest time that an operation waits, which is a second.
+constexpr absl::Duration kMeetingPeriod = absl::Milliseconds(250);
 
 // One number tells what came of a rank's work and which rank it is, so that success costs one reduction: the maximum is
 // a failure before a stop, and the lowest rank's of several.
@@ -35,14 +46,27 @@ Outcome OutcomeOf(int64_t mark, int64_t size) {
   return {failed, (failed ? 2 * size : size) - mark};
 }
 
-}  // namespace
+absl::StatusOr<int64_t> LargestMark(int64_t own, Communicator& communicator) {
+  at::Tensor mark = at::full({1}, own, at::kLong);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(mark, ReduceOp::kMax));
+  return mark.item<int64_t>();
+}
 
-absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, Communicator& communicator) {
-  at::Tensor mark = at::full({1}, MarkOf(status, communicator), at::kLong);
-  const absl::Status reduced = communicator.AllReduce(mark, ReduceOp::kMax);
-  if (!reduced.ok()) return status.ok() ? reduced : status;
-  if (mark.item<int64_t>() == 0) return absl::OkStatus();
-  const Outcome outcome = OutcomeOf(mark.item<int64_t>(), communicator.size());
+// A rank that is done waits here for the others, which come again and again: none waits for the whole work.
+absl::StatusOr<int64_t> MeetUntilDone(const std::shared_future<int64_t>& mark, Communicator& communicator) {
+  while (true) {
+    const bool is_done = mark.wait_for(absl::ToChronoMilliseconds(kMeetingPeriod)) == std::future_status::ready;
+    SSL_ASSIGN_OR_RETURN(const int64_t largest, LargestMark(is_done ? mark.get() : kAtWork, communicator));
+    if (largest != kAtWork) return largest;
+  }
+}
+
+// Of `status`, this rank's, and the largest mark of all ranks, what AgreeOnStatus says.
+absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>& largest, absl::string_view what,
+                      Communicator& communicator) {
+  if (!largest.ok()) return status.ok() ? largest.status() : status;
+  if (*largest == 0) return absl::OkStatus();
+  const Outcome outcome = OutcomeOf(*largest, communicator.size());
   std::string said = absl::StrCat(" (on ", HostName("unknown"), "): ", status.message());
   const absl::Status told = BroadcastText(outcome.rank, &said, communicator);
   if (!status.ok() && (!outcome.failed || !absl::IsCancelled(status))) return status;
@@ -51,6 +75,37 @@ absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, C
                       kCauseStop);
   }
   return absl::AbortedError(absl::StrCat(what, " failed on rank ", outcome.rank, told.ok() ? said : ""));
+}
+
+// Operations run on it.
+absl::Status StartMeeting(const std::function<void()>& meet, std::thread* thread) {
+  const SigpipeBlock for_the_thread;
+  return StartThread("meeting the other ranks", meet, thread);
+}
+
+}  // namespace
+
+absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, Communicator& communicator) {
+  return Conclude(status, LargestMark(MarkOf(status, communicator), communicator), what, communicator);
+}
+
+absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator) {
+  absl::Status status;
+  absl::StatusOr<int64_t> largest = absl::InternalError("no rank was met");
+  const auto meet_and_work = [&] {
+    std::promise<int64_t> mark;
+    const auto meet = [&largest, &communicator, of_work = mark.get_future().share()] {
+      largest = MeetUntilDone(of_work, communicator);
+    };
+    std::thread meeting;
+    status = StartMeeting(meet, &meeting);
+    if (status.ok()) status = GuardTorch(what, work);
+    mark.set_value(MarkOf(status, communicator));
+    if (!meeting.joinable()) return meet();
+    meeting.join();
+  };
+  communicator.LetOthersGoOn(meet_and_work);
+  return Conclude(status, largest, what, communicator);
 }
 
 bool IsStopOfAnotherRank(const absl::Status& status) {

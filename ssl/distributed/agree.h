@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,7 +23,15 @@ namespace ssl {
 // otherwise OK. `what` opens what is said of another rank: "<what> failed on rank 1 (on gpu2): <its message>".
 absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, Communicator& communicator);
 
-// Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this one.
+// The same for what `work` returns, when it may take longer than an operation waits for other ranks: what one rank does
+// alone, such as a file that it writes or a classifier that it trains. Until the last rank is done all meet in one
+// reduction after the other, on a thread of its own, so that only a process that ends, or does not answer for as long
+// as one operation may take, ends the wait. `work` neither uses the communicator nor draws from LibTorch's generator:
+// virtual ranks (virtual_world.h) go on beside it. Its exceptions are errors.
+absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator);
+
+// Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this
+// one.
 bool IsStopOfAnotherRank(const absl::Status& status);
 
 // Whether it holds on any rank.

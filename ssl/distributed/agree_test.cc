@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/agree.h"
 
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -9,7 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/host_name.h"
+#include "ssl/distributed/testing/counting_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/distributed/virtual_world.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -38,8 +43,8 @@ TEST(AgreeOnStatusTest, AFailureIsToldToAllWithItsRankAndHost) {
   const std::vector<absl::Status> agreed = Agreed({absl::OkStatus(), absl::DataLossError("torn"), absl::OkStatus()});
   EXPECT_THAT(agreed[1], StatusIs(absl::StatusCode::kDataLoss, "torn"));
   for (const int rank : {0, 2}) {
-    EXPECT_THAT(agreed[rank], StatusIs(absl::StatusCode::kAborted, absl::StrCat("saving failed on rank 1 (on ",
-                                                                                HostName("unknown"), "): torn")));
+    EXPECT_THAT(agreed[rank], StatusIs(absl::StatusCode::kAborted,
+                                       absl::StrCat("saving failed on rank 1 (on ", HostName("unknown"), "): torn")));
   }
 }
 
@@ -64,6 +69,78 @@ TEST(AgreeOnStatusTest, AFailureCountsMoreThanAStop) {
   const std::vector<absl::Status> agreed = Agreed({absl::CancelledError("stopped"), absl::DataLossError("torn")});
   EXPECT_THAT(agreed[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("failed on rank 1 ")));
   EXPECT_THAT(agreed[1], StatusIs(absl::StatusCode::kDataLoss, "torn"));
+}
+
+// What rank 1 has taken part in.
+int64_t Operations(CollectiveCounts& counts) {
+  int64_t sum = 0;
+  for (const auto& [kind, count] : counts.Take()) sum += count;
+  return sum;
+}
+
+// Rank 0 works until rank 1 has met it so often that it must have waited longer than an operation may, or has given up.
+class LongWork {
+ public:
+  static constexpr int64_t kMeetings = 8;  // a quarter of a second each
+  static constexpr absl::Duration kTimeout = absl::Seconds(1);
+
+  absl::Status AgreeOn(Communicator& communicator) {
+    const bool works = communicator.rank() == 0;
+    const auto work = [&] {
+      while (works && met_ < kMeetings && !is_over_) met_ += Operations(counts_);
+      return absl::OkStatus();
+    };
+    const absl::Status agreed = AgreeOnWork(work, kWhat, communicator);
+    if (!works) is_over_ = true;
+    return agreed;
+  }
+
+  CollectiveCounts& counts() { return counts_; }
+  int64_t met() const { return met_; }
+
+ private:
+  CollectiveCounts counts_;
+  std::atomic<bool> is_over_{false};
+  int64_t met_ = 0;  // of rank 0
+};
+
+TEST(AgreeOnWorkTest, MayTakeLongerThanAnOperationWaits) {
+  LongWork work;
+  EXPECT_OK(ThreadWorld(2, LongWork::kTimeout).Run([&](Communicator& communicator) {
+    CountingCommunicator counting(communicator, &work.counts());
+    return work.AgreeOn(communicator.rank() == 1 ? counting : communicator);
+  }));
+  EXPECT_GE(work.met(), LongWork::kMeetings);
+}
+
+// The ranks beside it in its process have to go on, or the other process would wait for these.
+TEST(AgreeOnWorkTest, MayTakeLongerThanAnOperationWaits_OfAVirtualRank) {
+  LongWork work;
+  EXPECT_OK(ThreadWorld(2, LongWork::kTimeout).Run([&](Communicator& processes) {
+    CountingCommunicator counting(processes, &work.counts());
+    Communicator& own = processes.rank() == 1 ? static_cast<Communicator&>(counting) : processes;
+    return VirtualWorld(4, own).Run([&](Communicator& communicator) { return work.AgreeOn(communicator); });
+  }));
+  EXPECT_GE(work.met(), LongWork::kMeetings);
+}
+
+TEST(AgreeOnWorkTest, AFailureIsToldToAll) {
+  EXPECT_OK(ThreadWorld(3, absl::Seconds(60)).Run([](Communicator& communicator) {
+    const int64_t rank = communicator.rank();
+    const auto work = [rank]() -> absl::Status {
+      if (rank == 1) throw std::runtime_error("torn");
+      return absl::OkStatus();
+    };
+    const absl::Status agreed = AgreeOnWork(work, kWhat, communicator);
+    if (rank == 1) {
+      EXPECT_THAT(agreed, StatusIs(absl::StatusCode::kInternal, "saving: torn"));
+    } else {
+      EXPECT_THAT(agreed, StatusIs(absl::StatusCode::kAborted,
+                                   AllOf(HasSubstr("saving failed on rank 1 (on "), HasSubstr("torn"))));
+    }
+    EXPECT_OK(AgreeOnWork([] { return absl::OkStatus(); }, kWhat, communicator));
+    return communicator.Barrier();
+  }));
 }
 
 TEST(AnyRankTest, OneIsEnough) {

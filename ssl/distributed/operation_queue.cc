@@ -3,11 +3,9 @@
 
 #include <ATen/ThreadLocalState.h>
 
-#include <string>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "ssl/base/start_thread.h"
 
 namespace ssl {
 
@@ -30,11 +28,10 @@ std::future<absl::Status> OperationQueue::Post(std::function<absl::Status()> ope
   });
   std::future<absl::Status> result = task.get_future();
   if (!thread_.joinable()) {
-    try {
-      thread_ = std::thread([this] { Run(); });
-    } catch (const std::system_error& error) {
-      const std::string message = absl::StrCat("no thread for collective operations: ", error.what());
-      Task failed([message] { return absl::ResourceExhaustedError(message); });
+    const absl::Status started = StartThread(
+        "collective operations", [this] { Run(); }, &thread_);
+    if (!started.ok()) {
+      Task failed([started] { return started; });
       result = failed.get_future();
       failed();
       return result;

@@ -19,12 +19,12 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/exchange_steps.h"
@@ -236,7 +236,7 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
   Turns turns(here);
   const auto meeting = std::make_shared<Meeting>(turns, locals, std::vector<int64_t>(processes, here), std::move(own));
   const int compute_threads = at::get_num_threads();
-  std::vector<std::thread> threads;
+  std::vector<std::thread> threads(here);
   const auto run = [&](int64_t local) {
     turns.Begin(local);
     at::set_num_threads(compute_threads);  // a thread of its own begins with LibTorch's default
@@ -246,13 +246,14 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
     turns.End(local, GuardTorch(absl::StrCat("virtual rank ", rank.rank()), [&] { return rank_main(rank); }));
   };
   for (const int64_t local : locals) {
-    try {
-      threads.emplace_back(run, local);
-    } catch (const std::system_error& error) {
-      turns.End(local, absl::ResourceExhaustedError(absl::StrCat("a thread for a virtual rank: ", error.what())));
-    }
+    const std::string what = absl::StrCat("virtual rank ", meeting->first_rank() + local);
+    const absl::Status started = StartThread(
+        what, [&run, local] { run(local); }, &threads[local]);
+    if (!started.ok()) turns.End(local, started);
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
   generator.set_state(drawn_from);
   return turns.first_error();
 }

@@ -51,9 +51,13 @@ absl::StatusOr<std::vector<WrittenArray>> WriteAndReplace(const std::string& dir
                                                           const std::vector<std::string>& earlier,
                                                           FileSystem& file_system, Communicator& communicator) {
   constexpr char kWhat[] = "writing arrays";
-  absl::StatusOr<std::vector<WrittenArray>> written = WriteInto(staging, arrays, file_system);
+  absl::StatusOr<std::vector<WrittenArray>> written;
+  const auto write = [&] {
+    written = WriteInto(staging, arrays, file_system);
+    return written.status();
+  };
   // A rank with a full disk leaves the earlier set of all ranks whole.
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(written.status(), kWhat, communicator));
+  SSL_RETURN_IF_ERROR(AgreeOnWork(write, kWhat, communicator));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(RemoveEarlier(directory, earlier, file_system), kWhat, communicator));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(PutInPlace(directory, staging, arrays, file_system), kWhat, communicator));
   return written;

@@ -79,10 +79,12 @@ absl::StatusOr<int64_t> WantedStep(const CheckpointStore& store, const Checkpoin
 
 absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, const std::string& key,
                                     EngineContext& context, Model& model) {
-  absl::Status status = context.communicator.rank() == 0 ? CheckStep(store, wanted, key) : absl::OkStatus();
-  SSL_RETURN_IF_ERROR(
-      AgreeOnStatus(OfNamedStep(status, wanted, key), "looking for a checkpoint", context.communicator));
-  status = OfNamedStep(ReadStep(store, wanted, model), wanted, key);
+  const auto check = [&] {
+    return context.communicator.rank() == 0 ? OfNamedStep(CheckStep(store, wanted, key), wanted, key)
+                                            : absl::OkStatus();
+  };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(check, "looking for a checkpoint", context.communicator));
+  const absl::Status status = OfNamedStep(ReadStep(store, wanted, model), wanted, key);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", context.communicator));
   return wanted;
 }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_model.h"
@@ -51,11 +50,10 @@ class ExportEngine : public Engine {
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     ExportResult result;
-    absl::Status status;
-    if (context.communicator.rank() == 0) {
-      status = GuardTorch("export", [&] { return Write(network, context, &result); });
-    }
-    SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "export", context.communicator));
+    const auto write = [&] {
+      return context.communicator.rank() == 0 ? Write(network, context, &result) : absl::OkStatus();
+    };
+    SSL_RETURN_IF_ERROR(AgreeOnWork(write, "export", context.communicator));
     return EngineReport{false, FormatTable(result, options_.format, network.weights)};
   }
 

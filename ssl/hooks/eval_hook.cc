@@ -305,14 +305,16 @@ ValidationLossRun EvalHook::LossRun() const { return {*data_.method, *data_.loss
 absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
                                                             StepContext& context) const {
   at::Tensor told = at::full({kValues}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
-  absl::Status status;
-  if (context.communicator.rank() == 0 && !(IsFinite(train) && IsFinite(test))) {
+  const auto measure = [&]() -> absl::Status {
+    if (context.communicator.rank() != 0) return absl::OkStatus();
+    if (IsFinite(train) && IsFinite(test)) {
+      return Measure(options_, data_.seed, train, test, context.interruption, told.mutable_data_ptr<double>());
+    }
     SSL_LOG(WARNING) << instance_name() << ": features at iteration " << context.state.iteration
                      << " are not finite, so that nothing is measured";
-  } else if (context.communicator.rank() == 0) {
-    status = Measure(options_, data_.seed, train, test, context.interruption, told.mutable_data_ptr<double>());
-  }
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "evaluating features", context.communicator));
+    return absl::OkStatus();
+  };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(measure, "evaluating features", context.communicator));
   SSL_RETURN_IF_ERROR(context.communicator.Broadcast(told, 0));
   const double* values = told.const_data_ptr<double>();
   return std::vector<double>(values, values + kValues);

@@ -2,6 +2,7 @@
 #include "ssl/tools/leftovers.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <vector>
@@ -28,13 +29,16 @@ int64_t RankOf(absl::string_view name, absl::string_view ending) {
   return is_one ? rank : -1;
 }
 
-// By the last line in which a rank has introduced itself: "... process 17 on host a".
+constexpr absl::string_view kProcess = ": process ";
+
+std::string OnThisHost() { return absl::StrCat(" on host ", HostName("unknown")); }
+
+// By the last line in which a rank has introduced itself.
 bool WriterHasEnded(absl::string_view log) {
-  constexpr absl::string_view kProcess = ": process ";
   const size_t begin = log.rfind(kProcess);
   if (begin == absl::string_view::npos) return false;
   log.remove_prefix(begin + kProcess.size());
-  const std::string of_this_host = absl::StrCat(" on host ", HostName("unknown"), "\n");
+  const std::string of_this_host = OnThisHost() + "\n";
   const size_t digits = log.find_first_not_of("0123456789");
   int process = 0;
   if (digits == absl::string_view::npos || !absl::SimpleAtoi(log.substr(0, digits), &process) || process <= 0) {
@@ -54,6 +58,8 @@ void Remove(const std::string& path, FileSystem& file_system) {
 }
 
 }  // namespace
+
+std::string IntroductionOfThisProcess() { return absl::StrCat(kProcess, getpid(), OnThisHost()); }
 
 void RemoveLeftovers(const std::string& run_directory, int64_t ranks, FileSystem& file_system) {
   for (const std::string& name : NamesIn(run_directory, file_system)) {

@@ -11,6 +11,10 @@
 
 namespace ssl {
 
+// ": process 17 on host a": the end of the line of a log in which a rank, or a process of virtual ranks, says who it
+// is. RemoveLeftovers knows by it who has written the log.
+std::string IntroductionOfThisProcess();
+
 // Removes
 // - marks by which ranks have found the directory (shared_directory.h);
 // - of ranks from `ranks` on, which this run does not have: failure reports of trainings (logs/rank<r>_failure.json),

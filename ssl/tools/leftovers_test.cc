@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/host_name.h"
@@ -30,7 +31,9 @@ class LeftoversTest : public ::testing::Test {
     return files_.List(absl::StrCat(directory_, "/", folder)).value_or(std::vector<std::string>());
   }
   static std::string LogOf(int64_t process, const std::string& host = HostName("unknown")) {
-    return absl::StrCat("12:00:00 I command.cc:1 rank 3 of 4: process ", process, " on host ", host, "\nmore\n");
+    const std::string who = absl::StrReplaceAll(
+        IntroductionOfThisProcess(), {{absl::StrCat(getpid()), absl::StrCat(process)}, {HostName("unknown"), host}});
+    return absl::StrCat("12:00:00 I command.cc:1 rank 3 of 4", who, "\nmore\n");
   }
   // A process that is no more.
   static int64_t Ended() {

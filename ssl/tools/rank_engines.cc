@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
 #include "ssl/core/checkpoint_store.h"
@@ -220,8 +221,16 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   });
   // None has begun where the world could not be made, or a thread of it.
   if (ends.empty()) return status;
-  const RankEnd& deciding = DecidingEnd(ends);
-  if (!status.ok() && IsOfAnotherRank(deciding) && !deciding.source.has_value()) return status;
+  RankEnd deciding = DecidingEnd(ends);
+  if (!IsOfAnotherRank(deciding)) {
+    const absl::StatusOr<bool> finished = Concluded(deciding, run.record);
+    if (finished.ok()) return finished;
+    return Annotate(finished.status(),
+                    absl::StrCat("virtual rank ", deciding.progress.rank, " of ", world.virtual_ranks));
+  }
+  // Of a rank that the world could not begin, the others only know that it is gone.
+  const bool is_of_the_world = ExitCodeOf(status) != kExitPeer || !deciding.source.has_value();
+  if (!status.ok() && is_of_the_world) deciding.status = status;
   return Concluded(deciding, run.record);
 }
 

@@ -2,8 +2,12 @@
 #include "ssl/tools/rank_engines.h"
 
 #include <ATen/Parallel.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -23,6 +27,7 @@
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/engines/engine.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/tools/exit_codes.h"
 
 namespace ssl {
 namespace {
@@ -128,7 +133,8 @@ TEST_F(RankEnginesTest, AnErrorOfOneVirtualRank_IsThatOfTheProcess) {
       if (agree) return AgreeOnStatus(status, "reading", context.communicator);
       return status.ok() ? context.communicator.Barrier() : status;
     };
-    EXPECT_THAT(Run(work, VirtualWorldOf(kRanks)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("torn")));
+    EXPECT_THAT(Run(work, VirtualWorldOf(kRanks)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("virtual rank 2 of 4: torn")));
     EXPECT_THAT(Read("failure.json"),
                 AllOf(HasSubstr("\"rank\": 2"), HasSubstr("\"step\": 12"), HasSubstr("\"world_size\": 4")));
   }
@@ -180,6 +186,47 @@ TEST_F(RankEnginesTest, AnErrorOfAnotherProcess_IsToldAsSuch) {
     EXPECT_THAT(done, StatusIs(processes.rank() == 0 ? absl::StatusCode::kAborted : absl::StatusCode::kDataLoss));
     return absl::OkStatus();
   }));
+}
+
+// While it lives, the process has memory for the stack of one more thread.
+class OneMoreThread {
+ public:
+  OneMoreThread() {
+    EXPECT_EQ(pthread_getattr_default_np(&earlier_), 0);
+    pthread_attr_t large;
+    EXPECT_EQ(pthread_attr_init(&large), 0);
+    EXPECT_EQ(pthread_attr_setstacksize(&large, kStack), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&large), 0);
+    pthread_attr_destroy(&large);
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &limit_), 0);
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit lower = limit_;
+    lower.rlim_cur = pages * sysconf(_SC_PAGESIZE) + kStack + kStack / 2;
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &lower), 0);
+  }
+  ~OneMoreThread() {
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &limit_), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&earlier_), 0);
+    pthread_attr_destroy(&earlier_);
+  }
+  OneMoreThread(const OneMoreThread&) = delete;
+  OneMoreThread& operator=(const OneMoreThread&) = delete;
+
+ private:
+  static constexpr int64_t kStack = int64_t{2} << 30;
+  pthread_attr_t earlier_;
+  rlimit limit_;
+};
+
+// The rank that runs only knows that the other one is not there.
+TEST_F(RankEnginesTest, AVirtualRankWithoutAThread_IsToldAsThat) {
+  const auto work = [](EngineContext& context) { return context.communicator.Barrier(); };
+  const OneMoreThread limit;
+  const absl::Status ended = Run(work, VirtualWorldOf(2)).status();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no thread for virtual rank 1: ")));
+  EXPECT_EQ(ExitCodeOf(ended), kExitMemory);
+  EXPECT_THAT(Read("failure.json"), HasSubstr("no thread for virtual rank 1: "));
 }
 
 TEST_F(RankEnginesTest, ProcessesThatDoNotDivideTheVirtualRanks_AreRefused) {

@@ -54,6 +54,7 @@ class CountingCommunicator : public Communicator {
   absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override;
   absl::Status Broadcast(at::Tensor& tensor, int64_t root) override;
   absl::Status Barrier() override;
+  void LetOthersGoOn(absl::FunctionRef<void()> wait) override { base_.LetOthersGoOn(wait); }
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
 
