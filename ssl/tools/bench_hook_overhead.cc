@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the hooks and sinks of a configuration cost: the time of its training step with them, relative to the same step
-// without any but the method's own. Two runs take turns, one step each, so that what else the machine does meets both.
+// without any but the method's own. Two runs take turns, one step each, so that what else the machine does meets both;
+// which comes first changes with each pair. tools/bench/hook_overhead.py reads the pairs of several runs.
 //
 //   bench_hook_overhead CONFIG [config.KEY=VALUE ...]      such as quickstart, or quickstart
 //   +config/hooks=libai_default
@@ -71,9 +72,14 @@ absl::Status Run(const CommandLine& line, const std::string& directory) {
   std::vector<double> with_ms;
   std::vector<double> difference_ms;
   for (int64_t step = 0; step < kWarmUpSteps + kSteps; ++step) {
-    SSL_ASSIGN_OR_RETURN(const double without, StepMs(*plain));
-    SSL_ASSIGN_OR_RETURN(const double with, StepMs(*hooked));
+    const bool hooked_first = step % 2 == 1;
+    SSL_ASSIGN_OR_RETURN(const double first, StepMs(hooked_first ? *hooked : *plain));
+    SSL_ASSIGN_OR_RETURN(const double second, StepMs(hooked_first ? *plain : *hooked));
+    const double with = hooked_first ? first : second;
+    const double without = hooked_first ? second : first;
     if (step < kWarmUpSteps) continue;
+    std::printf("pair %lld: %.4f ms without hooks, %.4f ms with\n", static_cast<long long>(step - kWarmUpSteps + 1),
+                without, with);
     without_ms.push_back(without);
     with_ms.push_back(with);
     difference_ms.push_back(with - without);

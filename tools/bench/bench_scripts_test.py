@@ -10,6 +10,7 @@ import unittest
 from tools.bench import compare_ranks
 from tools.bench import compare_swav
 from tools.bench import compile_times
+from tools.bench import hook_overhead
 from tools.bench import trace_overlap
 from tools.bench import vissl_configs
 
@@ -34,6 +35,23 @@ class VisslConfigsTest(unittest.TestCase):
         line = vissl_configs.report("swav", [(0.5, 150.0, 400.0), (0.6, 150.0, 500.0), (0.4, 150.0, 300.0)],
                                     references["swav"])
         self.assertIn("step rate 2.00x, memory 0.40x", line)
+
+
+class HookOverheadTest(unittest.TestCase):
+    def test_pairs_are_read_in_their_order(self):
+        output = "pair 1: 10.000 ms without hooks, 10.500 ms with\npair 2: 8.25 ms without hooks, 8 ms with\nmedian 3\n"
+        self.assertEqual(hook_overhead.read_pairs(output), [(10.0, 10.5), (8.25, 8.0)])
+
+    def test_reports_count_in_periods_and_not_in_the_median_of_steps(self):
+        period = [(10.0, 10.0)] * 4 + [(10.0, 15.0)]  # the last step has a report
+        self.assertEqual(hook_overhead.interval(hook_overhead.ratios(period * 6, 1))[1], 1.0)
+        self.assertEqual(hook_overhead.ratios(period * 6 + [(1.0, 9.0)], 5), [1.1] * 6)
+
+    def test_interval_holds_the_median_and_forgets_outliers(self):
+        low, middle, high = hook_overhead.interval([100.0] + [float(value) for value in range(99)])
+        self.assertEqual(middle, 49.5)
+        self.assertEqual((low, high), (39.0, 60.0))
+        self.assertEqual(hook_overhead.interval([3.0, 1.0, 2.0]), (1.0, 2.0, 3.0))
 
 
 class CompareSwavTest(unittest.TestCase):
