@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,24 @@ std::string Describe(const MetricRule& rule) {
 
 // NaN wins, so that one rank's is not hidden by another's number.
 double Larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+// Of tensors of one value each. One copy for all of a device and type, however many names they belong to: each copy
+// from a GPU waits for it.
+std::vector<double> Numbers(const std::vector<at::Tensor>& values) {
+  std::map<std::tuple<c10::DeviceType, c10::DeviceIndex, c10::ScalarType>, std::vector<size_t>> places;
+  for (size_t i = 0; i < values.size(); ++i) {
+    places[{values[i].device().type(), values[i].device().index(), values[i].scalar_type()}].push_back(i);
+  }
+  std::vector<double> numbers(values.size());
+  for (const auto& [_, of_kind] : places) {
+    std::vector<at::Tensor> together;
+    for (const size_t place : of_kind) together.push_back(values[place].reshape({}));
+    const at::Tensor copied = at::stack(together).to(at::kCPU, at::kDouble).contiguous();
+    const double* number = copied.const_data_ptr<double>();
+    for (const size_t place : of_kind) numbers[place] = *number++;
+  }
+  return numbers;
+}
 
 // Of one name since the last report.
 struct Window {
@@ -87,16 +107,18 @@ struct MetricStore::Series {
     history.Add(value, iteration);
   }
 
-  // Reads what waits: one copy from the device.
-  void Read() {
-    if (pending.empty()) return;
+  // Adds what waits in all of `series`.
+  static void ReadAll(const std::vector<Series*>& series) {
     std::vector<at::Tensor> values;
-    values.reserve(pending.size());
-    for (const Pending& one : pending) values.push_back(one.value);
-    const at::Tensor numbers = at::stack(values).to(at::kCPU, at::kDouble).contiguous();
-    const double* number = numbers.const_data_ptr<double>();
-    for (const Pending& one : pending) Add(*number++, one.iteration);
-    pending.clear();
+    for (const Series* each : series) {
+      for (const Pending& one : each->pending) values.push_back(one.value);
+    }
+    const std::vector<double> numbers = Numbers(values);
+    const double* number = numbers.data();
+    for (Series* each : series) {
+      for (const Pending& one : each->pending) each->Add(*number++, one.iteration);
+      each->pending.clear();
+    }
   }
 
   // Adds this rank's part to its cells.
@@ -178,7 +200,7 @@ void MetricStore::Add(absl::string_view name, double value) {
 void MetricStore::Add(absl::string_view name, const at::Tensor& value) {
   Series& series = FindOrMake(name, /*is_set=*/false);
   // Where nobody asks for reports, observations must not pile up.
-  if (static_cast<int64_t>(series.pending.size()) >= kHistoryLength) series.Read();
+  if (static_cast<int64_t>(series.pending.size()) >= kHistoryLength) Series::ReadAll({&series});
   series.pending.push_back({value, iteration_});
 }
 
@@ -198,7 +220,7 @@ absl::Status MetricStore::AddImage(absl::string_view name, const at::Tensor& pix
 const MetricHistory* MetricStore::History(absl::string_view name) {
   const auto found = series_.find(FullName(name));
   if (found == series_.end()) return nullptr;
-  found->second->Read();
+  Series::ReadAll({found->second.get()});
   const MetricHistory& history = found->second->history;
   return history.size() == 0 ? nullptr : &history;
 }
@@ -212,10 +234,12 @@ std::vector<std::string> MetricStore::Names() const {
 
 absl::Status MetricStore::Reduce(Communicator& communicator, int64_t iteration, MetricReport* report) {
   const int64_t world_size = communicator.size();
+  std::vector<Series*> all;
+  for (const auto& [_, series] : series_) all.push_back(series.get());
+  Series::ReadAll(all);
   std::vector<std::pair<const std::string*, Series*>> reduced;
   int64_t num_cells = 0;
   for (auto& [name, series] : series_) {
-    series->Read();
     if (series->window.count == 0) continue;
     if (series->is_set) {
       report->values[name] = series->history.Latest().value;

@@ -3,14 +3,17 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
+#include <ATen/record_function.h>
 
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
@@ -323,6 +326,32 @@ TEST_F(MetricStoreTest, Flush_ReturnsTheFirstError) {
   EXPECT_OK(metrics_.Flush());
   metrics_.AddSink(std::make_unique<BrokenSink>(false));
   EXPECT_THAT(metrics_.Flush(), StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+}
+
+// Each copy waits for a GPU.
+TEST_F(MetricStoreTest, AReport_CopiesTheObservationsOfAllNamesAtOnce) {
+  for (int name = 0; name < 20; ++name) {
+    metrics_.Add(absl::StrCat("single/", name), at::full({}, name, at::kFloat));
+    metrics_.Add(absl::StrCat("double/", name), at::full({}, name + 0.1, at::kDouble));
+  }
+  metrics_.Add("mixed", at::full({1}, 1.0, at::kFloat));
+  metrics_.Add("mixed", 2.1);
+  static int stacks;  // a callback without a capture
+  stacks = 0;
+  const at::CallbackHandle counting = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& operation) -> std::unique_ptr<at::ObserverContext> {
+        if (std::string(operation.name()) == "aten::stack") ++stacks;
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  ASSERT_OK_AND_ASSIGN(const MetricReport report, metrics_.Report(1, 0, *communicator_));
+  at::removeCallback(counting);
+  EXPECT_EQ(stacks, 2) << "one for each type";
+  for (int name = 0; name < 20; ++name) {
+    EXPECT_EQ(report.values.at(absl::StrCat("single/", name)), name);
+    EXPECT_EQ(report.values.at(absl::StrCat("double/", name)), name + 0.1);
+  }
+  EXPECT_DOUBLE_EQ(report.values.at("mixed"), 1.55);
+  EXPECT_EQ(metrics_.History("mixed")->Latest().value, 2.1) << "in the order in which they came";
 }
 
 }  // namespace
