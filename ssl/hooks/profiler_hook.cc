@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/profiler_hook.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -14,11 +18,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/distributed/process_identity.h"
 #include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
@@ -53,8 +61,26 @@ absl::StatusOr<std::string> TraceOf(profiler::ProfilerResult& result) {
                                           "the disk? TMPDIR names another place"));
 }
 
+// A check without the run's ranks is a world of one: what the configuration says of its ranks counts as well.
+absl::StatusOr<int64_t> RanksOfRun(const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const WorldShape shape, ReadWorldShape(context.config));
+  return std::max(context.communicator.size(), shape.ranks());
+}
+
+// That some are missing is no mistake: the default has a second rank.
+absl::Status CheckProfiledRanks(const std::vector<int64_t>& ranks, const ConfigNode& params,
+                                const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const int64_t size, RanksOfRun(context));
+  if (std::any_of(ranks.begin(), ranks.end(), [size](int64_t rank) { return rank < size; })) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(params, "PROFILED_RANKS", context), " is [", absl::StrJoin(ranks, ", "),
+                   "], which names no rank of this run, expected ",
+                   size == 1 ? "0, its only rank" : absl::StrCat("some of its ranks, which are 0 to ", size - 1)));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
+  SSL_RETURN_IF_ERROR(CheckProfiledRanks(options.profiled_ranks, params, context));
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'profiler'", "profile"));
   return std::make_unique<ProfilerHook>(options, context.file_system, std::move(folder));
 }
@@ -71,6 +97,13 @@ class ProfilerHook::Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
+  // Records this thread, too, for the rank of this process that has turned the recorder on.
+  void Join() {
+    profiler::enableProfilerInChildThread();
+    on_ = true;
+    is_joined_ = true;
+  }
+
   // Not prepared any sooner: between the two calls nobody in the process can turn a recorder on, and one that is
   // prepared and never turned on stays in everybody's way.
   void TurnOn(const RuntimeProfilingOptions& options) {
@@ -80,10 +113,12 @@ class ProfilerHook::Recording {
     on_ = true;
   }
   int64_t first() const { return first_; }
+  bool is_joined() const { return is_joined_; }
 
-  void BeginStep(int64_t iteration) {
+  // suffix: " rank<r>" where a trace has several ranks.
+  void BeginStep(int64_t iteration, const std::string& suffix) {
     EndStep();
-    step_ = absl::StrCat("ProfilerStep#", iteration);
+    step_ = absl::StrCat("ProfilerStep#", iteration, suffix);
     step_mark_.emplace(at::RecordScope::USER_SCOPE);
     step_mark_->before(std::string_view(step_));
   }
@@ -98,15 +133,19 @@ class ProfilerHook::Recording {
     part_mark_->before(std::string_view(name));
   }
 
+  // Null for one that had joined: its part is in the other's result.
   std::unique_ptr<profiler::ProfilerResult> Stop() {
     EndStep();
     on_ = false;
-    return profiler::disableProfiler();
+    if (!is_joined_) return profiler::disableProfiler();
+    profiler::disableProfilerInChildThread();
+    return nullptr;
   }
 
  private:
   const int64_t first_;  // update that is recorded, from 1
   bool on_ = false;
+  bool is_joined_ = false;
   std::string step_;
   std::optional<at::RecordFunction> step_mark_;
   std::optional<at::RecordFunction> part_mark_;
@@ -156,6 +195,20 @@ absl::Status ProfilerHook::OnStart(StepContext& context) {
                      << ": it ends with " << updates << "; config.PROFILING says when it starts and for how long";
   }
   if (records_) YieldToOtherRecorder();
+  return FindCompanions(context);
+}
+
+absl::Status ProfilerHook::FindCompanions(StepContext& context) {
+  const ProcessIdentity process = ProcessIdentity::OfThisProcess();
+  at::Tensor own = at::full({2}, records_ ? 1 : 0, at::kLong);
+  own[1].fill_(static_cast<int64_t>(Crc32c(process.ToText())));
+  SSL_ASSIGN_OR_RETURN(const at::Tensor all, context.communicator.AllGather(own));  // [ranks, (records, process)]
+  std::map<int64_t, std::vector<int64_t>> recorders;
+  for (int64_t rank = 0; rank < all.size(0); ++rank) {
+    if (all[rank][0].item<int64_t>() != 0) recorders[all[rank][1].item<int64_t>()].push_back(rank);
+  }
+  companions_ = recorders[own[1].item<int64_t>()];
+  shares_ = std::any_of(recorders.begin(), recorders.end(), [](const auto& each) { return each.second.size() > 1; });
   return absl::OkStatus();
 }
 
@@ -165,13 +218,13 @@ void ProfilerHook::YieldToOtherRecorder() {
   SSL_LOG(WARNING) << instance_name() << ": another recorder is on in this thread, so that nothing is recorded";
 }
 
-void ProfilerHook::Begin(StepContext& context) {
+void ProfilerHook::Begin(StepContext& context, bool joins) {
   // The host may have turned its recorder on since the start: LibTorch would put ours in its place.
   YieldToOtherRecorder();
   if (!records_) return;
   auto recording = std::make_unique<Recording>(context.state.iteration + 1);
   const absl::Status turned_on = GuardTorch("turning the recorder on", [&] {
-    recording->TurnOn(options_.runtime_profiling);
+    joins ? recording->Join() : recording->TurnOn(options_.runtime_profiling);
     return absl::OkStatus();
   });
   records_ = turned_on.ok();
@@ -182,12 +235,29 @@ void ProfilerHook::Begin(StepContext& context) {
   }
 }
 
+// The recorder of a process is its first rank's. The others join once it is on; where it is not, because the host has
+// one, each of them tries for itself.
+absl::Status ProfilerHook::BeginOnAll(StepContext& context) {
+  has_begun_ = true;
+  const bool is_first = companions_.empty() || companions_[0] == context.communicator.rank();
+  if (records_ && is_first) Begin(context, /*joins=*/false);
+  if (!shares_) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const at::Tensor on,
+                       context.communicator.AllGather(at::full({}, recording_ != nullptr ? 1 : 0, at::kLong)));
+  if (!records_ || is_first) return absl::OkStatus();
+  Begin(context, /*joins=*/on[companions_[0]].item<int64_t>() != 0);
+  return absl::OkStatus();
+}
+
 absl::Status ProfilerHook::OnBatchStart(StepContext& context) {
   const int64_t iteration = context.state.iteration;
-  if (!records_ || iteration < first_recorded()) return absl::OkStatus();
-  if (recording_ == nullptr && context.state.training) Begin(context);
+  const bool is_due = context.state.training && iteration >= first_recorded() && iteration < end();
+  if (is_due && !has_begun_) SSL_RETURN_IF_ERROR(BeginOnAll(context));
   if (recording_ == nullptr) return absl::OkStatus();
-  if (context.state.training && context.batch_in_update == 0) recording_->BeginStep(iteration + 1);
+  if (context.state.training && context.batch_in_update == 0) {
+    recording_->BeginStep(iteration + 1,
+                          companions_.size() > 1 ? absl::StrCat(" rank", context.communicator.rank()) : "");
+  }
   BeginPart(context, "forward");
   return absl::OkStatus();
 }
@@ -231,8 +301,14 @@ absl::Status ProfilerHook::OnException(StepContext& context, const absl::Status&
 
 absl::Status ProfilerHook::OnEnd(StepContext& context) { return run_has_failed_ ? Save(context) : SaveOnAll(context); }
 
+// Whoever has joined a recorder leaves it before it is turned off.
 absl::Status ProfilerHook::SaveOnAll(StepContext& context) {
-  const absl::Status saved = GuardTorch("saving a trace", [&] { return Save(context); });
+  absl::Status saved;
+  if (recording_ != nullptr && recording_->is_joined()) {
+    saved = GuardTorch("leaving the recorder of this process", [&] { return Save(context); });
+  }
+  if (shares_) SSL_RETURN_IF_ERROR(context.communicator.Barrier());
+  saved.Update(GuardTorch("saving a trace", [&] { return Save(context); }));
   return AgreeOnStatus(saved, "saving a trace", context.communicator);
 }
 
@@ -241,13 +317,19 @@ absl::Status ProfilerHook::Save(StepContext& context) {
   const std::unique_ptr<Recording> recording = std::move(recording_);
   if (recording == nullptr) return absl::OkStatus();
   const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
+  // LibTorch keeps one handle for all threads of a recording, and so leaves what watches the first one where it is.
+  if (companions_.size() > 1) at::clearThreadLocalCallbacks();
+  if (result == nullptr) return absl::OkStatus();
   const int64_t last = std::max(recording->first(), context.state.iteration);
   const std::string path = absl::StrCat(folder_.path(), "/rank", context.communicator.rank(), "_iterations_",
                                         recording->first(), "-", last, ".json");
   SSL_ASSIGN_OR_RETURN(const std::string trace, TraceOf(*result));
   SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
   SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path, trace));
-  SSL_LOG(INFO) << instance_name() << ": wrote " << path << "; open it in https://ui.perfetto.dev";
+  SSL_LOG(INFO) << instance_name() << ": wrote " << path << "; open it in https://ui.perfetto.dev"
+                << (companions_.size() > 1 ? absl::StrCat("; ranks ", absl::StrJoin(companions_, ", "),
+                                                          " are threads of one process, and all in it")
+                                           : "");
   return absl::OkStatus();
 }
 

@@ -7,7 +7,9 @@
 // each operator of the training thread with its times, each update as "ProfilerStep#<iteration>", and in it the parts
 // "forward", "loss", "backward" and "optimizer" as the events of hooks divide them. Updates have the numbers of the
 // log, from 1. Test phases between are recorded as well. The file is <run
-// directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. LibTorch writes it into a
+// directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. LibTorch has one trace at a
+// time for a process: that of the first of several virtual ranks in one holds the others as well, each as a thread of
+// its own, with the rank in the names of its updates, "ProfilerStep#<iteration> rank<r>". LibTorch writes it into a
 // private folder of $TMPDIR, or /tmp, first, which is removed. A run that ends before the last of them leaves what it
 // has; a resumed run records what is left of the range, in a file of its own.
 //
@@ -86,9 +88,14 @@ class ProfilerHook : public Hook {
   static int64_t Bounded(int64_t updates) { return std::min(updates, int64_t{1} << 40); }
   int64_t first_recorded() const { return Bounded(options_.start_iteration) + Bounded(options_.warmup_iterations); }
   int64_t end() const { return first_recorded() + Bounded(options_.num_iterations); }
-  void Begin(StepContext& context);
+  // joins: the recorder that another rank of this process has turned on.
+  void Begin(StepContext& context, bool joins);
   // Gives up, with a warning, when somebody else records in this thread.
   void YieldToOtherRecorder();
+  // Sets companions_. Collective.
+  absl::Status FindCompanions(StepContext& context);
+  // Begins, or joins the recording of the first rank of this process. Collective where a process has several.
+  absl::Status BeginOnAll(StepContext& context);
   absl::Status Save(StepContext& context);
   // The error of one rank is that of all. Collective.
   absl::Status SaveOnAll(StepContext& context);
@@ -98,6 +105,9 @@ class ProfilerHook : public Hook {
   FileSystem& file_system_;
   const OutputFolder folder_;
   bool records_ = false;                  // this rank does, and the range is not over
+  bool has_begun_ = false;                // to record, or would have, if this rank recorded; equal on all ranks
+  bool shares_ = false;                   // some process has several ranks that record; equal on all ranks
+  std::vector<int64_t> companions_;       // the ranks of this process that record, ascending
   bool run_has_failed_ = false;           // other ranks may be gone
   std::unique_ptr<Recording> recording_;  // null outside of the range
 };

@@ -11,14 +11,11 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -26,7 +23,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
-#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/hooks/testing/trace_events.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/output_folder.h"
@@ -42,51 +39,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-
-struct Event {
-  std::string name;
-  double begin = 0.0;
-  double end = 0.0;
-};
-
-// The events of a trace that have a duration.
-std::vector<Event> ReadTrace(const std::string& path) {
-  const absl::StatusOr<std::string> text = PosixFileSystem().Read(path);
-  EXPECT_OK(text);
-  std::vector<Event> events;
-  if (!text.ok()) return events;
-  const nlohmann::json trace = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  EXPECT_TRUE(trace.is_object()) << path << " is no JSON";
-  if (!trace.is_object()) return events;
-  for (const nlohmann::json& event : trace["traceEvents"]) {
-    if (event.value("ph", "") != "X") continue;
-    const double begin = event["ts"].get<double>();
-    events.push_back({event.value("name", ""), begin, begin + event["dur"].get<double>()});
-  }
-  return events;
-}
-
-std::set<std::string> NamesOf(const std::vector<Event>& events) {
-  std::set<std::string> names;
-  for (const Event& event : events) names.insert(event.name);
-  return names;
-}
-
-std::vector<std::string> StepsOf(const std::vector<Event>& events) {
-  std::set<std::string> steps;
-  for (const Event& event : events) {
-    if (absl::StartsWith(event.name, "ProfilerStep#")) steps.insert(event.name);
-  }
-  return {steps.begin(), steps.end()};
-}
-
-Event Find(const std::vector<Event>& events, const std::string& name) {
-  for (const Event& event : events) {
-    if (event.name == name) return event;
-  }
-  ADD_FAILURE() << "no event " << name;
-  return {};
-}
 
 ProfilerOptions Options(int64_t start, int64_t warmup, int64_t count) {
   ProfilerOptions options;
@@ -371,27 +323,18 @@ TEST_F(ProfilerHookTest, ErrorOfOneRank_IsThatOfBoth) {
 TEST_F(ProfilerHookTest, AfterAnErrorOfTheRun_ARankSavesAlone) {
   ThreadWorld world(2, absl::Seconds(30));
   ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
-    if (communicator.rank() == 1) return absl::OkStatus();
-    ProfilerHook hook(Options(0, 0, 9), PosixFileSystem(), {directory_, ""});
+    ProfilerOptions options = Options(0, 0, 9);
+    options.profiled_ranks = {0};
+    ProfilerHook hook(options, PosixFileSystem(), {directory_, ""});
     FakeStep step(communicator);
     absl::Status status = hook.OnStart(step.context);
+    if (communicator.rank() == 1) return status;
     status.Update(hook.OnBatchStart(step.context));
     status.Update(hook.OnException(step.context, absl::InternalError("lost")));
     status.Update(hook.OnEnd(step.context));
     return status;
   }));
   EXPECT_THAT(Files(), ElementsAre("rank0_iterations_1-1.json"));
-}
-
-TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
-  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
-  ASSERT_OK_AND_ASSIGN(const TinyRunResult profiled,
-                       TrainTinyRun("PROFILING: {START_ITERATION: 4, WARMUP_ITERATIONS: 1, NUM_ITERATIONS: 2, "
-                                    "RUNTIME_PROFILING: {USE_PROFILER: True, RECORD_SHAPES: True}}"));
-  EXPECT_EQ(profiled.state, plain.state);
-  const std::vector<Event> events = ReadTrace(profiled.directory + "/profile/rank0_iterations_6-7.json");
-  EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#6", "ProfilerStep#7"));
-  EXPECT_THAT(NamesOf(events), IsSupersetOf({"aten::convolution", "aten::add", "forward", "backward", "optimizer"}));
 }
 
 }  // namespace
