@@ -21,7 +21,8 @@ import time
 from tests.reliability import harness
 
 RANKS = 2
-FREQUENCY = 20  # updates between two reports
+FREQUENCY = 20  # updates between two reports, where a rank is slow
+HEALTHY_FREQUENCY = 100  # the default
 PERIOD_SECONDS = 0.01  # of stopping and continuing: well below a step of STEP_SAMPLES
 STEP_SAMPLES = 32  # of a rank, where one is to be slow
 MOST_STEPS = 100000  # so many that none is the last one while something is waited for
@@ -30,10 +31,10 @@ LEAST_OF_SLOWDOWN, MOST_OF_SLOWDOWN = 0.75, 1.33
 WARNING = re.compile(r"straggler: iteration (\d+): rank (\d+) works [0-9.]+ ms on a step, ([0-9.]+) times the median")
 
 
-def arguments_of(samples, steps, *more):
+def arguments_of(samples, steps, frequency, *more):
     return ["--config=test/swav_tiny", "engine_name=train", "config.OPTIMIZER.num_epochs=1",
             "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", "config.HOOKS.STRAGGLER.REPORT_STRAGGLERS=True",
-            f"config.HOOKS.STRAGGLER.FREQUENCY={FREQUENCY}", f"config.DATA.TRAIN.BATCHSIZE_PER_REPLICA={samples}",
+            f"config.HOOKS.STRAGGLER.FREQUENCY={frequency}", f"config.DATA.TRAIN.BATCHSIZE_PER_REPLICA={samples}",
             f"config.DATA.TRAIN.DATA_LIMIT={RANKS * samples * steps}", *more]
 
 
@@ -83,7 +84,7 @@ def next_warning(life):
 
 def slow_once(arguments, folder, rank):
     """(reports until it was named, factor of the report over that of the signals)"""
-    run = harness.Run(arguments.binary, folder / "run", arguments_of(STEP_SAMPLES, MOST_STEPS, f"--launch=local:{RANKS}"))
+    run = harness.Run(arguments.binary, folder / "run", arguments_of(STEP_SAMPLES, MOST_STEPS, FREQUENCY, f"--launch=local:{RANKS}"))
     life = run.start()
     first = arguments.random.randint(FREQUENCY, 2 * FREQUENCY)
     assert life.wait_for(rf"step {first}/"), life.output
@@ -105,19 +106,20 @@ def slow_once(arguments, folder, rank):
 
 
 def healthy_run(arguments, folder, name, *more):
-    """(reports, false alarms)"""
+    """The false alarms."""
     steps = arguments.healthy_steps
     run = harness.Run(arguments.binary, folder / "run",
-                      arguments_of(8, steps, f"config.LOG_FREQUENCY={FREQUENCY}", *more))
+                      arguments_of(8, steps, HEALTHY_FREQUENCY, f"config.LOG_FREQUENCY={HEALTHY_FREQUENCY}", *more))
     life = run.finish()
     lines = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
     ratios = [line["Speed/straggler_ratio"] for line in lines if "Speed/straggler_ratio" in line]
     # The first two updates have a line as well; they are no reports.
-    assert len(ratios) == steps // FREQUENCY, f"{len(ratios)} reports in {steps} steps, expected {steps // FREQUENCY}"
+    expected = steps // HEALTHY_FREQUENCY
+    assert len(ratios) == expected, f"{len(ratios)} reports in {steps} steps, expected {expected}"
     alarms = WARNING.findall(life.output)
     print(f"{steps} healthy steps of {name}: {len(alarms)} false alarms in {len(ratios)} reports; the slowest rank took "
           f"{max(ratios):.2f} of the median at most", flush=True)
-    return len(ratios), alarms
+    return alarms
 
 
 def main():
@@ -130,7 +132,7 @@ def main():
     for name, *more in (("two processes", f"--launch=local:{RANKS}"),
                         ("two virtual ranks of one process", f"config.DISTRIBUTED.VIRTUAL_RANKS={RANKS}")):
         with harness.Scratch() as folder:
-            alarms += healthy_run(arguments, folder, name, *more)[1]
+            alarms += healthy_run(arguments, folder, name, *more)
     assert not arguments.timed or not alarms, f"false alarms: {alarms}"
     if found:
         print(f"F26: {len(found)} of {len(found)} slow ranks named, after {max(reports for reports, _ in found)} reports at most, "
