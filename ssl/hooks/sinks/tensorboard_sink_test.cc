@@ -260,6 +260,7 @@ TEST_F(TensorboardSinkTest, ProcessThatBeginsAnew_HidesAllOfTheOneBefore) {
   EXPECT_THAT(ShownSteps(Files()).at("a"), ElementsAre(0, 5));
 }
 
+// A case of detectron2's tests.
 TEST_F(TensorboardSinkTest, WithoutReports_NoFileIsMade) {
   const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
 
