@@ -188,7 +188,7 @@ TEST_F(ForeignHookEntriesTest, TheirKeysThatAreNoneHere_SayWhatIs) {
   EXPECT_THAT(Error("hooks: [{type: feature_vis, kwargs: {gt_dir: gt}}]"), HasSubstr("none here"));
   EXPECT_THAT(Error("hooks: [{type: grad_cam, kwargs: {class_names: a.json}}]"), HasSubstr("none here"));
   EXPECT_THAT(Error("hooks: [{type: gradient_collector, kwargs: {grad_type: input, collect_func_module: a}}]"),
-              AllOf(HasSubstr("kwargs.grad_type is"), HasSubstr("kwargs.collect_func_module is")));
+              AllOf(HasSubstr("kwargs.collect_func_module is"), Not(HasSubstr("grad_type"))));
   EXPECT_THAT(Error("hooks: [{type: memory_analysis, kwargs: {freq: 5, logdir: log}}]"), HasSubstr("USE_TENSORBOARD"));
   EXPECT_THAT(Error("hooks: [{type: PeriodicCheckpointer, kwargs: {period: 5, max_to_keep: 3}}]"),
               HasSubstr("config.CHECKPOINT.KEEP_LAST"));

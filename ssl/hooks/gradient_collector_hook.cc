@@ -24,6 +24,9 @@ constexpr double kTwoNorm = 2.0;
 constexpr char kNorm[] = "norm";
 constexpr char kHistogram[] = "histogram";
 constexpr char kModules[] = "hook_module";
+constexpr char kParameter[] = "parameter";
+constexpr char kOutput[] = "output";
+constexpr char kInput[] = "input";
 
 absl::Status CheckMatches(const std::string& entry, const NamePatterns& pattern,
                           const std::vector<NamedParameter>& parameters, const std::string& place) {
@@ -38,6 +41,11 @@ absl::Status CheckMatches(const std::string& entry, const NamePatterns& pattern,
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollectorOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
+  if (options.measure == kHistogram && options.grad_type != kParameter) {
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "measure", context), " is histogram, and ",
+                                                   PathOfKey("grad_type", context), " is ", options.grad_type,
+                                                   "; expected norm, which alone is measured of modules"));
+  }
   const absl::StatusOr<NamePatterns> patterns = NamePatterns::Make(options.hook_module);
   const std::string place = PlaceOf(params, kModules, context);
   if (patterns.ok()) return std::make_unique<GradientCollectorHook>(options, place);
@@ -51,6 +59,9 @@ absl::string_view GradientCollectorOptions::section() const { return kHookList; 
 void GradientCollectorOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(kModules, &hook_module,
                 Doc("parts of the names of parameters (trunk.layer4), or patterns (\\.bias$); empty: all of them"));
+  visitor.Field("grad_type", &grad_type,
+                Doc("whose gradients: of the parameters (ours), or of the output or input of their modules")
+                    .OneOf({kParameter, kOutput, kInput}));
   visitor.Field("measure", &measure, Doc("what is reported of each parameter (ours)").OneOf({kNorm, kHistogram}));
   visitor.Field("freq", &freq, Doc("updates between two looks (ours)").AtLeast(1));
 }
@@ -71,12 +82,46 @@ absl::Status GradientCollectorHook::OnStart(StepContext& context) {
   for (const NamedParameter& parameter : all) {
     if (options_.hook_module.empty() || patterns.Match(parameter.name)) parameters_.push_back(parameter);
   }
+  modules_ = nullptr;
+  if (options_.grad_type == kParameter) return absl::OkStatus();
+  std::vector<std::string> watched;
+  for (const NamedParameter& parameter : parameters_) watched.push_back(parameter.name);
+  const auto kind = options_.grad_type == kInput ? ModuleGradients::Kind::kInput : ModuleGradients::Kind::kOutput;
+  modules_ = std::make_unique<ModuleGradients>(kind, all, watched);
+  return absl::OkStatus();
+}
+
+bool GradientCollectorHook::IsDue(const StepContext& context) const {
+  return context.state.training && (context.state.iteration + 1) % options_.freq == 0;
+}
+
+std::string GradientCollectorHook::Prefix() const {
+  return instance_name() == name() ? "Gradients/" : absl::StrCat("Gradients/", instance_name(), "/");
+}
+
+absl::Status GradientCollectorHook::OnLossAndMeter(StepContext& context) {
+  if (modules_ != nullptr && IsDue(context)) modules_->Watch(context.loss, context.batches_per_update);
   return absl::OkStatus();
 }
 
 absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
-  const int64_t update = context.state.iteration + 1;
-  if (update % options_.freq != 0 || context.skips_update) return absl::OkStatus();
+  if (!IsDue(context)) return absl::OkStatus();
+  if (modules_ != nullptr) {
+    ReportModules(context);
+  } else if (!context.skips_update) {
+    ReportParameters(context);
+  }
+  return absl::OkStatus();
+}
+
+// Takes them in any case, so that those of an update that is skipped do not count for the next.
+void GradientCollectorHook::ReportModules(StepContext& context) {
+  for (const auto& [module, norm] : modules_->Take()) {
+    if (!context.skips_update) context.metrics.Add(absl::StrCat(Prefix(), module, "/", options_.grad_type), norm);
+  }
+}
+
+void GradientCollectorHook::ReportParameters(StepContext& context) const {
   std::vector<at::Tensor> gradients;
   std::vector<std::string> names;
   for (const NamedParameter& parameter : parameters_) {
@@ -84,24 +129,22 @@ absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
     gradients.push_back(parameter.value.grad());
     names.push_back(parameter.name);
   }
-  if (gradients.empty()) return absl::OkStatus();
+  if (gradients.empty()) return;
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> norms = at::_foreach_norm(gradients, kTwoNorm);
-  const std::string prefix =
-      instance_name() == name() ? "Gradients/" : absl::StrCat("Gradients/", instance_name(), "/");
   for (size_t i = 0; i < norms.size(); ++i) {
-    const std::string name = absl::StrCat(prefix, names[i]);
+    const std::string name = absl::StrCat(Prefix(), names[i]);
     if (options_.measure == kNorm) context.metrics.Add(name, norms[i]);
     if (options_.measure == kHistogram && context.communicator.rank() == 0) {
       context.metrics.AddHistogram(name, gradients[i]);
     }
   }
-  context.metrics.Add(absl::StrCat(prefix, "together"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
-  return absl::OkStatus();
+  context.metrics.Add(absl::StrCat(Prefix(), "together"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
 }
 
 absl::Status RegisterGradientCollectorHook(Registries* registries) {
-  return RegisterHook(registries, {"gradient_collector", "reports the norms of the gradients of chosen parameters"},
+  return RegisterHook(registries,
+                      {"gradient_collector", "reports the norms of the gradients of chosen parameters or modules"},
                       &MakeGradientCollector);
 }
 

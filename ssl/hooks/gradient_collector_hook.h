@@ -6,16 +6,21 @@
 //   Gradients/together       of all of them together
 //
 // With `measure: histogram`, the first are histograms of the gradients, for which rank 0 waits for the device.
+// With `grad_type: output` or `input`, the norms are of what goes through the matched parameters' modules in backward
+// (ssl/hooks/module_gradients.h), over the update's batches, without the loss scale, and as yet of one rank:
+//
+//   Gradients/<module>/output
 //
 // (Gradients/<name>/... of an instance with a name of its own),
 // as the optimizer sees them: averaged over ranks and batches of the update, without the loss scale, clipped, and
 // without those that freeze_parameters drops. Nobody waits for the device. An update that overflowed float16 gradients
-// skip has none. United Perception's gradient_collector hands gradients of modules to a loss; here they go to the
-// metrics. Stage kObserve. No state. Costs a comparison in updates between.
+// skip has none. United Perception's gradient_collector hands gradients of modules to a loss; here their norms go to
+// the metrics. Stage kObserve. No state. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 #define SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +32,7 @@
 #include "ssl/core/model.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/hooks/module_gradients.h"
 
 namespace ssl {
 
@@ -34,6 +40,7 @@ namespace ssl {
 struct GradientCollectorOptions : public ComponentOptions {
   // Parts of parameters' names, or RE2 patterns (ssl/optim/name_patterns.h).
   std::vector<std::string> hook_module;
+  std::string grad_type = "parameter";
   std::string measure = "norm";
   int64_t freq = 100;
 
@@ -54,12 +61,19 @@ class GradientCollectorHook : public Hook {
 
   // NotFound names an entry that matches no parameter, InvalidArgument one that is no pattern.
   absl::Status OnStart(StepContext& context) override;
+  absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
 
  private:
+  bool IsDue(const StepContext& context) const;
+  std::string Prefix() const;
+  void ReportModules(StepContext& context);
+  void ReportParameters(StepContext& context) const;
+
   const GradientCollectorOptions options_;
   const std::string place_;
-  std::vector<NamedParameter> parameters_;
+  std::vector<NamedParameter> parameters_;    // that entries match
+  std::unique_ptr<ModuleGradients> modules_;  // null for gradients of parameters
 };
 
 absl::Status RegisterGradientCollectorHook(Registries* registries);

@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/testing/status_matchers.h"
@@ -23,9 +25,13 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::DoubleNear;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -116,6 +122,36 @@ TEST(GradientCollectorInARun, Histograms_AreInTheReports) {
   EXPECT_EQ(watched.HistogramNames(), (std::set<std::string>{"Gradients/heads.0.clf.0.weight"}));
   EXPECT_THAT(watched.Values("Gradients/heads.0.clf.0.weight"), IsEmpty());
   EXPECT_THAT(watched.Values("Gradients/together"), SizeIs(2));
+}
+
+// A real model: convolutions, batch norm, two resolutions.
+TEST(GradientCollectorRunTest, GradientsOfModules_AreReportedAndTrainingStaysAsItIs) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
+  for (const std::string type : {"output", "input"}) {
+    ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
+                         TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: [layer4], grad_type: " +
+                                      type + ", freq: 5}}]"));
+    EXPECT_EQ(watched.state, plain.state) << type;
+    std::set<std::string> names;
+    for (const MetricReport& report : watched.reports) {
+      for (const auto& [name, value] : report.values) {
+        if (absl::StartsWith(name, "Gradients/")) names.insert(name);
+      }
+    }
+    EXPECT_THAT(names, AllOf(Not(IsEmpty()), Each(AllOf(HasSubstr("layer4"), EndsWith("/" + type))))) << type;
+    for (const std::string& name : names) EXPECT_THAT(watched.Values(name), Each(Gt(0.0))) << name;
+  }
+}
+
+TEST_F(GradientCollectorHookTest, HistogramsOfModules_AreRefused) {
+  Registries registries;
+  ASSERT_OK(RegisterGradientCollectorHook(&registries));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode params,
+                       ParseYaml("{measure: histogram, grad_type: output}", "test.yaml", nullptr));
+  const ConfigNode config = ConfigNode::Map();
+  EXPECT_THAT(registries.hooks.Make("gradient_collector", params, {config, registries, step_.context.communicator}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:1: measure is histogram, and grad_type is output")));
 }
 
 }  // namespace

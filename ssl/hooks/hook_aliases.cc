@@ -5,7 +5,7 @@ namespace ssl {
 namespace {
 
 constexpr char kReportsGradients[] =
-    "No loss takes gradients of modules here; the hook reports norms or histograms (measure) of those of parameters.";
+    "No loss takes gradients of modules here; the hook reports their norms, as metrics.";
 constexpr char kGoesToSinks[] =
     "What is measured goes to every metric sink: to metrics.jsonl, and to TensorBoard with "
     "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD.";
@@ -111,7 +111,7 @@ const std::vector<HookAlias>& HookAliases() {
        {},
        {},
        {},
-       {{"collect_func_module", kReportsGradients}, {"grad_type", kReportsGradients}}},
+       {{"collect_func_module", kReportsGradients}}},
       {"United Perception",
        "memory_analysis",
        "system_stats",

@@ -98,6 +98,9 @@ report of its own. Every sink gets every report.
   it is `Testing/loss_mean`, as of `auto_save_best`. With several, each has a checkpoint `best.<metric>`; with one, it is `best`.
 - `visualize`: a sheet of crops every `freq` updates (`crop_images`) in place of boxes over each image; what it is told of boxes is warned
   of. Test batches are not drawn.
+- `gradient_collector`: norms of gradients become metrics, where that program hands the gradients to a loss (`collect_func_module`). Without
+  `grad_type` they are those of parameters. A module is one that has parameters of its own: a container, such as `trunk.layer4`, is all
+  modules in it; the gradient of a first layer's input, which are images, is not there.
 - `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.
 - The blocks `trainer` and `saver` stand under `config`: [checkpoints.md](checkpoints.md#when-it-is-saved).
 )";
