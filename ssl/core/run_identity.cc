@@ -62,12 +62,12 @@ std::string TextOf(const ConfigNode& node) {
 }
 
 // Maps are taken apart; everything else, a list of transforms too, is one value.
-void Flatten(const ConfigNode& node, const std::string& path, KeyOrder order, Settings* settings) {
+void Flatten(const ConfigNode& node, const std::string& path, Settings* settings) {
   if (node.is_map() && !node.entries().empty()) {
-    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), order, settings);
+    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
     return;
   }
-  (*settings)[path] = TextOf(Canonical(node, order));
+  (*settings)[path] = TextOf(Canonical(node, KeyOrder::kSorted));
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
@@ -139,8 +139,7 @@ struct RunIdentity::Difference {
 
 RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes)
     : config_(config), catalog_(catalog), allow_changes_(std::move(allow_changes)) {
-  Flatten(config, "", KeyOrder::kSorted, &settings_);
-  Flatten(config, "", KeyOrder::kAsWritten, &as_written_);
+  Flatten(config, "", &settings_);
 }
 
 void RunIdentity::SetClasses(const std::vector<std::string>& names) {
@@ -236,12 +235,12 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     const auto after = now.find(key);
     Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
                           after != now.end() ? after->second : kNotSet, ""};
-    const auto as_written = as_written_.find(key);
-    const bool is_as_written = as_written != as_written_.end() && as_written->second == difference.saved;
-    if (difference.saved == difference.now || is_as_written) continue;
+    if (difference.saved == difference.now) continue;
+    const ConfigNode* node = config_.FindPath(key);
+    const bool is_as_written = node != nullptr && TextOf(Canonical(*node, KeyOrder::kAsWritten)) == difference.saved;
+    if (is_as_written) continue;
     const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
     if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
-    const ConfigNode* node = config_.FindPath(key);
     if (node != nullptr) difference.location = node->location().ToString();
     differences.push_back(std::move(difference));
   }
@@ -303,26 +302,25 @@ absl::Status RunIdentity::CheckUpdatesPerEpoch(const Settings& saved, const std:
                    ParentDirectory(origin)));
 }
 
-absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin,
-                                      std::vector<std::string>* changes, const RankCounts& ranks) const {
-  SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
-  const std::vector<Difference> differences = Differences(saved);
-  SSL_RETURN_IF_ERROR(CheckSamplesPerUpdate(saved, ranks, origin));
-  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
-  std::vector<std::string> refused;
-  std::vector<std::string> refused_keys;
+std::vector<const RunIdentity::Difference*> RunIdentity::Refused(const std::vector<Difference>& differences,
+                                                                 const RankCounts& ranks) const {
+  std::vector<const Difference*> refused;
   for (const Difference& difference : differences) {
-    if (MayDiffer(difference.key, ranks)) {
-      changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
-    } else {
-      refused.push_back(difference.ToString());
-      refused_keys.push_back(difference.key);
-    }
+    if (!MayDiffer(difference.key, ranks)) refused.push_back(&difference);
   }
+  return refused;
+}
+
+absl::Status RunIdentity::Refusal(const std::vector<const Difference*>& refused, absl::string_view origin) const {
   if (refused.empty()) return absl::OkStatus();
-  const std::string found =
-      absl::StrCat(origin, ": the run was started with other settings than it would go on with:\n  ",
-                   absl::StrJoin(refused, "\n  "));
+  std::vector<std::string> lines;
+  std::vector<std::string> keys;
+  for (const Difference* difference : refused) {
+    lines.push_back(difference->ToString());
+    keys.push_back(difference->key);
+  }
+  const std::string found = absl::StrCat(
+      origin, ": the run was started with other settings than it would go on with:\n  ", absl::StrJoin(lines, "\n  "));
   if (TestsOnly()) {
     return absl::InvalidArgumentError(
         absl::StrCat(found, "\na test of its weights is a run of its own: choose a new config.CHECKPOINT.DIR, with ",
@@ -333,7 +331,34 @@ absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view 
                    "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
                    "config.CHECKPOINT.OVERWRITE_EXISTING=True config.CHECKPOINT.AUTO_RESUME=False, or accept the "
                    "change with config.CHECKPOINT.ALLOW_CHANGES=[",
-                   absl::StrJoin(refused_keys, ","), "]"));
+                   absl::StrJoin(keys, ","), "]"));
+}
+
+// Which batch size another number of ranks needs is of no use to whoever has to put back another setting, such as that
+// number itself.
+absl::Status RunIdentity::CheckRanks(const Settings& saved, const std::vector<const Difference*>& refused,
+                                     const RankCounts& ranks, absl::string_view origin) const {
+  if (ranks.saved == ranks.now) return absl::OkStatus();
+  std::vector<const Difference*> settings;
+  for (const Difference* difference : refused) {
+    if (difference->key != kClasses && counts_.count(difference->key) == 0) settings.push_back(difference);
+  }
+  SSL_RETURN_IF_ERROR(Refusal(settings, origin));
+  return CheckSamplesPerUpdate(saved, ranks, origin);
+}
+
+absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin,
+                                      std::vector<std::string>* changes, const RankCounts& ranks) const {
+  SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
+  const std::vector<Difference> differences = Differences(saved);
+  const std::vector<const Difference*> refused = Refused(differences, ranks);
+  SSL_RETURN_IF_ERROR(CheckRanks(saved, refused, ranks, origin));
+  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
+  for (const Difference& difference : differences) {
+    if (!MayDiffer(difference.key, ranks)) continue;
+    changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
+  }
+  return Refusal(refused, origin);
 }
 
 }  // namespace ssl

@@ -98,6 +98,11 @@ class RunIdentity {
   bool MayDiffer(absl::string_view key, const RankCounts& ranks) const;
   bool TestsOnly() const;
   absl::Status CheckSamplesPerUpdate(const Settings& saved, const RankCounts& ranks, absl::string_view origin) const;
+  absl::Status CheckRanks(const Settings& saved, const std::vector<const Difference*>& refused, const RankCounts& ranks,
+                          absl::string_view origin) const;
+  // Of `differences`, those that make it another run; and the error that names them.
+  std::vector<const Difference*> Refused(const std::vector<Difference>& differences, const RankCounts& ranks) const;
+  absl::Status Refusal(const std::vector<const Difference*>& refused, absl::string_view origin) const;
   absl::Status CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
                                     absl::string_view origin) const;
   std::string DefaultOf(const std::string& key) const;
@@ -106,7 +111,6 @@ class RunIdentity {
   const OptionCatalog& catalog_;
   const std::vector<std::string> allow_changes_;
   Settings settings_;
-  Settings as_written_;  // the same texts as older versions wrote them
   std::map<std::string, int64_t> counts_;
   std::string classes_;  // as YAML on one line; "" when not told
 };

@@ -229,6 +229,23 @@ TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
   }
 }
 
+// A number of ranks that is fixed: a batch size that fits to another one would not help.
+TEST_F(RunIdentityTest, OtherVirtualRanks_AreNamedThemselves) {
+  const ConfigNode four = Parse("DISTRIBUTED: {VIRTUAL_RANKS: 4}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
+  const ConfigNode two = Parse("DISTRIBUTED: {VIRTUAL_RANKS: 2}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
+  RunIdentity saved(four, catalog_, {});
+  RunIdentity now(two, catalog_, {});
+  for (RunIdentity* identity : {&saved, &now}) identity->SetUpdatesPerEpoch(identity == &saved ? 5 : 10);
+  EXPECT_THAT(now.CheckResume(saved.ToJson(), "step_7", &changes_, {4, 2}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 2 now"),
+                             HasSubstr("put them back"), Not(HasSubstr("BATCHSIZE_PER_REPLICA=")))));
+  EXPECT_THAT(
+      RunIdentity(two, catalog_, {"DISTRIBUTED.VIRTUAL_RANKS"})
+          .CheckResume(RunIdentity(four, catalog_, {}).ToJson(), "step_7", &changes_, {4, 2}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")));
+}
+
 TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {
   ConfigNode config = Parse(kConfig);
   config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"/data/gr\xfc\xdf"}));
