@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/command.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -12,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/did_you_mean.h"
-#include "ssl/base/host_name.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/builtins.h"
@@ -27,6 +24,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
+#include "ssl/tools/leftovers.h"
 #include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
 #include "ssl/tools/run_world.h"
@@ -85,14 +83,13 @@ absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registri
 
 // Which part of which run this is.
 void LogPlace(const ConfigNode& root, const WorldOptions& world, Communicator& processes) {
-  const std::string process = absl::StrCat("process ", getpid(), " on host ", HostName("unknown"));
   if (world.virtual_ranks > 0) {
     const int64_t ranks_here = world.virtual_ranks / processes.size();
     const int64_t first = processes.rank() * ranks_here;
-    SSL_LOG(INFO) << DescribeVirtualRanks(world.virtual_ranks, processes.size()) << ": " << first << " to "
-                  << first + ranks_here - 1 << " on " << process;
+    SSL_LOG(INFO) << DescribeVirtualRanks(world.virtual_ranks, processes.size()) << ", " << first << " to "
+                  << first + ranks_here - 1 << " here" << IntroductionOfThisProcess();
   } else if (processes.size() > 1) {
-    SSL_LOG(INFO) << "rank " << processes.rank() << " of " << processes.size() << ": " << process;
+    SSL_LOG(INFO) << "rank " << processes.rank() << " of " << processes.size() << IntroductionOfThisProcess();
   }
   const ConfigNode& directory = *root.FindPath(kDirectory);
   SSL_LOG(INFO) << "run directory: " << directory.text()

@@ -21,8 +21,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/host_name.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/sweep.h"
@@ -144,9 +146,11 @@ absl::Status CheckIsOneProcess(ssl::CommandLine line, const ssl::SweepRun& run, 
   SSL_ASSIGN_OR_RETURN(const ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
   if (!world.launches && world.place.size == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a sweep runs in one process, and ", ssl::Describe(world),
-                   "; start each of its runs by itself, or one process with config.DISTRIBUTED.NUM_PROC_PER_NODE=1"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a sweep runs in one process, and ", ssl::Describe(world),
+      "; start each of its runs by itself, or one process: with config.DISTRIBUTED.VIRTUAL_RANKS=", world.place.size,
+      " and without --launch or other processes it has as many ranks, and with ",
+      "config.DISTRIBUTED.NUM_PROC_PER_NODE=1 one"));
 }
 
 absl::StatusOr<int> RunSweep(const ssl::CommandLine& line, const std::vector<ssl::SweepRun>& runs,
@@ -201,7 +205,11 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
     return Printed(ssl::kExitFinished);
   }
   if (world.launches) return Launch(world, std::move(composition), arguments, registries);
-  return RunAsRank(world, std::move(composition), registries, stop);
+  // Where the output of many comes together, or is sent elsewhere, a message has to say whose it is.
+  absl::StatusOr<int> code = RunAsRank(world, std::move(composition), registries, stop);
+  if (code.ok() || world.place.size == 1) return code;
+  return ssl::Annotate(code.status(), absl::StrCat("rank ", world.place.rank, " of ", world.place.size, " (on ",
+                                                   ssl::HostName("unknown"), ")"));
 }
 
 // What is printed without a run; nothing when a run is asked for.

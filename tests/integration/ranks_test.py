@@ -273,9 +273,9 @@ class MistakesTest(RanksCase):
         with bound_socket() as free:
             port = free.getsockname()[1]
         ranks = [self.by_hand(rank, port, f"config.OPTIMIZER.num_epochs={1 + rank}") for rank in range(2)]
-        for rank in ranks:
+        for number, rank in enumerate(ranks):
             self.assertEqual(rank.end(), 2, rank.output)
-            self.assertIn("rank 1 (on ", rank.output)
+            self.assertRegex(rank.output, rf" rank {number} of 2 \(on \S+\): rank 1 \(on ")
             self.assertIn("config.OPTIMIZER.num_epochs is '2' (command line:4), on rank 0 '1'", rank.output)
         self.assertFalse((self.folder / "run").exists())
 
@@ -366,7 +366,7 @@ class MistakesTest(RanksCase):
         self.assertFalse((self.folder / "run").exists())
 
     def test_flags_that_cannot_be_are_refused(self):
-        for arguments, part in (((TWO, "config.SEED_VALUE=1,2"), "a sweep runs in one process"),
+        for arguments, part in (((TWO, "config.SEED_VALUE=1,2"), "config.DISTRIBUTED.VIRTUAL_RANKS=2"),
                                 (("--launch=mpi:2",), "expected local:N"),
                                 (("--restarts=1",), "--launch=local:1"),
                                 (("config.DISTRIBUTED.NUM_NODES=2",), "config.DISTRIBUTED.RUN_ID is \"auto\"")):

@@ -136,7 +136,7 @@ class VirtualRanksTest(RanksCase):
 
     def test_one_process_reports_once(self):
         world = self.run_on(1, f"{EPOCHS}1", run="run")
-        for text in ("4 virtual ranks on 1 process: 0 to 3 on process ", "step 2/2", "finished at iteration"):
+        for text in ("4 virtual ranks on 1 process, 0 to 3 here: process ", "step 2/2", "finished at iteration"):
             self.assertEqual(world.output.count(text), 1, world.output)
         self.assertEqual([name for name in self.files() if name.startswith("logs/")], [])
 
@@ -147,10 +147,12 @@ class VirtualRanksTest(RanksCase):
                  for rank in range(2)]
         for rank in ranks:
             self.assertEqual(rank.end(), 0, rank.output)
-        self.assertIn("4 virtual ranks on 2 processes: 0 to 1 on process ", ranks[0].output)
-        self.assertIn("4 virtual ranks on 2 processes: 2 to 3 on process ", self.read("logs/rank1.txt", run="by_hand"))
+        self.assertIn("4 virtual ranks on 2 processes, 0 to 1 here: process ", ranks[0].output)
+        self.assertIn("4 virtual ranks on 2 processes, 2 to 3 here: process ", self.read("logs/rank1.txt", run="by_hand"))
         self.run_on(1, f"{EPOCHS}1", run="alone")
         self.assertEqual(self.weights(2, run="by_hand"), self.weights(2, run="alone"))
+        self.run_on(1, f"{EPOCHS}1", run="by_hand")
+        self.assertNotIn("logs/rank1.txt", self.files(run="by_hand"), "of a process that this start does not have")
 
     def test_a_request_to_save_and_a_lock(self):
         world = self.world(VIRTUAL, f"{EPOCHS}1000", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
