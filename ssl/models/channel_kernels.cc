@@ -83,4 +83,59 @@ SSL_SIMD_CLONES void CombineGradient(const float* __restrict x, int64_t rows, in
   }
 }
 
+SSL_SIMD_CLONES void AddReluProducts(const float* __restrict gradient, const float* __restrict x, int64_t rows,
+                                     int64_t channels, const float* __restrict scale, const float* __restrict offset,
+                                     const float* __restrict mean, float* __restrict sum, float* __restrict products) {
+  for (int64_t row = 0; row < rows; ++row, gradient += channels, x += channels) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const float masked = x[c] * scale[c] + offset[c] <= 0.0f ? 0.0f : gradient[c];
+      sum[c] += masked;
+      products[c] += masked * (x[c] - mean[c]);
+    }
+  }
+}
+
+SSL_SIMD_CLONES void CombineReluGradient(const float* gradient, const float* __restrict x, int64_t rows,
+                                         int64_t channels, const float* __restrict scale,
+                                         const float* __restrict offset, const float* __restrict a,
+                                         const float* __restrict b, const float* __restrict d, float* out) {
+  for (int64_t row = 0; row < rows; ++row, gradient += channels, x += channels, out += channels) {
+#pragma GCC ivdep
+    for (int64_t c = 0; c < channels; ++c) {
+      const float masked = x[c] * scale[c] + offset[c] <= 0.0f ? 0.0f : gradient[c];
+      out[c] = masked * a[c] + x[c] * b[c] + d[c];
+    }
+  }
+}
+
+SSL_SIMD_CLONES void MaxOfTaps(const float* __restrict row, int64_t width, int64_t channels, int64_t windows,
+                               int64_t first_tap, float* __restrict best, int32_t* __restrict taps) {
+  for (int64_t window = 0; window < windows; ++window, best += channels, taps += channels) {
+    for (int64_t column = 0; column < 3; ++column) {
+      const int64_t pixel = 2 * window + column - 1;
+      if (pixel < 0 || pixel >= width) continue;
+      const float* const x = row + pixel * channels;
+      const int32_t tap = static_cast<int32_t>(first_tap + column);
+      for (int64_t c = 0; c < channels; ++c) {
+        const bool takes = x[c] > best[c] || x[c] != x[c];  // NaN wins, and stays
+        best[c] = takes ? x[c] : best[c];
+        taps[c] = takes ? tap : taps[c];
+      }
+    }
+  }
+}
+
+SSL_SIMD_CLONES void AddToTaps(const float* __restrict gradient, const int32_t* __restrict taps, int64_t width,
+                               int64_t channels, int64_t windows, int64_t first_tap, float* __restrict row) {
+  for (int64_t window = 0; window < windows; ++window, gradient += channels, taps += channels) {
+    for (int64_t column = 0; column < 3; ++column) {
+      const int64_t pixel = 2 * window + column - 1;
+      if (pixel < 0 || pixel >= width) continue;
+      float* const sum = row + pixel * channels;
+      const int32_t tap = static_cast<int32_t>(first_tap + column);
+      for (int64_t c = 0; c < channels; ++c) sum[c] += taps[c] == tap ? gradient[c] : 0.0f;
+    }
+  }
+}
+
 }  // namespace ssl
