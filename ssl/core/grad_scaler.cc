@@ -9,6 +9,8 @@
 #include <ATen/ops/reciprocal.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "ssl/base/collective_check.h"
 #include "ssl/distributed/communicator.h"
 
@@ -41,9 +43,10 @@ bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
   }
   gradients_.clear();
   // Of whole gradients, every rank has seen the overflow of any. Of shards, one rank alone has.
-  Communicator* const shard_ranks = groups.empty() ? nullptr : groups[0].shard_ranks;
-  if (shard_ranks != nullptr) {
-    CheckCollective(shard_ranks->AllReduce(found_inf_, ReduceOp::kMax), "looking for overflows");
+  const auto shards = std::find_if(groups.begin(), groups.end(),
+                                   [](const ParameterGroup& group) { return group.shard_ranks != nullptr; });
+  if (shards != groups.end()) {
+    CheckCollective(shards->shard_ranks->AllReduce(found_inf_, ReduceOp::kMax), "looking for overflows");
   }
   const bool finite = found_inf_.item<float>() == 0.0f;
   skipped_updates_ = finite ? 0 : skipped_updates_ + 1;

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -287,6 +288,14 @@ WholeParameters::WholeParameters(Model& model)
 
 WholeParameters::~WholeParameters() {
   if (shards_ != nullptr) shards_->Release(/*take_over=*/false);
+}
+
+absl::StatusOr<at::Tensor> NormOverShards(const at::Tensor& own, double norm_type, Communicator& communicator) {
+  const at::NoGradGuard no_grad;
+  const bool is_largest = std::isinf(norm_type);
+  at::Tensor all = is_largest ? own.clone() : own.to(at::kDouble).pow(norm_type);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(all, is_largest ? ReduceOp::kMax : ReduceOp::kSum));
+  return is_largest ? all : all.pow(1.0 / norm_type).to(own.scalar_type());
 }
 
 absl::Status CheckNotSharded(Model& model, absl::string_view who) {

@@ -126,6 +126,9 @@ class WholeParameters {
   ParameterShards* const shards_;  // null: nothing to do
 };
 
+// The p-norms of what ranks have shares of, elementwise, where `own` are those of this rank's shares. Collective.
+absl::StatusOr<at::Tensor> NormOverShards(const at::Tensor& own, double norm_type, Communicator& communicator);
+
 // Unimplemented, with the way out, when `model` is sharded: `who` ("moco_loss") needs parameters that are whole.
 absl::Status CheckNotSharded(Model& model, absl::string_view who);
 

@@ -78,6 +78,28 @@ std::vector<NamedParameter> TrainedParameters(Model& model, Optimizer& optimizer
   return trained;
 }
 
+// Each group as one of shards, whose norms are over all ranks, and one of what every rank has whole: a model may have
+// parameters outside its blocks, which would count once for each rank there.
+std::vector<ParameterGroup> ApartFromShards(const std::vector<ParameterGroup>& groups, Model& model,
+                                            Communicator& ranks) {
+  std::vector<ParameterGroup> apart;
+  for (const ParameterGroup& group : groups) {
+    ParameterGroup shards = group;
+    shards.names.clear();
+    shards.parameters.clear();
+    ParameterGroup whole = shards;
+    shards.shard_ranks = &ranks;
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      ParameterGroup& kind = IsShard(model, group.parameters[i]) ? shards : whole;
+      kind.parameters.push_back(group.parameters[i]);
+      if (i < group.names.size()) kind.names.push_back(group.names[i]);
+    }
+    if (!shards.parameters.empty() || whole.parameters.empty()) apart.push_back(std::move(shards));
+    if (!whole.parameters.empty()) apart.push_back(std::move(whole));
+  }
+  return apart;
+}
+
 absl::Status CompareSources(const BatchSource* train, const BatchSource* test, Communicator& communicator) {
   if (train != nullptr) {
     SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TRAIN", *train, communicator));
@@ -192,9 +214,7 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ParameterGrouper> grouper,
                        registries.parameter_groupers.Make(options_.parameter_grouping, section, context));
   SSL_ASSIGN_OR_RETURN(std::vector<ParameterGroup> groups, grouper->Group(model_->Parameters()));
-  for (ParameterGroup& group : groups) {
-    if (model_->parameter_shards() != nullptr) group.shard_ranks = &context.communicator;
-  }
+  if (model_->parameter_shards() != nullptr) groups = ApartFromShards(groups, *model_, context.communicator);
   SSL_ASSIGN_OR_RETURN(optimizer_, registries.optimizers.Make(options_.optimizer_name, section, context));
   // The state for a shard is a shard already.
   const bool has_whole_state = model_->parameter_shards() == nullptr;

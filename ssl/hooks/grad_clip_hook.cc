@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/parameter_shards.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -118,14 +119,6 @@ at::Tensor GradNorm(const std::vector<at::Tensor>& gradients, double norm_type) 
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, norm_type)), norm_type);
 }
 
-absl::StatusOr<at::Tensor> NormOverShards(const at::Tensor& own, double norm_type, Communicator& communicator) {
-  const at::NoGradGuard no_grad;
-  const bool is_largest = std::isinf(norm_type);
-  at::Tensor all = is_largest ? own.clone() : own.to(at::kDouble).pow(norm_type);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(all, is_largest ? ReduceOp::kMax : ReduceOp::kSum));
-  return is_largest ? all : all.pow(1.0 / norm_type).to(own.scalar_type());
-}
-
 void ClipToNorm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const at::Tensor& limit) {
   constexpr double kEps = 1e-6;  // as torch
   const at::NoGradGuard no_grad;
@@ -144,6 +137,22 @@ absl::Status GradClipHook::OnStart(StepContext& context) {
   parameters_.clear();
   for (const NamedParameter& parameter : context.model.Parameters()) parameters_.push_back(parameter.value);
   return absl::OkStatus();
+}
+
+// What every rank has whole counts once, beside the shards of all ranks.
+absl::StatusOr<at::Tensor> GradClipHook::NormOfAll(StepContext& context) const {
+  const ParameterShards* const sharding = context.model.parameter_shards();
+  if (sharding == nullptr) return GradNorm(gradients_, rule_.norm_type);
+  std::vector<at::Tensor> shards;
+  std::vector<at::Tensor> whole;
+  for (const at::Tensor& parameter : parameters_) {
+    if (parameter.grad().defined()) (sharding->IsShard(parameter) ? shards : whole).push_back(parameter.grad());
+  }
+  const at::Tensor own =
+      shards.empty() ? at::full({}, 0.0, gradients_[0].options()) : GradNorm(shards, rule_.norm_type);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor of_shards, NormOverShards(own, rule_.norm_type, context.communicator));
+  if (whole.empty()) return of_shards;
+  return GradNorm({of_shards, GradNorm(whole, rule_.norm_type)}, rule_.norm_type);
 }
 
 GradClipHook::GradClipHook(std::string name, const GradClipRule& rule)
@@ -181,10 +190,7 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
     if (parameter.grad().defined()) gradients_.push_back(parameter.grad());
   }
   if (gradients_.empty()) return absl::OkStatus();
-  at::Tensor norm = GradNorm(gradients_, rule_.norm_type);
-  if (context.model.parameter_shards() != nullptr) {
-    SSL_ASSIGN_OR_RETURN(norm, NormOverShards(norm, rule_.norm_type, context.communicator));
-  }
+  SSL_ASSIGN_OR_RETURN(const at::Tensor norm, NormOfAll(context));
   context.metrics.Add(MetricName("grad_norm"), norm);
   if (rule_.mode == GradClipMode::kPreDefined || !context.skips_update) {
     const at::Tensor limit = NextLimit(norm);

@@ -34,7 +34,6 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
-#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
@@ -69,8 +68,6 @@ absl::StatusOr<double> ParseNormType(absl::string_view text, absl::string_view p
 
 // The p-norm of all `gradients` (at least one, on one device) together, a scalar. May throw LibTorch exceptions.
 at::Tensor GradNorm(const std::vector<at::Tensor>& gradients, double norm_type);
-// The p-norm over all ranks of what has the norm `own` here: of shards. Collective.
-absl::StatusOr<at::Tensor> NormOverShards(const at::Tensor& own, double norm_type, Communicator& communicator);
 // Scales `gradients`, whose norm is given, in place. limit: a scalar.
 void ClipToNorm(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, const at::Tensor& limit);
 
@@ -107,6 +104,8 @@ class GradClipHook : public Hook {
  private:
   // "Training/grad_norm"; "Training/<instance>/grad_norm" for one with a name of its own.
   std::string MetricName(absl::string_view what) const;
+  // Of the gradients there are, of which ranks may have shards. Collective then.
+  absl::StatusOr<at::Tensor> NormOfAll(StepContext& context) const;
   absl::Status Show(const StepContext& context, const at::Tensor& limit) const;
 
   const std::string name_;
