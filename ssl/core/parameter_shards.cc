@@ -302,7 +302,8 @@ absl::Status CheckNotSharded(Model& model, absl::string_view who) {
   if (model.parameter_shards() == nullptr) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat(who, " needs whole parameters, and config.TRAINER.TASK_NAME is self_supervision_fsdp_task, which ",
-                   "shares them out between ranks; expected self_supervision_task, or a run of one rank"));
+                   "shares them out between ranks; expected self_supervision_task (and no ",
+                   "config.MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP, which sets the other), or a run of one rank"));
 }
 
 }  // namespace ssl

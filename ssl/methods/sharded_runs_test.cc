@@ -35,6 +35,14 @@ void CheckLosses(const std::string& method) {
 TEST(ShardedRuns, Swav_HasTheSameLosses) { CheckLosses(kSwav); }
 TEST(ShardedRuns, Supervised_HasTheSameLosses) { CheckLosses(kSupervised); }
 
+// As VISSL's regnet_fsdp trains with AUTO_SETUP_FSDP: each block is gathered, run and freed, and again in backward.
+TEST(ShardedRuns, RecomputingEachBlock_HasTheSameLosses) {
+  CheckLosses(
+      absl::StrReplaceAll(kSwav, {{"AUTO_SETUP_FSDP: True}",
+                                   "AUTO_SETUP_FSDP: True}\n  ACTIVATION_CHECKPOINTING: "
+                                   "{USE_ACTIVATION_CHECKPOINTING: True, NUM_ACTIVATION_CHECKPOINTING_SPLITS: 100}"}}));
+}
+
 TEST(ShardedRuns, SeveralBatchesPerUpdate_HaveTheSameLosses) {
   // Gradients of two batches are added before or after the mean over ranks, and training magnifies rounding.
   const std::string slow = absl::StrReplaceAll(kSupervised, {{"start_value: 0.01", "start_value: 0.0001"}});
