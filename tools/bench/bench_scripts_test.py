@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from tools.bench import compare_ranks
+from tools.bench import compare_sharding
 from tools.bench import compare_swav
 from tools.bench import compile_times
 from tools.bench import hook_overhead
@@ -52,6 +53,24 @@ class HookOverheadTest(unittest.TestCase):
         self.assertEqual(middle, 49.5)
         self.assertEqual((low, high), (39.0, 60.0))
         self.assertEqual(hook_overhead.interval([3.0, 1.0, 2.0]), (1.0, 2.0, 3.0))
+
+
+class CompareShardingTest(unittest.TestCase):
+    def test_update_of_rank_zero_is_read(self):
+        lines = ("SGD, shared: rank 1 of 2: state   48.8 MiB, resident  330.0 MiB, update  238.0 ms\n"
+                 "SGD, shared: rank 0 of 2: state   48.7 MiB, resident  329.0 MiB, update  237.0 ms\n")
+        self.assertEqual(compare_sharding.read_update(lines), {"state": 48.7, "resident": 329.0, "update": 237.0})
+        self.assertEqual(compare_sharding.read_update("no such line"), {})
+
+    def test_steps_and_memory_of_a_run_are_read(self):
+        with tempfile.TemporaryDirectory() as run:
+            self.assertEqual(compare_sharding.read_training(run, 8), {})
+            reports = [{"iteration": step, "Speed/samples_per_sec": rate} for step, rate in enumerate((1, 1, 8, 16, 32), 1)]
+            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
+            pathlib.Path(run, "log.txt").write_text("memory after 1 step: process 400.0 MB, 462.0 MB at its peak; "
+                                                    "model 47.2 MB, gradients 47.0 MB, optimizer 46.0 MB\n")
+            result = compare_sharding.read_training(run, 8)
+        self.assertEqual(result, {"ms": 500.0, "peak": 462.0, "model": 47.2, "gradients": 47.0, "optimizer": 46.0})
 
 
 class CompareSwavTest(unittest.TestCase):
