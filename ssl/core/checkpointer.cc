@@ -307,7 +307,7 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
   const absl::StatusOr<std::vector<NamedTensor>> loaded = Load(iteration);
   const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, loaded);
-    KeepOwnRows(options_.model, &state);
+    SSL_RETURN_IF_ERROR(KeepOwnRows(options_.model, &state));
     SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
     SSL_RETURN_IF_ERROR(RestoreState(root_, state, store_.StepDirectory(iteration)));
     if (options_.after_restore == nullptr) return absl::OkStatus();

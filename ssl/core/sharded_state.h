@@ -5,12 +5,14 @@
 //
 // A state tensor is of shards when its name is "<scopes>/<parameter>" with the name of a sharded parameter, and its
 // shape that of the shard: the model's own ("model/trunk.conv1.weight"), and what an optimizer keeps for each value
-// ("optimizer/momentum/trunk.conv1.weight").
+// ("optimizer/momentum/trunk.conv1.weight"). So is a row [n] of the name "<scopes>/averages" that has the elements of
+// all float32 parameters one after the other, in the order of the model's state ("hooks/ema/averages").
 #ifndef SSL_CORE_SHARDED_STATE_H_
 #define SSL_CORE_SHARDED_STATE_H_
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/io/safetensors.h"
@@ -23,7 +25,7 @@ namespace ssl {
 absl::StatusOr<std::vector<NamedTensor>> TakeWholeState(Model* model, std::vector<NamedTensor>* state);
 
 // The reverse: whole tensors become this rank's rows. Local.
-void KeepOwnRows(Model* model, std::vector<NamedTensor>* state);
+absl::Status KeepOwnRows(Model* model, std::vector<NamedTensor>* state);
 
 }  // namespace ssl
 

@@ -71,7 +71,9 @@ class AveragedModel {
 };
 
 absl::Status OfOtherTensors() {
-  return absl::InvalidArgumentError("the checkpoint's moving averages are of other tensors than the model has");
+  return absl::InvalidArgumentError(
+      "the checkpoint's moving averages are of other tensors than the model has; those that an older version has saved "
+      "with config.TRAINER.TASK_NAME self_supervision_fsdp_task go on with that task and as many ranks");
 }
 
 // rows: [n] each. Returns [N].

@@ -13,8 +13,9 @@
 //
 // State: `names`, the averaged tensors, each ended by a line feed; `averages`, those of the parameters in one row,
 // float32, in that order; `buffers/averages/values`, those of the other tensors, likewise; the meters. Parameters are
-// the same on all ranks and stand once in a checkpoint, while batch statistics are each rank's own. Checkpoints of
-// older versions, which have all of them in `averages`, are restored.
+// the same on all ranks and stand once in a checkpoint, while batch statistics are each rank's own; those that ranks
+// share out stand there whole, too (ssl/core/sharded_state.h). Checkpoints of older versions, which have all of them in
+// `averages`, are restored; their averages of shards, by as many ranks with the same task.
 #ifndef SSL_HOOKS_EMA_HOOK_H_
 #define SSL_HOOKS_EMA_HOOK_H_
 

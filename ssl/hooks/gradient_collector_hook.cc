@@ -39,6 +39,28 @@ absl::Status CheckMatches(const std::string& entry, const NamePatterns& pattern,
       absl::StrCat(place, " has '", entry, "', which no parameter's name contains", DidYouMean(entry, names)));
 }
 
+bool IsShard(Model& model, const at::Tensor& parameter) {
+  return model.parameter_shards() != nullptr && model.parameter_shards()->IsShard(parameter);
+}
+
+// Of the whole gradients, where ranks share them out. Collective then.
+absl::StatusOr<std::vector<at::Tensor>> NormsOf(const std::vector<at::Tensor>& gradients,
+                                                const std::vector<at::Tensor>& parameters, StepContext& context) {
+  std::vector<at::Tensor> norms = at::_foreach_norm(gradients, kTwoNorm);
+  if (context.model.parameter_shards() == nullptr) return norms;
+  SSL_ASSIGN_OR_RETURN(const at::Tensor over_ranks, NormOverShards(at::stack(norms), kTwoNorm, context.communicator));
+  for (size_t i = 0; i < norms.size(); ++i) {
+    if (IsShard(context.model, parameters[i])) norms[i] = over_ranks[static_cast<int64_t>(i)];
+  }
+  return norms;
+}
+
+at::Tensor Gathered(const at::Tensor& gradient, const at::Tensor& parameter, Model& model) {
+  if (!IsShard(model, parameter)) return gradient;
+  ParameterShards& shards = *model.parameter_shards();
+  return shards.Whole(gradient, shards.WholeRows(parameter));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollectorOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
   if (options.measure == kHistogram && options.grad_type != kParameter) {
@@ -71,7 +93,6 @@ std::vector<PlannedAction> GradientCollectorHook::Plan() const {
 }
 
 absl::Status GradientCollectorHook::OnStart(StepContext& context) {
-  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, instance_name()));
   const std::vector<NamedParameter> all = context.model.Parameters();
   for (const std::string& entry : options_.hook_module) {
     SSL_ASSIGN_OR_RETURN(const NamePatterns pattern, NamePatterns::Make({entry}));
@@ -84,6 +105,8 @@ absl::Status GradientCollectorHook::OnStart(StepContext& context) {
   }
   modules_ = nullptr;
   if (options_.grad_type == kParameter) return absl::OkStatus();
+  // Blocks gather their weights anew for each pass: what it looks for in the graph is not there.
+  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, absl::StrCat(instance_name(), " of ", options_.grad_type, "s")));
   std::vector<std::string> watched;
   for (const NamedParameter& parameter : parameters_) watched.push_back(parameter.name);
   const auto kind = options_.grad_type == kInput ? ModuleGradients::Kind::kInput : ModuleGradients::Kind::kOutput;
@@ -108,10 +131,9 @@ absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
   if (!IsDue(context)) return absl::OkStatus();
   if (modules_ != nullptr) {
     ReportModules(context);
-  } else if (!context.skips_update) {
-    ReportParameters(context);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return context.skips_update ? absl::OkStatus() : ReportParameters(context);
 }
 
 // Takes them in any case, so that those of an update that is skipped do not count for the next.
@@ -121,25 +143,28 @@ void GradientCollectorHook::ReportModules(StepContext& context) {
   }
 }
 
-void GradientCollectorHook::ReportParameters(StepContext& context) const {
+absl::Status GradientCollectorHook::ReportParameters(StepContext& context) const {
   std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> parameters;
   std::vector<std::string> names;
   for (const NamedParameter& parameter : parameters_) {
     if (!parameter.value.grad().defined()) continue;
     gradients.push_back(parameter.value.grad());
+    parameters.push_back(parameter.value);
     names.push_back(parameter.name);
   }
-  if (gradients.empty()) return;
+  if (gradients.empty()) return absl::OkStatus();
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> norms = at::_foreach_norm(gradients, kTwoNorm);
+  SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> norms, NormsOf(gradients, parameters, context));
   for (size_t i = 0; i < norms.size(); ++i) {
     const std::string name = absl::StrCat(Prefix(), names[i]);
     if (options_.measure == kNorm) context.metrics.Add(name, norms[i]);
-    if (options_.measure == kHistogram && context.communicator.rank() == 0) {
-      context.metrics.AddHistogram(name, gradients[i]);
-    }
+    if (options_.measure != kHistogram) continue;
+    const at::Tensor whole = Gathered(gradients[i], parameters[i], context.model);
+    if (context.communicator.rank() == 0) context.metrics.AddHistogram(name, whole);
   }
   context.metrics.Add(absl::StrCat(Prefix(), "together"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
+  return absl::OkStatus();
 }
 
 absl::Status RegisterGradientCollectorHook(Registries* registries) {

@@ -15,7 +15,8 @@
 // as the optimizer sees them: averaged over ranks and batches of the update, without the loss scale, clipped, and
 // without those that freeze_parameters drops. Nobody waits for the device. An update that overflowed float16 gradients
 // skip has none. United Perception's gradient_collector hands gradients of modules to a loss; here their norms go to
-// the metrics. Stage kObserve. No state. Costs a comparison in updates between.
+// the metrics. Where ranks share out parameters, norms are over all ranks, a histogram gathers one gradient at a time,
+// and those of modules are refused. Stage kObserve. No state. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 #define SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 
@@ -68,7 +69,7 @@ class GradientCollectorHook : public Hook {
   bool IsDue(const StepContext& context) const;
   std::string Prefix() const;
   void ReportModules(StepContext& context);
-  void ReportParameters(StepContext& context) const;
+  absl::Status ReportParameters(StepContext& context) const;
 
   const GradientCollectorOptions options_;
   const std::string place_;

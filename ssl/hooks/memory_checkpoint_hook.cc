@@ -14,7 +14,6 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
-#include "ssl/core/parameter_shards.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/hooks/register_component.h"
 
@@ -169,8 +168,14 @@ std::vector<PlannedAction> MemoryCheckpointHook::Plan() const {
 
 absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
   if (!enable_) return absl::OkStatus();
-  // Ranks may plan differently, and each second pass would gather.
-  SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, instance_name()));
+  // Each rank plans by what it has measured, and each second pass gathers parameters, which all ranks do together.
+  if (dynamic_.has_value() && context.model.parameter_shards() != nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        instance_name(),
+        ": dc_cfg plans on each rank for itself, and config.TRAINER.TASK_NAME is "
+        "self_supervision_fsdp_task, whose ranks recompute together; leave dc_cfg out, which recomputes all candidates "
+        "on all ranks, or set self_supervision_task"));
+  }
   const std::vector<std::string> blocks = context.model.block_names();
   if (blocks.empty()) {
     return absl::FailedPreconditionError(

@@ -31,6 +31,8 @@
 namespace ssl {
 namespace {
 
+using ::testing::HasSubstr;
+
 // A ResNet whose output a trained pair of numbers, [1, 2], scales and shifts.
 class ScalingTrunk : public Trunk {
  public:
@@ -144,11 +146,38 @@ void ExpectSameTraining(const std::string& changes) {
   EXPECT_LE((sharded.weights.at(scale) - expected).abs().max().item<double>(), 1e-6);
 }
 
+// Without a large epsilon the rate is a quotient of two norms, in which a common factor cancels.
+TEST(ParameterOutsideTheBlocks, CountsOnceInLarc) {
+  ExpectSameTraining(
+      "}, OPTIMIZER: {use_larc: True, larc_config: {clip: False, trust_coefficient: 0.1, epsilon: 0.5}, "
+      "param_schedulers: {lr: {start_value: 0.002}}}");
+}
+
 TEST(ParameterOutsideTheBlocks, CountsOnceInClippedNorms) {
   for (const char* type : {"2", "1.5", "inf"}) {
     SCOPED_TRACE(type);
     ExpectSameTraining(absl::StrCat(", GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: \"", type, "\", MAX_NORM: 0.05}}"));
   }
+}
+
+TEST(SharedOutParameters, GradientCollectorHasTheNormsOfWholeGradients) {
+  for (const char* measure : {"norm", "histogram"}) {
+    SCOPED_TRACE(measure);
+    ExpectSameTraining(absl::StrCat("}, hooks: [{type: gradient_collector, kwargs: {freq: 3, measure: ", measure, "}}]",
+                                    ", OPTIMIZER: {param_schedulers: {lr: {start_value: 0.001}}}"));
+  }
+}
+
+TEST(SharedOutParameters, MemoryCheckpointRecomputesAllCandidates) {
+  ExpectSameTraining("}, hooks: [{type: memory_checkpoint}]");
+}
+
+TEST(SharedOutParameters, MemoryCheckpointThatPlans_IsRefused) {
+  ssl::Run run = {2, kSupervised, "{hooks: [{type: memory_checkpoint, kwargs: {dc_cfg: {max_memory: 8}}}]}"};
+  run.add_parts = &RegisterHooks;
+  std::vector<Losses> losses;
+  EXPECT_THAT(Train(run, &losses), StatusIs(absl::StatusCode::kUnimplemented,
+                                            HasSubstr("memory_checkpoint: dc_cfg plans on each rank for itself")));
 }
 
 }  // namespace
