@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/base/collective_check.h"
 
+#include <ATen/ops/ones.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,14 +20,41 @@ TEST(CheckCollective, Failure_IsLibTorchsOwnTypeOfIt) {
   EXPECT_THROW(CheckCollective(absl::UnavailableError("rank 1 ended"), "norms over ranks"), c10::DistBackendError);
 }
 
-TEST(CheckCollective, Failure_BecomesOneOfAPeer) {
+absl::Status NoAnswer() {
+  return WithDetail(WithDetail(absl::DeadlineExceededError("no answer from rank 1"), kDetailCause, kCausePeer),
+                    "ssl/silent", "process 17 on a");
+}
+
+TEST(CheckCollective, Failure_KeepsItsCodeAndDetails) {
   const absl::Status status = GuardTorch("optimizer step", [] {
-    CheckCollective(absl::DeadlineExceededError("no answer from rank 1"), "norms over ranks");
+    CheckCollective(NoAnswer(), "norms over ranks");
     return absl::OkStatus();
   });
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
-                               "optimizer step: norms over ranks: DEADLINE_EXCEEDED: no answer from rank 1"));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "optimizer step: norms over ranks: no answer from rank 1"));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCausePeer);
+  EXPECT_EQ(DetailOf(status, "ssl/silent"), "process 17 on a");
+  EXPECT_EQ(DetailOf(status, kDetailException), "") << "a Status that was returned has none";
+}
+
+// What waits for the operation in the backward pass of its input.
+struct WaitInBackward : public torch::autograd::Function<WaitInBackward> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& input) { return input.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list&) {
+    CheckCollective(NoAnswer(), "gradient");
+    return {};
+  }
+};
+
+TEST(CheckCollective, Failure_PassesThroughAutograd) {
+  const absl::Status status = GuardTorch("backward", [] {
+    const at::Tensor input = at::ones({2}).requires_grad_();
+    WaitInBackward::apply(input).sum().backward();
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, "backward: gradient: no answer from rank 1"));
+  EXPECT_EQ(DetailOf(status, "ssl/silent"), "process 17 on a");
 }
 
 }  // namespace

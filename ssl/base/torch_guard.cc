@@ -18,7 +18,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/collective_check.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/status_util.h"
 
 namespace ssl {
 namespace {
@@ -78,6 +80,8 @@ absl::Status FromException(absl::string_view what, const std::exception& error) 
 absl::Status GuardTorch(absl::string_view what, absl::FunctionRef<absl::Status()> fn) {
   try {
     return fn();
+  } catch (const CollectiveError& error) {
+    return Annotate(error.status(), what);
   } catch (const std::exception& error) {
     return WithDetail(FromException(what, error), kDetailException, TypeName(error));
   } catch (...) {

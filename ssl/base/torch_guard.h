@@ -20,7 +20,8 @@ namespace ssl {
 //   out of memory (c10's and the standard's)     -> kResourceExhausted, cause kCauseMemory
 //   c10::ValueError, IndexError, TypeError       -> kInvalidArgument
 //   c10::NotImplementedError                     -> kUnimplemented
-//   c10::DistError and its subclasses            -> kUnavailable, cause kCausePeer
+//   CollectiveError (collective_check.h)         -> the Status that it carries, with its details, and nothing below
+//   c10::DistError and its other subclasses      -> kUnavailable, cause kCausePeer
 //   anything else                                -> kInternal
 // with its type as kDetailException (ssl/base/error_detail.h). A Status that fn returns passes unchanged.
 absl::Status GuardTorch(absl::string_view what, absl::FunctionRef<absl::Status()> fn);

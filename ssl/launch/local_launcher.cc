@@ -111,7 +111,9 @@ class Launcher {
       SSL_ASSIGN_OR_RETURN(const int port, Start(&group));
       SSL_RETURN_IF_ERROR(group.Run());
       LaunchOutcome outcome = OutcomeOf(group);
-      if (!outcome.first_failure.has_value() || outcome.user_stopped) return outcome;
+      if (!outcome.first_failure.has_value()) return outcome;
+      if (options_.on_failure != nullptr) options_.on_failure(outcome);
+      if (outcome.user_stopped) return outcome;
       if (!PortWasTaken(port) && !MayRestart(*outcome.first_failure)) return outcome;
     }
   }
@@ -161,16 +163,25 @@ class Launcher {
     outcome.restarts = restarts_;
     outcome.first_failure = FirstFailure(outcome.ends, options_);
     outcome.user_stopped = group.user_stopped();
-    if (outcome.user_stopped && WasOnlyLeft(outcome)) outcome.first_failure.reset();
+    if (WasOnlyLeft(outcome)) outcome.first_failure.reset();
     outcome.exit_code =
         outcome.first_failure.has_value() ? CodeOf(*outcome.first_failure, options_) : CommonCode(outcome.ends);
+    // A stop came before all were started.
+    const bool are_all_there = static_cast<int64_t>(outcome.ends.size()) == options_.first.local_size;
+    if (!are_all_there) {
+      SSL_LOG(INFO) << "stopped before the first step, with " << outcome.ends.size() << " of "
+                    << options_.first.local_size << " ranks started";
+      outcome.exit_code = std::max(outcome.exit_code, options_.stopped_code);
+    }
     return outcome;
   }
 
-  // A stop that reaches one rank while it is being built ends it at once; the others are in an operation with it.
+  // A stop that reaches one rank while the ranks connect ends it at once; the others are in an operation with it. One
+  // that the launcher has stopped because of the failure explains nothing.
   bool WasOnlyLeft(const LaunchOutcome& outcome) const {
-    const auto was_stopped = [this](const RankEnd& end) {
-      return end.was_asked || end.code() == options_.stopped_code;
+    const auto was_stopped = [this, &outcome](const RankEnd& end) {
+      if (end.code() == options_.stopped_code) return outcome.user_stopped || !end.was_told;
+      return outcome.user_stopped && end.was_asked;
     };
     return outcome.first_failure.has_value() && outcome.first_failure->code() == options_.peer_code &&
            std::any_of(outcome.ends.begin(), outcome.ends.end(), was_stopped);

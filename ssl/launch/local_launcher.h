@@ -38,6 +38,19 @@ struct SavedProgress {
   std::string newest = "step 0";  // which it is, for messages
 };
 
+// Of the last start.
+struct LaunchOutcome {
+  // The first failure's, peer_code for a rank that hung; without one the largest of the ranks' codes: 0 when all
+  // finished, stopped_code when one was stopped. 128 + N for signal N. A rank that blames another (peer_code) is no
+  // failure where a rank was stopped by the user, by way of the launcher or by itself: it lost that one, which had
+  // nothing to save yet.
+  int exit_code = 0;
+  std::optional<RankEnd> first_failure;
+  std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen
+  int64_t restarts = 0;
+  bool user_stopped = false;  // by a signal to the launcher
+};
+
 struct LaunchOptions {
   std::vector<std::string> command;  // the first is a path; $PATH is not searched
   // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
@@ -57,24 +70,14 @@ struct LaunchOptions {
   // Whether the rank that ended says that it has waited in vain for the process `pid` of this host: then that one
   // hangs, and is killed at once. Not set: nobody knows, and such a rank has the grace.
   std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
+  // Called when the ranks of a start have ended with a failure, before they start again. Not set: nobody is told.
+  std::function<void(const LaunchOutcome& outcome)> on_failure;
   int output_fd = 1;  // where the ranks' stdout goes
   int error_fd = 2;   // and their stderr
   // Exit codes with a meaning, as ssl_main has them (docs/exit_codes.md).
   int stopped_code = 75;  // saved and stopped: no failure
   int mistake_code = 2;   // of the command line or the configuration: no restart mends it
   int peer_code = 7;      // fails because another rank did: never the first failure while there is another
-};
-
-// Of the last start.
-struct LaunchOutcome {
-  // The first failure's, peer_code for a rank that hung; without one the largest of the ranks' codes: 0 when all
-  // finished, stopped_code when one was stopped. 128 + N for signal N. After a stop by the user, a rank that blames
-  // another (peer_code) is no failure while some rank was stopped: it lost the others, who had nothing to save yet.
-  int exit_code = 0;
-  std::optional<RankEnd> first_failure;
-  std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen
-  int64_t restarts = 0;
-  bool user_stopped = false;  // by a signal to the launcher
 };
 
 // Returns when no rank runs. One call at a time in a process, from a thread that lives as long as it; other threads may

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/launch/local_launcher.h"
@@ -63,6 +64,47 @@ TEST(LocalLauncherStopTest, ARequestToSaveBeforeItIsHandledEndsNothing) {
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(launch.Output(), ElementsAre("got TERM"));
+}
+
+TEST(LocalLauncherStopTest, AStopBeforeItIsHandledWaits) {
+  for (const std::string name : {"TERM", "INT", "USR2", "HUP"}) {
+    LaunchCase launch(1, {"0:early=", "0:to_launcher=" + name, "0:await=" + name, "0:exit=75"});
+    ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+    EXPECT_EQ(outcome.exit_code, 75) << name;
+    EXPECT_THAT(launch.Output(), ElementsAre("got " + name));
+  }
+}
+
+TEST(LocalLauncherStopTest, AStopWhileRanksAreStartedStartsNoFurtherOne) {
+  LaunchCase launch(2, {"*:print=came"});
+  launch.options.progress = [] {  // asked for when signals are handled, before the first rank
+    raise(SIGTERM);
+    return SavedProgress();
+  };
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_THAT(launch.Output(), SizeIs(0));
+  EXPECT_TRUE(outcome.user_stopped);
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
+TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfIsNoFailureOfThoseThatLoseIt) {
+  const std::string held = MakeFifo();
+  LaunchCase launch(2, {"1:hold=" + held, "1:exit=75", "0:until_closed=" + held, "0:exit=7"});
+  launch.options.max_restarts = 3;
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_FALSE(outcome.first_failure.has_value());
+  EXPECT_EQ(outcome.exit_code, 75);
+  EXPECT_EQ(outcome.restarts, 0);
+}
+
+TEST(LocalLauncherStopTest, EachFailureIsToldBeforeTheNextStart) {
+  LaunchCase launch(1, {"0@0:exit=3", "0@1:exit=4", "0@2:exit=0"});
+  launch.options.max_restarts = 3;
+  std::vector<int> codes;
+  launch.options.on_failure = [&](const LaunchOutcome& outcome) { codes.push_back(outcome.exit_code); };
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(codes, ElementsAre(3, 4));
 }
 
 TEST(LocalLauncherStopTest, ARequestToSaveIsNoStop) {

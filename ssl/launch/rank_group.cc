@@ -58,6 +58,8 @@ RankGroup::~RankGroup() {
 }
 
 absl::Status RankGroup::Start(int64_t rank, const std::string& prefix, const RankCommand& command) {
+  for (const int number : context_.signals->Take()) OnSignal(number);
+  if (user_stopped()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(RankProcess process, StartRank(command));
   ranks_.push_back(std::unique_ptr<Rank>(new Rank{rank,
                                                   process.pid,
@@ -164,7 +166,10 @@ void RankGroup::SendAll(int number) {
   }
 }
 
+// All that have ended before any of them is looked at: what follows from one end must not be taken for the reason of
+// another that was there before.
 void RankGroup::Reap() {
+  std::vector<RankEnd> found;
   for (const auto& rank : ranks_) {
     if (rank->has_ended) continue;
     const std::optional<ProcessEnd> end = TakeEnd(rank->pid);
@@ -172,8 +177,10 @@ void RankGroup::Reap() {
     rank->has_ended = true;
     for (Stream* stream : {&rank->output, &rank->error}) ReadAll(stream);
     const bool was_asked = end->signal != 0 && rank->sent.count(end->signal) > 0;
-    OnEnd({rank->rank, rank->pid, end->exit_code, end->signal, was_asked, rank->hangs && end->signal == SIGKILL});
+    found.push_back({rank->rank, rank->pid, end->exit_code, end->signal, was_asked,
+                     rank->hangs && end->signal == SIGKILL, !rank->sent.empty()});
   }
+  for (const RankEnd& end : found) OnEnd(end);
 }
 
 void RankGroup::OnEnd(const RankEnd& end) {

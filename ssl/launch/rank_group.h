@@ -28,6 +28,7 @@ struct RankEnd {
   int signal = 0;          // that ended it; 0 when it exited
   bool was_asked = false;  // by a signal that the launcher had sent it
   bool did_hang = false;   // the launcher has killed it, because another rank had waited for it in vain
+  bool was_told = false;   // the launcher had sent it a signal, whatever ended it
 
   // As a shell shows it: 128 + signal when a signal ended it.
   int code() const { return signal == 0 ? exit_code : 128 + signal; }
@@ -57,7 +58,8 @@ class RankGroup {
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  // Each line of its output gets `prefix`. Errors are those of StartRank.
+  // Each line of its output gets `prefix`. Signals that have come since the last start go to the ranks that are there;
+  // after a stop no further one is started. Errors are those of StartRank.
   absl::Status Start(int64_t rank, const std::string& prefix, const RankCommand& command);
 
   // Until all have ended and their last lines are out.

@@ -40,10 +40,12 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+constexpr int kStops[] = {SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP};
+
 // What was sent to the launcher's group between the fork and setpgid is the launcher's to pass on: ignoring a signal
 // forgets those that wait. One that was ignored before (SIGHUP under nohup) stays so.
 void ForgetSignals() {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP}) {
+  for (const int number : kStops) {
     if (signal(number, SIG_IGN) != SIG_IGN) signal(number, SIG_DFL);
   }
   signal(SIGPIPE, SIG_DFL);
@@ -64,7 +66,10 @@ void ArrangeDescriptors(const Birth& birth) {
   if (getppid() != birth.launcher) _exit(kNotStarted);  // it ended before prctl, which tells of later ends only
   ArrangeDescriptors(birth);
   ForgetSignals();
-  sigprocmask(SIG_SETMASK, &birth.mask, nullptr);
+  // A program that loads for a second would be ended by a stop as if it had crashed.
+  sigset_t mask = birth.mask;
+  for (const int number : kStops) sigaddset(&mask, number);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(birth.arguments[0], birth.arguments.data(), birth.environment.data());
   const int error = errno;
   const ssize_t written = write(birth.report, &error, sizeof(error));

@@ -39,7 +39,8 @@ struct RankProcess {
 //   it starts itself are its own business then.
 // - It leads a process group of its own: Ctrl-C reaches the launcher alone, which passes it on.
 // - SIGUSR1 is ignored until the program handles it: a request to save that comes while it still loads ends nothing.
-//   Other stop signals that come so early end it, as they should. The mask of signals is the caller's.
+//   SIGTERM, SIGINT, SIGUSR2, SIGXCPU and SIGHUP are blocked: one that comes so early waits until the program, which
+//   has to unblock them, can say that it was stopped. The mask of other signals is the caller's.
 // Returns when the program runs. NotFound or PermissionDenied with its path when it cannot; ResourceExhausted when the
 // system has no room for a process. Descriptors 0 to 2 of the caller have to be open.
 absl::StatusOr<RankProcess> StartRank(const RankCommand& command);

@@ -26,13 +26,16 @@
 namespace ssl {
 namespace {
 
+std::string ReportPath(int64_t rank, const std::string& run_directory, const std::string& command) {
+  const std::string name = CommandFailureFile(command);
+  return rank == 0 ? absl::StrCat(run_directory, "/", name)
+                   : absl::StrCat(run_directory, "/", kRankFolder, "/rank", rank, "_", name);
+}
+
 // What one rank has left of its failure in this start; nothing of an earlier one's.
 std::optional<ConfigNode> ReportOf(const RankEnd& end, const std::string& run_directory, const std::string& command,
                                    FileSystem& file_system) {
-  const std::string name = CommandFailureFile(command);
-  const std::string path = end.rank == 0 ? absl::StrCat(run_directory, "/", name)
-                                         : absl::StrCat(run_directory, "/", kRankFolder, "/rank", end.rank, "_", name);
-  absl::StatusOr<ConfigNode> report = ReadResults(path, file_system);
+  absl::StatusOr<ConfigNode> report = ReadResults(ReportPath(end.rank, run_directory, command), file_system);
   if (!report.ok()) return std::nullopt;
   const ConfigNode* pid = report->Find("pid");
   if (pid == nullptr || pid->AsInt().value_or(-1) != end.pid) return std::nullopt;
@@ -171,6 +174,14 @@ void WriteLaunchFailure(const std::string& run_directory, const std::string& com
   AddNewestCheckpoint(run_directory, command, file_system, &*report);
   report->Set("restarts", ConfigNode::FromInt(outcome.restarts));
   ReportFile(path).Replace(ToJson(*report));
+}
+
+void RemoveLaunchFailure(const std::string& run_directory, const std::string& command, const LaunchOutcome& outcome,
+                         FileSystem& file_system) {
+  for (const RankEnd& end : outcome.ends) {
+    if (!ReportOf(end, run_directory, command, file_system).has_value()) continue;
+    file_system.RemoveAll(ReportPath(end.rank, run_directory, command)).IgnoreError();
+  }
 }
 
 }  // namespace ssl

@@ -30,6 +30,11 @@ bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_dir
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system);
 
+// Removes what ranks of `outcome` have left as the failure report of `command`: they lost one that was stopped, and no
+// rank has failed. That of an earlier start stays: this one may have ended before it got so far. Best effort.
+void RemoveLaunchFailure(const std::string& run_directory, const std::string& command, const LaunchOutcome& outcome,
+                         FileSystem& file_system);
+
 }  // namespace ssl
 
 #endif  // SSL_TOOLS_LAUNCH_FAILURE_H_

@@ -173,5 +173,15 @@ TEST_F(LaunchFailureTest, ARankThatHung_IsNamedWithWhatTheOthersSaid) {
             "rank 1 (pid 101) did not answer the others, and was killed: no answer from rank 1");
 }
 
+TEST_F(LaunchFailureTest, RanksThatLostAStoppedOneLeaveNone) {
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "rank": 0, "pid": 100})");
+  Leave("logs/rank1_failure.json", R"({"code": "DATA_LOSS", "rank": 1, "pid": 99})");
+  LaunchOutcome outcome;
+  outcome.ends = {{0, 100, 7}, {1, 101, 75}};
+  RemoveLaunchFailure(directory_, "train", outcome, files_);
+  EXPECT_FALSE(files_.Exists(directory_ + "/failure.json"));
+  EXPECT_TRUE(files_.Exists(directory_ + "/logs/rank1_failure.json")) << "of another start";
+}
+
 }  // namespace
 }  // namespace ssl

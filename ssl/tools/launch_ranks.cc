@@ -48,10 +48,15 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   options.mistake_code = kExitConfiguration;
   options.peer_code = kExitPeer;
   SSL_LOG(INFO) << Describe(world);
+  // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
+  options.on_failure = [&](const LaunchOutcome& outcome) {
+    WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
+  };
   SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome, LaunchLocalRanks(options));
   if (outcome.first_failure.has_value()) {
     SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
-    WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
+  } else {
+    RemoveLaunchFailure(directory, command, outcome, PosixFileSystem());
   }
   return outcome.exit_code;
 }

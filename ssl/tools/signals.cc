@@ -20,6 +20,11 @@ namespace {
 std::atomic<StopToken*> signal_stop{nullptr};
 // Of its own, because the token may be set by another rank or a hook: that makes no first signal a second one.
 std::atomic<bool> was_signalled{false};
+std::atomic<bool> others_wait{false};
+constexpr int kUndecided = -1;
+std::atomic<int> decided_code{kUndecided};
+
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGUSR2, SIGXCPU, SIGHUP};
 
 // The stack of a handler for a process whose own stack has overflowed.
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;
@@ -30,14 +35,21 @@ void EndBy(int signal_number) {
   std::raise(signal_number);
 }
 
+[[noreturn]] void EndUnbegun() {
+  constexpr char kText[] = "stopped before the first step\n";
+  const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  static_cast<void>(written);  // nobody to tell
+  _exit(kExitStopped);
+}
+
 extern "C" void RequestStop(int signal_number) {
-  StopToken* stop = signal_stop.load();
-  if (stop == nullptr || RunIsBuilding()) {
-    constexpr char kText[] = "stopped before the first step\n";
-    const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
-    static_cast<void>(written);  // nobody to tell
-    _exit(kExitStopped);
+  if (const int code = decided_code.load(); code != kUndecided) {
+    if (was_signalled.exchange(true)) _exit(code);
+    return;
   }
+  StopToken* stop = signal_stop.load();
+  if (stop == nullptr) EndUnbegun();
+  if (RunIsBuilding() && (!others_wait.load() || was_signalled.load())) EndUnbegun();
   // The kernel repeats SIGXCPU every second from the limit on: that is no second wish.
   if (signal_number != SIGXCPU && was_signalled.exchange(true)) {
     WriteCrashReport("stopped by a second signal before the state was saved", signal_number);
@@ -108,9 +120,21 @@ void PrepareProcess() {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGALRM}) {
     if (IsDefault(number)) Handle(number, ReportCrash, SA_ONSTACK);
   }
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int number : kStops) sigaddset(&stops, number);
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
   std::set_terminate(ReportTerminate);
 }
 
-void StopOnSignals(StopToken* stop) { signal_stop.store(stop); }
+void StopOnSignals(StopToken* stop, bool has_peers) {
+  others_wait.store(has_peers);
+  signal_stop.store(stop);
+}
+
+void KeepExitCode(int exit_code) {
+  was_signalled.store(false);
+  decided_code.store(exit_code);
+}
 
 }  // namespace ssl

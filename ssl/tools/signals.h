@@ -14,7 +14,8 @@
 namespace ssl {
 
 // - SIGINT, SIGTERM, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
-//   process with kExitStopped at once: before StopOnSignals there is nothing to save.
+//   process with kExitStopped at once: before StopOnSignals there is nothing to save. They are unblocked: a launcher
+//   that starts this process blocks them until here.
 // - SIGUSR1 does nothing yet, for the same reason.
 // - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write
 //   and does not end a training.
@@ -27,11 +28,16 @@ void PrepareProcess();
 
 // From now on the first of the stop signals requests a stop: the run saves after the step in progress. While a run is
 // still being built, or an evaluation opens its data, which may take long (a scan of a huge folder), it ends the
-// process as before. The next one leaves a crash report and ends the process at once, whatever else requested a stop in
-// the meantime; SIGXCPU, which the kernel repeats every second, counts as neither. SIGUSR1 asks for a checkpoint,
-// however often: the run saves after the step in progress, and goes on; what does not train, such as an evaluation,
-// ignores it. `stop` outlives the process's last signal.
-void StopOnSignals(StopToken* stop);
+// process as before; where others wait for it (has_peers) it is a request then, too, on which all agree before the
+// first step, and the second one ends the process as before. Once the run has begun, the next one leaves a crash report
+// and ends the process at once, whatever else requested a stop in the meantime; SIGXCPU, which the kernel repeats every
+// second, counts as neither. SIGUSR1 asks for a checkpoint, however often: the run saves after the step in progress,
+// and goes on; what does not train, such as an evaluation, ignores it. `stop` outlives the process's last signal.
+void StopOnSignals(StopToken* stop, bool has_peers);
+
+// The process has failed and will end with `exit_code`: the first stop signal from now on changes nothing, and a second
+// one ends it at once, with that code.
+void KeepExitCode(int exit_code);
 
 }  // namespace ssl
 

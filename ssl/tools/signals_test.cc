@@ -37,7 +37,7 @@ constexpr int kWentOn = 17;
   const ReportFile none;
   const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
   PrepareProcess();
-  StopOnSignals(&stop);
+  StopOnSignals(&stop, /*has_peers=*/false);
   for (const int number : signals) std::raise(number);
   _exit(stop.requested() ? kWentOn : EXIT_FAILURE);
 }
@@ -55,6 +55,47 @@ TEST(SignalsDeathTest, BeforeTheRun_StopSignalsEndTheProcessAsStopped) {
 
 TEST(SignalsDeathTest, WhileTheRunIsBuilt_StopSignalsEndItToo) {
   EXPECT_EXIT(RaiseIn("building", {SIGTERM}), ExitedWithCode(75), "stopped before the first step");
+}
+
+// The others wait for this rank in an operation: they hear of the stop before the first step.
+TEST(SignalsDeathTest, WhileARunOfSeveralRanksIsBuilt_TheFirstRequestsAStop_TheSecondEndsIt) {
+  const auto raise = [](int times) {
+    StopToken stop;
+    const RunProgress progress;
+    const ReportFile none;
+    const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
+    PrepareProcess();
+    StopOnSignals(&stop, /*has_peers=*/true);
+    for (int i = 0; i < times; ++i) std::raise(SIGTERM);
+    _exit(stop.requested() ? kWentOn : EXIT_FAILURE);
+  };
+  EXPECT_EXIT(raise(1), ExitedWithCode(kWentOn), "");
+  EXPECT_EXIT(raise(2), ExitedWithCode(75), "stopped before the first step");
+}
+
+TEST(SignalsDeathTest, AfterAFailure_AStopKeepsItsCode) {
+  const auto raise = [](int times) {
+    PrepareProcess();
+    KeepExitCode(5);
+    for (int i = 0; i < times; ++i) std::raise(SIGTERM);
+    _exit(kWentOn);
+  };
+  EXPECT_EXIT(raise(1), ExitedWithCode(kWentOn), "^$");
+  EXPECT_EXIT(raise(2), ExitedWithCode(5), "^$");
+}
+
+TEST(SignalsDeathTest, AStopThatCameBeforeThereWasAHandler_IsAStop) {
+  EXPECT_EXIT(
+      {
+        sigset_t term;
+        sigemptyset(&term);
+        sigaddset(&term, SIGTERM);
+        sigprocmask(SIG_BLOCK, &term, nullptr);
+        std::raise(SIGTERM);
+        PrepareProcess();
+        _exit(kWentOn);
+      },
+      ExitedWithCode(75), "stopped before the first step");
 }
 
 TEST(SignalsDeathTest, InARun_TheFirstRequestsAStop_TheSecondKills) {
@@ -75,7 +116,7 @@ TEST(SignalsDeathTest, Usr1_AsksForASnapshotAndNeverEndsAnything) {
           const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
           PrepareProcess();
           std::raise(SIGUSR1);
-          StopOnSignals(&stop);
+          StopOnSignals(&stop, /*has_peers=*/false);
           std::raise(SIGUSR1);
           std::raise(SIGUSR1);
           _exit(stop.snapshot_requests() == 2 && !stop.requested() ? kWentOn : EXIT_FAILURE);
@@ -117,7 +158,7 @@ TEST(SignalsDeathTest, StopOfAnotherRank_MakesNoFirstSignalASecondOne) {
         StopToken stop;
         stop.Request(kStopTerminate);
         PrepareProcess();
-        StopOnSignals(&stop);
+        StopOnSignals(&stop, /*has_peers=*/false);
         std::raise(SIGTERM);
         _exit(kWentOn);
       },

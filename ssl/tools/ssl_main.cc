@@ -156,7 +156,7 @@ absl::Status CheckIsOneProcess(ssl::CommandLine line, const ssl::SweepRun& run, 
 absl::StatusOr<int> RunSweep(const ssl::CommandLine& line, const std::vector<ssl::SweepRun>& runs,
                              const ssl::Registries& registries, ssl::StopToken& stop) {
   SSL_RETURN_IF_ERROR(CheckIsOneProcess(line, runs.front(), registries));
-  ssl::StopOnSignals(&stop);
+  ssl::StopOnSignals(&stop, /*has_peers=*/false);
   return ssl::RunSweep(line, runs, registries, stop, std::cout);
 }
 
@@ -183,7 +183,7 @@ absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition compo
       ssl::ResolveRoot(std::move(composition), joined.shape, registries, &warnings);
   SSL_RETURN_IF_ERROR(ssl::AgreeOnStatus(root.status(), "resolving the configuration", *joined.communicator));
   SSL_RETURN_IF_ERROR(ssl::CheckSameStart(*root, "/proc/self/exe", *joined.communicator));
-  ssl::StopOnSignals(&stop);
+  ssl::StopOnSignals(&stop, /*has_peers=*/world.place.size > 1);
   SSL_ASSIGN_OR_RETURN(const bool finished,
                        ssl::RunEngines(*root, warnings, registries, *joined.communicator, stop, std::cout));
   return finished ? ssl::kExitFinished : ssl::kExitStopped;
@@ -276,6 +276,8 @@ int main(int argc, char** argv) {
     return absl::OkStatus();
   });
   if (status.ok()) return exit_code;
+  // What ends next, connections first, ends the other ranks: their launcher stops those that are left.
+  ssl::KeepExitCode(ssl::ExitCodeOf(status));
   SSL_LOG(ERROR) << status.message();
   return ssl::ExitCodeOf(status);
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -147,6 +148,7 @@ void Do(const std::string& verb, const std::string& value) {
       {"exit", [](const std::string& code) { std::exit(std::atoi(code.c_str())); }},
       {"raise", [](const std::string& name) { raise(kSignals.at(name)); }},
       {"to_launcher", [](const std::string& name) { kill(getppid(), kSignals.at(name)); }},
+      {"early", [](const std::string&) {}},
       {"block", Block},
       {"await", Await},
       {"waits", PrintWhetherItWaits},
@@ -171,6 +173,17 @@ bool IsNamed(const std::string& who) {
          (start.empty() || start == Variable("TORCHELASTIC_RESTART_COUNT"));
 }
 
+// As a program does once it handles them; a rank with `early` among its verbs does not get so far.
+void Unblock(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StrContains(argv[i], ":early=")) return;
+  }
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP}) sigaddset(&stops, number);
+  sigprocmask(SIG_UNBLOCK, &stops, nullptr);
+}
+
 void Run(const std::string& argument) {
   const std::pair<std::string, std::string> who_and_what = absl::StrSplit(argument, absl::MaxSplits(':', 1));
   const std::pair<std::string, std::string> verb_and_value =
@@ -182,6 +195,7 @@ void Run(const std::string& argument) {
 }  // namespace ssl
 
 int main(int argc, char** argv) {
+  ssl::Unblock(argc, argv);
   for (int i = 1; i < argc; ++i) ssl::Run(argv[i]);
   return 0;
 }
