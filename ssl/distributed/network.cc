@@ -75,10 +75,20 @@ absl::Status ConnectOnce(const std::string& host, int port, absl::Time deadline)
   return absl::UnavailableError(strerror(error));
 }
 
-int64_t OpenDescriptors() {
+// Looking takes a descriptor, too: where there is none left, all of them are open.
+int64_t OpenDescriptors(const rlimit& limit) {
   std::error_code error;
   const std::filesystem::directory_iterator descriptors("/proc/self/fd", error);
-  return error ? 0 : std::distance(begin(descriptors), end(descriptors));
+  if (error) return error.value() == EMFILE ? static_cast<int64_t>(limit.rlim_cur) : 0;
+  return std::distance(begin(descriptors), end(descriptors)) - 1;
+}
+
+std::string WayOut(const rlimit& limit, int64_t needed) {
+  if (limit.rlim_max == RLIM_INFINITY) return absl::StrCat("ulimit -n ", needed, " before it starts");
+  if (static_cast<rlim_t>(needed) > limit.rlim_max) {
+    return absl::StrCat("fewer ranks, or a higher hard limit than ", limit.rlim_max, ", which root can give");
+  }
+  return absl::StrCat("ulimit -n ", needed, " before it starts; up to ", limit.rlim_max, " is allowed here");
 }
 
 sigset_t OnlySigpipe() {
@@ -125,11 +135,11 @@ absl::Status CheckInterface(const std::string& name) {
 absl::Status CheckDescriptors(int64_t count) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
-  const int64_t open = OpenDescriptors();
+  const int64_t open = OpenDescriptors(limit);
   if (static_cast<rlim_t>(open + count) <= limit.rlim_cur) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "this process may have ", limit.rlim_cur, " file descriptors, ", open, " are open and ", count,
-      " more are needed: raise the limit before it starts (ulimit -n; up to ", limit.rlim_max, " is allowed here)"));
+  return absl::ResourceExhaustedError(absl::StrCat("this process may have ", limit.rlim_cur, " file descriptors, ",
+                                                   open, " are open and ", count,
+                                                   " more are needed: ", WayOut(limit, open + count)));
 }
 
 SigpipeBlock::SigpipeBlock() {

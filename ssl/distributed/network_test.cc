@@ -45,6 +45,27 @@ TEST(NetworkTest, CheckDescriptors_TellsTheLimitAndWhatIsOpen) {
                                                     HasSubstr("and 100 more are needed"), HasSubstr("ulimit -n"))));
 }
 
+TEST(NetworkTest, CheckDescriptors_WhereNoneIsLeft) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  // Files that are open already stay so.
+  rlimit limit = before;
+  limit.rlim_cur = 3;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_THAT(CheckDescriptors(1),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("may have 3 file descriptors, 3 are open and 1 more are needed")));
+}
+
+TEST(NetworkTest, CheckDescriptors_BeyondTheHardLimit_OnlyRootHelps) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_max > 10'000'000) limit.rlim_max = 10'000'000;
+  EXPECT_THAT(CheckDescriptors(static_cast<int64_t>(limit.rlim_max) + 10'000'000),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("more are needed: ")));
+}
+
 TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
   const int stream = socket(AF_INET, SOCK_STREAM, 0);
   const absl::Cleanup closer = [stream] { close(stream); };

@@ -368,7 +368,7 @@ PeerReport Rendezvous::ExplainFailure(const std::string& operation, absl::Durati
   if (future.wait_for(StoreTimeout(limit)) == std::future_status::ready) {
     if (absl::StatusOr<PeerReport> report = future.get(); report.ok()) return *std::move(report);
   }
-  if (rank_zero_.HasEnded()) return {absl::StrCat(name, ", ended"), ""};
+  if (rank_zero_.HasEnded()) return {absl::StrCat(name, ", ended or cannot be reached"), ""};
   return {absl::StrCat("no answer from ", name), rank_zero_.Name()};
 }
 

@@ -10,9 +10,12 @@
 #include "ssl/distributed/gloo_communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/nccl_communicator.h"
+#include "ssl/distributed/network.h"
 
 namespace ssl {
 namespace {
+
+constexpr int64_t kOwnDescriptors = 12;  // of the store and the first connections, beside one for each rank
 
 RendezvousOptions OptionsOf(const WorldPlace& place, absl::Duration connect_timeout) {
   RendezvousOptions options;
@@ -43,6 +46,10 @@ std::string MeetingPlace(const WorldPlace& place) {
 absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place, const WorldTimeouts& timeouts,
                                                         GpuBackend backend) {
   if (place.size == 1) return MakeLocalCommunicator();
+  // Of c10d's and Gloo's own threads and sockets, those that fail for want of a descriptor end the process without a
+  // word, or wait for the timeout.
+  const bool serves = place.rank == 0 && place.store_file.empty() && !place.store_is_served;
+  SSL_RETURN_IF_ERROR(CheckDescriptors(kOwnDescriptors + (serves ? 2 : 1) * place.size));
   GlooOptions options;
   options.rendezvous = OptionsOf(place, timeouts.connect);
   options.timeout = timeouts.operation;

@@ -77,6 +77,7 @@ struct LaunchOptions {
   // Exit codes with a meaning, as ssl_main has them (docs/exit_codes.md).
   int stopped_code = 75;  // saved and stopped: no failure
   int mistake_code = 2;   // of the command line or the configuration: no restart mends it
+  int damage_code = 4;    // damaged files: no restart mends it where `progress` has not moved since
   int peer_code = 7;      // fails because another rank did: never the first failure while there is another
 };
 

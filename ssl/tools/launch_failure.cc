@@ -98,7 +98,14 @@ ConfigNode ReportOfEnd(const RankEnd& end, const ConfigNode& of_another, int64_t
   return report;
 }
 
-// The newest checkpoint's step of one training; 0 when there is none.
+// The step of one training's newest checkpoint that verifies; 0 when there is none. Reads it whole.
+int64_t NewestIntactStep(const std::string& directory, FileSystem& file_system) {
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  const CheckpointStore store({CheckpointDirectory(directory), 0, ""}, file_system, *communicator);
+  return store.FindNewestValid().value_or(0);
+}
+
+// The newest checkpoint's step of one training, intact or not; 0 when there is none.
 int64_t NewestStep(const std::string& directory, FileSystem& file_system) {
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   const CheckpointStore store({CheckpointDirectory(directory), 0, ""}, file_system, *communicator);
@@ -127,7 +134,7 @@ void AddNewestCheckpoint(const std::string& run_directory, const std::string& co
   for (const std::string& found : TrainingFolders(run_directory, file_system)) {
     if (found == folder) absl::StrAppend(&directory, "/", folder);
   }
-  const int64_t step = NewestStep(directory, file_system);
+  const int64_t step = NewestIntactStep(directory, file_system);
   if (step == 0) return;
   const std::string path = absl::StrCat(CheckpointDirectory(directory), "/step_", step);
   report->SetPath("last_checkpoint.directory", ConfigNode::FromString(path));

@@ -2,6 +2,8 @@
 #include "ssl/tools/launch_failure.h"
 
 #include <csignal>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/process_identity.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
@@ -36,6 +40,14 @@ class LaunchFailureTest : public ::testing::Test {
   void Leave(const std::string& name, const std::string& text) {
     ASSERT_OK(files_.CreateDirectories(ParentDirectory(absl::StrCat(directory_, "/", name))));
     ASSERT_OK(WriteFileAtomically(files_, absl::StrCat(directory_, "/", name), text));
+  }
+
+  // A checkpoint that verifies, of the training in `folder` of the run directory.
+  void Save(const std::string& folder, int64_t step) {
+    const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+    CheckpointStore store({CheckpointDirectory(directory_ + folder), 0, ""}, files_, *communicator);
+    ASSERT_OK(store.Open());
+    ASSERT_OK(store.Save(step, {{"model.safetensors", {}}}));
   }
 
   ConfigNode Write(const LaunchOutcome& outcome) {
@@ -80,12 +92,13 @@ TEST_F(LaunchFailureTest, ARanksOwnReportTakesThePlaceOfRankZeros) {
 
 TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
   Leave(".lock", "process 100 on host a\n");
-  Leave("checkpoints/step_30/model.safetensors", "");
+  Save("", 30);
+  Leave("checkpoints/step_40/model.safetensors", "");  // damaged
   const ConfigNode report = Write(Outcome(Killed()));
   EXPECT_EQ(Text(report, "rank"), "1");
   EXPECT_EQ(Text(report, "step"), "(none)");
   EXPECT_EQ(Text(report, "last_checkpoint.step"), "30");
-  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 30");
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 40");
 }
 
 TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {
@@ -137,8 +150,8 @@ TEST_F(LaunchFailureTest, AFineTuningsCheckpointsAreProgress) {
 }
 
 TEST_F(LaunchFailureTest, TheCheckpointIsThatOfTheTrainingThatFailed) {
-  Leave("checkpoints/step_30/model.safetensors", "");
-  Leave("full_tune/checkpoints/step_5/model.safetensors", "");
+  Save("", 30);
+  Save("/full_tune", 5);
   for (const auto& [engine, step] : {std::pair("train", "30"), std::pair("full_tune", "5")}) {
     Leave("failure.json", absl::StrCat(R"({"code": "UNAVAILABLE", "rank": 0, "pid": 100, "engine": ")", engine, "\"}"));
     const ConfigNode report = Write(Outcome(Killed()));

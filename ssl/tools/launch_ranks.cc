@@ -10,6 +10,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/named_components.h"
+#include "ssl/distributed/store_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/launch/local_launcher.h"
@@ -18,6 +19,14 @@
 
 namespace ssl {
 namespace {
+
+// Of ranks that are all started here, and have ended all: the same command goes on.
+absl::Status RemoveLeftStore(const WorldPlace& first) {
+  if (first.store_file.empty() || first.local_size != first.size) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const bool removed, RemoveStoreOfEndedRanks(first.store_file));
+  if (removed) SSL_LOG(INFO) << "removed " << first.store_file << ", at which ranks met that have ended";
+  return absl::OkStatus();
+}
 
 // Its path rather than /proc/self/exe: by that name it finds the files that lie beside it.
 absl::StatusOr<std::string> ThisProgram() {
@@ -46,8 +55,10 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   };
   options.stopped_code = kExitStopped;
   options.mistake_code = kExitConfiguration;
+  options.damage_code = kExitData;
   options.peer_code = kExitPeer;
   SSL_LOG(INFO) << Describe(world);
+  SSL_RETURN_IF_ERROR(RemoveLeftStore(world.place));
   // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -137,10 +138,12 @@ class RankEngines {
   // Does `work` for one engine, and notes whose failure it is. False when it was stopped where there was nothing to
   // save.
   absl::StatusOr<bool> Watched(const NamedEngine& entry, const char* phase, absl::FunctionRef<absl::Status()> work) {
-    progress_ = {};
-    progress_.rank = communicator_.rank();
-    if (phase != nullptr) progress_.phase = phase;
     const std::string training = entry.engine->TrainingDirectory(context_.run_directory);
+    // An evaluation after a training says where that one has ended.
+    RunProgress& reached = reached_[training];
+    progress_ = reached;
+    progress_.rank = communicator_.rank();
+    progress_.phase = phase != nullptr ? phase : RunProgress().phase;
     const FailureSource source{entry.name, CheckpointDirectory(training), communicator_.size()};
     absl::Status status;
     {
@@ -149,6 +152,7 @@ class RankEngines {
         crash.emplace(run_.record.failure_file(), KnownFields(source, progress_), source.checkpoints, progress_);
       status = GuardTorch(absl::StrCat("engine ", entry.name), work);
     }
+    reached = progress_;
     if (status.ok()) return true;
     // A stop that was seen where there is nothing to save, such as in a scan of the data, here or by another rank.
     if (IsStopOfAnotherRank(status) || (absl::IsCancelled(status) && run_.stop.requested())) {
@@ -165,6 +169,7 @@ class RankEngines {
   Communicator& communicator_;
   ConfigNode results_of_no_file_ = ConfigNode::Map();
   RunProgress progress_;
+  std::map<std::string, RunProgress> reached_;  // by the directory of the training
   std::optional<FailureSource> failed_;
   EngineContext context_;
 };

@@ -37,6 +37,7 @@
 #include "ssl/tools/dry_run.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/join_world.h"
+#include "ssl/tools/launch_check.h"
 #include "ssl/tools/launch_ranks.h"
 #include "ssl/tools/run_files.h"
 #include "ssl/tools/run_world.h"
@@ -169,6 +170,7 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
+  SSL_RETURN_IF_ERROR(ssl::CheckLaunch(*root, world, registries));
   return ssl::LaunchRanks(world, *root, arguments, FLAGS_restarts);
 }
 

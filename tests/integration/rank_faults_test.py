@@ -91,5 +91,61 @@ class EarlyStopTest(RanksCase):
         self.assertNotIn("failure.json", self.files())
 
 
+class BeforeTheStartTest(RanksCase):
+
+    def limited(self, limit, *arguments):
+        """One call under limits of ulimit."""
+        return self.tiny("engine_name=train", *arguments, prefix=["sh", "-c", f'{limit}; exec "$@"', "-"])
+
+    def test_too_few_file_descriptors_are_named_by_each_rank(self):
+        for count in (20, 24, 30):
+            result = self.limited(f"ulimit -n {count}", TWO)
+            self.assert_refused(result, 5, f"may have {count} file descriptors", "more are needed")
+            self.assertNotIn("stopped before the first step", result.stderr)
+
+    def test_more_ranks_than_can_be_had_are_refused(self):
+        result = self.limited("ulimit -n 64", "--launch=local:25")
+        self.assert_refused(result, 2, "25 ranks on this host", "which may have 64 and needs 16 itself")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_world_that_does_not_fit_the_data_is_refused_before_a_rank_starts(self):
+        result = self.tiny("engine_name=train", "--launch=local:20")
+        self.assert_refused(result, 2, "BATCHSIZE_PER_REPLICA")
+        self.assertNotIn("this command starts", result.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_the_file_of_ranks_that_have_ended_is_removed(self):
+        place = ("config.DISTRIBUTED.INIT_METHOD=file", f"config.DISTRIBUTED.RUN_ID={self.folder}/store")
+        world = self.world(TWO, ENDLESS, *place)
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        os.kill(world.rank(1), signal.SIGKILL)
+        self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
+        self.assertTrue((self.folder / "store").exists())
+        again = self.world(TWO, ENDLESS, *place)
+        self.assertTrue(again.wait_for("resuming at iteration"), again.output)
+        self.assertIn("/store, at which ranks met that have ended", again.output)
+
+
+class ReportTest(RanksCase):
+
+    def test_damaged_checkpoints_are_not_tried_again_nor_named(self):
+        self.finished(TWO, "config.OPTIMIZER.num_epochs=1")
+        for part in (self.folder / "run/checkpoints").glob("step_*/state_rank1.safetensors"):
+            part.unlink()
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "--restarts=2")
+        self.assertEqual(world.end(), 4, world.output)
+        self.assertIn("no restart: damaged files", world.output)
+        self.assertNotIn("restart 1 of", world.output)
+        self.assertNotIn("last_checkpoint", self.failure())
+
+    def test_an_evaluation_that_crashes_says_where_its_training_ended(self):
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "engine_name=[train,knn]")
+        self.assertTrue(world.wait_for("finished at iteration 5 of 5"), world.output)
+        os.kill(world.rank(1), signal.SIGSEGV)
+        self.assertEqual(world.end(), 128 + signal.SIGSEGV, world.output)
+        report = self.failure()
+        self.assertEqual((report["step"], report["epoch"], report["last_checkpoint"]["step"]), (5, 0, 5))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

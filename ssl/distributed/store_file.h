@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The file at which ranks meet (RendezvousOptions::file), seen from outside.
+#ifndef SSL_DISTRIBUTED_STORE_FILE_H_
+#define SSL_DISTRIBUTED_STORE_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ssl {
+
+// Removes what ranks of an earlier start have left, and returns true, where all that came there were processes of this
+// machine and have ended. A file of others, or of something else, stays as it is. Internal when it cannot be removed.
+// For whoever starts all ranks, before the first of them.
+absl::StatusOr<bool> RemoveStoreOfEndedRanks(const std::string& path);
+
+}  // namespace ssl
+
+#endif  // SSL_DISTRIBUTED_STORE_FILE_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/distributed/store_file.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "ssl/distributed/store_members.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+// Of more users than ever come: the last of all would remove the file.
+void ComeAsRank(int64_t rank, const std::string& path) {
+  c10d::PrefixStore store("ssl/0", c10::make_intrusive<c10d::FileStore>(path, 9));
+  store.add("taken", 1);
+  Introduce(rank, 2, store);
+}
+
+void ComeInAnotherProcess(int64_t rank, const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ComeAsRank(rank, path);
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+}
+
+TEST(StoreFileTest, ThatOfEndedProcesses_Goes) {
+  const std::string path = MakeTempDir("store") + "/store";
+  ComeInAnotherProcess(0, path);
+  ComeInAnotherProcess(1, path);
+  ASSERT_EQ(access(path.c_str(), F_OK), 0);
+  EXPECT_TRUE(RemoveStoreOfEndedRanks(path).value());
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  EXPECT_FALSE(RemoveStoreOfEndedRanks(path).value()) << "nothing is there";
+}
+
+TEST(StoreFileTest, ThatOfARunningProcess_Stays) {
+  const std::string path = MakeTempDir("store") + "/store";
+  ComeInAnotherProcess(0, path);
+  ComeAsRank(1, path);
+  EXPECT_FALSE(RemoveStoreOfEndedRanks(path).value());
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
+TEST(StoreFileTest, SomethingElse_Stays) {
+  const std::string path = MakeTempDir("store") + "/notes";
+  for (const std::string text : {"", "abc", "a long text about /member/ and other things"}) {
+    std::ofstream(path) << text;
+    EXPECT_FALSE(RemoveStoreOfEndedRanks(path).value());
+    EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  }
+}
+
+}  // namespace
+}  // namespace ssl
