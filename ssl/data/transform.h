@@ -12,20 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/random.h"
-#include "ssl/data/image/image.h"
-#include "ssl/data/image/resample.h"
 #include "ssl/data/sample.h"
-#include "ssl/data/transforms/gaussian_blur.h"
+#include "ssl/data/transform_scratch.h"
 
 namespace ssl {
-
-// Buffers that a worker thread keeps between samples.
-struct TransformScratch {
-  Image image;     // for the time of one Apply
-  Image original;  // what the views of ImgReplicatePil borrow, until the next sample
-  Resampler resampler;
-  BlurBuffers blur;
-};
 
 // Where a transform runs. Lives during one Apply.
 struct TransformContext {
@@ -56,6 +46,10 @@ class Transform {
   // The name in TRANSFORMS.
   virtual absl::string_view name() const = 0;
   virtual absl::Status Apply(const TransformContext& context, Sample* sample) const = 0;
+
+  // How many classes the label has that it gives every sample, 0 ... n - 1, in place of the data set's; 0 when it gives
+  // none.
+  virtual int64_t num_label_classes() const { return 0; }
 
   // This transform, if it treats every view by itself; null otherwise.
   virtual const ViewTransform* as_view_transform() const { return nullptr; }

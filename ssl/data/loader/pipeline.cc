@@ -10,18 +10,29 @@
 #include "ssl/base/status_util.h"
 
 namespace ssl {
+namespace {
+
+// 0 ... count - 1.
+std::vector<int64_t> ClassesBelow(int64_t count) {
+  std::vector<int64_t> classes(count);
+  std::iota(classes.begin(), classes.end(), 0);
+  return classes;
+}
+
+}  // namespace
 
 Pipeline::Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms,
                    LabelType label_type, uint64_t seed)
-    : dataset_(std::move(dataset)), transforms_(std::move(transforms)), label_type_(label_type), seed_(seed) {}
+    : dataset_(std::move(dataset)), transforms_(std::move(transforms)), label_type_(label_type), seed_(seed) {
+  for (const std::unique_ptr<Transform>& transform : transforms_) {
+    if (transform->num_label_classes() > 0) made_classes_ = transform->num_label_classes();
+  }
+}
 
 absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
-  if (label_type_ == LabelType::kZero) return std::vector<int64_t>{0};
-  if (label_type_ == LabelType::kSampleIndex) {
-    std::vector<int64_t> indices(dataset_->size());
-    std::iota(indices.begin(), indices.end(), 0);
-    return indices;
-  }
+  if (made_classes_ > 0) return ClassesBelow(made_classes_);
+  if (label_type_ == LabelType::kZero) return ClassesBelow(1);
+  if (label_type_ == LabelType::kSampleIndex) return ClassesBelow(dataset_->size());
   bool told = false;
   std::set<int64_t> classes;
   for (int64_t index = 0; index < dataset_->size(); ++index) {
@@ -39,7 +50,7 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
 }
 
 std::vector<std::string> Pipeline::ClassNames() const {
-  if (label_type_ != LabelType::kStandard) return {};
+  if (GivesLabels()) return {};
   const absl::Span<const std::string> names = dataset_->ClassNames();
   return std::vector<std::string>(names.begin(), names.end());
 }

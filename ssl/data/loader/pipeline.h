@@ -39,7 +39,7 @@ class Pipeline {
            uint64_t seed);
 
   const Dataset& dataset() const { return *dataset_; }
-  bool has_labels() const { return label_type_ != LabelType::kStandard || dataset_->has_labels(); }
+  bool has_labels() const { return GivesLabels() || dataset_->has_labels(); }
 
   // The classes that its samples have, in ascending order, without reading an image: see BatchSource::Classes.
   absl::StatusOr<std::vector<int64_t>> Classes() const;
@@ -52,9 +52,13 @@ class Pipeline {
   absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
 
  private:
+  // Whether labels come from LABEL_TYPE or from a transform, and not from the data set.
+  bool GivesLabels() const { return label_type_ != LabelType::kStandard || made_classes_ > 0; }
+
   std::unique_ptr<Dataset> dataset_;
   std::vector<std::unique_ptr<Transform>> transforms_;
   LabelType label_type_;
+  int64_t made_classes_ = 0;  // of the labels that transforms give; 0: they give none
   uint64_t seed_;
 };
 

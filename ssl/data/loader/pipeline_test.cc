@@ -56,6 +56,32 @@ class Fail : public Transform {
   }
 };
 
+// Labels every sample with its index modulo 2.
+class GiveLabel : public Transform {
+ public:
+  absl::string_view name() const override { return "GiveLabel"; }
+  int64_t num_label_classes() const override { return 2; }
+  absl::Status Apply(const TransformContext& context, Sample* sample) const override {
+    sample->label = sample->index % 2;
+    return absl::OkStatus();
+  }
+};
+
+TEST(Pipeline, LabelsOfATransform_ReplaceThoseOfTheDataSet) {
+  for (const bool labels : {false, true}) {
+    std::vector<std::unique_ptr<Transform>> transforms;
+    transforms.push_back(std::make_unique<GiveLabel>());
+    const Pipeline pipeline(ThreeImages(labels), std::move(transforms), LabelType::kStandard, 0);
+    EXPECT_TRUE(pipeline.has_labels());
+    ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> classes, pipeline.Classes());
+    EXPECT_THAT(classes, ElementsAre(0, 1));
+    EXPECT_THAT(pipeline.ClassNames(), IsEmpty());
+    PipelineScratch scratch;
+    ASSERT_OK(pipeline.Read(0, 1, &scratch));
+    EXPECT_EQ(scratch.sample.label, 1);
+  }
+}
+
 TEST(Pipeline, Read_LendsThePixelsAndSetsLabelAndIndex) {
   const Pipeline pipeline(ThreeImages(true), {}, LabelType::kStandard, 0);
   PipelineScratch scratch;

@@ -28,7 +28,8 @@ absl::Status ImgPilGaussianBlur::ApplyToView(const TransformContext& context, in
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
   CounterRandom random = context.Random(index);
   if (!random.Bernoulli(probability_)) return absl::OkStatus();
-  GaussianBlur(static_cast<float>(random.Uniform(radius_.lo, radius_.hi)), &context.scratch.blur, &view->image);
+  GaussianBlur(static_cast<float>(random.Uniform(radius_.lo, radius_.hi)), &context.scratch.Get<BlurBuffers>(),
+               &view->image);
   return absl::OkStatus();
 }
 

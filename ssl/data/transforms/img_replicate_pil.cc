@@ -20,6 +20,11 @@ struct ImgReplicatePilOptions : public Options {
   }
 };
 
+// What the views borrow, until the next sample.
+struct LentImage {
+  Image image;
+};
+
 // Makes the one image of a sample a view of pixels in `original`, so that copies of it cost nothing.
 void LendImage(Image* original, Image* image) {
   if (image->is_borrowed()) return;
@@ -36,7 +41,7 @@ absl::Status ImgReplicatePil::Apply(const TransformContext& context, Sample* sam
         absl::StrCat("makes ", before * num_times_, " views, expected at most ", kLargestNumber));
   }
   // With several images one may already borrow what another would overwrite.
-  if (before == 1) LendImage(&context.scratch.original, &sample->view(0).image);
+  if (before == 1) LendImage(&context.scratch.Get<LentImage>().image, &sample->view(0).image);
   sample->SetNumViews(before * num_times_);
   // From the end, so that no view is overwritten before it was copied.
   for (int target = sample->num_views() - 1; target > 0; --target) {

@@ -32,7 +32,7 @@ void DrawCrop(const TransformContext& context, int view, const RandomCropRule& r
               Image* result) {
   CounterRandom random = context.Random(view);
   const CropBox box = DrawCropBox(random, source.height(), source.width(), rule.scale, rule.ratio);
-  context.scratch.resampler.CropAndResize(source, box, rule.height, rule.width, result, rule.interpolation);
+  context.scratch.Get<Resampler>().CropAndResize(source, box, rule.height, rule.width, result, rule.interpolation);
 }
 
 absl::Status RandomResizedCrop::ApplyToView(const TransformContext& context, int index, View* view) const {

@@ -41,8 +41,8 @@ absl::Status Resize::ApplyToView(const TransformContext& context, int index, Vie
   ApplyFlip(view);
   Image& source = context.scratch.image;
   std::swap(source, view->image);
-  context.scratch.resampler.CropAndResize(source, {0, 0, height, width}, size.height, size.width, &view->image,
-                                          interpolation_);
+  context.scratch.Get<Resampler>().CropAndResize(source, {0, 0, height, width}, size.height, size.width, &view->image,
+                                                 interpolation_);
   return absl::OkStatus();
 }
 
