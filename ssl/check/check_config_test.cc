@@ -343,8 +343,8 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"config.MODEL.TRUNK.NAME=vision_transformer", "trunk 'vision_transformer' (config.MODEL.TRUNK.NAME)"},
       {"config.LOSS.name=dino_loss", "loss 'dino_loss' (config.LOSS.name)"},
-      {"config.DATA.TEST.TRANSFORMS=[{name: VisslAutoAugment}]",
-       "transform 'VisslAutoAugment' (config.DATA.TEST.TRANSFORMS.0.name)"},
+      {"config.DATA.TEST.TRANSFORMS=[{name: AugMix}]",
+       "transform 'AugMix' (config.DATA.TEST.TRANSFORMS.0.name)"},
       {"config.DATA.TEST.TRANSFORMS=[{name: Blur, transform_type: augly}]", "augly transform 'Blur'"},
       {"config.DATA.TRAIN.DATA_SOURCES=[everstore]", "data source 'everstore' (config.DATA.TRAIN.DATA_SOURCES.0)"},
       {"config.DATA.TRAIN.COLLATE_FUNCTION=ibot_multicrop_masking_collator",

@@ -10,10 +10,17 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/pixel_table.h"
 
 namespace ssl {
+
+// A part of a view that has floats of its own in the batch (RandomErasing).
+struct ErasedBox {
+  CropBox box;                // in coordinates of the image; height 0: there is none
+  std::vector<float> values;  // of its pixels, row by row, 3 channels each; a batch of 1 channel takes the first
+};
 
 struct View {
   Image image;
@@ -21,6 +28,7 @@ struct View {
   bool flipped = false;
   // How 8-bit values become floats: set by ToTensor, replaced by Normalize; null before. Owned by the transform.
   const PixelTable* table = nullptr;
+  ErasedBox erased;
 };
 
 class Sample {
@@ -40,12 +48,13 @@ class Sample {
     num_views_ = count;
   }
 
-  // The same, and makes each view plain (not flipped, no table). Images keep what they hold.
+  // The same, and makes each view plain (not flipped, no table, nothing erased). Images keep what they hold.
   void ResetViews(int count) {
     SetNumViews(count);
     for (int i = 0; i < count; ++i) {
       views_[i].flipped = false;
       views_[i].table = nullptr;
+      views_[i].erased.box = {};
     }
   }
 

@@ -48,12 +48,15 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "polynomial\nstep\nstep_with_fixed_gamma\n");
   EXPECT_EQ(Listed("sinks"), "jsonl\ntensorboard\n");
   EXPECT_EQ(Listed("train_steps"), "standard_train_step\n");
-  EXPECT_EQ(
-      Listed("transforms"),
-      "CenterCrop\nColorJitter\nGrayscale\nImgPilColorDistortion\nImgPilGaussianBlur\nImgPilMultiCropRandomApply\n"
-      "ImgPilRandomColorJitter\nImgPilRandomPhotometric\nImgPilRandomSolarize\nImgPilToMultiCrop\n"
-      "ImgReplicatePil\nNormalize\nRandomCrop\nRandomGrayscale\nRandomHorizontalFlip\nRandomResizedCrop\n"
-      "RandomVerticalFlip\nResize\nToTensor\n");
+  EXPECT_EQ(Listed("transforms"),
+            "CenterCrop\nColorJitter\nGrayscale\nImgPatchesFromTensor\nImgPil2LabTensor\n"
+            "ImgPilColorDistortion\nImgPilGaussianBlur\nImgPilMultiCropRandomApply\n"
+            "ImgPilRandomColorJitter\nImgPilRandomPhotometric\nImgPilRandomSolarize\n"
+            "ImgPilResizeLargerSide\nImgPilToMultiCrop\nImgPilToPatchesAndImage\nImgPilToRawTensor\n"
+            "ImgReplicatePil\nImgRotatePil\nImgToTensor\nMNISTImgPil2RGB\nNormalize\nOneHotEncode\n"
+            "RandAugment\nRandomCrop\nRandomErasing\nRandomGrayscale\nRandomHorizontalFlip\n"
+            "RandomResizedCrop\nRandomVerticalFlip\nResize\nShuffleImgPatches\nToTensor\n"
+            "VisslAutoAugment\n");
   EXPECT_EQ(Listed("trunks"), "regnet\nregnet_fsdp\nresnet\n");
 }
 

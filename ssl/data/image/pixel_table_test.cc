@@ -16,6 +16,26 @@ TEST(PixelTable, ToTensor_DividesBy255) {
   }
 }
 
+TEST(PixelTable, Raw_IsThePixel) {
+  const PixelTable table = MakeRawTable();
+  for (int pixel = 0; pixel < 256; ++pixel) EXPECT_EQ(table.values[pixel][2], static_cast<float>(pixel));
+  const PixelTable normalized = MakeNormalizeTable({10}, {4}, PixelFloats::kRaw);
+  EXPECT_EQ(normalized.channels, 1);
+  EXPECT_FLOAT_EQ(normalized.values[14][1], 1.0f);
+}
+
+TEST(PixelTable, Lab_HasARulePerChannel) {
+  const PixelTable table = MakeLabTable();
+  EXPECT_EQ(table.channels, 3);
+  EXPECT_FLOAT_EQ(table.values[51][0], 51 * 100.0f / 255.0f - 50.0f);
+  EXPECT_EQ(table.values[0][1], -128.0f);
+  EXPECT_EQ(table.values[255][2], 127.0f);
+  const PixelTable normalized = MakeNormalizeTable({1}, {2}, PixelFloats::kLab);
+  EXPECT_EQ(normalized.channels, 3);
+  EXPECT_FLOAT_EQ(normalized.values[255][0], 24.5f);
+  EXPECT_FLOAT_EQ(normalized.values[255][1], 63.0f);
+}
+
 TEST(PixelTable, NormalizeWithOneValue_IsTheSameForAllChannels) {
   const PixelTable table = MakeNormalizeTable({0.286}, {0.353});
 

@@ -46,6 +46,19 @@ void WriteColour(const View& view, float* output) {
   }
 }
 
+// Puts the floats of an erased box over what was written.
+void WriteErased(const View& view, int channels, float* output) {
+  const CropBox& box = view.erased.box;
+  const int width = view.image.width();
+  const float* values = view.erased.values.data();
+  for (int y = box.top; y < box.top + box.height; ++y) {
+    for (int x = box.left; x < box.left + box.width; ++x, values += 3) {
+      const int64_t column = view.flipped ? width - 1 - x : x;
+      std::copy(values, values + channels, output + (static_cast<int64_t>(y) * width + column) * channels);
+    }
+  }
+}
+
 absl::Status CheckView(const View& view, int channels) {
   if (view.table == nullptr) {
     return absl::InvalidArgumentError("the transforms leave 8-bit pixels, expected ToTensor among them");
@@ -117,6 +130,7 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     } else {
       WriteGrey<1>(view, output);
     }
+    WriteErased(view, layout_.channels, output);
   }
   indices_[row] = sample.index;
   return WriteLabels(sample, row);

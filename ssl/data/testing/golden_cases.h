@@ -23,6 +23,8 @@ struct Extent {
 
 // This package's own set.
 inline constexpr char kGoldenFolder[] = "ssl/data/testdata";
+// What make_augment.py in that folder writes. No other set has it, so a test of it is not tagged golden.
+inline constexpr char kAugmentFolder[] = "ssl/data/testdata/augment";
 
 // Runs the cases of `op` as golden::RunCases does. None, or an unreadable directory, is a test failure.
 void RunGolden(const std::string& category, const std::string& op, const golden::CaseRunner& runner,

@@ -51,6 +51,7 @@ absl::Status ImgReplicatePil::Apply(const TransformContext& context, Sample* sam
     view.image.CopyFrom(source.image);
     view.flipped = source.flipped;
     view.table = source.table;
+    view.erased = source.erased;
   }
   return absl::OkStatus();
 }

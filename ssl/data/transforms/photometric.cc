@@ -32,6 +32,12 @@ std::pair<int, int> RangeOf(const Image& image, int channel) {
   return {lo, hi};
 }
 
+std::array<int64_t, 256> CountLevels(const Image& image, int channel) {
+  std::array<int64_t, 256> counts = {};
+  for (int64_t i = channel; i < image.size_bytes(); i += image.channels()) ++counts[image.pixels()[i]];
+  return counts;
+}
+
 SSL_VECTORIZE
 void SolarizePixels(int threshold, uint8_t* pixels, int64_t size) {
   for (int64_t i = 0; i < size; ++i) pixels[i] = pixels[i] < threshold ? pixels[i] : 255 - pixels[i];
@@ -55,6 +61,20 @@ void SharpenRow(const uint8_t* input, int64_t size, int channels, int64_t stride
 
 void Solarize(int threshold, Image* image) { SolarizePixels(threshold, image->MutablePixels(), image->size_bytes()); }
 
+void SolarizeAdd(int added, Image* image) {
+  uint8_t* pixels = image->MutablePixels();
+  const int64_t size = image->size_bytes();
+  for (int64_t i = 0; i < size; ++i) {
+    if (pixels[i] < 128) pixels[i] = static_cast<uint8_t>(std::min(pixels[i] + added, 255));
+  }
+}
+
+void Invert(Image* image) {
+  uint8_t* pixels = image->MutablePixels();
+  const int64_t size = image->size_bytes();
+  for (int64_t i = 0; i < size; ++i) pixels[i] = static_cast<uint8_t>(255 - pixels[i]);
+}
+
 void Posterize(int bits, Image* image) {
   const uint8_t mask = static_cast<uint8_t>(0xff << (8 - bits));
   uint8_t* pixels = image->MutablePixels();
@@ -71,6 +91,23 @@ void AutoContrast(Image* image) {
     Levels levels;
     for (int level = 0; level < 256; ++level) {
       levels[level] = static_cast<uint8_t>(std::clamp(static_cast<int>(level * scale + offset), 0, 255));
+    }
+    Replace(levels, channel, image);
+  }
+}
+
+void Equalize(Image* image) {
+  for (int channel = 0; channel < image->channels(); ++channel) {
+    const std::array<int64_t, 256> counts = CountLevels(*image, channel);
+    const auto [lo, hi] = RangeOf(*image, channel);
+    // Pillow leaves the pixels of the highest level out, and rounds down: images of few pixels stay.
+    const int64_t step = (static_cast<int64_t>(image->height()) * image->width() - counts[hi]) / 255;
+    if (lo == hi || step == 0) continue;
+    Levels levels;
+    int64_t below = step / 2;
+    for (int level = 0; level < 256; ++level) {
+      levels[level] = static_cast<uint8_t>(std::min<int64_t>(below / step, 255));
+      below += counts[level];
     }
     Replace(levels, channel, image);
   }

@@ -10,6 +10,11 @@ absl::Status CheckPixelsOpen(const View& view) {
   return absl::InvalidArgumentError("works on 8-bit pixels, but stands after ToTensor; expected before it");
 }
 
+absl::Status CheckNothingErased(const View& view) {
+  if (view.erased.box.height == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("stands after RandomErasing, expected before it");
+}
+
 void ApplyFlip(View* view) {
   if (!view->flipped) return;
   view->flipped = false;

@@ -12,6 +12,9 @@ namespace ssl {
 // InvalidArgument when the view went through ToTensor already: its pixels are final.
 absl::Status CheckPixelsOpen(const View& view);
 
+// InvalidArgument when the view went through RandomErasing: what was erased would move or change with its pixels.
+absl::Status CheckNothingErased(const View& view);
+
 // Carries out a mirroring that so far was only noted, so that positions in the image mean what they say.
 void ApplyFlip(View* view);
 

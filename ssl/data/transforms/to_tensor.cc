@@ -24,6 +24,13 @@ struct NormalizeOptions : public Options {
   }
 };
 
+absl::StatusOr<std::unique_ptr<Transform>> MakeNamed(absl::string_view name, PixelFloats floats,
+                                                     const ConfigNode& entry) {
+  ToTensorOptions options;
+  SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
+  return std::make_unique<ToTensor>(name, floats);
+}
+
 }  // namespace
 
 absl::Status ToTensor::ApplyToView(const TransformContext& context, int index, View* view) const {
@@ -32,19 +39,30 @@ absl::Status ToTensor::ApplyToView(const TransformContext& context, int index, V
   return absl::OkStatus();
 }
 
+Normalize::Normalize(const std::vector<double>& mean, const std::vector<double>& std) {
+  for (int i = 0; i < kPixelFloats; ++i) tables_[i] = MakeNormalizeTable(mean, std, static_cast<PixelFloats>(i));
+}
+
 absl::Status Normalize::ApplyToView(const TransformContext& context, int index, View* view) const {
   if (view->table == nullptr || view->table->normalized) {
     return absl::InvalidArgumentError(view->table == nullptr ? "stands before ToTensor, expected after it"
                                                              : "stands twice, expected once");
   }
-  view->table = &table_;
+  SSL_RETURN_IF_ERROR(CheckNothingErased(*view));
+  view->table = &tables_[static_cast<int>(view->table->floats)];
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToRawTensor(const ConfigNode& entry, const BuildContext& context) {
+  return MakeNamed("ImgPilToRawTensor", PixelFloats::kRaw, entry);
+}
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeImgToTensor(const ConfigNode& entry, const BuildContext& context) {
+  return MakeNamed("ImgToTensor", PixelFloats::kUnit, entry);
+}
+
 absl::StatusOr<std::unique_ptr<Transform>> MakeToTensor(const ConfigNode& entry, const BuildContext& context) {
-  ToTensorOptions options;
-  SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));
-  return std::make_unique<ToTensor>();
+  return MakeNamed("ToTensor", PixelFloats::kUnit, entry);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry, const BuildContext& context) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ToTensor (torchvision): pixels become floats in [0, 1]. Normalize: (value - mean) / std per channel, after ToTensor;
-// parameters mean and std, 1 or 3 numbers each. Both only note a table; the values are computed when a view is
-// written into the batch.
+// ToTensor (torchvision) and ImgToTensor (VISSL): pixels become floats in [0, 1]; ImgPilToRawTensor (VISSL): floats in
+// [0, 255]. Normalize (torchvision): (value - mean) / std per channel, after one of them; parameters mean and std, 1 or
+// 3 numbers each. All only note a table; the values are computed when a view is written into the batch.
 #ifndef SSL_DATA_TRANSFORMS_TO_TENSOR_H_
 #define SSL_DATA_TRANSFORMS_TO_TENSOR_H_
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -20,26 +21,31 @@ namespace ssl {
 
 class ToTensor : public ViewTransform {
  public:
-  ToTensor() : table_(MakeToTensorTable()) {}
+  ToTensor() : ToTensor("ToTensor", PixelFloats::kUnit) {}
+  // name: of one of the three; it must live as long as this.
+  ToTensor(absl::string_view name, PixelFloats floats) : name_(name), table_(MakeFloatsTable(floats)) {}
 
-  absl::string_view name() const override { return "ToTensor"; }
+  absl::string_view name() const override { return name_; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
+  absl::string_view name_;
   PixelTable table_;
 };
 
 class Normalize : public ViewTransform {
  public:
-  Normalize(const std::vector<double>& mean, const std::vector<double>& std) : table_(MakeNormalizeTable(mean, std)) {}
+  Normalize(const std::vector<double>& mean, const std::vector<double>& std);
 
   absl::string_view name() const override { return "Normalize"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
-  PixelTable table_;
+  std::array<PixelTable, kPixelFloats> tables_;  // by the floats that are normalised
 };
 
+absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToRawTensor(const ConfigNode& entry, const BuildContext& context);
+absl::StatusOr<std::unique_ptr<Transform>> MakeImgToTensor(const ConfigNode& entry, const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeToTensor(const ConfigNode& entry, const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry, const BuildContext& context);
 

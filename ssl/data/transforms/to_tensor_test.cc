@@ -114,5 +114,27 @@ TEST(Normalize, PlaceAmongTheTransforms_IsChecked) {
   EXPECT_THAT(ApplyTransform(*normalize, &sample), StatusIs(invalid, HasSubstr("twice")));
 }
 
+TEST(ImgToTensor, IsToTensorUnderAnotherName) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> one, MakeTransform("name: ToTensor"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> other, MakeTransform("name: ImgToTensor"));
+  EXPECT_EQ(other->name(), "ImgToTensor");
+  Sample expected = OneImage(1, 1, 1, 51);
+  Sample sample = OneImage(1, 1, 1, 51);
+  ASSERT_OK(ApplyTransform(*one, &expected));
+  ASSERT_OK(ApplyTransform(*other, &sample));
+  EXPECT_EQ(sample.view(0).table->values[51][0], expected.view(0).table->values[51][0]);
+}
+
+TEST(ImgPilToRawTensor, KeepsTheScale_NormalizeWorksOnIt) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> raw, MakeTransform("name: ImgPilToRawTensor"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> normalize,
+                       MakeTransform("{name: Normalize, mean: [100], std: [50]}"));
+  Sample sample = OneImage(1, 1, 1, 51);
+  ASSERT_OK(ApplyTransform(*raw, &sample));
+  EXPECT_EQ(sample.view(0).table->values[200][0], 200.0f);
+  ASSERT_OK(ApplyTransform(*normalize, &sample));
+  EXPECT_EQ(sample.view(0).table->values[200][0], 2.0f);
+}
+
 }  // namespace
 }  // namespace ssl

@@ -73,6 +73,12 @@ INSTANTIATE_TEST_SUITE_P(
                "crop_scales: [[0.3, 1.0], [0.05, 0.3]]}",
                "name: RandomVerticalFlip", "{name: ImgPilRandomColorJitter, strength: 0.5}", "name: RandomGrayscale",
                "name: ImgPilRandomPhotometric"},
+        Recipe{"{name: RandAugment, num_layers: 6}", "{name: VisslAutoAugment, magnitude_std: 0.5}"},
+        Recipe{"name: ImgRotatePil", "{name: ImgPilResizeLargerSide, size: 30}", "name: ImgPil2LabTensor",
+               "{name: RandomErasing, value: random}"},
+        Recipe{"{name: ImgPilToPatchesAndImage, crop_size_patches: 99, crop_size_image: 32}"},
+        Recipe{"{name: MNISTImgPil2RGB, size: 44}", "name: ImgPilToRawTensor",
+               "{name: ImgPatchesFromTensor, num_patches: 4, patch_jitter: 2}"},
         Recipe{"{name: Resize, size: 32}", "{name: RandomCrop, size: 30, padding: 2}", "{name: CenterCrop, size: 28}",
                "{name: ColorJitter, brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}", "name: Grayscale"}));
 
