@@ -18,10 +18,9 @@ using Factory =
 
 std::map<std::string, Factory> Factories() {
   return {
-      {"default_collate", MakeDefaultCollate},
-      {"moco_collator", MakeMocoCollator},
-      {"multicrop_collator", MakeMulticropCollator},
-      {"simclr_collator", MakeSimclrCollator},
+      {"default_collate", MakeDefaultCollate},       {"moco_collator", MakeMocoCollator},
+      {"multicrop_collator", MakeMulticropCollator}, {"patch_and_image_collator", MakePatchAndImageCollator},
+      {"siamese_collator", MakeSiameseCollator},     {"simclr_collator", MakeSimclrCollator},
   };
 }
 

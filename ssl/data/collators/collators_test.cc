@@ -37,8 +37,8 @@ absl::Status Check(const std::string& name, const std::vector<int>& sides) {
 }
 
 TEST(Collators, Names_AreSorted) {
-  EXPECT_THAT(CollatorNames(),
-              ElementsAre("default_collate", "moco_collator", "multicrop_collator", "simclr_collator"));
+  EXPECT_THAT(CollatorNames(), ElementsAre("default_collate", "moco_collator", "multicrop_collator",
+                                           "patch_and_image_collator", "siamese_collator", "simclr_collator"));
 }
 
 TEST(Collators, FittingViews_AreAccepted) {
@@ -46,6 +46,8 @@ TEST(Collators, FittingViews_AreAccepted) {
   EXPECT_OK(Check("moco_collator", {8, 8}));
   EXPECT_OK(Check("multicrop_collator", {8}));
   EXPECT_OK(Check("multicrop_collator", {8, 8, 4, 4}));
+  EXPECT_OK(Check("patch_and_image_collator", {8, 4, 4}));
+  EXPECT_OK(Check("siamese_collator", {8, 8, 8}));
   EXPECT_OK(Check("simclr_collator", {8, 8}));
   EXPECT_OK(Check("simclr_collator", {8, 8, 8}));
 }
@@ -57,6 +59,9 @@ TEST(Collators, WrongNumberOfViews_NamesTheCollatorAndBothNumbers) {
                                       HasSubstr("expected 1 view, or multicrop_collator"))));
   EXPECT_THAT(Check("moco_collator", {8}), StatusIs(invalid, HasSubstr("make 1 views; expected 2 views of one size")));
   EXPECT_THAT(Check("moco_collator", {8, 8, 8}), StatusIs(invalid, HasSubstr("make 3 views")));
+  EXPECT_THAT(Check("patch_and_image_collator", {8, 4}),
+              StatusIs(invalid, HasSubstr("make 2 views; expected an image and 2 or more patches of one size")));
+  EXPECT_THAT(Check("siamese_collator", {8}), StatusIs(invalid, HasSubstr("make 1 views; expected 2 or more views")));
   EXPECT_THAT(Check("simclr_collator", {8}), StatusIs(invalid, HasSubstr("expected 2 or more views of one size")));
 }
 
@@ -65,6 +70,8 @@ TEST(Collators, UnequalSizes_NameBoth) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("simclr_collator, but view 0 is 8 x 8 and view 2 is 4 x 4"),
                              HasSubstr("or multicrop_collator"))));
+  EXPECT_THAT(Check("patch_and_image_collator", {8, 4, 4, 8}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("view 1 is 4 x 4 and view 3 is 8 x 8")));
 }
 
 TEST(Collators, UnknownName_NamesTheNearest) {

@@ -21,6 +21,7 @@ struct Expectation {
   int max_views = std::numeric_limits<int>::max();
   bool one_size = false;
   std::string text;  // for messages: "1 view"
+  int first = 0;     // one_size: of the views from here on
 };
 
 class ViewCollator : public Collator {
@@ -34,18 +35,20 @@ class ViewCollator : public Collator {
                                                      ", but the transforms make ", views, " views; expected ",
                                                      expectation_.text));
     }
-    for (int v = 1; expectation_.one_size && v < views; ++v) SSL_RETURN_IF_ERROR(CheckSize(first, v));
+    for (int v = expectation_.first + 1; expectation_.one_size && v < views; ++v)
+      SSL_RETURN_IF_ERROR(CheckSize(first, v));
     return absl::OkStatus();
   }
 
  private:
   absl::Status CheckSize(const Sample& first, int v) const {
-    const Image& one = first.view(0).image;
+    const Image& one = first.view(expectation_.first).image;
     const Image& other = first.view(v).image;
     if (other.height() == one.height() && other.width() == one.width()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "COLLATE_FUNCTION is ", expectation_.name, ", but view 0 is ", one.height(), " x ", one.width(), " and view ",
-        v, " is ", other.height(), " x ", other.width(), "; expected ", expectation_.text, ", or multicrop_collator"));
+    return absl::InvalidArgumentError(absl::StrCat("COLLATE_FUNCTION is ", expectation_.name, ", but view ",
+                                                   expectation_.first, " is ", one.height(), " x ", one.width(),
+                                                   " and view ", v, " is ", other.height(), " x ", other.width(),
+                                                   "; expected ", expectation_.text, ", or multicrop_collator"));
   }
 
   Expectation expectation_;
@@ -92,6 +95,18 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeMulticropCollator(const Conf
   Expectation any;
   any.name = "multicrop_collator";
   return std::make_unique<ViewCollator>(std::move(any));
+}
+
+absl::StatusOr<std::unique_ptr<const Collator>> MakePatchAndImageCollator(const ConfigNode& params,
+                                                                          absl::string_view path) {
+  return MakePlain(params, path,
+                   {"patch_and_image_collator", 3, std::numeric_limits<int>::max(), true,
+                    "an image and 2 or more patches of one size", /*first=*/1});
+}
+
+absl::StatusOr<std::unique_ptr<const Collator>> MakeSiameseCollator(const ConfigNode& params, absl::string_view path) {
+  return MakePlain(params, path,
+                   {"siamese_collator", 2, std::numeric_limits<int>::max(), true, "2 or more views of one size"});
 }
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSimclrCollator(const ConfigNode& params, absl::string_view path) {
