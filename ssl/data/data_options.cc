@@ -2,6 +2,7 @@
 #include "ssl/data/data_options.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,21 @@ void DataLimitSamplingOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SEED", &seed, Doc("Seed of the drawn subset.").Between(0, 4294967295.0));
   visitor.Field("IS_BALANCED", &is_balanced, Doc("Draw equally many samples of each class."));
   visitor.Field("SKIP_NUM_SAMPLES", &skip_num_samples, Doc("Leave out the first samples of the draw.").AtLeast(0));
+}
+
+void StratifiedSamplerSettings::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("ENABLED", &enabled, Doc("Of TRAIN: batches have equally many samples of a few classes each."));
+  visitor.Field("CLASSES_PER_BATCH", &classes_per_batch, Doc("How many classes.").AtLeast(1));
+  visitor.Field("STEP_PER_EPOCH", &step_per_epoch,
+                Doc("Batches of an epoch, rounded down to whole passes over the classes.").AtLeast(1));
+  visitor.Field("UNIQUE_CLASSES", &unique_classes,
+                Doc("CLASSES_PER_BATCH are divided among the ranks, instead of being the same on all."));
+}
+
+void PowerLawSamplerSettings::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("ENABLED", &enabled, Doc("Of TRAIN: classes are drawn with unequal probabilities."));
+  visitor.Field("POWER", &power,
+                Doc("The i-th of the shuffled classes has 1 / i to this power; below 0: the root of its size."));
 }
 
 void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
@@ -57,6 +73,8 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("Each rank shuffles a slice of the data set that is its own, instead of sharing all of it."));
   visitor.Field("USE_DEBUGGING_SAMPLER", &use_debugging_sampler,
                 Doc("Each rank goes through its slice of the data set in order, the same in every epoch."));
+  visitor.Section("STRATIFIED_SAMPLER", &stratified_sampler, Doc("Batches by class."));
+  visitor.Section("POWER_LAW_SAMPLER", &power_law_sampler, Doc("A long tail of classes."));
   visitor.Field("MINI_EPOCHS", &mini_epochs,
                 Doc("Of TRAIN: epochs that together visit the data set once, each a part of it. (ours)").AtLeast(1));
   visitor.Field("MINI_EPOCH_GROUPS", &mini_epoch_groups,
@@ -78,20 +96,37 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("Classes of synthetic images; 0: no labels.").Between(0, 1 << 20));
 }
 
+namespace {
+
+// At most one sampler; MINI_EPOCHS has its own.
+absl::Status CheckOneSampler(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config) {
+  const std::pair<const char*, bool> samplers[] = {
+      {"USE_DEBUGGING_SAMPLER", options.use_debugging_sampler},
+      {"USE_STATEFUL_DISTRIBUTED_SAMPLER", options.use_stateful_distributed_sampler},
+      {"STRATIFIED_SAMPLER.ENABLED", options.stratified_sampler.enabled},
+      {"POWER_LAW_SAMPLER.ENABLED", options.power_law_sampler.enabled}};
+  const char* chosen = nullptr;
+  for (const auto& [key, enabled] : samplers) {
+    if (!enabled) continue;
+    if (chosen != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, chosen), " and ",
+                                                     SplitKey(data_split, config, key),
+                                                     " are True, expected one of them"));
+    }
+    chosen = key;
+  }
+  if (options.mini_epochs == 1 || chosen == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "MINI_EPOCHS"), " is ",
+                                                 options.mini_epochs, ", expected 1 with ", chosen,
+                                                 ", which has an order of its own"));
+}
+
+}  // namespace
+
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config) {
   DataSplitOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(data_split, SplitPath(data_split, config), UnknownKeys::kIgnore, &options));
-  if (options.use_debugging_sampler && options.use_stateful_distributed_sampler) {
-    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "USE_DEBUGGING_SAMPLER"), " and ",
-                                                   SplitKey(data_split, config, "USE_STATEFUL_DISTRIBUTED_SAMPLER"),
-                                                   " are True, expected one of them"));
-  }
-  const bool has_own_sampler = options.use_debugging_sampler || options.use_stateful_distributed_sampler;
-  if (options.mini_epochs > 1 && has_own_sampler) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(SplitKey(data_split, config, "MINI_EPOCHS"), " is ", options.mini_epochs,
-                     ", expected 1 with USE_DEBUGGING_SAMPLER or USE_STATEFUL_DISTRIBUTED_SAMPLER, which visit all"));
-  }
+  SSL_RETURN_IF_ERROR(CheckOneSampler(options, data_split, config));
   if (options.image_channels == 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, config, "IMAGE_CHANNELS"), " is 2, expected 1 or 3"));

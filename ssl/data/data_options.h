@@ -33,6 +33,24 @@ struct DataLimitSamplingOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// DATA.<SPLIT>.STRATIFIED_SAMPLER.
+struct StratifiedSamplerSettings : public Options {
+  bool enabled = false;
+  int64_t classes_per_batch = 2;
+  int64_t step_per_epoch = 1250;
+  bool unique_classes = false;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+// DATA.<SPLIT>.POWER_LAW_SAMPLER.
+struct PowerLawSamplerSettings : public Options {
+  bool enabled = false;
+  double power = 1.0;
+
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
 // DATA.TRAIN and DATA.TEST.
 struct DataSplitOptions : public BatchSizeOptions {
   std::string split = "train";  // which part of a data set that has parts: train | test
@@ -52,6 +70,8 @@ struct DataSplitOptions : public BatchSizeOptions {
   ConfigNode collate_function_params = ConfigNode::Map();
   bool use_stateful_distributed_sampler = false;
   bool use_debugging_sampler = false;
+  StratifiedSamplerSettings stratified_sampler;
+  PowerLawSamplerSettings power_law_sampler;
   int64_t mini_epochs = 1;
   int64_t mini_epoch_groups = 1;
   bool drop_last = false;

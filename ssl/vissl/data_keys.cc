@@ -10,13 +10,6 @@ std::vector<CompatibilityKey> DataKeys() {
   table.Ignored("DATA", "threads write batches in place", {{"PIN_MEMORY", "true"}});
   table.Ignored("DATA", "batches lie where the model lies", {{"ENABLE_ASYNC_GPU_COPY", "true"}});
   table.Ignored("DATA", "typo in VISSL's files", {{"TRANSFORMS", "[]"}});
-  table.NotYet("DATA.TRAIN", "the sampler is missing",
-               {{"STRATIFIED_SAMPLER.ENABLED", "false"}, {"POWER_LAW_SAMPLER.ENABLED", "false"}});
-  table.Ignored("DATA.TRAIN", "a setting of a sampler that is missing",
-                {{"STRATIFIED_SAMPLER.CLASSES_PER_BATCH", "2"},
-                 {"STRATIFIED_SAMPLER.STEP_PER_EPOCH", "1250"},
-                 {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
-                 {"POWER_LAW_SAMPLER.POWER", "1.0"}});
   table.Ignored("DATA.TRAIN", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
   table.Ignored("DATA.TRAIN", "images are read from where they lie",
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
@@ -24,13 +17,6 @@ std::vector<CompatibilityKey> DataKeys() {
                {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
   table.NotYet("DATA.TRAIN", "a sample has one input and one label",
                {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
-  table.NotYet("DATA.TEST", "the sampler is missing",
-               {{"STRATIFIED_SAMPLER.ENABLED", "false"}, {"POWER_LAW_SAMPLER.ENABLED", "false"}});
-  table.Ignored("DATA.TEST", "a setting of a sampler that is missing",
-                {{"STRATIFIED_SAMPLER.CLASSES_PER_BATCH", "2"},
-                 {"STRATIFIED_SAMPLER.STEP_PER_EPOCH", "1250"},
-                 {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", "false"},
-                 {"POWER_LAW_SAMPLER.POWER", "1.0"}});
   table.Ignored("DATA.TEST", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
   table.Ignored("DATA.TEST", "images are read from where they lie",
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});

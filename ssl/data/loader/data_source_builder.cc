@@ -18,6 +18,7 @@
 #include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/loader/data_loader.h"
 #include "ssl/data/loader/pipeline.h"
+#include "ssl/data/samplers/class_sampler_builder.h"
 #include "ssl/data/samplers/distributed_sampler.h"
 #include "ssl/data/samplers/mini_epoch_sampler.h"
 #include "ssl/data/samplers/slice_sampler.h"
@@ -126,7 +127,10 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   if (split.mini_epochs > 1) {
     SSL_ASSIGN_OR_RETURN(sampler, BuildMiniEpochSampler(split, pipeline.dataset().size(), context));
   } else {
-    sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
+    const RankSeed rank_seed{context.communicator.size(), context.communicator.rank(), context.seed};
+    SSL_ASSIGN_OR_RETURN(
+        sampler, BuildClassSampler(split, pipeline.dataset(), rank_seed, SplitPath(data_split, context.config)));
+    if (sampler == nullptr) sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
   }
   if (split.batch_size_per_replica > sampler->size()) {
     return absl::InvalidArgumentError(
@@ -145,6 +149,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   if (split.mini_epochs > 1) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
                                                    split.mini_epochs, ", expected 1: a test phase visits all samples"));
+  }
+  if (split.stratified_sampler.enabled || split.power_law_sampler.enabled) {
+    const char* key = split.stratified_sampler.enabled ? "STRATIFIED_SAMPLER.ENABLED" : "POWER_LAW_SAMPLER.ENABLED";
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key),
+                                                   " is True, expected False: a test phase visits all samples"));
   }
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
