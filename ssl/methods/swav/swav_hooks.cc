@@ -2,16 +2,31 @@
 #include "ssl/methods/swav/swav_hooks.h"
 
 #include <string>
+#include <vector>
 
 #include "ssl/base/log.h"
+#include "ssl/core/cadence.h"
 #include "ssl/core/step_context.h"
 #include "ssl/methods/swav/swav_method.h"
 
 namespace ssl {
+namespace {
+
+constexpr Cadence kEachUpdate = {Cadence::Unit::kUpdate, 1, 1, 0, false};
+
+}  // namespace
+
+std::vector<PlannedAction> SwavQueueHook::Plan() const {
+  return {{"scores the queued embeddings, once there are some", kEachUpdate}};
+}
 
 absl::Status SwavQueueHook::OnForward(StepContext& context) {
   if (context.state.training) method_->UpdateQueueScores();
   return absl::OkStatus();
+}
+
+std::vector<PlannedAction> NormalizePrototypesHook::Plan() const {
+  return {{"brings the prototypes back to unit length", kEachUpdate}};
 }
 
 absl::Status NormalizePrototypesHook::OnUpdate(StepContext&) {

@@ -4,6 +4,8 @@
 #ifndef SSL_METHODS_SWAV_SWAV_HOOKS_H_
 #define SSL_METHODS_SWAV_SWAV_HOOKS_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/core/hook.h"
@@ -20,6 +22,7 @@ class SwavQueueHook : public Hook {
 
   absl::string_view name() const override { return "swav_queue"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  std::vector<PlannedAction> Plan() const override;
   absl::Status OnForward(StepContext& context) override;
 
  private:
@@ -33,6 +36,7 @@ class NormalizePrototypesHook : public Hook {
 
   absl::string_view name() const override { return "normalize_prototypes"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  std::vector<PlannedAction> Plan() const override;
   absl::Status OnUpdate(StepContext& context) override;
 
  private:
