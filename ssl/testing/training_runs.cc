@@ -11,7 +11,6 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/hook.h"
-#include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/testing/thread_communicator.h"
@@ -99,6 +98,7 @@ absl::StatusOr<std::vector<RankTrace>> Train(const TrainingRun& run) {
   SSL_RETURN_IF_ERROR(RegisterData(&registries));
   SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
   SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
+  if (run.add_parts != nullptr) SSL_RETURN_IF_ERROR(run.add_parts(&registries));
   std::vector<RankTrace> traces(static_cast<size_t>(run.ranks));
   SSL_RETURN_IF_ERROR(ThreadWorld(run.ranks, absl::Seconds(120)).Run([&](Communicator& communicator) {
     return TrainRank(run, registries, communicator, &traces[static_cast<size_t>(communicator.rank())]);

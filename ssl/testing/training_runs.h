@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/communicator.h"
 
@@ -32,6 +33,8 @@ struct TrainingRun {
   std::vector<std::string> config = {};
   std::string directory = {};   // "" keeps no files
   int64_t last_iteration = -1;  // where it ends as if it was stopped; below 0: to its end
+  // Parts beside the program's own.
+  std::function<absl::Status(Registries*)> add_parts = nullptr;
   // Instead of the configuration's images.
   std::function<std::unique_ptr<BatchSource>(const Communicator&)> make_source = nullptr;
   // Before the start, to add hooks, for example.

@@ -21,7 +21,6 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/metric_report.h"
 #include "ssl/core/registries.h"
-#include "ssl/hooks/register_hooks.h"
 #include "ssl/methods/testing/sharded_run.h"
 #include "ssl/models/trunk.h"
 #include "ssl/models/trunks/resnet.h"
@@ -112,7 +111,6 @@ Trained TrainedWith(const std::string& changes, const char* task) {
   run.ranks = 2;
   run.directory = MakeTempDir("outside");
   run.add_parts = [&](Registries* registries) -> absl::Status {
-    SSL_RETURN_IF_ERROR(RegisterHooks(registries));
     registries->configured_sinks =
         [&](const BuildContext&) -> absl::StatusOr<std::vector<std::unique_ptr<MetricSink>>> {
       std::vector<std::unique_ptr<MetricSink>> sinks;
@@ -174,7 +172,6 @@ TEST(SharedOutParameters, MemoryCheckpointRecomputesAllCandidates) {
 
 TEST(SharedOutParameters, MemoryCheckpointThatPlans_IsRefused) {
   ssl::Run run = {2, kSupervised, "{hooks: [{type: memory_checkpoint, kwargs: {dc_cfg: {max_memory: 8}}}]}"};
-  run.add_parts = &RegisterHooks;
   std::vector<Losses> losses;
   EXPECT_THAT(Train(run, &losses), StatusIs(absl::StatusCode::kUnimplemented,
                                             HasSubstr("memory_checkpoint: dc_cfg plans on each rank for itself")));

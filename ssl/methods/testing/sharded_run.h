@@ -73,7 +73,7 @@ struct Run {
   std::string changes = "{}";
   std::string directory = "";  // "": it keeps no files
   int64_t steps = kSteps;      // then it ends, as if it was stopped
-  // What the run needs beside methods and data.
+  // What the run needs beside the program's own parts.
   std::function<absl::Status(Registries*)> add_parts = nullptr;
 };
 
