@@ -30,8 +30,10 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kPredictions[] = "extract_label_predictions";
 
@@ -123,6 +125,16 @@ TEST_F(EvaluationRanksTest, TablesAndResults_AreThoseOfOneRank) {
         EXPECT_EQ(rank.report->summary.substr(0, table.size()), table) << "on " << count;
       }
     }
+  }
+}
+
+TEST_F(EvaluationRanksTest, TablesOfFiles_CountThoseOfAllRanks) {
+  for (const char* engine : {"extract_features", kPredictions}) {
+    RunOnNewRanks(engine, 1);
+    EXPECT_THAT(ranks_[0].report->summary, Not(HasSubstr("ranks")));
+    RunOnNewRanks(engine, 4);
+    EXPECT_THAT(ranks_[0].report->summary,
+                AllOf(HasSubstr(" files of 4 ranks"), HasSubstr("test: 19 samples in 20 rows"), HasSubstr("_inds")));
   }
 }
 

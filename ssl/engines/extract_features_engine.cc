@@ -20,6 +20,7 @@
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
 #include "ssl/engines/feature_staging.h"
+#include "ssl/engines/rank_files.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/output_folder.h"
@@ -49,6 +50,7 @@ class ExtractFeaturesEngine : public Engine {
     std::string name;  // "train"
     std::unique_ptr<BatchSource> source;
     std::vector<WrittenArray> arrays;
+    int64_t rows = 0;  // in them
   };
 
   absl::StatusOr<EngineReport> Extract(EngineContext& context) const {
@@ -85,7 +87,7 @@ class ExtractFeaturesEngine : public Engine {
     std::vector<Split> splits;
     for (const std::string& split : names) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
-      splits.push_back({absl::AsciiStrToLower(split), std::move(source), {}});
+      splits.push_back({absl::AsciiStrToLower(split), std::move(source), {}, 0});
     }
     return splits;
   }
@@ -103,22 +105,26 @@ class ExtractFeaturesEngine : public Engine {
       status = WriteClassNames(directory, split->name, split->source->ClassNames(), context.file_system);
     }
     split->arrays = writer.arrays();
+    split->rows = writer.rows();
     return AgreeOnStatus(status, what, context.communicator);
   }
 
-  static EngineReport Report(const std::vector<Split>& splits, const FeatureLayers& layers,
-                             const std::string& directory, const EvaluatedWeights& weights, EngineContext& context) {
+  static absl::StatusOr<EngineReport> Report(const std::vector<Split>& splits, const FeatureLayers& layers,
+                                             const std::string& directory, const EvaluatedWeights& weights,
+                                             EngineContext& context) {
     ConfigNode results = ConfigNode::Map();
     results.Set("directory", ConfigNode::FromString(directory));
     results.Set("layers", ConfigNode::FromStrings(layers.names));
     std::vector<WrittenArray> arrays;
+    std::vector<SplitRows> rows;
     for (const Split& split : splits) {
+      rows.push_back({split.name, split.source->dataset_size(), split.rows});
       results.Set(absl::StrCat(split.name, "_samples"), ConfigNode::FromInt(split.source->dataset_size()));
       arrays.insert(arrays.end(), split.arrays.begin(), split.arrays.end());
     }
     SetResults(kPrefix, results, weights, &context.results);
     EngineReport report;
-    report.summary = FormatArrayTable(directory, arrays);
+    SSL_ASSIGN_OR_RETURN(report.summary, FormatRankFiles(directory, arrays, rows, context.communicator));
     return report;
   }
 

@@ -204,17 +204,18 @@ absl::StatusOr<WrittenArray> WriteArray(const std::string& directory, const std:
   return WrittenArray{file, shape, static_cast<int64_t>(values.nbytes())};
 }
 
-std::string FormatArrayTable(const std::string& directory, const std::vector<WrittenArray>& arrays) {
-  size_t width = 4;
+std::string FormatArrayTable(const std::string& directory, const std::vector<WrittenArray>& arrays,
+                             const std::string& sum, int64_t bytes_elsewhere) {
+  size_t width = std::max<size_t>(4, sum.size());
   for (const WrittenArray& array : arrays) width = std::max(width, array.file.size());
   std::string table = absl::StrFormat("%-*s  %18s  %9s   in %s\n", width, "file", "shape", "MiB", directory);
-  int64_t bytes = 0;
+  int64_t bytes = bytes_elsewhere;
   for (const WrittenArray& array : arrays) {
     absl::StrAppendFormat(&table, "%-*s  %18s  %9.2f\n", width, array.file, ShapeText(array.shape),
                           static_cast<double>(array.bytes) / (1 << 20));
     bytes += array.bytes;
   }
-  absl::StrAppendFormat(&table, "%-*s  %18s  %9.2f\n", width, "all", "", static_cast<double>(bytes) / (1 << 20));
+  absl::StrAppendFormat(&table, "%-*s  %18s  %9.2f\n", width, sum, "", static_cast<double>(bytes) / (1 << 20));
   return table;
 }
 
@@ -245,12 +246,13 @@ absl::Status FeatureFileWriter::WriteChunk() {
   }
   const at::Tensor all_indices = at::cat(indices);
   const at::Tensor order = OrderTensor({all_indices.const_data_ptr<int64_t>(), static_cast<size_t>(samples_)});
+  const at::Tensor kept_indices = Rows(all_indices, order);
+  rows_ += kept_indices.size(0);
   const at::Tensor all_labels = labels.empty() ? at::Tensor() : Rows(at::cat(labels), order);
   for (size_t i = 0; i < options_.layers.size(); ++i) {
     std::vector<at::Tensor> features;
     for (FeatureBatch& batch : batches_) features.push_back(std::exchange(batch.features[i], at::Tensor()));
-    SSL_RETURN_IF_ERROR(
-        WriteLayer(options_.layers[i], Rows(at::cat(features), order), all_labels, Rows(all_indices, order)));
+    SSL_RETURN_IF_ERROR(WriteLayer(options_.layers[i], Rows(at::cat(features), order), all_labels, kept_indices));
   }
   batches_.clear();
   samples_ = 0;

@@ -46,8 +46,9 @@ struct WrittenArray {
 absl::StatusOr<WrittenArray> WriteArray(const std::string& directory, const std::string& file, const at::Tensor& array,
                                         FileSystem& file_system);
 
-// "file  [shape]  size", one line each, and their sum.
-std::string FormatArrayTable(const std::string& directory, const std::vector<WrittenArray>& arrays);
+// "file  [shape]  size", one line each, and the sum of these and of what is elsewhere, under the name `sum`.
+std::string FormatArrayTable(const std::string& directory, const std::vector<WrittenArray>& arrays,
+                             const std::string& sum = "all", int64_t bytes_elsewhere = 0);
 
 // Samples that a rank repeats (they fill up the last batches of several ranks) are written once.
 class FeatureFileWriter {
@@ -60,6 +61,8 @@ class FeatureFileWriter {
   absl::Status Finish();
 
   const std::vector<WrittenArray>& arrays() const { return arrays_; }
+  // Samples that they hold.
+  int64_t rows() const { return rows_; }
 
  private:
   absl::Status WriteChunk();
@@ -71,6 +74,7 @@ class FeatureFileWriter {
   std::vector<FeatureBatch> batches_;  // of the chunk in progress
   int64_t samples_ = 0;                // in them
   int64_t chunk_ = 0;
+  int64_t rows_ = 0;
   std::vector<WrittenArray> arrays_;
 };
 

@@ -33,6 +33,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/engines/rank_files.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/hooks/labelled_features.h"
 
@@ -169,9 +170,22 @@ class LabelPredictionsEngine : public Engine {
         ReplaceArrays(context.run_directory, arrays, earlier, context.file_system, context.communicator));
     context.results.Set(kPrefix, ConfigNode::Map());  // nothing of an earlier one stays
     SetResults(kPrefix, results, {network.weights, network.iteration}, &context.results);
+    SSL_ASSIGN_OR_RETURN(const std::string files, FilesTable(context, sources, predictions, written));
     EngineReport report;
-    report.summary = absl::StrCat(table, FormatArrayTable(context.run_directory, written));
+    report.summary = absl::StrCat(table, files);
     return report;
+  }
+
+  // Collective.
+  static absl::StatusOr<std::string> FilesTable(const EngineContext& context, const Sources& sources,
+                                                const std::vector<SplitPredictions>& predictions,
+                                                const std::vector<WrittenArray>& written) {
+    std::vector<SplitRows> rows;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      SplitRows& split = rows.emplace_back(SplitRows{sources[i].first, sources[i].second->dataset_size(), 0});
+      for (const at::Tensor& indices : predictions[i].indices) split.rows += indices.size(0);
+    }
+    return FormatRankFiles(context.run_directory, written, rows, context.communicator);
   }
 
   // Those of this rank: predictions beside the targets or accuracies of another extraction would pass for a result.
