@@ -242,7 +242,8 @@ std::string SavedRanks::DescribeChange(const WalkedState& walked, const Communic
   for (const auto& [name, difference] : walked.differences) {
     if (rank_zero->second.count(name) > 0) changed[Participle(difference.values)].push_back(name);
   }
-  std::string text = absl::StrCat("saved by ", count_, " ranks, and goes on with ", communicator.size(), ": ");
+  std::string text = absl::StrCat("saved by ", count_, count_ == 1 ? " rank" : " ranks", ", and goes on with ",
+                                  communicator.size(), ": ");
   for (const auto& [participle, names] : changed) {
     absl::StrAppend(&text, absl::StrJoin(names, ", "), names.size() == 1 ? " is " : " are ", participle, "; ");
   }

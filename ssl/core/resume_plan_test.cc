@@ -94,7 +94,7 @@ TEST_F(ResumePlanTest, OtherWorldWithAnotherGlobalBatch_IsRefusedAndOverwritten)
   ASSERT_OK(Train());
   EXPECT_THAT(Plan(/*world_size=*/2),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("was saved by 1 ranks that take 6 samples in an update, and would go on with 2 "
+                       AllOf(HasSubstr("was saved by 1 rank that takes 6 samples in an update, and would go on with 2 "
                                        "that take 12"),
                              HasSubstr("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=3"), HasSubstr("CHECKPOINT.DIR"))));
   EXPECT_THAT(Plan(/*world_size=*/4),

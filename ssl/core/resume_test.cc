@@ -285,7 +285,7 @@ TEST_F(ResumeRulesTest, OtherNumberOfRanks_NeedsAsManySamples) {
   });
   EXPECT_THAT(status,
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("saved by 1 ranks that take 4 samples in an update, and would go on with 2 that "
+                       HasSubstr("saved by 1 rank that takes 4 samples in an update, and would go on with 2 that "
                                  "take 8")));
 }
 

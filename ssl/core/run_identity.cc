@@ -206,10 +206,10 @@ absl::Status RunIdentity::CheckSamplesPerUpdate(const Settings& saved, const Ran
   const std::string way_out = share == std::floor(share)
                                   ? absl::StrCat("set config.", kBatchSize, "=", share)
                                   : absl::StrCat("go on with a number of ranks that divides ", before);
-  return absl::InvalidArgumentError(absl::StrCat(origin, ": was saved by ", ranks.saved, " ranks that take ", before,
-                                                 " samples in an update, and would go on with ", ranks.now,
-                                                 " that take ", now, " (", Describe(kBatchSize), "); ", way_out,
-                                                 ", or choose another config.CHECKPOINT.DIR"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      origin, ": was saved by ", ranks.saved, ranks.saved == 1 ? " rank that takes " : " ranks that take ", before,
+      " samples in an update, and would go on with ", ranks.now, ranks.now == 1 ? " that takes " : " that take ", now,
+      " (", Describe(kBatchSize), "); ", way_out, ", or choose another config.CHECKPOINT.DIR"));
 }
 
 bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted, const RankCounts& ranks) const {

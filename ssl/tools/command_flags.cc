@@ -21,6 +21,7 @@ namespace ssl {
 namespace {
 
 constexpr char kBool[] = "bool";
+constexpr char kInteger[] = "int64";
 constexpr char kAll[] = "all";
 
 bool IsFlag(absl::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
@@ -41,6 +42,12 @@ absl::Status UnknownFlag(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "command line: unknown flag '--", name, "'",
       nearest.empty() ? "" : absl::StrCat("; did you mean '--", nearest, "'?"), "; ssl_main --help lists them"));
+}
+
+// Of its value.
+std::string Expected(const gflags::CommandLineFlagInfo& flag) {
+  return absl::StrCat(flag.type == kInteger ? "an integer: " : "a value: ",
+                      flag.type == kBool ? "true or false" : flag.description);
 }
 
 class FlagParser {
@@ -105,8 +112,7 @@ class FlagParser {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("command line: --", flag.name, " is '", value,
-                     "', expected a value: ", flag.type == kBool ? "true or false" : flag.description));
+        absl::StrCat("command line: --", flag.name, " is '", value, "', expected ", Expected(flag)));
   }
 
   const std::vector<std::string>& arguments_;

@@ -15,6 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -131,7 +132,7 @@ class RankEngines {
 
   absl::Status Publish(const EngineReport& report, bool has_results) {
     if (communicator_.rank() != 0) return absl::OkStatus();
-    run_.out << report.summary << "\n" << std::flush;
+    run_.out << absl::StripSuffix(report.summary, "\n") << "\n" << std::flush;
     return has_results ? run_.record.SaveResults() : absl::OkStatus();
   }
 
