@@ -85,7 +85,8 @@ std::string ValuePath(absl::string_view path, const ConfigNode& defaults) {
 
 class Checker {
  public:
-  explicit Checker(const Registries& registries) : registries_(registries) {}
+  Checker(const Registries& registries, const WorldPlacement& place_world)
+      : registries_(registries), place_world_(place_world) {}
 
   ConfigReport Run(ComposeRequest request) {
     request.strict_files = true;
@@ -114,6 +115,7 @@ class Checker {
 
     UseDefaults(wrong_values, config);
     EndStage();
+    if (place_world_ != nullptr) AddStatus(place_world_(&root));
     Resolve(config);
     EndStage();
     for (const std::string& problem : ContradictingSettings(*config, Trains(root))) AddMistake(problem);
@@ -266,6 +268,7 @@ class Checker {
   }
 
   const Registries& registries_;
+  const WorldPlacement& place_world_;
   ConfigReport report_;
   std::set<std::string> places_;  // of the findings of earlier stages
   std::set<std::string> keys_;
@@ -288,8 +291,9 @@ std::string SummaryOf(const ConfigReport& report) {
 
 }  // namespace
 
-ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries) {
-  return Checker(registries).Run(request);
+ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries,
+                         const WorldPlacement& place_world) {
+  return Checker(registries, place_world).Run(request);
 }
 
 ComposeRequest MakeRunRequest(const Registries& registries) {

@@ -15,10 +15,13 @@
 #ifndef SSL_CHECK_CHECK_CONFIG_H_
 #define SSL_CHECK_CHECK_CONFIG_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "ssl/config/compose.h"
+#include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 
 namespace ssl {
@@ -43,11 +46,18 @@ enum class ConfigVerdict {
 // search directories are the caller's to add.
 ComposeRequest MakeRunRequest(const Registries& registries);
 
+// Puts the ranks that a start would have into NUM_NODES and NUM_PROC_PER_NODE of the composed tree, {engine_name,
+// config}, whose values have the right types; InvalidArgument says why there would be no start.
+using WorldPlacement = std::function<absl::Status(ConfigNode* root)>;
+
 // request: as for a run; strict_files does not matter. A wrong value counts as its default from then on, and a mistyped
 // name as the nearest one, so that one mistake hides no other: the parts of the run are built all the same, which reads
 // the data set's list of samples; the session, up to its first step, when all parts can be. What is found at a
 // place (file:line) where something was found before, or about the same key, follows from that and is left out.
-ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries);
+// place_world: where a flag or the environment may say what the ranks are; null: DISTRIBUTED says it. The run is built
+// as rank 0 of them, connected to nobody.
+ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries,
+                         const WorldPlacement& place_world = nullptr);
 
 ConfigVerdict VerdictOf(const ConfigReport& report);
 

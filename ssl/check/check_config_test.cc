@@ -104,6 +104,7 @@ std::vector<WrongConfig> WrongValues() {
       {"BatchIsZero",
        {"config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=0"},
        {"command line:2", "BATCHSIZE_PER_REPLICA is '0'"}},
+      {"TooManyRanks", {"config.DISTRIBUTED.NUM_PROC_PER_NODE=16"}, {"at most 5, the samples of each of 16 ranks"}},
       {"UnknownChange", {"config.CHECKPOINT.ALLOW_CHANGES=[OPTIMIZER.num_epoch]"}, {"OPTIMIZER.num_epochs'?"}},
       {"TestPhaseOfFewerViews",
        {"config.TEST_MODEL=True"},
@@ -370,10 +371,10 @@ TEST(CheckConfigTest, DataSetsWithoutAKnownFolderAreMissing) {
   EXPECT_THAT(report.missing_components, Contains(HasSubstr("command line:3: data set 'imagenet1k_folder'")));
 }
 
-TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedAndNumbersOfRanksDoNotMatter) {
+TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedDoNotMatter) {
   const ConfigReport report =
       CheckTiny({"config.LOSS.dino_loss.momentum=0.9", "config.MODEL.TRUNK.XCIT.ETA=0.1", "config.SLURM.TIME_HOURS=3",
-                 "config.DISTRIBUTED.NUM_PROC_PER_NODE=8", "config.DISTRIBUTED.NUM_NODES=2"});
+                 "config.DISTRIBUTED.NUM_PROC_PER_NODE=2", "config.DISTRIBUTED.NUM_NODES=2"});
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
 }
 

@@ -2,6 +2,7 @@
 #include "ssl/check/dry_build.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
@@ -30,6 +32,7 @@
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/transform.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/engines/engine.h"
 
 namespace ssl {
@@ -46,6 +49,12 @@ absl::Status WithPlace(const absl::Status& status, const ConfigNode& node, const
   return Annotate(status, absl::StrCat(node.location().ToString(), ": ", path));
 }
 
+// Of the ranks that the configuration is for, of which the others are imagined.
+std::unique_ptr<Communicator> RanksOf(const ConfigNode& config) {
+  const int64_t ranks = ReadWorldShape(config).value_or(WorldShape()).ranks();
+  return ranks == 1 ? MakeLocalCommunicator() : MakePreviewCommunicator(ranks);
+}
+
 class Builder {
  public:
   // directory: the one that the run would have. `root` names none, so that nothing is opened or written.
@@ -53,7 +62,7 @@ class Builder {
       : root_(root),
         config_(*root.Find("config")),
         directory_(std::move(directory)),
-        communicator_(MakeLocalCommunicator()),
+        communicator_(RanksOf(config_)),
         context_{config_, registries, *communicator_} {}
 
   std::vector<absl::Status> Take() { return std::move(problems_); }
@@ -128,7 +137,9 @@ class Builder {
   }
 
   void OpenSession() {
-    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, WithDirectory(), {});
+    SessionOptions options;
+    options.communicator = communicator_.get();
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, WithDirectory(), std::move(options));
     absl::Status status = session.status();
     if (status.ok()) status = (*session)->Start();
     Add(status, config_, "config");

@@ -30,7 +30,8 @@ absl::StatusOr<int64_t> EnvironmentReader::Integer(absl::string_view name, int64
                                                    absl::string_view reason) const {
   const std::optional<std::string> value = variable_(name);
   int64_t number = 0;
-  if (value.has_value() && absl::SimpleAtoi(*value, &number) && number >= least && number <= most) return number;
+  const bool is_plain = value.has_value() && value->find_first_not_of("-0123456789") == std::string::npos;
+  if (is_plain && absl::SimpleAtoi(*value, &number) && number >= least && number <= most) return number;
   return Error(name, absl::StrCat("an integer from ", least, " to ", most, reason.empty() ? "" : " ", reason));
 }
 

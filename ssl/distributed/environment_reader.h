@@ -34,7 +34,7 @@ class EnvironmentReader {
   // Not empty.
   absl::StatusOr<std::string> Text(absl::string_view name) const;
 
-  // From `least` to `most`; `reason` is added to what was expected, such as "(WORLD_SIZE is 4)".
+  // In digits alone, from `least` to `most`; `reason` is added to what was expected, such as "(WORLD_SIZE is 4)".
   absl::StatusOr<int64_t> Integer(absl::string_view name, int64_t least, int64_t most,
                                   absl::string_view reason = "") const;
   // `fallback` when the variable is not set.

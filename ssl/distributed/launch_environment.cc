@@ -29,6 +29,7 @@ constexpr Names kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SI
 constexpr Names kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
                             "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr Names kSlurm = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"};
+constexpr char kSlurmHosts[] = "SLURM_STEP_NODELIST";
 
 std::string Is(absl::string_view name, int64_t value) { return absl::StrCat("(", name, " is ", value, ")"); }
 
@@ -138,7 +139,7 @@ absl::StatusOr<WorldPlace> OpenMpiPlace(const EnvironmentReader& reader) {
 
 absl::StatusOr<std::string> SlurmHost(const EnvironmentReader& reader) {
   if (reader.Has("MASTER_ADDR")) return reader.Text("MASTER_ADDR");
-  const char* name = reader.Has("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST";
+  const char* name = reader.Has(kSlurmHosts) ? kSlurmHosts : "SLURM_JOB_NODELIST";
   SSL_ASSIGN_OR_RETURN(const std::string hosts, reader.Text(name));
   return FirstHost(hosts);
 }
@@ -150,19 +151,40 @@ absl::StatusOr<int64_t> SlurmPortOf(const EnvironmentReader& reader) {
   return SlurmPort(job, step);
 }
 
+// Variables of two steps mixed, as by a shell that one step has started and another goes on in, name hosts or ranks
+// that are not there: all would wait for them.
+absl::Status CheckTaskCounts(const EnvironmentReader& reader, const std::string& tasks_per_node,
+                             const WorldPlace& place) {
+  SSL_ASSIGN_OR_RETURN(const TaskCount counted, CountTasks(tasks_per_node));
+  if (counted.tasks != place.size) {
+    return reader.Error(kSlurm.local_size,
+                        absl::StrCat("counts that add up to ", place.size, " ", Is(kSlurm.size, place.size)));
+  }
+  if (!reader.Has(kSlurmHosts)) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const std::string hosts, reader.Text(kSlurmHosts));
+  SSL_ASSIGN_OR_RETURN(const int64_t num_hosts, CountHosts(hosts));
+  if (num_hosts == counted.nodes) return absl::OkStatus();
+  return reader.Error(kSlurmHosts, absl::StrCat(counted.nodes, counted.nodes == 1 ? " host (" : " hosts (",
+                                                kSlurm.local_size, " is \"", tasks_per_node, "\")"));
+}
+
+absl::Status ReadSlurmNode(const EnvironmentReader& reader, WorldPlace* place) {
+  SSL_ASSIGN_OR_RETURN(const int64_t node, reader.Integer("SLURM_NODEID", 0, kMostRanks));
+  SSL_ASSIGN_OR_RETURN(const std::string tasks_per_node, reader.Text(kSlurm.local_size));
+  SSL_RETURN_IF_ERROR(CheckTaskCounts(reader, tasks_per_node, *place));
+  SSL_ASSIGN_OR_RETURN(place->local_size, TasksOnNode(tasks_per_node, node));
+  return ReadLocalRank(reader, kSlurm, place);
+}
+
 absl::StatusOr<WorldPlace> SlurmPlace(const EnvironmentReader& reader) {
   WorldPlace place;
   place.source = kSlurmSource;
-  SSL_RETURN_IF_ERROR(ReadRank(reader, kSlurm, &place));
+  SSL_ASSIGN_OR_RETURN(place.size, reader.Integer(kSlurm.size, 1, kMostRanks));
+  if (place.size > 1 || reader.Has(kSlurm.rank)) SSL_RETURN_IF_ERROR(ReadRank(reader, kSlurm, &place));
   SSL_RETURN_IF_ERROR(CheckWorldSize(reader, kSlurm, place));
   if (place.size == 1) return WorldPlace();
-  SSL_ASSIGN_OR_RETURN(const int64_t node, reader.Integer("SLURM_NODEID", 0, kMostRanks));
-  SSL_ASSIGN_OR_RETURN(const std::string tasks_per_node, reader.Text(kSlurm.local_size));
-  SSL_ASSIGN_OR_RETURN(place.local_size, TasksOnNode(tasks_per_node, node));
-  if (place.local_size > place.size) {
-    return reader.Error(kSlurm.local_size, absl::StrCat("at most ", place.size, " ", Is(kSlurm.size, place.size)));
-  }
-  SSL_RETURN_IF_ERROR(ReadLocalRank(reader, kSlurm, &place));
+  SSL_RETURN_IF_ERROR(ReadSlurmNode(reader, &place));
+  SSL_ASSIGN_OR_RETURN(place.cores, reader.IntegerOr("SLURM_CPUS_PER_TASK", 1, kMostRanks, 0));
   SSL_ASSIGN_OR_RETURN(place.host, SlurmHost(reader));
   SSL_ASSIGN_OR_RETURN(place.port, SlurmPortOf(reader));
   SSL_ASSIGN_OR_RETURN(place.restart_count, reader.IntegerOr("SLURM_RESTART_COUNT", 0, kAnyNumber, 0));

@@ -16,7 +16,8 @@
 //    it is set. Before SLURM, because mpirun starts its helpers on other hosts with srun, and ranks inherit their
 //    SLURM_*. https://docs.open-mpi.org/en/v5.0.x/tuning-apps/environment-var.html
 // 4. A step of SLURM (srun): SLURM_STEP_NUM_TASKS, SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID,
-//    SLURM_STEP_TASKS_PER_NODE; SLURM_RESTART_COUNT. MASTER_ADDR, or the first host of SLURM_STEP_NODELIST (or
+//    SLURM_STEP_TASKS_PER_NODE, whose sum and number of hosts have to be those of the step; SLURM_RESTART_COUNT;
+//    SLURM_CPUS_PER_TASK, where --cpus-per-task was given. MASTER_ADDR, or the first host of SLURM_STEP_NODELIST (or
 //    SLURM_JOB_NODELIST); MASTER_PORT, or SlurmPort(). SLURM_NTASKS is not read: the batch script itself, and a shell
 //    of salloc, have it too, though they are one process. A step of one task is one process.
 //    https://slurm.schedmd.com/srun.html, "Output environment variables"
@@ -59,6 +60,8 @@ struct WorldPlace {
   // How often the world was started again, as whoever started this rank counts: torchrun's agents of two hosts need not
   // agree. Keys of a store_file differ by it.
   int64_t restart_count = 0;
+  // Cores that the scheduler has given each rank; 0: it does not say.
+  int64_t cores = 0;
   std::string source = "one process";
 };
 

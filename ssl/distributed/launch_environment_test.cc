@@ -147,6 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "SLURM: rank 5/7 local 1/2 at node003:19567 restart 0"},
         PlaceCase{"SlurmStepOfOneTask",
                   With(kSlurm, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}), kOne},
+        PlaceCase{"SlurmStepOfOneTaskAlone", {{"SLURM_STEP_NUM_TASKS", "1"}}, kOne},
         // What sbatch gives the script itself, and salloc its shell, which are no step of srun.
         PlaceCase{"SlurmBatchScript",
                   With(kSlurm, {{"SLURM_STEP_NUM_TASKS", "-"}, {"SLURM_STEP_ID", "-"}, {"SLURM_PROCID", "0"}}), kOne},
@@ -219,7 +220,18 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"SlurmLocalId", With(kSlurm, {{"SLURM_LOCALID", "2"}}), "SLURM_LOCALID is \"2\"", "0 to 1"},
         ErrorCase{"SlurmNode", With(kSlurm, {{"SLURM_NODEID", "4"}}), "2(x3),1", "up to node 4"},
         ErrorCase{"SlurmMoreTasksHereThanThereAre", With(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "9(x4)"}}),
-                  "SLURM_STEP_TASKS_PER_NODE is \"9(x4)\"", "at most 7"},
+                  "SLURM_STEP_TASKS_PER_NODE is \"9(x4)\"", "add up to 7 (SLURM_STEP_NUM_TASKS is 7)"},
+        ErrorCase{"SlurmFewerTasksThanThereAre", With(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "2(x3)"}}),
+                  "SLURM_STEP_TASKS_PER_NODE is \"2(x3)\"", "add up to 7"},
+        ErrorCase{"SlurmMoreNodesThanThereAre", With(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "2(x999999999)"}}),
+                  "SLURM_STEP_TASKS_PER_NODE is \"2(x999999999)\"", "add up to 7"},
+        ErrorCase{"SlurmOtherNodes", With(kSlurm, {{"SLURM_STEP_NODELIST", "node[1-99999999999]"}}),
+                  "SLURM_STEP_NODELIST is \"node[1-99999999999]\"",
+                  "4 hosts (SLURM_STEP_TASKS_PER_NODE is \"2(x3),1\")"},
+        ErrorCase{"SlurmCores", With(kSlurm, {{"SLURM_CPUS_PER_TASK", "0"}}), "SLURM_CPUS_PER_TASK is \"0\"",
+                  "integer from 1"},
+        ErrorCase{"SpaceBeforeRank", With(kTorchrun, {{"RANK", " 0"}}), "RANK is \" 0\"", "an integer"},
+        ErrorCase{"SignedRank", With(kTorchrun, {{"RANK", "+0"}}), "RANK is \"+0\"", "an integer"},
         ErrorCase{"SlurmNoNodes", With(kSlurm, {{"SLURM_STEP_NODELIST", "-"}, {"SLURM_JOB_NODELIST", "-"}}),
                   "SLURM_JOB_NODELIST is not set", "text"},
         ErrorCase{"SlurmBadNodes", With(kSlurm, {{"SLURM_STEP_NODELIST", "node["}}), "\"node[\"", "expected hosts"},
@@ -231,6 +243,13 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"OpenMpiOtherWorldSize", With(kOpenMpi, {{"WORLD_SIZE", "2"}}), "WORLD_SIZE is \"2\"",
                   "OMPI_COMM_WORLD_SIZE is 4"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(SlurmTest, CoresOfATaskAreKnown) {
+  ASSERT_OK_AND_ASSIGN(const WorldPlace given, FindWorldPlace(From(With(kSlurm, {{"SLURM_CPUS_PER_TASK", "12"}}))));
+  EXPECT_EQ(given.cores, 12);
+  ASSERT_OK_AND_ASSIGN(const WorldPlace unknown, FindWorldPlace(From(kSlurm)));
+  EXPECT_EQ(unknown.cores, 0);
+}
 
 TEST(SlurmPortTest, StaysInItsRangeAndTellsJobsAndStepsApart) {
   std::set<int> ports;

@@ -75,6 +75,15 @@ absl::Status ConnectOnce(const std::string& host, int port, absl::Time deadline)
   return absl::UnavailableError(strerror(error));
 }
 
+absl::Status TryUntil(absl::Time deadline, absl::FunctionRef<absl::Status()> attempt, OnFailedTry on_failed_try) {
+  while (true) {
+    absl::Status status = attempt();
+    if (status.ok() || absl::Now() + kRetryPeriod >= deadline) return status;
+    on_failed_try(status);
+    absl::SleepFor(kRetryPeriod);
+  }
+}
+
 // Looking takes a descriptor, too: where there is none left, all of them are open.
 int64_t OpenDescriptors(const rlimit& limit) {
   std::error_code error;
@@ -110,14 +119,16 @@ absl::StatusOr<std::string> LocalAddressTowards(const std::string& host) {
   return absl::UnavailableError(absl::StrCat("host \"", host, "\" cannot be reached from here: ", strerror(errno)));
 }
 
-absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience) {
+absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience, OnFailedTry on_failed_try) {
   const absl::Time deadline = absl::Now() + patience;
-  while (true) {
-    const absl::Status status = ConnectOnce(host, port, deadline);
-    if (status.ok()) return status;
-    if (absl::Now() + kRetryPeriod >= deadline) return absl::UnavailableError(status.message());
-    absl::SleepFor(kRetryPeriod);
-  }
+  const absl::Status status = TryUntil(
+      deadline, [&] { return ConnectOnce(host, port, deadline); }, on_failed_try);
+  return status.ok() ? status : absl::UnavailableError(status.message());
+}
+
+absl::Status AwaitAddress(const std::string& host, absl::Duration patience, OnFailedTry on_failed_try) {
+  return TryUntil(
+      absl::Now() + patience, [&] { return Resolve(host, 9, SOCK_STREAM).status(); }, on_failed_try);
 }
 
 absl::Status CheckInterface(const std::string& name) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -20,9 +21,15 @@ namespace ssl {
 // Unavailable when none of them can be reached from here.
 absl::StatusOr<std::string> LocalAddressTowards(const std::string& host);
 
+// Called between two tries, with what is wrong so far.
+using OnFailedTry = absl::FunctionRef<void(const absl::Status& error)>;
+
 // Returns once somebody accepts a TCP connection at `host`:`port`; Unavailable, with the last reason, when nobody has
 // within `patience`. A name without an address is asked for again, too: a cluster may give it when the machine starts.
-absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience);
+absl::Status AwaitListener(const std::string& host, int port, absl::Duration patience, OnFailedTry on_failed_try);
+
+// Returns once `host` has an address; NotFound when it has none within `patience`.
+absl::Status AwaitAddress(const std::string& host, absl::Duration patience, OnFailedTry on_failed_try);
 
 // InvalidArgument, with the names that there are, when this machine has no network interface `name`.
 absl::Status CheckInterface(const std::string& name);

@@ -20,6 +20,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+void Nothing(const absl::Status&) {}
+
 TEST(NetworkTest, LocalAddress_TowardsTheOwnMachine) {
   EXPECT_EQ(LocalAddressTowards("127.0.0.1").value(), "127.0.0.1");
   EXPECT_EQ(LocalAddressTowards("127.0.0.7").value(), "127.0.0.1");
@@ -28,7 +30,7 @@ TEST(NetworkTest, LocalAddress_TowardsTheOwnMachine) {
 TEST(NetworkTest, NameWithoutAddress_IsNamed) {
   EXPECT_THAT(LocalAddressTowards("no-such-host.invalid"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"no-such-host.invalid\"")));
-  EXPECT_THAT(AwaitListener("no-such-host.invalid", 9, absl::ZeroDuration()),
+  EXPECT_THAT(AwaitListener("no-such-host.invalid", 9, absl::ZeroDuration(), Nothing),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("\"no-such-host.invalid\"")));
 }
 
@@ -76,10 +78,10 @@ TEST(NetworkTest, AwaitListener_ReturnsWhenItListens) {
   ASSERT_EQ(bind(stream, reinterpret_cast<const sockaddr*>(&address), length), 0);
   ASSERT_EQ(getsockname(stream, reinterpret_cast<sockaddr*>(&address), &length), 0);
   const int port = ntohs(address.sin_port);
-  EXPECT_THAT(AwaitListener("127.0.0.1", port, absl::ZeroDuration()),
+  EXPECT_THAT(AwaitListener("127.0.0.1", port, absl::ZeroDuration(), Nothing),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("Connection refused")));
   absl::Status status = absl::UnknownError("not called");
-  std::thread waiting([&] { status = AwaitListener("127.0.0.1", port, absl::Minutes(1)); });
+  std::thread waiting([&] { status = AwaitListener("127.0.0.1", port, absl::Minutes(1), Nothing); });
   ASSERT_EQ(listen(stream, 1), 0);
   waiting.join();
   EXPECT_OK(status);

@@ -61,6 +61,41 @@ TEST(TasksOnNodeTest, AnotherFormIsNamed) {
   }
 }
 
+TEST(CountTasksTest, AddsUpTasksAndNodes) {
+  ASSERT_OK_AND_ASSIGN(const TaskCount few, CountTasks("2(x3),1"));
+  EXPECT_EQ(few.tasks, 7);
+  EXPECT_EQ(few.nodes, 4);
+  ASSERT_OK_AND_ASSIGN(const TaskCount many, CountTasks("9223372036854775807(x9223372036854775807)"));
+  EXPECT_EQ(many.tasks, kMostCounted);
+  EXPECT_EQ(many.nodes, kMostCounted);
+  EXPECT_THAT(CountTasks("2(x3),0"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected counts")));
+}
+
+struct HostCountCase {
+  const char* list;
+  int64_t hosts;
+};
+
+class CountHostsTest : public ::testing::TestWithParam<HostCountCase> {};
+
+TEST_P(CountHostsTest, CountsThem) {
+  ASSERT_OK_AND_ASSIGN(const int64_t hosts, CountHosts(GetParam().list));
+  EXPECT_EQ(hosts, GetParam().hosts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lists, CountHostsTest,
+                         ::testing::Values(HostCountCase{"gpu1", 1}, HostCountCase{"gpu1,gpu2", 2},
+                                           HostCountCase{"node[003-005,010],gpu1", 5},
+                                           HostCountCase{"rack[1-2]node[01-16,20]", 34},
+                                           HostCountCase{"n[1-2]-ib,n3", 3},
+                                           HostCountCase{"node[1-99999999999]", kMostCounted}));
+
+TEST(CountHostsTest, AnotherFormIsNamed) {
+  for (const char* list : {"node[", "node[]", "node[a-b]", "node[5-3]", "node[1-]", "node]", "node 1"}) {
+    EXPECT_THAT(CountHosts(list), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected hosts"))) << list;
+  }
+}
+
 TEST(TasksOnNodeTest, ANodeThatIsNotThereIsNamed) {
   EXPECT_THAT(TasksOnNode("2(x3),1", 4), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("up to node 4")));
 }

@@ -4,6 +4,8 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
@@ -11,6 +13,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/nccl_communicator.h"
 #include "ssl/distributed/network.h"
+#include "ssl/distributed/process_identity.h"
 
 namespace ssl {
 namespace {
@@ -63,6 +66,17 @@ absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& comm
   const int64_t* sizes = flat.const_data_ptr<int64_t>();
   const bool are_equal = std::all_of(sizes, sizes + flat.numel(), [&](int64_t size) { return size == sizes[0]; });
   return are_equal && place.size % sizes[0] == 0 ? sizes[0] : 1;
+}
+
+absl::StatusOr<int64_t> RanksOnThisHost(Communicator& communicator) {
+  const std::string scope = ProcessIdentity::OfThisProcess().scope;
+  // Of one program, on all ranks the same number for the same text.
+  const auto mark = static_cast<int64_t>(std::hash<std::string>()(scope));
+  const at::Tensor own = at::full({1}, mark, at::kLong);
+  SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));
+  const at::Tensor flat = all.contiguous();
+  const int64_t* marks = flat.const_data_ptr<int64_t>();
+  return scope.empty() ? 1 : std::count(marks, marks + flat.numel(), mark);
 }
 
 }  // namespace ssl

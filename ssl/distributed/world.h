@@ -38,6 +38,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place,
 // rank. Collective.
 absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator);
 
+// How many ranks are on this machine, or in this container, whatever their places say; at least 1. Collective.
+absl::StatusOr<int64_t> RanksOnThisHost(Communicator& communicator);
+
 }  // namespace ssl
 
 #endif  // SSL_DISTRIBUTED_WORLD_H_

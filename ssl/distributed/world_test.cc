@@ -80,6 +80,8 @@ TEST(WorldTest, RanksMeetAndKnowTheirHosts) {
     EXPECT_EQ(RanksPerHost(PlaceOf(options, 2), communicator).value_or(-1), 2);
     // The host of rank 0 has one rank, that of rank 1 two: of which one is missing here, but who knows.
     EXPECT_EQ(RanksPerHost(PlaceOf(options, communicator.rank() + 1), communicator).value_or(-1), 1);
+    // Whatever their places say.
+    EXPECT_EQ(RanksOnThisHost(communicator).value_or(-1), 2);
     return communicator.Barrier();
   }));
 }

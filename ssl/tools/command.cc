@@ -22,6 +22,7 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/leftovers.h"
@@ -34,6 +35,9 @@ namespace ssl {
 namespace {
 
 constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
+constexpr char kNumNodes[] = "config.DISTRIBUTED.NUM_NODES";
+constexpr char kRanksPerNode[] = "config.DISTRIBUTED.NUM_PROC_PER_NODE";
+constexpr char kCommandLine[] = "command line";  // the "file" of what is typed
 
 // What is wrong with the composed tree: values of a wrong type or out of range, names that nothing has.
 absl::Status CheckValues(const ConfigNode& root, const Registries& registries) {
@@ -57,15 +61,19 @@ void ChooseDirectory(const std::vector<std::string>& files, ConfigNode* root) {
   root->SetPath(kDirectory, ConfigNode::FromString(absl::StrCat("runs/", name)));
 }
 
-void SetWorldShape(const WorldShape& world, ConfigNode* root) {
-  const auto set = [root](absl::string_view path, int64_t count) {
-    const ConfigNode* earlier = root->FindPath(path);
-    ConfigNode node = ConfigNode::FromInt(count);
-    if (earlier != nullptr) node.Relocate(earlier->location());
-    root->SetPath(path, std::move(node));
+// A file may well say what a flag changes for once; that somebody has typed both can only be a slip.
+absl::Status CheckTypedOnce(const ConfigNode& root, const LaunchFlags& flags, const WorldShape& launched) {
+  const auto check = [&](const char* path, int64_t count) -> absl::Status {
+    const ConfigNode* node = root.FindPath(path);
+    if (node == nullptr || node->location().file != kCommandLine || node->AsInt().value_or(count) == count) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(node->location().ToString(), ": ", path, " is ", node->Describe(),
+                                                   ", and --launch=", flags.launch, " asks for ", count,
+                                                   ": leave out one of the two"));
   };
-  set("config.DISTRIBUTED.NUM_NODES", world.nodes);
-  set("config.DISTRIBUTED.NUM_PROC_PER_NODE", world.ranks_per_node);
+  SSL_RETURN_IF_ERROR(check(kNumNodes, launched.nodes));
+  return check(kRanksPerNode, launched.ranks_per_node);
 }
 
 // What contradicts each other in the resolved tree. What has no effect here is added to `warnings`.
@@ -132,6 +140,24 @@ absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root) {
   SSL_RETURN_IF_ERROR(
       ReadOptions(root.Section("config.DISTRIBUTED"), "config.DISTRIBUTED", UnknownKeys::kIgnore, &options));
   return options;
+}
+
+absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags) {
+  SSL_ASSIGN_OR_RETURN(const WorldOptions options, ReadWorldOptions(root));
+  SSL_ASSIGN_OR_RETURN(RunWorld world, FindRunWorld(flags, options, ProcessVariable));
+  if (world.launches && !flags.launch.empty()) SSL_RETURN_IF_ERROR(CheckTypedOnce(root, flags, world.shape()));
+  return world;
+}
+
+void SetWorldShape(const WorldShape& world, ConfigNode* root) {
+  const auto set = [root](absl::string_view path, int64_t count) {
+    const ConfigNode* earlier = root->FindPath(path);
+    ConfigNode node = ConfigNode::FromInt(count);
+    if (earlier != nullptr) node.Relocate(earlier->location());
+    root->SetPath(path, std::move(node));
+  };
+  set(kNumNodes, world.nodes);
+  set(kRanksPerNode, world.ranks_per_node);
 }
 
 absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optional<WorldShape>& world,

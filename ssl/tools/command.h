@@ -19,6 +19,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/world_options.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/tools/run_world.h"
 
 namespace ssl {
 
@@ -26,6 +27,7 @@ struct CommandLine {
   std::vector<std::string> tokens;       // config=..., +config/GROUP=..., config.A.B=value, engine_name=...
   std::vector<std::string> search_dirs;  // where configuration files are looked up
   std::string run_files;                 // see RunFilesDirectory; "" for none
+  LaunchFlags launch;
 };
 
 // Everything that a configuration may name.
@@ -45,6 +47,13 @@ absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Reg
 
 // The keys of DISTRIBUTED that the command itself reads.
 absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root);
+
+// Which ranks a start is, or starts: FindRunWorld for `root` and the environment of this process. InvalidArgument, too,
+// where --launch and a key of DISTRIBUTED, both on the command line, ask for different ranks.
+absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags);
+
+// Makes NUM_NODES and NUM_PROC_PER_NODE those of `world`.
+void SetWorldShape(const WorldShape& world, ConfigNode* root);
 
 // The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
 // world: the ranks that run, on which learning rates and other settings depend; none: those that DISTRIBUTED names.

@@ -63,7 +63,10 @@ absl::Status DryRun(const ConfigNode& root, const RunWorld& world, const Registr
   SSL_ASSIGN_OR_RETURN(const int64_t virtual_ranks, ReadVirtualRanks(config));
   out << "ranks: " << Describe(world) << "\n";
   if (virtual_ranks > 0) out << "       " << DescribeVirtualRanks(virtual_ranks, world.place.size) << "\n";
-  if (world.place.rank != 0) return absl::OkStatus();
+  if (world.place.rank != 0) {
+    out << "the rest is as rank 0 says it\n";
+    return absl::OkStatus();
+  }
   out << "engines: " << absl::StrJoin(EngineNames(root), ", ")
       << "\nrun directory: " << config.FindPath(kDirectory)->text() << "\n";
   if (!Trains(root)) return absl::OkStatus();

@@ -4,13 +4,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <c10/util/Logging.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,11 +19,14 @@
 #include "absl/time/time.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/host_name.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/world.h"
 #include "ssl/io/file_system.h"
+#include "ssl/tools/rank_threads.h"
 
 namespace ssl {
 namespace {
@@ -33,13 +35,18 @@ void SilenceLibTorchsLog() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-// srun and mpirun bind a rank to cores of its own; where all of them are open to it, they are to the others as well.
-void TakeShareOfCores(int64_t local_size) {
-  if (local_size == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  cpu_set_t open;
-  if (sched_getaffinity(0, sizeof(open), &open) == 0 && CPU_COUNT(&open) < online) return;
-  at::set_num_threads(static_cast<int>(std::max<int64_t>(1, online / local_size)));
+// Ranks that are started by hand know nothing of each other, and would take all cores each.
+void TakeShareOfCores(const WorldPlace& place, int64_t ranks_here) {
+  const Cores cores = CoresOfThisProcess();
+  const std::optional<int64_t> threads =
+      RankThreads(place, std::max(ranks_here, place.local_size), cores, ProcessVariable);
+  if (!threads.has_value()) return;
+  at::set_num_threads(static_cast<int>(*threads));
+  if (ranks_here <= place.local_size || place.rank != 0) return;
+  SSL_LOG(INFO)
+      << ranks_here << " ranks are on this host, and " << place.source << " told rank 0 of " << place.local_size
+      << ": it computes with " << *threads << " of the " << cores.online
+      << " cores; OMP_NUM_THREADS says otherwise, and LOCAL_RANK with LOCAL_WORLD_SIZE which of them a rank is";
 }
 
 // NCCL reads its environment once, when it starts. As in VISSL, keys go before variables.
@@ -125,7 +132,6 @@ absl::StatusOr<int64_t> FirstOther(int64_t mark, Communicator& communicator) {
 absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOptions& options) {
   if (place.size > 1) {
     SilenceLibTorchsLog();
-    TakeShareOfCores(place.local_size);
     SetNcclVariables(options);
   }
   const WorldTimeouts timeouts = {absl::Seconds(options.connect_seconds), absl::Seconds(options.timeout_seconds)};
@@ -134,6 +140,9 @@ absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOption
   SSL_ASSIGN_OR_RETURN(world.communicator, OpenWorld(place, timeouts, backend));
   SSL_ASSIGN_OR_RETURN(world.shape.ranks_per_node, RanksPerHost(place, *world.communicator));
   world.shape.nodes = place.size / world.shape.ranks_per_node;
+  if (place.size == 1) return world;
+  SSL_ASSIGN_OR_RETURN(const int64_t ranks_here, RanksOnThisHost(*world.communicator));
+  TakeShareOfCores(place, ranks_here);
   return world;
 }
 

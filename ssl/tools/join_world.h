@@ -22,9 +22,9 @@ struct JoinedWorld {
   WorldShape shape;  // the same on every rank
 };
 
-// Nothing happens in a world of one. In a larger one this process computes with its share of the host's cores unless
-// OMP_NUM_THREADS says with how many, or whoever started it has bound it to some; and LibTorch's own log, which prints
-// stack traces of the errors that come back here, falls silent unless TORCH_CPP_LOG_LEVEL is set. Once in a process, by
+// Nothing happens in a world of one. In a larger one this process computes with its share of the cores of the host on
+// which it has met other ranks (rank_threads.h says when); and LibTorch's own log, which prints stack traces of the
+// errors that come back here, falls silent unless TORCH_CPP_LOG_LEVEL is set. Once in a process, by
 // its main thread. Collective; the errors of OpenWorld.
 absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOptions& options);
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/join_world.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -11,6 +15,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/tools/rank_threads.h"
 
 namespace ssl {
 namespace {
@@ -57,6 +62,33 @@ TEST(JoinWorldTest, KeysOfNccl_AreInItsEnvironmentBeforeItStarts) {
     return absl::OkStatus();
   }));
 }
+
+// Two ranks of this host, each of which is told of local_size and cores (WorldPlace), compute with `expected` threads
+// where they are bound to no cores of their own.
+absl::Status ComputeWith(int64_t local_size, int64_t cores, int64_t expected) {
+  return ProcessWorld(2).RunWithOptions([=](const GlooOptions& options) -> absl::Status {
+    WorldPlace place;
+    place.rank = options.rendezvous.rank;
+    place.size = options.rendezvous.size;
+    place.local_size = local_size;
+    place.cores = cores;
+    place.store_file = options.rendezvous.file;
+    unsetenv("OMP_NUM_THREADS");
+    const int64_t alone = at::get_num_threads();
+    SSL_RETURN_IF_ERROR(JoinWorld(place, WorldOptions()).status());
+    const Cores here = CoresOfThisProcess();
+    EXPECT_EQ(at::get_num_threads(), here.open < here.online ? alone : expected);
+    return absl::OkStatus();
+  });
+}
+
+int64_t HalfOfTheCores() { return std::max<int64_t>(1, CoresOfThisProcess().online / 2); }
+
+TEST(JoinWorldTest, RanksOfAHostShareItsCores) { EXPECT_OK(ComputeWith(2, 0, HalfOfTheCores())); }
+
+TEST(JoinWorldTest, RanksThatWereStartedApartShareThemAsWell) { EXPECT_OK(ComputeWith(1, 0, HalfOfTheCores())); }
+
+TEST(JoinWorldTest, ARankComputesOnTheCoresThatItWasGiven) { EXPECT_OK(ComputeWith(1, 1, 1)); }
 
 TEST(JoinWorldTest, EqualConfigurationsMayComeFromOtherLines) {
   EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) {

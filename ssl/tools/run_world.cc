@@ -61,6 +61,15 @@ absl::Status CheckRestarts(const LaunchFlags& flags, bool launches) {
                                                  "local:N beside it; --launch=local:1 watches over one process"));
 }
 
+// Of one process: the others that were started so would each train a run of their own.
+absl::Status CheckNode(int64_t node) {
+  if (node <= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("command line: --node_id is ", node, ", expected 0, this host being the only one ",
+                   "(config.DISTRIBUTED.NUM_NODES is 1); NUM_NODES, NUM_PROC_PER_NODE and RUN_ID=HOST:PORT of ",
+                   "config.DISTRIBUTED make one run of the same command on several hosts"));
+}
+
 }  // namespace
 
 WorldShape RunWorld::shape() const {
@@ -86,7 +95,10 @@ absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptio
   node.run_id = options.run_id;
   world.launches = launched > 0 || node.nodes * node.ranks_per_node > 1;
   SSL_RETURN_IF_ERROR(CheckRestarts(flags, world.launches));
-  if (!world.launches) return world;
+  if (!world.launches) {
+    SSL_RETURN_IF_ERROR(CheckNode(flags.node));
+    return world;
+  }
   SSL_ASSIGN_OR_RETURN(world.place, PlaceFromOptions(node, variable));
   return world;
 }

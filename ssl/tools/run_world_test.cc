@@ -109,6 +109,12 @@ TEST(RunWorldTest, WrongFlagsAreRefused) {
   EXPECT_THAT(FindRunWorld({"local:2", -1, -1}, {}, In({})), Refuses("--restarts is -1", "expected 0 or more"));
 }
 
+TEST(RunWorldTest, AHostOfANumberIsOneOfSeveral) {
+  EXPECT_THAT(FindRunWorld({"", 1}, {}, In({})), Refuses("--node_id is 1", "NUM_NODES"));
+  EXPECT_THAT(FindRunWorld({"", 2}, Keys(1, 4), In({})), Refuses("number of this node is 2", "NUM_NODES is 1"));
+  EXPECT_OK(FindRunWorld({"", 0}, {}, In({})));
+}
+
 TEST(RunWorldTest, HostsWithUnequalSharesCountAsHostsOfOneRank) {
   Variables variables = Rank();
   variables["WORLD_SIZE"] = "5";

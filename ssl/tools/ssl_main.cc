@@ -31,7 +31,6 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/distributed/agree.h"
-#include "ssl/distributed/environment_reader.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
 #include "ssl/tools/dry_run.h"
@@ -45,7 +44,8 @@
 #include "ssl/tools/sweep_runner.h"
 
 DEFINE_string(config, "", "configuration to run: a file, or a name under configs/config, such as quickstart");
-DEFINE_string(config_dir, "", "directory with configs/config; searched before the working directory and the built-in");
+DEFINE_string(config_dir, "",
+              "directory that has configs/config in it; searched before the working directory and the built-in");
 DEFINE_string(launch, "", "local:N starts N ranks on this host");
 DEFINE_int64(node_id, -1,
              "number of this host, of the config.DISTRIBUTED.NUM_NODES on which the same command is started");
@@ -71,7 +71,7 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
   --restarts=N           start all ranks again after a failure, up to N times, from the newest checkpoint
   --node_id=N            number of this host, where config.DISTRIBUTED.NUM_NODES has several
   --config=NAME          a file, or a name under configs/config
-  --config_dir=DIR       searched first for configs/config
+  --config_dir=DIR       DIR/configs/config is searched first for names
   --resume_from=STEP     go back to the checkpoint of this step; later ones are set aside
   --check_config         report everything that is wrong at once, without a run
   --dry_run              print which hook does what at which iteration, and the files that stay, without a run
@@ -104,6 +104,7 @@ ssl::CommandLine MakeCommandLine(const std::string& program, const std::vector<s
   if (!FLAGS_config_dir.empty()) line.search_dirs.push_back(FLAGS_config_dir);
   line.search_dirs.push_back(".");
   line.run_files = ssl::RunFilesDirectory(program);
+  line.launch = {FLAGS_launch, FLAGS_node_id, FLAGS_restarts};
   return line;
 }
 
@@ -127,46 +128,31 @@ absl::Status CheckIsOneRun(size_t num_runs, absl::string_view what) {
       " (each KEY=A,B for several); give each KEY one value, or look at all ", "of them with --check_config"));
 }
 
-absl::StatusOr<ssl::RunWorld> FindWorld(const ssl::Composition& composition) {
-  SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition.root));
-  return ssl::FindRunWorld({FLAGS_launch, FLAGS_node_id, FLAGS_restarts}, options, ssl::ProcessVariable);
-}
-
 absl::StatusOr<int> PrintConfig(const ssl::CommandLine& line, size_t num_runs, const ssl::Registries& registries) {
   SSL_RETURN_IF_ERROR(CheckIsOneRun(num_runs, "--print_config prints one configuration"));
   SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
-  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
+  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, ssl::FindWorld(composition.root, line.launch));
   SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root, ssl::ResolveRoot(std::move(composition), world.shape(), registries));
   std::cout << "# @package _global_\n" << ssl::WriteYaml(root);
   return Printed(ssl::kExitFinished);
 }
 
-// A sweep is one process, so that a run which fails leaves no rank waiting for the next one.
-absl::Status CheckIsOneProcess(ssl::CommandLine line, const ssl::SweepRun& run, const ssl::Registries& registries) {
-  line.tokens = run.tokens;
-  SSL_ASSIGN_OR_RETURN(const ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
-  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
-  if (!world.launches && world.place.size == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a sweep runs in one process, and ", ssl::Describe(world),
-      "; start each of its runs by itself, or one process: with config.DISTRIBUTED.VIRTUAL_RANKS=", world.place.size,
-      " and without --launch or other processes it has as many ranks, and with ",
-      "config.DISTRIBUTED.NUM_PROC_PER_NODE=1 one"));
-}
-
 absl::StatusOr<int> RunSweep(const ssl::CommandLine& line, const std::vector<ssl::SweepRun>& runs,
                              const ssl::Registries& registries, ssl::StopToken& stop) {
-  SSL_RETURN_IF_ERROR(CheckIsOneProcess(line, runs.front(), registries));
   ssl::StopOnSignals(&stop, /*has_peers=*/false);
   return ssl::RunSweep(line, runs, registries, stop, std::cout);
+}
+
+void LogErrorsOnly() {
+  ssl::LogOptions errors_only;
+  errors_only.to_stderr = false;
+  ssl::InitLogging(errors_only);
 }
 
 // The ranks say the rest; what is wrong with the configuration is said once, here.
 absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composition,
                            const std::vector<std::string>& arguments, const ssl::Registries& registries) {
-  ssl::LogOptions errors_only;
-  errors_only.to_stderr = false;
-  ssl::InitLogging(errors_only);
+  LogErrorsOnly();
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
@@ -178,8 +164,9 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
 absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition composition,
                               const ssl::Registries& registries, ssl::StopToken& stop) {
   SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition.root));
-  if (world.place.size > 1) SSL_LOG(INFO) << ssl::Describe(world);
+  if (world.place.size > 1 && world.place.rank == 0) SSL_LOG(INFO) << ssl::Describe(world);
   SSL_ASSIGN_OR_RETURN(const ssl::JoinedWorld joined, ssl::JoinWorld(world.place, options));
+  if (world.place.rank > 0) LogErrorsOnly();
   std::vector<std::string> warnings;
   const absl::StatusOr<ssl::ConfigNode> root =
       ssl::ResolveRoot(std::move(composition), joined.shape, registries, &warnings);
@@ -194,12 +181,10 @@ absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition compo
 absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::string>& arguments,
                            const ssl::Registries& registries, ssl::StopToken& stop) {
   SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
-  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, FindWorld(composition));
-  if (world.place.rank > 0 && !world.launches) {
-    ssl::LogOptions errors_only;
-    errors_only.to_stderr = false;
-    ssl::InitLogging(errors_only);
-  }
+  SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, ssl::FindWorld(composition.root, line.launch));
+  // The first rank of a host tells whom it waits for until all have come.
+  const bool tells = world.place.rank == 0 || world.launches || (world.place.local_rank == 0 && !FLAGS_dry_run);
+  if (!tells) LogErrorsOnly();
   if (FLAGS_dry_run) {
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));

@@ -15,6 +15,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/run_world.h"
 #include "ssl/tools/sweep_identity.h"
 
 namespace ssl {
@@ -99,11 +100,38 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
   if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
+// A sweep is one process, so that a run which fails leaves no rank waiting for the next one.
+absl::Status CheckIsOneProcess(const RunWorld& world, const LaunchFlags& flags) {
+  const WorldPlace& place = world.place;
+  if (!world.launches && place.size == 1) return absl::OkStatus();
+  const std::string asked = flags.launch.empty() ? "config.DISTRIBUTED.NUM_NODES and NUM_PROC_PER_NODE ask"
+                                                 : absl::StrCat("--launch=", flags.launch, " asks");
+  const std::string found =
+      world.launches ? absl::StrCat(asked, " for ", place.size, place.size == 1 ? " rank" : " ranks")
+                     : absl::StrCat(place.source, " has started it as rank ", place.rank, " of ", place.size);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a sweep runs in one process, and ", found, ": start each of its runs by itself, or take that away; ",
+      "config.DISTRIBUTED.VIRTUAL_RANKS=", place.size, " gives one process as many ranks"));
+}
+
+absl::StatusOr<RunWorld> WorldOfStart(const ConfigNode& root, const LaunchFlags& flags, bool is_sweep) {
+  SSL_ASSIGN_OR_RETURN(RunWorld world, FindWorld(root, flags));
+  if (is_sweep) SSL_RETURN_IF_ERROR(CheckIsOneProcess(world, flags));
+  return world;
+}
+
+// What a start would be refused for because of the run that its directory holds.
+absl::Status Refusal(const CommandLine& line, const Registries& registries) {
+  SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
+  SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode root, ResolveRoot(std::move(composition), world.shape(), registries));
+  return CheckStart(root, registries);
+}
+
 // A configuration without mistakes may still be another one than that of the run in its directory.
 void AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) != ConfigVerdict::kRuns) return;
-  const absl::StatusOr<ConfigNode> root = ComposeRoot(line, registries);
-  const absl::Status status = root.ok() ? CheckStart(*root, registries) : root.status();
+  const absl::Status status = Refusal(line, registries);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
 }
 
@@ -140,6 +168,8 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
 
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out) {
+  SSL_ASSIGN_OR_RETURN(const Composition first, ComposeUnresolved(WithTokens(line, runs.front()), registries));
+  SSL_RETURN_IF_ERROR(WorldOfStart(first.root, line.launch, /*is_sweep=*/true).status());
   SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
@@ -165,8 +195,13 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
 int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
               std::ostream& out) {
   int exit_code = kExitFinished;
+  const auto place_world = [&](ConfigNode* root) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const RunWorld world, WorldOfStart(*root, line.launch, runs.size() > 1));
+    SetWorldShape(world.shape(), root);
+    return absl::OkStatus();
+  };
   for (const SweepRun& run : runs) {
-    ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries);
+    ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
     if (runs.size() == 1) AddRefusal(line, registries, &report);
     if (runs.size() > 1) out << absl::StrJoin(run.choices, " ") << "\n";
     out << FormatReport(report) << std::flush;

@@ -80,6 +80,7 @@ class RanksTest(RanksCase):
         world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "engine_name=[train,knn,linear_eval]")
         self.assertEqual(world.end(), 0, world.output)
         self.assertEqual(world.output.count("finished at iteration 5 of 5"), 1)
+        self.assertNotIn("[0] \n", world.output, "no empty lines")
         self.assertEqual(world.output.count("(cosine kNN, "), 1, world.output)
         of_two = json.loads(self.read("results.json"))
         self.finish_alone("engine_name=[knn,linear_eval]")
@@ -191,7 +192,7 @@ class RanksTest(RanksCase):
             refused = self.tiny("engine_name=train", "config.OPTIMIZER.num_epochs=1", *arguments)
             self.assert_refused(refused, 2)
             said = refused.stdout + refused.stderr
-            self.assertIn("was saved by 2 ranks that take 16 samples in an update, and would go on with 1 that take 8", said)
+            self.assertIn("was saved by 2 ranks that take 16 samples in an update, and would go on with 1 that takes 8", said)
             self.assertIn("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16", said)
         self.finish_alone("engine_name=train", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")
 
@@ -210,7 +211,7 @@ class RanksTest(RanksCase):
             world.process.send_signal(signal.SIGTERM)
             self.assertEqual(world.end(), 75, world.output)
         last = self.finished("--launch=local:4", f"{batch}4", *settings)
-        self.assertIn("saved by 1 ranks, and goes on with 4: ", last.output)
+        self.assertIn("saved by 1 rank, and goes on with 4: ", last.output)
         expected, found = self.losses("whole"), self.losses("run")
         self.assertEqual(list(found), list(expected))
         for iteration, loss in expected.items():
@@ -369,6 +370,8 @@ class MistakesTest(RanksCase):
         for arguments, part in (((TWO, "config.SEED_VALUE=1,2"), "config.DISTRIBUTED.VIRTUAL_RANKS=2"),
                                 (("--launch=mpi:2",), "expected local:N"),
                                 (("--restarts=1",), "--launch=local:1"),
+                                (("--restarts=x",), "--restarts is 'x', expected an integer"),
+                                ((TWO, "config.DISTRIBUTED.NUM_NODES=2"), "--launch=local:2 asks for 1"),
                                 (("config.DISTRIBUTED.NUM_NODES=2",), "config.DISTRIBUTED.RUN_ID is \"auto\"")):
             self.assert_refused(self.tiny(*arguments), 2, part)
         contradiction = self.by_hand(0, 29500, TWO)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of ranks before they train: by --check_config, without any, and by one that waits for others."""
+import unittest
+
+from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+
+TWO = "--launch=local:2"
+
+
+class RanksStartTest(RanksCase):
+
+    def test_a_rank_that_waits_says_for_whom(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        first = self.world("config.OPTIMIZER.num_epochs=1", variables=rank_variables(0, 2, port))
+        waits = f"rank 0 of 2 waits at 127.0.0.1:{port} for rank 1 (gives up after 5m)"
+        self.assertTrue(first.wait_for(waits), first.output)
+        second = self.world("config.OPTIMIZER.num_epochs=1", variables=rank_variables(1, 2, port))
+        self.assertEqual((first.end(), second.end()), (0, 0), first.output + second.output)
+
+    def test_rank_zero_is_where_the_others_are_told(self):
+        variables = {**rank_variables(0, 2, 29500), "MASTER_ADDR": "no-such-host.invalid"}
+        rank = self.world("config.DISTRIBUTED.CONNECT_SECONDS=1", variables=variables)
+        self.assertEqual(rank.end(), 2, rank.output)
+        self.assertIn('"no-such-host.invalid" has no address', rank.output)
+        self.assertIn("MASTER_ADDR", rank.output)
+
+    def check(self, *arguments, variables=()):
+        """--check_config: exit code and report."""
+        world = self.world(*arguments, "--check_config", variables=variables)
+        return world.end(), world.output
+
+    def test_check_config_says_what_a_start_of_ranks_would_be_refused_for(self):
+        host_by_host = ("config.DISTRIBUTED.NUM_NODES=2", "config.DISTRIBUTED.NUM_PROC_PER_NODE=2")
+        for arguments, part in ((("--launch=local:100",), "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is 8"),
+                                ((TWO, "config.DISTRIBUTED.VIRTUAL_RANKS=3"), "VIRTUAL_RANKS is 3, which 2 processes"),
+                                (host_by_host, "config.DISTRIBUTED.RUN_ID is \"auto\""),
+                                (("--node_id=1",), "--node_id is 1"),
+                                (("--launch=mpi:2",), "expected local:N"),
+                                ((TWO, "config.SEED_VALUE=1,2"), "a sweep runs in one process"),
+                                ((TWO, "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"), "NUM_PROC_PER_NODE is '4'")):
+            code, report = self.check(*arguments)
+            self.assertEqual(code, 2, report)
+            self.assertIn(part, report)
+        code, report = self.check(variables=rank_variables(3, 2, 29500))
+        self.assertEqual(code, 2, report)
+        self.assertIn("environment: RANK is \"3\", expected an integer from 0 to 1", report)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_check_config_says_all_at_once(self):
+        code, report = self.check("--launch=local:100", "--node_id=3", "config.OPTIMIZER.num_epochs=x",
+                                  "config.LOSS.swav_loss.temperature=-1")
+        self.assertEqual(code, 2, report)
+        for part in ("number of this node is 3", "config.OPTIMIZER.num_epochs is 'x'", "temperature is '-1'", "3 mistakes"):
+            self.assertIn(part, report)
+        self.assertEqual(self.check(TWO)[0], 0)
+        self.assertEqual(self.check(variables=rank_variables(1, 2, 29500))[0], 0, "connects to nobody")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
