@@ -178,7 +178,7 @@ class VirtualRanksTest(RanksCase):
         self.run_on(1, f"{EPOCHS}1", run="run")
         two, plain = "config.DISTRIBUTED.VIRTUAL_RANKS=2", "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"
         as_many_samples = "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16"
-        for other, message in (((two,), "was saved by 4 ranks that take 32 samples in an update"),
+        for other, message in (((two,), "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 2 now"),
                                ((two, as_many_samples), "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 2 now"),
                                ((plain,), "DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 0 now")):
             for mode in ((), ("--check_config",), ("--dry_run",)):
