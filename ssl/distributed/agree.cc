@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/host_name.h"
+#include "ssl/base/log.h"
 #include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -90,6 +91,7 @@ absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, C
 }
 
 absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator) {
+  if (communicator.size() == 1) return GuardTorch(what, work);
   absl::Status status;
   absl::StatusOr<int64_t> largest = absl::InternalError("no rank was met");
   const auto meet_and_work = [&] {
@@ -98,8 +100,13 @@ absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_vi
       largest = MeetUntilDone(of_work, communicator);
     };
     std::thread meeting;
-    status = StartMeeting(meet, &meeting);
-    if (status.ok()) status = GuardTorch(what, work);
+    const absl::Status started = StartMeeting(meet, &meeting);
+    if (!started.ok()) {
+      // The work is worth more than the others' patience: it may be what a whole run has computed.
+      SSL_LOG(WARNING) << what << ": " << started.message()
+                       << "; the other ranks hear nothing of this one before that is done";
+    }
+    status = GuardTorch(what, work);
     mark.set_value(MarkOf(status, communicator));
     if (!meeting.joinable()) return meet();
     meeting.join();

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/agree.h"
 
+#include <pthread.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,16 +16,20 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/host_name.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/counting_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/distributed/virtual_world.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kWhat[] = "saving";
 
@@ -141,6 +149,56 @@ TEST(AgreeOnWorkTest, AFailureIsToldToAll) {
     EXPECT_OK(AgreeOnWork([] { return absl::OkStatus(); }, kWhat, communicator));
     return communicator.Barrier();
   }));
+}
+
+// While it lives this process can start no thread: there is no memory for a stack of that size.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    EXPECT_EQ(pthread_getattr_default_np(&before_), 0);
+    pthread_attr_t attributes;
+    EXPECT_EQ(pthread_attr_init(&attributes), 0);
+    EXPECT_EQ(pthread_attr_setstacksize(&attributes, size_t{1} << 47), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&attributes), 0);
+    pthread_attr_destroy(&attributes);
+  }
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(AgreeOnWorkTest, InAWorldOfOne_NeedsNoThread) {
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  CapturedLog log;
+  const NoMoreThreads none;
+  EXPECT_OK(AgreeOnWork([] { return absl::OkStatus(); }, kWhat, *communicator));
+  EXPECT_THAT(AgreeOnWork([] { return absl::DataLossError("torn"); }, kWhat, *communicator),
+              StatusIs(absl::StatusCode::kDataLoss, "torn"));
+  EXPECT_THAT(log.warnings, IsEmpty());
+}
+
+TEST(AgreeOnWorkTest, WithoutAThread_WorksFirstAndMeetsAfterwards) {
+  CapturedLog log;
+  std::unique_ptr<NoMoreThreads> none;
+  std::atomic<int> done{0};
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    if (communicator.rank() == 0) none = std::make_unique<NoMoreThreads>();
+    EXPECT_OK(communicator.Barrier());
+    const auto work = [&] {
+      ++done;
+      return communicator.rank() == 0 ? absl::OkStatus() : absl::DataLossError("torn");
+    };
+    EXPECT_THAT(AgreeOnWork(work, kWhat, communicator),
+                StatusIs(communicator.rank() == 0 ? absl::StatusCode::kAborted : absl::StatusCode::kDataLoss,
+                         HasSubstr("torn")));
+    return communicator.Barrier();
+  }));
+  EXPECT_EQ(done, 2);
+  EXPECT_THAT(log.warnings, Contains(HasSubstr("saving: no thread for meeting the other ranks")).Times(2));
 }
 
 TEST(AnyRankTest, OneIsEnough) {
