@@ -21,6 +21,7 @@ struct PeerReport {
   std::string silent;  // processes that neither answer nor have ended for certain: "process 17 on node3, ..."
 };
 
+// Of one rank.
 struct Hearing {
   int64_t rank;
   int64_t size;
@@ -28,6 +29,9 @@ struct Hearing {
   absl::Duration patience;  // how long the others may take to tell of theirs; of a process that is stopped none is
                             // waited for
 };
+
+// How long HoldHearing takes at most, but for the farewell of rank 0 and a store that does not answer.
+absl::Duration LongestTime(const Hearing& hearing);
 
 // Tells and listens. Throws what the store throws; waits without limit for a store that is stopped. Once for each rank
 // and start.

@@ -3,9 +3,14 @@
 // Ranks as threads, in a store of this process. Ranks as processes: gloo_communicator_test and rank_torture.
 #include "ssl/distributed/hearing.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -39,6 +44,7 @@ class CountingStore : public c10d::HashStore {
     return HashStore::add(key, value);
   }
   bool check(const std::vector<std::string>& keys) override {
+    if (answers_left_-- == 0) throw std::runtime_error("the process of who asks has ended");
     ++questions_;
     return HashStore::check(keys);
   }
@@ -49,7 +55,11 @@ class CountingStore : public c10d::HashStore {
 
   int64_t questions() const { return questions_; }
 
+  // Once, after so many checks.
+  void FailAfter(int64_t checks) { answers_left_ = checks; }
+
  private:
+  std::atomic<int64_t> answers_left_{-1};
   std::atomic<int64_t> questions_{0};
 };
 
@@ -69,8 +79,15 @@ class HearingTest : public ::testing::Test {
     return reports;
   }
 
-  static std::string Name(int64_t rank) {
-    return absl::StrCat("rank ", rank, " (", ProcessIdentity::OfThisProcess().Name(), ")");
+  static std::string Name(int64_t rank) { return NameOf(rank, ProcessIdentity::OfThisProcess()); }
+
+  static std::string NameOf(int64_t rank, const ProcessIdentity& process) {
+    return absl::StrCat("rank ", rank, " (", process.Name(), ")");
+  }
+
+  // Alone, without patience.
+  PeerReport HoldAs(int64_t rank, int64_t size) {
+    return HoldHearing({rank, size, "barrier 1", absl::ZeroDuration()}, store_);
   }
 
   CountingStore store_;
@@ -92,6 +109,61 @@ TEST_F(HearingTest, ARankThatDoesNotAnswer_IsNamedByAll) {
     EXPECT_EQ(reports[rank].text, absl::StrCat("no answer from ", Name(2), ", which hangs, is elsewhere or ended"));
     EXPECT_EQ(reports[rank].silent, ProcessIdentity::OfThisProcess().Name());
   }
+}
+
+// The others choose another one to ask: each for itself, they would ask as often as the square of their number.
+TEST_F(HearingTest, RecorderThatEnds_IsReplacedByOne) {
+  constexpr int64_t kRanks = 100;
+  for (int64_t rank = 0; rank < kRanks; ++rank) Introduce(rank, kRanks, store_);
+  store_.FailAfter(10);
+  EXPECT_THROW(HoldAs(7, kRanks), std::runtime_error);
+  std::vector<std::string> operations(kRanks, "barrier 1");
+  operations[7] = "";  // which it has told before
+  for (const PeerReport& report : Hold(operations, absl::ZeroDuration())) EXPECT_EQ(report.silent, "");
+  EXPECT_LE(store_.questions(), 40 * kRanks);
+}
+
+// A process that runs until it is told to end.
+class Child {
+ public:
+  Child() : pid_(fork()) {
+    while (pid_ == 0) pause();
+    identity_ = ProcessIdentity::OfThisProcess();
+    identity_.pid = pid_;
+  }
+  ~Child() { End(); }
+
+  const ProcessIdentity& identity() const { return identity_; }
+
+  void End() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_;
+  ProcessIdentity identity_;
+};
+
+// As on several hosts, of which the recorder's does not see the process of rank 2, and rank 1's does.
+TEST_F(HearingTest, WhatHasEndedOnTheReadersHost_HasEnded) {
+  Child child;
+  for (int64_t rank = 0; rank < 2; ++rank) Introduce(rank, 3, store_);
+  static_cast<c10d::Store&>(store_).set(MemberKey(2), absl::StrCat("3 ", child.identity().ToText()));
+  EXPECT_THAT(HoldAs(0, 3).text, HasSubstr("no answer from"));
+  child.End();
+  const PeerReport report = HoldAs(1, 3);
+  EXPECT_EQ(report.text, NameOf(2, child.identity()) + " ended");
+  EXPECT_EQ(report.silent, "");
+}
+
+TEST_F(HearingTest, RanksThatHaveComeSinceTheRecord_AreNotBlamed) {
+  for (int64_t rank = 0; rank < 4; ++rank) Introduce(rank, 4, store_);
+  EXPECT_THAT(HoldAs(0, 4).text, HasSubstr(absl::StrCat(Name(1), ", ", Name(2), ", ", Name(3))));
+  EXPECT_THAT(HoldAs(2, 4).text, AllOf(HasSubstr(Name(1)), HasSubstr(Name(3)), Not(HasSubstr(Name(2)))));
+  EXPECT_EQ(HoldAs(1, 4).text, absl::StrCat("no answer from ", Name(3), ", which hangs, is elsewhere or ended"));
 }
 
 TEST_F(HearingTest, OtherOperations_AreNamedWithTheirRanks) {

@@ -282,8 +282,8 @@ PeerReport Rendezvous::ExplainFailure(const std::string& operation, absl::Durati
   // when it does not come back: the process is about to end.
   std::promise<absl::StatusOr<PeerReport>> promise;
   std::future<absl::StatusOr<PeerReport>> future = promise.get_future();
-  std::thread([promise = std::move(promise), store = store_,
-               hearing = Hearing{options_.rank, options_.size, operation, patience}]() mutable {
+  const Hearing hearing{options_.rank, options_.size, operation, patience};
+  std::thread([promise = std::move(promise), store = store_, hearing]() mutable {
     PeerReport report;
     const absl::Status status = GuardTorch("hearing", [&] {
       report = HoldHearing(hearing, *store);
@@ -291,7 +291,7 @@ PeerReport Rendezvous::ExplainFailure(const std::string& operation, absl::Durati
     });
     promise.set_value(status.ok() ? absl::StatusOr<PeerReport>(report) : status);
   }).detach();
-  const absl::Duration limit = patience + kAnswerTime + (options_.rank == 0 ? kFarewell : absl::ZeroDuration());
+  const absl::Duration limit = LongestTime(hearing) + (options_.rank == 0 ? kFarewell : absl::ZeroDuration());
   if (future.wait_for(StoreTimeout(limit)) == std::future_status::ready) {
     if (absl::StatusOr<PeerReport> report = future.get(); report.ok()) return *std::move(report);
   }
