@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which samples of a test phase count. Ranks have equally many, so that where their number does not divide the data
-// some ranks end with a sample that another one has as well (ssl/data/data_source_builder.h): what is measured is
-// measured once for each sample, on any number of ranks.
+// some ranks end with a sample that another one has as well (ssl/data/data_source_builder.h): what meters
+// measure is measured once for each sample, on any number of ranks. The loss of a test phase is not: it is the mean of
+// the batches' losses, with these samples in them.
 #ifndef SSL_CORE_COUNTED_SAMPLES_H_
 #define SSL_CORE_COUNTED_SAMPLES_H_
 

@@ -20,7 +20,6 @@
 #include "absl/strings/string_view.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/torch_guard.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {
@@ -215,13 +214,14 @@ absl::StatusOr<std::vector<NamedTensor>> SavedRanks::NotWalkedHere(const WalkedS
 absl::StatusOr<std::vector<NamedTensor>> SavedRanks::StateOf(const WalkedState& walked, Communicator& communicator) {
   std::vector<NamedTensor> state;
   std::vector<NamedTensor> others;
-  const absl::Status read = GuardTorch("reading the states of the ranks", [&]() -> absl::Status {
+  const auto read = [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(state, LocalState(walked, communicator));
     if (communicator.rank() != 0) return absl::OkStatus();
     SSL_ASSIGN_OR_RETURN(others, NotWalkedHere(walked));
     return absl::OkStatus();
-  });
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(read, "reading the states of the ranks", communicator));
+  };
+  // Rank 0 reads the files of all ranks, the others one or two.
+  SSL_RETURN_IF_ERROR(AgreeOnWork(read, "reading the states of the ranks", communicator));
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOfRankZero(NamesOf(others), communicator));
   if (names.empty()) return state;
   std::set<absl::string_view> walked_names;

@@ -84,8 +84,8 @@ absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted
                                             : absl::OkStatus();
   };
   SSL_RETURN_IF_ERROR(AgreeOnWork(check, "looking for a checkpoint", context.communicator));
-  const absl::Status status = OfNamedStep(ReadStep(store, wanted, model), wanted, key);
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "reading a checkpoint", context.communicator));
+  const auto read = [&] { return OfNamedStep(ReadStep(store, wanted, model), wanted, key); };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(read, "reading a checkpoint", context.communicator));
   return wanted;
 }
 
