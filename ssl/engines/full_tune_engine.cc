@@ -230,10 +230,8 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   std::string message(session.status().message());
   absl::StrAppend(&message, WhoSets(message, context.config));
   if (!task.checkpoint.overwrite_existing && context.file_system.IsDirectory(CheckpointDirectory(directory))) {
-    absl::StrAppend(
-        &message, "\nthe fine-tuning in ", directory,
-        " can be started anew: engine_name=full_tune with config.CHECKPOINT.OVERWRITE_EXISTING=True removes "
-        "that folder and nothing else");
+    absl::StrAppend(&message, "\nthe fine-tuning in ", directory, " can be started anew: engine_name=full_tune with ",
+                    "config.CHECKPOINT.OVERWRITE_EXISTING=True removes that folder and nothing else");
   }
   return absl::InvalidArgumentError(message);
 }
@@ -315,17 +313,19 @@ class FullTuneEngine : public Engine {
     return report;
   }
 
-  // A training that goes on beside this process may remove the checkpoint before one or all ranks have read its weights;
-  // there is a newer one then.
+  // A training that goes on beside this process may remove the checkpoint before one or all ranks have read its
+  // weights; there is a newer one then. What any rank misses all hear of in one agreement; of its other errors a rank
+  // alone knows, and asking the others would meet them in another operation.
   absl::StatusOr<std::unique_ptr<Session>> Open(EngineContext& context, FullTuneTask* task) const {
     for (int tries_left = 2;; --tries_left) {
       SSL_ASSIGN_OR_RETURN(*task, Prepare(context));
       const ConfigNode config = FullTuneConfig(context.config, context.registries.options.Defaults(), options_, *task);
       absl::StatusOr<std::unique_ptr<Session>> session = OpenSession(config, task->directory, context);
-      const bool is_gone = absl::IsNotFound(session.status()) && !task->params_file.empty() &&
-                           !context.file_system.IsDirectory(task->params_file);
-      SSL_ASSIGN_OR_RETURN(const bool again, AnyRank(is_gone && tries_left > 0, context.communicator));
-      if (!again) return session;
+      const bool is_missed = absl::IsNotFound(session.status());
+      if (tries_left == 0 || !(is_missed || absl::IsAborted(session.status()))) return session;
+      const bool is_gone =
+          is_missed && !task->params_file.empty() && !context.file_system.IsDirectory(task->params_file);
+      if (!AnyRank(is_gone, context.communicator).value_or(false)) return session;
       SSL_LOG(INFO) << "full_tune: " << task->params_file << " was removed meanwhile: once more from the newest one";
     }
   }

@@ -3,7 +3,6 @@
 // Fine-tuning as a whole, with the real parts: a small ResNet, synthetic pictures, two epochs.
 #include <atomic>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,28 +10,13 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
-#include "ssl/core/checkpoint_store.h"
-#include "ssl/core/checkpointer.h"
 #include "ssl/core/model.h"
-#include "ssl/core/register_core.h"
-#include "ssl/core/session.h"
-#include "ssl/core/state_dict.h"
-#include "ssl/data/register_data.h"
-#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/engine.h"
-#include "ssl/engines/evaluation_model.h"
-#include "ssl/engines/register_engines.h"
-#include "ssl/meters/register_meters.h"
-#include "ssl/methods/supervised/supervised.h"
-#include "ssl/models/register_models.h"
-#include "ssl/optim/register_optim.h"
+#include "ssl/engines/testing/full_tune_run.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
-#include "ssl/weights/weights_init.h"
 
 namespace ssl {
 namespace {
@@ -41,100 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kRun[] = R"(
-DATA:
-  NUM_DATALOADER_WORKERS: 0
-  TRAIN:
-    DATA_SOURCES: [synthetic]
-    DATASET_NAMES: [synthetic]
-    DATA_LIMIT: 48
-    DEFAULT_GRAY_IMG_SIZE: 16
-    RANDOM_SYNTHETIC_LABELS: 4
-    COLLATE_FUNCTION: multicrop_collator
-    TRANSFORMS:
-      - {name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [16], crop_scales: [[0.5, 1]]}
-  TEST:
-    SPLIT: test
-    DATA_SOURCES: [synthetic]
-    DATASET_NAMES: [synthetic]
-    DATA_LIMIT: 20
-    DEFAULT_GRAY_IMG_SIZE: 16
-    RANDOM_SYNTHETIC_LABELS: 4
-    BATCHSIZE_PER_REPLICA: 16
-    TRANSFORMS: [{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]
-MODEL:
-  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}
-  HEAD: {PARAMS: [[mlp, {dims: [32, 16]}]]}
-FULL_TUNE: {NUM_EPOCHS: 2, BATCH_SIZE: 16, LEARNING_RATE: 0.05}
-)";
-
-class FullTuneRunTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    for (const auto& add : {RegisterCore, RegisterData, RegisterEngines, RegisterMeters, RegisterModels, RegisterOptim,
-                            RegisterSupervised, RegisterWeights}) {
-      ASSERT_OK(add(&registries_));
-    }
-    ASSERT_OK_AND_ASSIGN(config_, ParseYaml(kRun, "run.yaml", nullptr));
-    ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
-  }
-
-  EngineContext Context() {
-    return {config_, registries_, *communicator_, stop_, PosixFileSystem(), directory_, results_};
-  }
-
-  // A run's checkpoint: the network as initialised from `seed`.
-  void SaveCheckpoint(int64_t iteration = 7, int64_t seed = 0) {
-    const ConfigNode config = config_;
-    config_.SetPath("SEED_VALUE", ConfigNode::FromInt(seed));
-    EngineContext context = Context();
-    ASSERT_OK_AND_ASSIGN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kInitial));
-    config_ = config;
-    ASSERT_OK(PosixFileSystem().RemoveAll(absl::StrCat(directory_, "/checkpoints/step_", iteration)));
-    CheckpointStore store({directory_ + "/checkpoints", 2, ""}, PosixFileSystem(), *communicator_);
-    ASSERT_OK(store.Open());
-    ASSERT_OK(store.Save(iteration, {{kModelFile, CollectState(*network.model).value()}}));
-  }
-
-  absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(Communicator& communicator) {
-    const BuildContext build{config_, registries_, communicator, 0, directory_, 0};
-    return registries_.engines.Make("full_tune", config_, build);
-  }
-
-  absl::StatusOr<EngineReport> Run() {
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(*communicator_));
-    EngineContext context = Context();
-    return engine->Run(context);
-  }
-
-  // As threads; `look` sees the report of each.
-  absl::Status RunOnRanks(int64_t ranks, const std::function<void(const EngineReport&)>& look) {
-    return ThreadWorld(ranks, absl::Seconds(120)).Run([&](Communicator& communicator) -> absl::Status {
-      SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(communicator));
-      ConfigNode results = ConfigNode::Map();
-      EngineContext context{config_, registries_, communicator, stop_, PosixFileSystem(), directory_, results};
-      SSL_ASSIGN_OR_RETURN(const EngineReport report, engine->Run(context));
-      for (int64_t rank = 0; rank < ranks; ++rank) {
-        if (rank == communicator.rank()) look(report);
-        SSL_RETURN_IF_ERROR(communicator.Barrier());
-      }
-      return absl::OkStatus();
-    });
-  }
-
-  absl::Status Check() {
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(*communicator_));
-    EngineContext context = Context();
-    return engine->Check(context);
-  }
-
-  std::string directory_ = MakeTempDir("full_tune");
-  const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
-  Registries registries_;
-  ConfigNode config_;
-  ConfigNode results_ = ConfigNode::Map();
-  StopToken stop_;
-};
+using FullTuneRunTest = FullTuneRun;
 
 TEST_F(FullTuneRunTest, TrainsANewHeadAndMeasuresEachEpoch) {
   SaveCheckpoint();
@@ -302,6 +193,26 @@ TEST_F(FullTuneRunTest, CheckpointRemovedMeanwhileForOneRank_IsTheNextOneForAll)
   };
   EXPECT_OK(RunOnRanks(2, [](const EngineReport& report) { EXPECT_THAT(report.summary, HasSubstr("\n2 ")); }));
   EXPECT_EQ(calls, 4);
+}
+
+// Of the model that is trained; the first one is that of which the weights are looked at. Rank 0 waits in vain.
+TEST_F(FullTuneRunTest, ErrorOfOneRank_IsItsOwn) {
+  SaveCheckpoint();
+  int models = 0;
+  const auto make = [&](const ConfigNode& params,
+                        const BuildContext& context) -> absl::StatusOr<std::unique_ptr<Model>> {
+    if (context.communicator.rank() == 1 && ++models > 1) return absl::ResourceExhaustedError("no memory here");
+    return registries_.models.Make("multi_input_output_model", params, context);
+  };
+  ASSERT_OK(registries_.models.Register("unlike", make));
+  config_.SetPath("MODEL.BASE_MODEL_NAME", ConfigNode::FromString("unlike"));
+  absl::Status of_rank[2];
+  const absl::Status ended = ThreadWorld(2, absl::Seconds(15)).Run([&](Communicator& communicator) {
+    return of_rank[communicator.rank()] = RunRank(communicator).status();
+  });
+  EXPECT_FALSE(ended.ok());
+  EXPECT_THAT(of_rank[1], StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no memory here")));
+  EXPECT_THAT(of_rank[0].message(), Not(HasSubstr("other operations")));
 }
 
 // Found by the check before a training, too, and before an earlier fine-tuning is removed.
