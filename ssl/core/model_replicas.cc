@@ -69,7 +69,7 @@ absl::Status CheckParametersAreEqual(Model& model, Communicator& communicator) {
   absl::Status status;
   if (communicator.rank() > 0 && !own.empty()) {
     status = absl::DataLossError(absl::StrCat(
-        "rank ", communicator.rank(), " begins with other weights than rank 0: ", FirstNames(own),
+        "rank ", communicator.rank(), " has other weights than rank 0: ", FirstNames(own),
         "; all ranks have to read the same checkpoint, and nothing may change weights on some of them alone"));
   }
   return AgreeOnStatus(status, "comparing weights with rank 0's", communicator);

@@ -100,7 +100,7 @@ TEST(ModelReplicas, ParametersThatDiffer_AreNamed) {
     const absl::Status status = CheckParametersAreEqual(model, communicator);
     if (communicator.rank() == 2) {
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
-                                   HasSubstr("rank 2 begins with other weights than rank 0: weight;")));
+                                   HasSubstr("rank 2 has other weights than rank 0: weight;")));
     } else {
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted, HasSubstr("comparing weights")));
     }
