@@ -9,6 +9,10 @@
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_nearest2d.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/data/image/image.h"
@@ -30,6 +34,16 @@ at::Tensor Stretch(const at::Tensor& values) {
 // One of the three colours: a trapezium about `middle`, from 0 to 1 and back.
 at::Tensor Bump(const at::Tensor& values, double middle) {
   return (1.5 - (values * 4.0 - middle).abs()).clamp(0.0, 1.0);
+}
+
+// A process that was killed leaves a file half done under a name that nobody writes again.
+absl::Status RemoveHalfDone(const std::string& name, const OutputFolder& folder, FileSystem& file_system) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system.List(folder.path()));
+  for (const std::string& file : files) {
+    const bool is_half_done = absl::StartsWith(file, absl::StrCat(name, "_")) && absl::StrContains(file, ".png.tmp-");
+    if (is_half_done) SSL_RETURN_IF_ERROR(file_system.RemoveFile(absl::StrCat(folder.path(), "/", file)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -80,6 +94,7 @@ at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images) {
 absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const OutputFolder& folder,
                            FileSystem& file_system) {
   SSL_RETURN_IF_ERROR(CreateOutputFolder(folder, file_system));
+  SSL_RETURN_IF_ERROR(RemoveHalfDone(name, folder, file_system));
   for (int64_t i = 0; i < drawings.size(0); ++i) {
     const at::Tensor drawing = drawings[i].contiguous();
     Image image;

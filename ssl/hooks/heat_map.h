@@ -42,7 +42,7 @@ at::Tensor AsPixels(const at::Tensor& images);
 at::Tensor DrawOverImages(const at::Tensor& maps, const at::Tensor& images);
 
 // drawings: [B, H, W, 3] uint8. Writes <folder>/<name>_0.png, _1.png, ..., each of them whole or not at all; makes the
-// folder.
+// folder, and removes what a process that was killed has left of a drawing of that name.
 absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, const OutputFolder& folder,
                            FileSystem& file_system);
 
