@@ -36,11 +36,11 @@ class Previewer {
   }
 
   int64_t num_epochs() const { return static_cast<int64_t>(is_tested_.size()); }
+  int64_t num_tests() const { return std::count(is_tested_.begin(), is_tested_.end(), true); }
 
   RunPreview Make(const std::vector<const Hook*>& hooks, int64_t keep_last) {
-    const int64_t tests = std::count(is_tested_.begin(), is_tested_.end(), true);
     preview_.text = absl::StrFormat("%d epochs of %d updates, %d in all; %d test phases\n", num_epochs(),
-                                    updates_per_epoch_, total_, tests);
+                                    updates_per_epoch_, total_, num_tests());
     absl::StrAppendFormat(&preview_.text, kRow, "hook", "does", "in the first epoch", "in the last epoch", "in all");
     for (const Hook* hook : hooks) AddHook(*hook);
     AddRow("(the trainer)", "saves what no hook has saved", {"", kAtEnd}, 1);
@@ -68,6 +68,11 @@ class Previewer {
   void AddRules(const std::string& hook, const std::string& what, const std::vector<PlannedAction>& rules) {
     std::vector<std::string> reasons;
     for (const PlannedAction& rule : rules) {
+      // A run without tests has no use for the times of a rule about them, unless that is all.
+      if (rule.in_test_phase && num_tests() == 0 && rules.size() > 1) {
+        reasons.push_back(WhyNever(rule));
+        continue;
+      }
       const std::vector<int64_t> due = Due(rule, 1, num_epochs());
       AddRow(hook, rules.size() > 1 ? absl::StrCat(what, " ", Rule(rule.when)) : what, rule,
              static_cast<int64_t>(due.size()));
@@ -128,7 +133,7 @@ class Previewer {
   }
 
   std::string WhyNever(const PlannedAction& action) const {
-    if (action.in_test_phase && std::count(is_tested_.begin(), is_tested_.end(), true) == 0) {
+    if (action.in_test_phase && num_tests() == 0) {
       return "the run has no test phase";
     }
     const bool of_updates = action.when.unit == Cadence::Unit::kUpdate;

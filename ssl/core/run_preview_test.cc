@@ -55,6 +55,12 @@ TEST(RunPreview, TimesOfTheFirstAndTheLastEpoch) {
   EXPECT_THAT(preview.warnings, IsEmpty());
 }
 
+TEST(RunPreview, WhatIsDoneAfterTestsAsWell_HasARowForThemWhereThereAreTests) {
+  const PlanningHook hook("metrics", {{"reports", kEachEpoch}, {"reports", kEachEpoch, /*in_test_phase=*/true}});
+  EXPECT_THAT(Preview(hook).text, Not(HasSubstr(" 0 times")));
+  EXPECT_THAT(Preview(hook, /*tests=*/true).text, ContainsRegex("metrics +reports each epoch +at 10, after the test"));
+}
+
 TEST(RunPreview, HooksWithoutAPlan_ActAtTheirEvents) {
   const PlanningHook hook("ema", {});
   EXPECT_THAT(Preview(hook).text, ContainsRegex("ema +acts whenever its events come"));

@@ -39,9 +39,9 @@ void ReloadOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 std::vector<PlannedAction> ReloadHook::Plan() const {
-  const std::string what = mini_epochs_ > 1
-                               ? absl::StrCat("goes on to the next of ", mini_epochs_, " parts of the data")
-                               : "shuffles the data anew";
+  // Of the end of each epoch, the last one too, which no other part follows.
+  const std::string what =
+      mini_epochs_ > 1 ? absl::StrCat("finishes one of ", mini_epochs_, " parts of the data") : "finishes the data";
   return {{what, {Cadence::Unit::kEpoch, 1, 1, 0, false}}};
 }
 

@@ -55,14 +55,14 @@ TEST_F(ReloadHookTest, AnEntry_IsTheSamplersSettings) {
   EXPECT_EQ(config.FindPath("DATA.TRAIN.MINI_EPOCHS")->text(), "4");
   EXPECT_EQ(config.FindPath("DATA.TRAIN.MINI_EPOCH_GROUPS")->text(), "2");
   EXPECT_EQ(config.FindPath("DATA.TEST.MINI_EPOCHS")->text(), "1");
-  EXPECT_EQ(Make(config)->Plan()[0].what, "goes on to the next of 4 parts of the data");
+  EXPECT_EQ(Make(config)->Plan()[0].what, "finishes one of 4 parts of the data");
 }
 
 TEST_F(ReloadHookTest, PartsOfTheRunsOwn_AreToldOf) {
   ASSERT_OK_AND_ASSIGN(const ConfigNode config,
                        Resolve("DATA: {TRAIN: {MINI_EPOCHS: 3}}\nhooks: [{type: reload, kwargs: {group: 2}}]"));
   EXPECT_EQ(config.FindPath("DATA.TRAIN.MINI_EPOCH_GROUPS")->text(), "2");
-  EXPECT_EQ(Make(config)->Plan()[0].what, "goes on to the next of 3 parts of the data");
+  EXPECT_EQ(Make(config)->Plan()[0].what, "finishes one of 3 parts of the data");
 }
 
 TEST_F(ReloadHookTest, WrongAndContradictoryValues_AreNamedInTheUsersWords) {

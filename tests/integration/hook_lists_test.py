@@ -37,7 +37,7 @@ class HookListsTest(RunCase):
         dry = self.call(*arguments, "--dry_run")
         self.assertIn("config.trainer.max_epoch: 4 is config.OPTIMIZER.num_epochs: 4", dry.stderr)
         self.assertIn("4 epochs of 20 updates, 80 in all", dry.stdout)  # of half the data each
-        self.assertRegex(dry.stdout, r"reload +goes on to the next of 2 parts of the data +at 20 +at 80 +4 times")
+        self.assertRegex(dry.stdout, r"reload +finishes one of 2 parts of the data +at 20 +at 80 +4 times")
         checked = self.call(*arguments, "--check_config")
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertIn("config.trainer.save_freq: 1 is config.CHECKPOINT.CHECKPOINT_FREQUENCY: 1", checked.stderr)
