@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/help.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/node.h"
 #include "ssl/config/reader.h"
@@ -133,11 +134,12 @@ absl::Status CheckOncePerRun(const std::vector<HookEntry>& entries,
   return absl::OkStatus();
 }
 
-// Whether the hook is on with `value` for `key` alone; nullopt where the key takes no such value.
+// Whether the hook is on with `value` for `key`, "A.B" for one of a nested section, alone; nullopt where the key takes
+// no such value.
 std::optional<bool> IsOnWith(const std::string& key, bool value, const Component& component) {
   const std::unique_ptr<ComponentOptions> options = component.make_options();
   ConfigNode params = ConfigNode::Map();
-  params.Set(key, ConfigNode::FromBool(value));
+  params.SetPath(key, ConfigNode::FromBool(value));
   if (!ReadOptions(params, "", UnknownKeys::kError, options.get()).ok()) return std::nullopt;
   return options->enabled();
 }
@@ -145,9 +147,10 @@ std::optional<bool> IsOnWith(const std::string& key, bool value, const Component
 // `options`: of the entry. One that turns its hook off says two things at once.
 absl::Status CheckIsOn(const HookEntry& entry, const Component& component, const ComponentOptions& options) {
   if (options.enabled()) return absl::OkStatus();
-  for (const std::string& key : KeysOf(*component.make_options())) {
+  for (const HelpRow& row : HelpRows("", *component.make_options())) {
+    const std::string& key = row.key;
     if (IsOnWith(key, true, component) != true || IsOnWith(key, false, component) != false) continue;
-    const ConfigNode* value = entry.kwargs.Find(key);
+    const ConfigNode* value = entry.kwargs.FindPath(key);
     if (value == nullptr) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(value->location().ToString(), ": ", entry.path, ".kwargs.", key,
                                                    " is false, but an entry of the list turns its hook on; expected no "

@@ -148,13 +148,19 @@ TEST_F(HookEntriesTest, KwargsOfANestedSection_LeaveItsOtherKeysAlone) {
 TEST_F(HookEntriesTest, AnEntryThatTurnsItsHookOff_IsRefused) {
   for (const std::string entry :
        {"{type: check_nan, kwargs: {CHECK_NAN: false}}", "{type: grad_clip, kwargs: {USE_GRAD_CLIP: false}}",
-        "{type: ema, kwargs: {SAVE_EMA_MODEL: false}}", "{type: eval, kwargs: {ONLINE_EVALUATION: false}}"}) {
+        "{type: ema, kwargs: {SAVE_EMA_MODEL: false}}", "{type: eval, kwargs: {ONLINE_EVALUATION: false}}",
+        "{type: profiler, kwargs: {RUNTIME_PROFILING: {USE_PROFILER: false}}}"}) {
     EXPECT_THAT(Error("  - " + entry), AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs."),
                                              HasSubstr("is false, but an entry of the list turns its hook on")))
         << entry;
   }
   EXPECT_EQ(Error("  - {type: ema, kwargs: {ENABLE_EMA_METERS: false}}"), "");
   EXPECT_EQ(Error("  - {type: ema, kwargs: {SAVE_EMA_MODEL: false, ENABLE_EMA_METERS: true}}"), "");
+}
+
+// A default has no place of its own.
+TEST_F(HookEntriesTest, ADefaultThatIsWrong_HasThePlaceOfItsEntry) {
+  EXPECT_THAT(Error("  - {type: early_stop}"), HasSubstr("test.yaml:2: config.HOOKS.EARLY_STOP.METRIC is ''"));
 }
 
 }  // namespace

@@ -58,12 +58,17 @@ absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string
 std::string PathOfKey(absl::string_view key, const BuildContext& context) {
   if (context.key_paths == nullptr) return std::string(key);
   const auto path = context.key_paths->find(std::string(key));
-  return path == context.key_paths->end() ? std::string(key) : path->second;
+  if (path != context.key_paths->end()) return path->second;
+  const size_t dot = key.rfind('.');
+  if (dot == absl::string_view::npos) return std::string(key);
+  return absl::StrCat(PathOfKey(key.substr(0, dot), context), key.substr(dot));
 }
 
 std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context) {
-  const ConfigNode* node = params.Find(key);
-  return absl::StrCat((node == nullptr ? params : *node).location().ToString(), ": ", PathOfKey(key, context));
+  const ConfigNode* node = params.FindPath(key);
+  // A default stands nowhere: who has turned the component on can look.
+  const bool is_default = node == nullptr || node->location().file.empty();
+  return absl::StrCat((is_default ? params : *node).location().ToString(), ": ", PathOfKey(key, context));
 }
 
 namespace register_component_internal {

@@ -101,11 +101,11 @@ absl::StatusOr<std::string> PathInRun(const BuildContext& context, absl::string_
 // The same for a metric sink.
 absl::StatusOr<std::string> PathOfSink(const BuildContext& context, absl::string_view sink, absl::string_view file);
 
-// "config.HOOKS.EVAL.KNN", or the key alone when context.key_paths does not know it.
+// "config.HOOKS.EVAL.KNN", or the key alone when context.key_paths does not know it. "A.B" is key B of the section A.
 std::string PathOfKey(absl::string_view key, const BuildContext& context);
 
 // "file:line: config.HOOKS.EVAL.KNN" for a key of `params`, "file:line: config.hooks.0.kwargs.KNN" when an entry of the
-// list has set it, or would have to.
+// list has set it, or would have to. The place of a default is that of `params`.
 std::string PlaceOf(const ConfigNode& params, absl::string_view key, const BuildContext& context);
 
 }  // namespace ssl
