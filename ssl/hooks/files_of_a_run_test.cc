@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -18,11 +19,14 @@
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Every part that writes files, with the folders that it has by default.
@@ -60,6 +64,28 @@ std::vector<std::string> FilesOf(const std::string& directory) {
     if (entry.is_regular_file() && !is_of_the_run) files.push_back(file);
   }
   return files;
+}
+
+// It used to count as a fault of the disk, or to be found when the first report was written.
+TEST(FilesOfARunTest, WhatStandsInTheirPlace_IsAMistakeOfTheirKey) {
+  const auto opened = [](const std::string& directory, const std::string& overrides) {
+    const auto session = OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\n" + overrides);
+    return session.ok() ? (*session)->Start() : session.status();
+  };
+  const auto mistake = [](const std::string& key, const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(key), HasSubstr(what + ": move it away")));
+  };
+  const std::string files = MakeTempDir("files");
+  ASSERT_OK(PosixFileSystem().Create(files + "/profile"));
+  ASSERT_OK(PosixFileSystem().Create(files + "/tb_logs"));
+  EXPECT_THAT(opened(files, "PROFILING: {RUNTIME_PROFILING: {USE_PROFILER: True}}"),
+              mistake("test.yaml:2: config.PROFILING.RUNTIME_PROFILING.USE_PROFILER: hook 'profiler' writes into",
+                      files + "/profile"));
+  EXPECT_THAT(opened(files, "HOOKS: {TENSORBOARD_SETUP: {USE_TENSORBOARD: True}}"),
+              mistake("test.yaml:2: config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD: metric sink", files + "/tb_logs"));
+  const std::string folders = MakeTempDir("folders");
+  ASSERT_OK(PosixFileSystem().CreateDirectories(folders + "/metrics.jsonl"));
+  EXPECT_THAT(opened(folders, "TEST_MODEL: False"), mistake("metric sink 'jsonl'", folders + "/metrics.jsonl"));
 }
 
 TEST(FilesOfARunTest, AreDeclaredAndGoWhenARunStartsAnew) {

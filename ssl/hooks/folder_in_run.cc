@@ -73,7 +73,7 @@ absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::stri
   SSL_RETURN_IF_ERROR(PathInRun(context, what, name).status());
   const std::string file = FileOnTheWay(PartsOf(name), context);
   if (file.empty()) return OutputFolder{context.run_directory, std::string(name)};
-  return absl::FailedPreconditionError(
+  return absl::InvalidArgumentError(
       absl::StrCat(what, " writes into a folder in whose place is the file ", file, ": move it away"));
 }
 

@@ -21,8 +21,8 @@ namespace ssl {
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder,
                               const BuildContext& context);
 
-// The folder `name` of the run, to be made with CreateOutputFolder; FailedPrecondition, which `what` begins
-// ("hook 'profiler'"), when the run keeps no files, or has a file in that place.
+// The folder `name` of the run, to be made with CreateOutputFolder. Errors begin with `what` ("hook 'profiler'"):
+// FailedPrecondition when the run keeps no files, InvalidArgument when it has a file in that place.
 absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name);
 
 }  // namespace ssl

@@ -56,9 +56,11 @@ absl::StatusOr<std::string> TraceOf(profiler::ProfilerResult& result) {
   result.save(path);
   absl::StatusOr<std::string> trace = PosixFileSystem().Read(path);
   if (trace.ok() && absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) return trace;
-  return absl::DataLossError(absl::StrCat(path,
-                                          ": LibTorch has not written its trace, or not all of it; is there room on "
-                                          "the disk? TMPDIR names another place"));
+  // Nothing that was there is lost: it is the place that has to change.
+  return absl::ResourceExhaustedError(absl::StrCat(
+      path,
+      ": LibTorch has not written its trace, or not all of it; is there room on the disk? TMPDIR names another "
+      "place"));
 }
 
 // A check without the run's ranks is a world of one: what the configuration says of its ranks counts as well.
@@ -81,7 +83,8 @@ absl::Status CheckProfiledRanks(const std::vector<int64_t>& ranks, const ConfigN
 absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckProfiledRanks(options.profiled_ranks, params, context));
-  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "hook 'profiler'", "profile"));
+  const std::string place = PlaceOf(params, "RUNTIME_PROFILING.USE_PROFILER", context);
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, place + ": hook 'profiler'", "profile"));
   return std::make_unique<ProfilerHook>(options, context.file_system, std::move(folder));
 }
 
@@ -179,8 +182,13 @@ std::vector<PlannedAction> ProfilerHook::Plan() const {
   // Once.
   constexpr int64_t kNeverAgain = int64_t{1} << 40;
   const int64_t first = first_recorded() + 1;
+  const std::vector<int64_t>& ranks = options_.profiled_ranks;
+  const std::string rank = ranks.size() == 1 ? absl::StrCat(ranks[0]) : "*";
+  // The last update is that of the run where it ends before the range does.
   return {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
-           {Cadence::Unit::kUpdate, kNeverAgain, first, first, false}}};
+           {Cadence::Unit::kUpdate, kNeverAgain, first, first, false},
+           false,
+           absl::StrCat("profile/rank", rank, "_iterations_", first, "-*.json")}};
 }
 
 absl::Status ProfilerHook::OnStart(StepContext& context) {
@@ -334,7 +342,10 @@ absl::Status ProfilerHook::Save(StepContext& context) {
 }
 
 absl::Status RegisterProfilerHook(Registries* registries) {
-  return RegisterHook(registries, {"profiler", "records what LibTorch runs in some iterations as a Chrome trace"},
+  return RegisterHook(registries,
+                      {"profiler",
+                       "records what LibTorch runs in some iterations as a Chrome trace, by way of "
+                       "a folder of $TMPDIR, or /tmp"},
                       &MakeProfiler);
 }
 

@@ -5,9 +5,11 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -272,6 +274,29 @@ TEST_F(ProfilerHookTest, PlaceForTheTraceThatIsMissing_IsNamed) {
   setenv("TMPDIR", (temporary_ + "/gone").c_str(), /*replace=*/1);
   EXPECT_THAT(RecordOne(PosixFileSystem(), {directory_, ""}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/gone")));
+}
+
+// The way out of a full disk is another place, and no restored file.
+TEST_F(ProfilerHookTest, PlaceForTheTraceThatIsFull_IsAnErrorOfStorage) {
+  const auto earlier_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit earlier = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &earlier), 0);
+  const rlimit small = {100, earlier.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status saved = RecordOne(PosixFileSystem(), {directory_, ""});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &earlier), 0);
+  std::signal(SIGXFSZ, earlier_handler);
+  EXPECT_THAT(saved, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("TMPDIR names another place")));
+  EXPECT_THAT(List(temporary_), IsEmpty());
+}
+
+TEST_F(ProfilerHookTest, PlanNamesTheTrace) {
+  ProfilerOptions options = Options(3, 1, 2);
+  EXPECT_EQ(ProfilerHook(options, PosixFileSystem(), {directory_, ""}).Plan()[0].file,
+            "profile/rank*_iterations_5-*.json");
+  options.profiled_ranks = {1};
+  EXPECT_EQ(ProfilerHook(options, PosixFileSystem(), {directory_, ""}).Plan()[0].file,
+            "profile/rank1_iterations_5-*.json");
 }
 
 TEST_F(ProfilerHookTest, LinkBesideTheTrace_IsNotWrittenThrough) {

@@ -33,6 +33,18 @@ class DryRunTest(RunCase):
         left = {str(path.relative_to(self.folder / "run")) for path in (self.folder / "run/feat_vis").glob("*")}
         self.assertEqual({re.sub(r"(iteration_\d+).*", r"\1", name) for name in left}, set(told))
 
+    def test_a_trace_is_told_of_and_the_last_epoch_has_no_part_after_it(self):
+        hooks = ("config.hooks=[{type: profiler, kwargs: {START_ITERATION: 3, NUM_ITERATIONS: 2}}, "
+                 "{type: reload, kwargs: {mini_epoch: 2}}]")
+        dry = self.run_main("--dry_run", "engine_name=train", hooks)
+        self.assertRegex(dry.stdout, r"reload +finishes one of 2 parts of the data +at ")
+        self.assertNotRegex(dry.stdout, r"phase_metrics .* 0 times")
+        told = re.search(r"\n  (profile/.*)\n", dry.stdout).group(1)
+        self.assertEqual(told, "profile/rank*_iterations_4-*.json")
+        self.assertEqual(self.run_main("engine_name=train", hooks).returncode, 0)
+        left = [path.name for path in (self.folder / "run").glob(told)]
+        self.assertEqual(left, ["rank0_iterations_4-5.json"])
+
     def test_each_hook_says_when_and_files_of_sinks_are_all_there(self):
         hooks = ("+config/hooks=united_perception", "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True",
                  "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True")

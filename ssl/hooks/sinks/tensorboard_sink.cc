@@ -72,7 +72,8 @@ class TensorboardSink : public MetricSink {
 
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeTensorboard(const TensorboardSinkOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, "metric sink 'tensorboard'", "tb_logs"));
+  const std::string place = PlaceOf(params, "USE_TENSORBOARD", context);
+  SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, place + ": metric sink 'tensorboard'", "tb_logs"));
   return MakeTensorboardSink(context.file_system, std::move(folder), Clock::Real(), context.first_iteration);
 }
 
