@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class HookCheckTest : public ::testing::Test {
  protected:
@@ -51,7 +52,8 @@ TEST_F(HookCheckTest, HooksThatWriteIntoTheRunsDirectory_AreRight) {
 
 TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
   EXPECT_THAT(Check(directory_, "{type: grad_cam, kwargs: {layer_name: res9}}").mistakes,
-              ElementsAre(HasSubstr("config.hooks.0.kwargs.layer_name")));
+              ElementsAre(AllOf(HasSubstr("config.hooks.0.kwargs.layer_name is 'res9', which is no stage"),
+                                HasSubstr("; expected one of res1"), Not(HasSubstr("hook 'grad_cam': ")))));
   EXPECT_THAT(Check(directory_, "{type: feature_vis, kwargs: {save_dir: ../x}}").mistakes,
               ElementsAre(HasSubstr("save_dir is '../x'")));
   EXPECT_FALSE(std::filesystem::exists(directory_));
@@ -75,8 +77,10 @@ TEST_F(HookCheckTest, FoldersInThePlaceOfFiles_AreFound) {
                 ElementsAre());
   }
   std::ofstream(directory_ + "/profile") << "a file";
-  EXPECT_THAT(Check(directory_, "{type: profiler}").mistakes,
-              ElementsAre(AllOf(HasSubstr("hook 'profiler' writes into"), HasSubstr(directory_ + "/profile"))));
+  EXPECT_THAT(
+      Check(directory_, "{type: profiler}").mistakes,
+      ElementsAre(AllOf(HasSubstr("config.PROFILING.RUNTIME_PROFILING.USE_PROFILER: hook 'profiler' writes into"),
+                        HasSubstr(directory_ + "/profile"))));
 }
 
 }  // namespace

@@ -34,8 +34,9 @@ absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& st
   if (!stage.empty()) {
     const std::vector<std::string> stages = model.feature_names();
     if (std::count(stages.begin(), stages.end(), stage) == 0) {
-      return absl::NotFoundError(
-          absl::StrCat(place, " is '", stage, "', which is no stage of the trunk", DidYouMean(stage, stages)));
+      return absl::NotFoundError(absl::StrCat(place, " is '", stage, "', which is no stage of the trunk",
+                                              DidYouMean(stage, stages), "; expected one of ",
+                                              absl::StrJoin(maps.empty() ? stages : maps, ", ")));
     }
     if (maps.empty() || std::count(maps.begin(), maps.end(), stage) > 0) return stage;
     return absl::InvalidArgumentError(absl::StrCat(place, " is '", stage,

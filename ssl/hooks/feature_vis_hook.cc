@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& op
                                                      const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "feature_vis", params, context));
   return std::make_unique<FeatureVisHook>(options, context.file_system, std::move(folder),
-                                          PathOfKey("layer_name", context));
+                                          PlaceOf(params, "layer_name", context));
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void FeatureVisOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("save_dir", &save_dir, Doc("folder in the run directory"));
   visitor.Field("interpolation", &interpolation,
                 Doc("how a map becomes as large as the drawing").OneOf({"linear", "nearest", "cubic", "area"}));
-  visitor.Field("freq", &freq, Doc("updates between drawings (ours)").AtLeast(1));
+  visitor.Field("freq", &freq, Doc("updates between drawings, and before the first (ours)").AtLeast(1));
   visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
 }
 
@@ -60,12 +60,11 @@ FeatureVisHook::FeatureVisHook(const FeatureVisOptions& options, FileSystem& fil
     : options_(options), file_system_(file_system), folder_(std::move(folder)), path_(std::move(path)) {}
 
 absl::Status FeatureVisHook::OnStart(StepContext& context) {
-  const std::string place = absl::StrCat("hook '", instance_name(), "': ", path_);
   std::vector<std::string> wanted = options_.layer_name;
   if (wanted.empty()) wanted = {""};
   layers_.clear();
   for (const std::string& stage : wanted) {
-    SSL_ASSIGN_OR_RETURN(layers_.emplace_back(), DrawnStage(context.model, stage, place));
+    SSL_ASSIGN_OR_RETURN(layers_.emplace_back(), DrawnStage(context.model, stage, path_));
   }
   return absl::OkStatus();
 }

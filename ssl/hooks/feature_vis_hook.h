@@ -44,7 +44,7 @@ struct FeatureVisOptions : public ComponentOptions {
 
 class FeatureVisHook : public Hook {
  public:
-  // folder: where the iterations' folders go. path: of layer_name, for messages.
+  // folder: where the iterations' folders go. path: of layer_name, with its place, for messages.
   FeatureVisHook(const FeatureVisOptions& options, FileSystem& file_system, OutputFolder folder,
                  std::string path = "layer_name");
 

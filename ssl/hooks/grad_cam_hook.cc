@@ -53,8 +53,9 @@ std::string LackOfScores(const std::vector<at::Tensor>& outputs, const Batch& ba
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradCam(const GradCamOptions& options, const ConfigNode& params,
                                                   const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "grad_cam", params, context));
-  return std::make_unique<GradCamHook>(options, context.file_system, std::move(folder),
-                                       GradCamPaths{PathOfKey("layer_name", context), PathOfKey("target", context)});
+  return std::make_unique<GradCamHook>(
+      options, context.file_system, std::move(folder),
+      GradCamPaths{PlaceOf(params, "layer_name", context), PlaceOf(params, "target", context)});
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ void GradCamOptions::VisitFields(FieldVisitor& visitor) {
       Doc("what speaks for: the score of the image's class, or its similarity to the second view; auto: class "
           "for batches of one view (ours)")
           .OneOf({kAuto, kClass, kSimilarity}));
-  visitor.Field("freq", &freq, Doc("updates between drawings (ours)").AtLeast(1));
+  visitor.Field("freq", &freq, Doc("updates between drawings, and before the first (ours)").AtLeast(1));
   visitor.Field("num_images", &num_images, Doc("images of the batch that are drawn (ours)").AtLeast(1));
 }
 
@@ -85,8 +86,7 @@ GradCamHook::GradCamHook(const GradCamOptions& options, FileSystem& file_system,
     : options_(options), file_system_(file_system), folder_(std::move(folder)), paths_(std::move(paths)) {}
 
 absl::Status GradCamHook::OnStart(StepContext& context) {
-  SSL_ASSIGN_OR_RETURN(layer_, DrawnStage(context.model, options_.layer_name,
-                                          absl::StrCat("hook '", instance_name(), "': ", paths_.layer_name)));
+  SSL_ASSIGN_OR_RETURN(layer_, DrawnStage(context.model, options_.layer_name, paths_.layer_name));
   return absl::OkStatus();
 }
 
@@ -100,10 +100,9 @@ absl::Status GradCamHook::OnPhaseStart(StepContext& context) {
   if (!draws || options_.target != kClass || context.source == nullptr || context.source->has_labels()) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("hook '", instance_name(), "': ", paths_.target, " is class, and the ",
-                   "training data have no labels; expected labels and a supervised method, or ",
-                   "target similarity, which needs two views"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      paths_.target, " is class, and the training data have no labels; expected labels and a supervised method, or ",
+      "target similarity, which needs two views"));
 }
 
 // What the first batch lacks, later ones may have: it is told at once, and each drawing judged by its own batch.

@@ -90,6 +90,23 @@ report of its own. Every sink gets every report.
   directory, `summary_writer: pavi` is refused. `CommonMetricPrinter` prints LiBai's line beside ours; its losses are medians of 200,
   its time left is that of the median of the last 1000 iterations.
 
+### Metrics that are looked at
+`best_checkpoint` (`METRICS`) and `early_stop` (`METRIC`) take the names of what phases and evaluations measure; those of the reports between,
+such as `Training/Loss`, are refused.
+
+| name | what it is | needs |
+|---|---|---|
+| `Training/loss_mean` | mean loss of a train phase | – |
+| `Testing/loss_mean` | mean loss of a test phase | `TEST_MODEL` |
+| `Testing/<meter>_<metric>_Output_<output>`, such as `Testing/accuracy_list_meter_top_1_Output_0` | what a meter says of a test phase | `TEST_MODEL`, `METERS.names` |
+| `Training/<meter>_<metric>_Output_<output>` | what a meter says of a train phase | `METERS.names`, `METERS.enable_training_meter` |
+| `Testing/<meter>_ema_<metric>_Output_<output>`, `Training/...` | the same of the averaged model | `HOOKS.EMA_MODEL.ENABLE_EMA_METERS` |
+| `Evaluation/knn_top_1`, `Evaluation/knn_top_5` | nearest neighbours, by the hook `eval` | `HOOKS.EVAL.ONLINE_EVALUATION`, `KNN` |
+| `Evaluation/linear_top_1`, `Evaluation/linear_top_5` | a linear classifier, by the hook `eval` | `HOOKS.EVAL.ONLINE_EVALUATION`, `LINEAR` |
+| `Evaluation/loss_mean` | the method's loss, by the hook `eval` | `HOOKS.EVAL.ONLINE_EVALUATION`, `LOSS` |
+| `Evaluation/<name>_knn_top_1`, ... | the same, by an entry `eval` of that name | the entry |
+| `Host/...` | what a program's own hooks report | the program |
+
 ## Departures from United Perception
 - `reload`: an entry is `DATA.TRAIN.MINI_EPOCH_GROUPS` (`group`) and `DATA.TRAIN.MINI_EPOCHS`, which that program has among its data
   set's keys (`mini_epoch`) and which the entry may have as well. An epoch here is one of the parts, so that tests and checkpoints come

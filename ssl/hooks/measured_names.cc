@@ -201,8 +201,12 @@ std::string WhyWrong(absl::string_view metric, const Measured& measured) {
                          ? "config.HOOKS.EVAL.ONLINE_EVALUATION, KNN, LINEAR and LOSS say what the hook eval measures"
                          : "config.METERS.names and enable_training_meter say what meters measure";
   const std::string meant = Suggestion(metric, measured.names);
-  return absl::StrCat("which this run does not measure", meant, meant.empty() ? "; measured are " : " Measured are ",
-                      FirstNames(measured.names), "; ", keys,
+  // metrics.jsonl has other names of training, which a reader may have copied.
+  const char* when = IsOfTrainPhases(metric)
+                         ? " at the end of a phase (names of the reports between, such as Training/Loss, are none)"
+                         : "";
+  return absl::StrCat("which this run does not measure", when, meant,
+                      meant.empty() ? "; measured are " : " Measured are ", FirstNames(measured.names), "; ", keys,
                       "; what hooks of the program's own measure has names that start with Host/");
 }
 

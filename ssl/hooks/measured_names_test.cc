@@ -88,7 +88,8 @@ TEST_F(MeasuredNamesTest, NamesThatNothingMeasures_AreRefusedWithThoseThatAre) {
 TEST_F(MeasuredNamesTest, NamesThatBeginRightOrDifferInLetterCase_AreRefusedWithTheOneThatIsMeant) {
   for (const char* metric : {"Training/Loss", "Training/Loss_Mean", "Training/LOSS_MEAN", "Training/loss"}) {
     EXPECT_THAT(Check(metric, kMeters), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                 AllOf(HasSubstr(metric), HasSubstr("mean 'Training/loss_mean'?"))));
+                                                 AllOf(HasSubstr(metric), HasSubstr("at the end of a phase (names of"),
+                                                       HasSubstr("mean 'Training/loss_mean'?"))));
   }
 }
 

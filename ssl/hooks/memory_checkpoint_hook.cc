@@ -104,8 +104,8 @@ absl::StatusOr<std::vector<BlockRange>> Candidates(const CandidateRule& rule, co
   for (const std::string& name : rule.names) {
     const auto fits = [&](const std::string& block) { return block == name || Prefix(block, 1) == name; };
     if (std::any_of(blocks.begin(), blocks.end(), fits)) continue;
-    return absl::NotFoundError(
-        absl::StrCat("memory_checkpoint: '", name, "' is no block or stage of the trunk", DidYouMean(name, blocks)));
+    return absl::NotFoundError(absl::StrCat(rule.place, " names '", name, "', which is no block or stage of the trunk",
+                                            DidYouMean(name, blocks)));
   }
   std::vector<BlockRange> ranges;
   std::string last;
@@ -144,6 +144,7 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
     SSL_RETURN_IF_ERROR(ReadOptions(value, path, UnknownKeys::kError, &pattern));
     if (pattern.patterns_mode == kName) {
       rule.names = pattern.name_list;
+      rule.place = absl::StrCat(place, ": ", path, ".name_list");
       if (rule.names.empty()) {
         return absl::InvalidArgumentError(
             absl::StrCat(place, ": ", path, ".name_list is missing, expected names of blocks"));

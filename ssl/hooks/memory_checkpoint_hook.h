@@ -84,7 +84,8 @@ struct MemoryCheckpointOptions : public OncePerRunOptions {
 // at level 1; 0: each block for itself), or those of the given names.
 struct CandidateRule {
   int64_t level = 0;
-  std::vector<std::string> names = {};  // of blocks or stages; not empty: these only
+  std::vector<std::string> names = {};        // of blocks or stages; not empty: these only
+  std::string place = "checkpoint_patterns";  // where they stand, for messages
 };
 
 // NotFound names a name that fits no block, and the nearest one.

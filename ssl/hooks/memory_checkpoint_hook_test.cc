@@ -46,7 +46,7 @@ TEST(CandidatesTest, BlocksStagesOrNames) {
   EXPECT_THAT(Pairs(Candidates({1, {}}, Blocks())), ElementsAre(Pair(0, 1), Pair(1, 2), Pair(2, 4), Pair(4, 7)));
   EXPECT_THAT(Pairs(Candidates({0, {"res3", "res2.1"}}, Blocks())), ElementsAre(Pair(3, 4), Pair(4, 7)));
   EXPECT_THAT(Candidates({0, {"res2.7"}}, Blocks()).status(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'res2.7'")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("checkpoint_patterns names 'res2.7', which is no")));
 }
 
 TEST(CandidateRuleTest, UnitedPerceptionsForm) {
