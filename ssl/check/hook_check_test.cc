@@ -53,7 +53,7 @@ TEST_F(HookCheckTest, HooksThatWriteIntoTheRunsDirectory_AreRight) {
 TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
   EXPECT_THAT(Check(directory_, "{type: grad_cam, kwargs: {layer_name: res9}}").mistakes,
               ElementsAre(AllOf(HasSubstr("config.hooks.0.kwargs.layer_name is 'res9', which is no stage"),
-                                HasSubstr("; expected one of res1"), Not(HasSubstr("hook 'grad_cam': ")))));
+                                HasSubstr("; expected one of conv1, res1, "), Not(HasSubstr("hook 'grad_cam': ")))));
   EXPECT_THAT(Check(directory_, "{type: feature_vis, kwargs: {save_dir: ../x}}").mistakes,
               ElementsAre(HasSubstr("save_dir is '../x'")));
   EXPECT_FALSE(std::filesystem::exists(directory_));
