@@ -146,9 +146,10 @@ absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
   for (const Best& best : bests_) {
     if (best.iteration >= 0 || !(IsOfEvaluations(best.metric) || IsOfHost(best.metric))) continue;
     SSL_LOG(WARNING) << instance_name() << ": no checkpoint is the best by '" << best.metric << "': "
-                     << (IsOfHost(best.metric) ? "no hook of the program's own has reported a finite number"
-                                               : "no evaluation has measured a finite number; the hook eval "
-                                                 "(config.HOOKS.EVAL) says what it measures");
+                     << (IsOfHost(best.metric)
+                             ? "no hook of the program's own has reported a finite number in a stage before persist"
+                             : "no evaluation has measured a finite number; the hook eval "
+                               "(config.HOOKS.EVAL) says what it measures");
   }
   return absl::OkStatus();
 }

@@ -71,18 +71,18 @@ TEST_F(ConfiguredHooksTest, RegisteringTwice_IsTheSameAsOnce) { EXPECT_OK(Regist
 
 TEST_F(ConfiguredHooksTest, Defaults_CheckSaveAndLog) {
   EXPECT_THAT(NamesFor("{}"),
-              ElementsAre("check_nan", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+              ElementsAre("check_nan", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, CheckNan_CanBeSwitchedOff) {
   EXPECT_THAT(NamesFor("HOOKS: {CHECK_NAN: False}"),
-              ElementsAre("phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+              ElementsAre("train_logger", "memory_summary", "phase_metrics", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
   EXPECT_THAT(
       NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
-      ElementsAre("check_nan", "freeze_parameters", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+      ElementsAre("check_nan", "freeze_parameters", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
   EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(5));
   EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(5));
 }
@@ -90,7 +90,7 @@ TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
 TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
   EXPECT_THAT(
       NamesFor("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: inf}, TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
-      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "phase_metrics", "train_logger", "memory_summary",
+      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "train_logger", "memory_summary", "phase_metrics",
                   "checkpoint"));
   EXPECT_THAT(MakeConfiguredHooks(Context("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: two}}")),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -100,7 +100,7 @@ TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
 TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
   for (const char* key : {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS"}) {
     EXPECT_THAT(NamesFor(std::string("HOOKS: {EMA_MODEL: {") + key + ": True}}"),
-                ElementsAre("check_nan", "ema", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+                ElementsAre("check_nan", "ema", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
   }
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {EMA_MODEL: {ENABLE_EMA_METERS: True}}\nMETERS: {names: [acuracy]}")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no meter is named 'acuracy'")));
@@ -112,7 +112,7 @@ TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
   for (const char* key : {"MONITOR_PERF_STATS: True", "ROLLING_BTIME_FREQ: 20"}) {
     EXPECT_THAT(
         NamesFor(std::string("HOOKS: {PERF_STATS: {") + key + "}}"),
-        ElementsAre("perf_stats", "check_nan", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+        ElementsAre("perf_stats", "check_nan", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
   }
   EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {PERF_STAT_FREQUENCY: 40}}"), SizeIs(5));
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: -2, MONITOR_PERF_STATS: True}}")),
@@ -122,7 +122,7 @@ TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
 TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
   EXPECT_THAT(
       NamesFor("HOOKS: {MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True}}"),
-      ElementsAre("check_nan", "model_complexity", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+      ElementsAre("check_nan", "model_complexity", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
   EXPECT_THAT(
       MakeConfiguredHooks(Context("HOOKS:\n  MODEL_COMPLEXITY:\n    COMPUTE_COMPLEXITY: True\n    INPUT_SHAPE: [224]")),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -132,7 +132,7 @@ TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
 
 TEST_F(ConfiguredHooksTest, OutputMask_PrecedesWhatMeasures) {
   EXPECT_THAT(NamesFor("METERS: {model_output_mask: True}\nHOOKS: {CHECK_NAN: False}"),
-              ElementsAre("model_output_mask", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+              ElementsAre("model_output_mask", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, MemorySummary_RunsForTheLineOrForErrors) {
@@ -179,11 +179,11 @@ TEST_F(ConfiguredHooksTest, UnknownOptionOfAHook_IsAnErrorWithTheNearestName) {
 TEST_F(ConfiguredHooksTest, AnEntryOfTheList_TurnsItsHookOnWithItsKwargs) {
   EXPECT_THAT(
       NamesFor("hooks: [{type: grad_clipper, kwargs: {mode: moving_average, momentum: 0.9, tolerance: 5}}]"),
-      ElementsAre("check_nan", "grad_clipper", "phase_metrics", "train_logger", "memory_summary", "checkpoint"));
+      ElementsAre("check_nan", "grad_clipper", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
   EXPECT_THAT(NamesFor("hooks: null"), SizeIs(5));
   EXPECT_THAT(NamesFor("hooks: [{type: GradClipHook}]\nMODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
-              ElementsAre("check_nan", "grad_clip", "freeze_parameters", "phase_metrics", "train_logger",
-                          "memory_summary", "checkpoint"))
+              ElementsAre("check_nan", "grad_clip", "freeze_parameters", "train_logger", "memory_summary",
+                          "phase_metrics", "checkpoint"))
       << "another program's name, without the key that turns it on";
 }
 

@@ -73,7 +73,8 @@ absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   const bool is_whole = context.state.iteration >= context.state.max_iterations;
   if (!never_measured || !is_whole || context.communicator.rank() != 0) return absl::OkStatus();
   const std::string what = absl::StrCat(instance_name(), ": ", paths_.metric, " is '", options_.metric, "', which ");
-  if (IsOfHost(options_.metric)) SSL_LOG(WARNING) << what << "no hook of the program's own has reported";
+  if (IsOfHost(options_.metric))
+    SSL_LOG(WARNING) << what << "no hook of the program's own has reported in a stage before persist";
   if (IsOfEvaluations(options_.metric)) {
     SSL_LOG(WARNING) << what << "no evaluation has measured; the hook eval (config.HOOKS.EVAL) says what it measures";
   }
@@ -99,7 +100,7 @@ void EarlyStopHook::VisitState(StateVisitor& visitor) {
 }
 
 absl::Status RegisterEarlyStopHook(Registries* registries) {
-  constexpr int kRank = 1;  // after ema, whose reports may have the metric
+  constexpr int kRank = -2;  // before best_checkpoint, which saves what it counts
   return RegisterHook(registries, {"early_stop", "ends the run when a metric no longer gets better", kRank},
                       &MakeEarlyStop);
 }

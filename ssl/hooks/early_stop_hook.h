@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends the run when a metric of its phases no longer gets better. Stage kObserve, after what adds reports of its own.
+// Ends the run when a metric of its phases no longer gets better. Stage kPersist, after all that adds reports of its
+// own, a host's hooks of the stages before among them.
 //
 // At the end of each phase that has the metric (a name that starts with "Testing/" belongs to test phases, "Training/"
 // to train phases; a run without such phases is refused; "Evaluation/" to those after which the hook `eval` has
-// measured), a value that is better than the best so far by more than min_delta starts the count anew; `patience`
-// others in a row end the run: its state is saved, OnEnd comes, and it is finished (ssl/core/trainer.h). The log says
-// why, also when a finished run starts again. Such a start trains nothing, however many epochs it has; with a larger
-// patience it goes on. NaN and infinity are never better. State: `best`, `has_best`, `phases_without`.
+// measured, "Host/" to those at whose end a hook of the host's has reported it), a value that is better than the best
+// so far by more than min_delta starts the count anew; `patience` others in a row end the run: its state is saved,
+// OnEnd comes, and it is finished (ssl/core/trainer.h). The log says why, also when a finished run starts again. Such a
+// start trains nothing, however many epochs it has; with a larger patience it goes on. NaN and infinity are never
+// better. State: `best`, `has_best`, `phases_without`.
 #ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_
 
@@ -50,7 +52,7 @@ class EarlyStopHook : public Hook {
       : options_(options), paths_(std::move(paths)) {}
 
   absl::string_view name() const override { return "early_stop"; }
-  HookStage stage() const override { return HookStage::kObserve; }
+  HookStage stage() const override { return HookStage::kPersist; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

@@ -147,7 +147,9 @@ absl::Status PhaseMetricsHook::Write(const StepContext& context) {
 }
 
 absl::Status RegisterPhaseMetricsHook(Registries* registries) {
-  return RegisterHook(registries, {"phase_metrics", "what meters say of a phase: metrics.json, the log, the sinks"},
+  constexpr int kRank = -3;  // before early_stop and best_checkpoint: what they decide by stands in the files first
+  return RegisterHook(registries,
+                      {"phase_metrics", "what meters say of a phase: metrics.json, the log, the sinks", kRank},
                       &MakePhaseMetrics);
 }
 

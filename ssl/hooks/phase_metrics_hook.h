@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells what a phase has measured (context.meter_reports) when it ends. Stage kReport. Three places:
+// Tells what a phase has measured (context.meter_reports) when it ends. Stage kPersist, ahead of what saves:
+// hooks of all stages before, a host's as well, have added their reports. Three places:
 //
 // - <run directory>/metrics.json: one JSON object a line for each phase, as VISSL writes it,
 //     {"iteration":20,"phase_idx":1,"train_phase_idx":0,"test_accuracy_list_meter":{"top_1":{"0":71.2}}}
@@ -39,7 +40,7 @@ class PhaseMetricsHook : public Hook {
   PhaseMetricsHook(FileSystem& file_system, const std::string& path);
 
   absl::string_view name() const override { return "phase_metrics"; }
-  HookStage stage() const override { return HookStage::kReport; }
+  HookStage stage() const override { return HookStage::kPersist; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseEnd(StepContext& context) override;

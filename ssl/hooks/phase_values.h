@@ -28,7 +28,8 @@ bool IsOfEvaluations(absl::string_view metric);
 bool IsOfHost(absl::string_view metric);
 
 // The value of `metric` in the phase that ends; none when phases of another kind have it, the phase was not evaluated,
-// or no hook of the host's has reported it. NotFound, naming `key` and the nearest name, when the phase should have it and has not.
+// or no hook of the host's has reported it. NotFound, naming `key` and the nearest name, when the phase should have it
+// and has not.
 absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl::string_view key,
                                                  const StepContext& context);
 

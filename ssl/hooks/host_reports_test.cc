@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a hook that a program adds itself reports at the ends of phases reaches all that reads such reports.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
+#include "ssl/hooks/register_hooks.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kReaders[] =
+    "OPTIMIZER: {num_epochs: 6}\n"
+    "HOOKS: {BEST_CHECKPOINT: {METRICS: [Host/words_seen]}, "
+    "EARLY_STOP: {METRIC: Host/words_seen, MODE: max, PATIENCE: 1}}\n";
+
+// The same number at the end of each phase.
+class WordCounter : public Hook {
+ public:
+  explicit WordCounter(HookStage stage) : stage_(stage) {}
+  absl::string_view name() const override { return "word_counter"; }
+  HookStage stage() const override { return stage_; }
+  absl::Status OnPhaseEnd(StepContext& context) override {
+    context.meter_reports.push_back({"words", {{"seen", "", 7.0}}, "Host"});
+    return absl::OkStatus();
+  }
+
+ private:
+  const HookStage stage_;
+};
+
+struct Outcome {
+  int64_t iterations = 0;  // 10 of each epoch
+  std::string best;        // the file that names the best checkpoint
+  std::string metrics;     // metrics.json
+  std::vector<MetricReport> reports;
+};
+
+Outcome TrainWith(HookStage stage) {
+  Registries registries;
+  EXPECT_OK(RegisterHooks(&registries));
+  EXPECT_OK(RegisterFakes(&registries));
+  const std::string run = MakeTempDir("host_reports");
+  ConfigNode config = FakeConfig(run);
+  MergeInto(&config, *ParseYaml(kReaders, "test.yaml", nullptr));
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, registries, {});
+  EXPECT_OK(session);
+  Outcome outcome;
+  (*session)->metrics().AddSink(std::make_unique<MemorySink>(&outcome.reports));
+  EXPECT_OK((*session)->AddHook(std::make_unique<WordCounter>(stage)));
+  EXPECT_OK((*session)->Train());
+  outcome.iterations = (*session)->state().iteration;
+  outcome.best = PosixFileSystem().Read(run + "/checkpoints/best.step").value_or("");
+  outcome.metrics = PosixFileSystem().Read(run + "/metrics.json").value_or("");
+  return outcome;
+}
+
+TEST(HostReportsTest, HooksOfEachStageBeforePersist_ReachAllReaders) {
+  for (const HookStage stage :
+       {HookStage::kTiming, HookStage::kGuard, HookStage::kMutate, HookStage::kObserve, HookStage::kReport}) {
+    SCOPED_TRACE(static_cast<int>(stage));
+    const Outcome outcome = TrainWith(stage);
+    EXPECT_EQ(outcome.iterations, 20) << "early_stop: the second epoch has no better value";
+    EXPECT_THAT(outcome.best, StartsWith("step_10"));
+    EXPECT_THAT(outcome.metrics, HasSubstr("\"iteration\":20"));
+    EXPECT_THAT(outcome.metrics, HasSubstr("\"host_words\":{\"seen\":7.0}"));
+    ASSERT_FALSE(outcome.reports.empty());
+    EXPECT_EQ(outcome.reports.back().iteration, 20);
+    EXPECT_EQ(outcome.reports.back().values.count("Host/words_seen"), 1);
+  }
+}
+
+}  // namespace
+}  // namespace ssl
