@@ -14,6 +14,7 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/parameter_shards.h"
+#include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/optim/name_patterns.h"
 
@@ -61,6 +62,29 @@ at::Tensor Gathered(const at::Tensor& gradient, const at::Tensor& parameter, Mod
   return shards.Whole(gradient, shards.WholeRows(parameter));
 }
 
+// The setting that makes parts of the model run again in backward; "" for none.
+std::string WhatRecomputes(const ConfigNode& config) {
+  constexpr char kStatic[] = "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING";
+  const ConfigNode* is_static = config.FindPath(kStatic);
+  if (is_static != nullptr && is_static->AsBool().value_or(false)) return absl::StrCat("config.", kStatic, " is true");
+  const absl::StatusOr<std::vector<HookEntry>> entries = ReadHookEntries(config);
+  for (const HookEntry& entry : entries.ok() ? *entries : std::vector<HookEntry>()) {
+    if (entry.type == "memory_checkpoint") return absl::StrCat(entry.path, " is memory_checkpoint");
+  }
+  return "";
+}
+
+// What runs again is one operation of the graph, with one gradient for all modules in it.
+absl::Status CheckNotRecomputed(const GradientCollectorOptions& options, const ConfigNode& params,
+                                const BuildContext& context) {
+  const std::string why = options.grad_type == kParameter ? "" : WhatRecomputes(context.config);
+  if (why.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(params, "grad_type", context), " is ", options.grad_type, ", and ", why,
+                   ": modules of a part that runs again in backward have no gradients of their own; expected ",
+                   kParameter, ", or a run without activation checkpointing"));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollectorOptions& options,
                                                             const ConfigNode& params, const BuildContext& context) {
   if (options.measure == kHistogram && options.grad_type != kParameter) {
@@ -68,6 +92,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollec
                                                    PathOfKey("grad_type", context), " is ", options.grad_type,
                                                    "; expected norm, which alone is measured of modules"));
   }
+  SSL_RETURN_IF_ERROR(CheckNotRecomputed(options, params, context));
   const absl::StatusOr<NamePatterns> patterns = NamePatterns::Make(options.hook_module);
   const std::string place = PlaceOf(params, kModules, context);
   if (patterns.ok()) return std::make_unique<GradientCollectorHook>(options, place);

@@ -5,18 +5,23 @@
 //   Gradients/<parameter>    of each parameter that an entry of `hook_module` matches
 //   Gradients/together       of all of them together
 //
-// With `measure: histogram`, the first are histograms of the gradients, for which rank 0 waits for the device.
+// (Gradients/<name>/... of an instance with a name of its own), as the optimizer sees them: averaged over ranks and
+// batches of the update, without the loss scale, clipped, and without those that freeze_parameters drops. With
+// `measure: histogram`, the first are histograms of the gradients, for which rank 0 waits for the device.
+//
 // With `grad_type: output` or `input`, the norms are of what goes through the matched parameters' modules in backward
-// (ssl/hooks/module_gradients.h), over the update's batches, without the loss scale, and as yet of one rank:
+// (ssl/hooks/module_gradients.h), over the update's batches, without the loss scale, before anything is reduced,
+// clipped or dropped. The report has the mean of the ranks' norms, and 0 of a module that backward has not come to:
 //
 //   Gradients/<module>/output
 //
-// (Gradients/<name>/... of an instance with a name of its own),
-// as the optimizer sees them: averaged over ranks and batches of the update, without the loss scale, clipped, and
-// without those that freeze_parameters drops. Nobody waits for the device. An update that overflowed float16 gradients
-// skip has none. United Perception's gradient_collector hands gradients of modules to a loss; here their norms go to
-// the metrics. Where ranks share out parameters, norms are over all ranks, a histogram gathers one gradient at a time,
-// and those of modules are refused. Stage kObserve. No state. Costs a comparison in updates between.
+// Parts that run again in backward are one operation for all their modules, so that this is refused beside activation
+// checkpointing.
+//
+// Nobody waits for the device. An update that overflowed float16 gradients skip has none. United Perception's
+// gradient_collector hands gradients of modules to a loss; here their norms go to the metrics. Where ranks share out
+// parameters, norms are over all ranks, a histogram gathers one gradient at a time, and those of modules are refused.
+// Stage kObserve. No state. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 #define SSL_HOOKS_GRADIENT_COLLECTOR_HOOK_H_
 

@@ -143,6 +143,21 @@ TEST(GradientCollectorRunTest, GradientsOfModules_AreReportedAndTrainingStaysAsI
   }
 }
 
+// A part that runs again is one operation of the graph: all its modules would have the gradient behind it.
+TEST_F(GradientCollectorHookTest, ModulesBesideActivationCheckpointing_AreRefused) {
+  const std::string outputs = "{type: gradient_collector, kwargs: {grad_type: output}}";
+  const std::string parts =
+      "MODEL: {ACTIVATION_CHECKPOINTING: {USE_ACTIVATION_CHECKPOINTING: True, NUM_ACTIVATION_CHECKPOINTING_SPLITS: "
+      "2}}\n";
+  EXPECT_THAT(OpenTinyRun(parts + "hooks: [" + outputs + "]").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("test.yaml:2: config.hooks.0.kwargs.grad_type is output, and "),
+                             HasSubstr("USE_ACTIVATION_CHECKPOINTING is true"), HasSubstr("expected parameter, or"))));
+  EXPECT_THAT(OpenTinyRun("hooks: [" + outputs + ", {type: memory_checkpoint}]").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.hooks.1 is memory_checkpoint")));
+  EXPECT_OK(OpenTinyRun(parts + "hooks: [{type: gradient_collector}]").status());
+}
+
 TEST_F(GradientCollectorHookTest, HistogramsOfModules_AreRefused) {
   Registries registries;
   ASSERT_OK(RegisterGradientCollectorHook(&registries));

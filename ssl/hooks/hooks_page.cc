@@ -117,7 +117,10 @@ such as `Training/Loss`, are refused.
   of. Test batches are not drawn.
 - `gradient_collector`: norms of gradients become metrics, where that program hands the gradients to a loss (`collect_func_module`). Without
   `grad_type` they are those of parameters. A module is one that has parameters of its own: a container, such as `trunk.layer4`, is all
-  modules in it; the gradient of a first layer's input, which are images, is not there.
+  modules in it; a module that backward has not come to has 0, as has a first layer's input, which are images. Those of modules are of
+  each rank's own batches, before they are reduced or clipped, and a report has the mean of the ranks' norms; they are refused beside
+  activation checkpointing (`USE_ACTIVATION_CHECKPOINTING`, `memory_checkpoint`), where all modules of a part that runs again share one
+  gradient.
 - `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.
 - The blocks `trainer` and `saver` stand under `config`: [checkpoints.md](checkpoints.md#when-it-is-saved).
 )";

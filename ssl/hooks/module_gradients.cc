@@ -6,6 +6,8 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/square.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/ScalarType.h>
 #include <torch/csrc/autograd/edge.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -37,7 +39,9 @@ struct ModuleGradients::Sums {
   // of gradient: of an operation of `module`.
   void Add(const std::string& module, const at::Tensor& gradient) {
     const at::NoGradGuard no_grad;
-    const at::Tensor norm = at::linalg_vector_norm(gradient, 2.0, std::nullopt, /*keepdim=*/false, at::kFloat);
+    // Sums of short formats in float32; float64 is not made narrower within the sum.
+    const at::ScalarType type = c10::promoteTypes(gradient.scalar_type(), at::kFloat);
+    const at::Tensor norm = at::linalg_vector_norm(gradient, 2.0, std::nullopt, /*keepdim=*/false, type);
     const at::Tensor square = at::square(norm / scale);
     const auto [sum, is_new] = squares.emplace(module, square);
     if (!is_new) sum->second = sum->second + square;
@@ -175,6 +179,11 @@ ModuleGradients::ModuleGradients(Kind kind, std::vector<NamedParameter> paramete
                                  const std::vector<std::string>& watched)
     : kind_(kind), parameters_(std::move(parameters)), sums_(std::make_shared<Sums>()) {
   for (const std::string& name : watched) modules_[name] = ModuleOf(name);
+  for (const NamedParameter& parameter : parameters_) {
+    const auto module = modules_.find(parameter.name);
+    if (module == modules_.end() || !parameter.value.requires_grad()) continue;
+    zeros_[module->second] = at::zeros({}, at::TensorOptions(at::kFloat).device(parameter.value.device()));
+  }
 }
 
 ModuleGradients::~ModuleGradients() = default;
@@ -188,8 +197,8 @@ void ModuleGradients::Watch(const at::Tensor& loss, int64_t batches) {
 
 std::map<std::string, at::Tensor> ModuleGradients::Take() {
   const at::NoGradGuard no_grad;
-  std::map<std::string, at::Tensor> norms;
-  for (const auto& [module, square] : sums_->squares) norms[module] = at::sqrt(square);
+  std::map<std::string, at::Tensor> norms = zeros_;
+  for (const auto& [module, square] : sums_->squares) norms[module] = at::sqrt(square).to(at::kFloat);
   sums_->squares.clear();
   return norms;
 }

@@ -38,7 +38,8 @@ class ModuleGradients {
   void Watch(const at::Tensor& loss, int64_t batches);
 
   // The 2-norm of each module's gradients since the last call, over all its calls and all batches, without the loss
-  // scale. Scalars, float32, where the gradients are. Nothing for a module that backward has not come to.
+  // scale. Scalars, float32, where the gradients are. Always of all modules with a parameter that wants a gradient, so
+  // that ranks which went different ways have the same names: 0 for one that backward has not come to.
   std::map<std::string, at::Tensor> Take();
 
  private:
@@ -48,6 +49,7 @@ class ModuleGradients {
   const Kind kind_;
   const std::vector<NamedParameter> parameters_;
   std::map<std::string, std::string> modules_;  // of watched parameters, by the parameter's name
+  std::map<std::string, at::Tensor> zeros_;     // of each module that has a gradient, where its parameters are
   std::shared_ptr<Sums> sums_;                  // shared with the graph's hooks
 };
 
