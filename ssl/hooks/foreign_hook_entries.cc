@@ -90,6 +90,7 @@ std::vector<ConfigNode::Entry> Flat(const ConfigNode& kwargs, const std::string&
   std::vector<ConfigNode::Entry> flat;
   for (const auto& [key, value] : kwargs.entries()) {
     const std::string path = absl::StrCat(prefix, key);
+    if (value.is_null() && IsNested(path, alias)) continue;  // as {}
     if (!value.is_map() || !IsNested(path, alias)) {
       flat.emplace_back(path, value);
       continue;

@@ -218,6 +218,11 @@ TEST_F(ForeignHookEntriesTest, UnitedPerceptionsVisualize_DrawsCrops) {
                           HasSubstr("config.hooks.0.kwargs.vis_gt.kwargs.thresh has no effect here. Images have no"),
                           HasSubstr("test.yaml:5: config.hooks.0.kwargs.vis_dt has no effect here. Nothing is")));
   EXPECT_EQ(Hooks("hooks: [{type: visualize}]"), "[{type: crop_images, kwargs: {save_dir: vis_gt}}]");
+  for (const std::string empty : {"vis_gt: null", "vis_gt: {kwargs: null}", "vis_gt: {}"}) {
+    EXPECT_EQ(Hooks("hooks: [{type: visualize, kwargs: {" + empty + "}}]"),
+              "[{type: crop_images, kwargs: {save_dir: vis_gt}}]")
+        << empty;
+  }
   EXPECT_THAT(Error("hooks: [{type: visualize, kwargs: {vis_gt: {kwargs: {vis_di: a}}}}]"),
               HasSubstr("unknown key 'config.hooks.0.kwargs.vis_gt.kwargs.vis_di'; did you mean "
                         "'vis_gt.kwargs.vis_dir'?"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ssl/config/help.h"
 #include "ssl/config/problem.h"
 #include "ssl/config/reader.h"
+#include "ssl/config/same_value.h"
 #include "ssl/hooks/run_keys.h"
 
 namespace ssl {
@@ -24,10 +26,12 @@ constexpr char kTrainer[] = "trainer";
 constexpr char kSaver[] = "saver";
 constexpr char kOnlyLatest[] = "only_save_latest";
 constexpr char kLatestFrequency[] = "save_latest_freq";
+constexpr char kRolling[] = "save_cur_start";
 constexpr char kEpochFrequency[] = "CHECKPOINT.CHECKPOINT_FREQUENCY";
 constexpr char kEpochAnchor[] = "CHECKPOINT.CHECKPOINT_ANCHOR";
 constexpr char kKeepLast[] = "CHECKPOINT.KEEP_LAST";
 constexpr char kTestAnchor[] = "TEST_ANCHOR";
+constexpr char kSaveDirectory[] = "saver.save_dir";
 constexpr int64_t kNotSet = -1;
 
 struct TrainerBlock : public Options {
@@ -63,7 +67,7 @@ void TrainerBlock::VisitFields(FieldVisitor& visitor) {
   visitor.Field("test_start", &test_start, TheirDoc("TEST_START, with TEST_ANCHOR 0"));
   visitor.Field("save_freq", &save_freq, TheirDoc("CHECKPOINT.CHECKPOINT_FREQUENCY, with CHECKPOINT_ANCHOR 0"));
   visitor.Field("save_start", &save_start, TheirDoc("CHECKPOINT.CHECKPOINT_START, with CHECKPOINT_ANCHOR 0"));
-  visitor.Field("save_cur_start", &save_cur_start, TheirDoc("CHECKPOINT.ROLLING_START"));
+  visitor.Field(kRolling, &save_cur_start, TheirDoc("CHECKPOINT.ROLLING_START"));
   visitor.Field("save_cur_freq", &save_cur_freq, TheirDoc("CHECKPOINT.ROLLING_FREQUENCY"));
   visitor.Field(kLatestFrequency, &save_latest_freq,
                 TheirDoc("with only_save_latest: CHECKPOINT.CHECKPOINT_ITER_FREQUENCY").Unit("iterations"));
@@ -76,6 +80,26 @@ void SaverBlock::VisitFields(FieldVisitor& visitor) {
                 TheirDoc("with only_save_latest: CHECKPOINT.CHECKPOINT_FREQUENCY").Unit("epochs"));
   visitor.Field(kOnlyLatest, &only_save_latest, TheirDoc("as in trainer, which has precedence"));
   visitor.Field("auto_resume", &auto_resume, TheirDoc("CHECKPOINT.AUTO_RESUME"));
+}
+
+// Their keys that say something else, with what says it here.
+std::vector<CompatibilityKey> OtherKeys() {
+  constexpr auto kNotYet = CompatibilityKey::Support::kNotYet;
+  return {
+      {"saver.pretrain_model", "null", kNotYet, "United Perception's: MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"},
+      {"saver.results_dir", "results_dir", CompatibilityKey::Support::kIgnored,
+       "United Perception's: results are in the run's directory"},
+      {"saver.resume_model", "null", kNotYet, "United Perception's: a run goes on in its CHECKPOINT.DIR"},
+      {kSaveDirectory, "checkpoints", kNotYet, "United Perception's: CHECKPOINT.DIR says it here, of the whole run"},
+      {"trainer.lr_scheduler", "{}", kNotYet, "United Perception's: OPTIMIZER.param_schedulers says it here"},
+      {"trainer.optimizer", "{}", kNotYet, "United Perception's: OPTIMIZER says it here"},
+  };
+}
+
+// A map that has a default stands where that does; what somebody has written into it, where he has.
+SourceLocation PlaceOf(const ConfigNode& value) {
+  const bool is_default = value.location().file.empty() && !value.entries().empty();
+  return is_default ? PlaceOf(value.entries().front().second) : value.location();
 }
 
 // A key that somebody has set.
@@ -94,10 +118,11 @@ class Blocks {
     ReadBlock<SaverBlock>(kSaver);
     if (!problems_.empty()) return ProblemsInOrder(problems_);
     RefuseMaxIter();
+    RefuseOtherKeys();
     SetTests();
     SetSaves();
     Set(Find(kTrainer, "max_epoch"), "OPTIMIZER.num_epochs");
-    Set(Find(kTrainer, "save_cur_start"), "CHECKPOINT.ROLLING_START");
+    Set(Find(kTrainer, kRolling), "CHECKPOINT.ROLLING_START");
     Set(Find(kTrainer, "save_cur_freq"), "CHECKPOINT.ROLLING_FREQUENCY");
     Set(Find(kSaver, "auto_resume"), "CHECKPOINT.AUTO_RESUME");
     SSL_RETURN_IF_ERROR(ProblemsInOrder(problems_));
@@ -117,27 +142,37 @@ class Blocks {
     }
   }
 
-  // The run has its own keys now; what else stands in the block stays for the checks of unsupported keys.
+  // The run has its own keys now, and defaults say nothing; what else stands in the block stays for the checks of
+  // unsupported keys.
   template <class Block>
   void Erase(const char* name) {
     ConfigNode* node = config_->FindMutable(name);
     if (node == nullptr) return;
     Block block;
     for (const HelpRow& row : HelpRows("", block)) EraseKey(row.key, node);
+    const ConfigNode& by_default = defaults_.Section(name);
+    EraseIf(node, [&by_default](const ConfigNode::Entry& entry) {
+      const ConfigNode* value = by_default.Find(entry.first);
+      return value != nullptr && SameValue(entry.second, *value);
+    });
     if (node->entries().empty()) EraseKey(name, config_);
   }
 
   static void EraseKey(const std::string& key, ConfigNode* map) {
+    EraseIf(map, [&key](const ConfigNode::Entry& entry) { return entry.first == key; });
+  }
+
+  static void EraseIf(ConfigNode* map, const std::function<bool(const ConfigNode::Entry&)>& is_it) {
     auto* entries = map->mutable_entries();
-    entries->erase(std::remove_if(entries->begin(), entries->end(),
-                                  [&key](const ConfigNode::Entry& entry) { return entry.first == key; }),
-                   entries->end());
+    entries->erase(std::remove_if(entries->begin(), entries->end(), is_it), entries->end());
   }
 
   TheirKey Find(const char* block, const char* key) const {
     const std::string path = absl::StrCat(block, ".", key);
     const ConfigNode* value = original_.FindPath(path);
-    const bool is_set = IsSet(value, defaults_.FindPath(path));
+    // Their -1 says what an absent key does, but for save_cur_start, where it means never.
+    const bool says_nothing = value != nullptr && value->is_scalar() && value->AsInt().value_or(0) == kNotSet;
+    const bool is_set = IsSet(value, defaults_.FindPath(path)) && (!says_nothing || absl::string_view(key) == kRolling);
     return {absl::StrCat("config.", path), is_set ? value : nullptr};
   }
 
@@ -177,6 +212,24 @@ class Blocks {
                                       "that number divided by the iterations of an epoch")});
   }
 
+  // They would change what the run learns, and the warning about keys without effect is soon overlooked.
+  void RefuseOtherKeys() {
+    for (const CompatibilityKey& key : OtherKeys()) {
+      const ConfigNode* value = original_.FindPath(key.path);
+      if (key.path == kSaveDirectory || value == nullptr || SameValue(*value, *defaults_.FindPath(key.path))) continue;
+      if (key.support == CompatibilityKey::Support::kIgnored) continue;
+      problems_.push_back(
+          {PlaceOf(*value), absl::StrCat("config.", key.path, " is ", value->Describe(), ", which has no effect; ",
+                                         "expected it to be left out. ", key.note)});
+    }
+  }
+
+  void SetLatestFrequency(const TheirKey& key, const char* ours) {
+    if (key.value->AsInt().value_or(0) >= 1) return Set(key, ours);
+    problems_.push_back({key.value->location(),
+                         absl::StrCat(key.path, " is ", key.value->Describe(), ", expected an integer of at least 1")});
+  }
+
   void SetTests() {
     const TheirKey frequency = Find(kTrainer, "test_freq");
     const TheirKey start = Find(kTrainer, "test_start");
@@ -212,13 +265,13 @@ class Blocks {
     const TheirKey iterations = Find(kTrainer, kLatestFrequency);
     const TheirKey epochs = Find(kSaver, kLatestFrequency);
     if (iterations.value != nullptr) {
-      Set(iterations, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY");
+      SetLatestFrequency(iterations, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY");
       Imply(iterations, kEpochFrequency, -1);
       WarnOfNoEffect(epochs, absl::StrCat("beside ", iterations.path));
       return;
     }
     if (epochs.value != nullptr) {
-      Set(epochs, kEpochFrequency);
+      SetLatestFrequency(epochs, kEpochFrequency);
     } else {
       Imply(only_latest, kEpochFrequency, 1);
     }
@@ -231,20 +284,6 @@ class Blocks {
   const ConfigNode defaults_;
   std::vector<ConfigProblem> problems_;
 };
-
-// Their keys that say something else, with what says it here.
-std::vector<CompatibilityKey> OtherKeys() {
-  constexpr auto kNotYet = CompatibilityKey::Support::kNotYet;
-  return {
-      {"saver.pretrain_model", "null", kNotYet, "United Perception's: MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"},
-      {"saver.results_dir", "results_dir", CompatibilityKey::Support::kIgnored,
-       "United Perception's: results are in the run's directory"},
-      {"saver.resume_model", "null", kNotYet, "United Perception's: a run goes on in its CHECKPOINT.DIR"},
-      {"saver.save_dir", "checkpoints", kNotYet, "United Perception's: CHECKPOINT.DIR says it here, of the whole run"},
-      {"trainer.lr_scheduler", "{}", kNotYet, "United Perception's: OPTIMIZER.param_schedulers says it here"},
-      {"trainer.optimizer", "{}", kNotYet, "United Perception's: OPTIMIZER says it here"},
-  };
-}
 
 }  // namespace
 

@@ -107,9 +107,47 @@ TEST_F(ForeignRunBlocksTest, Contradictions_NameBoth) {
   EXPECT_EQ(Values("OPTIMIZER: {num_epochs: 19}\ntrainer: {max_epoch: 19}", {"OPTIMIZER.num_epochs"}), "19");
 }
 
+TEST_F(ForeignRunBlocksTest, TheSameInOtherLetters_IsNoContradiction) {
+  EXPECT_EQ(Values("TEST_MODEL: True\ntrainer: {is_eval: true}", {"TEST_MODEL"}), "True");
+  EXPECT_EQ(Values("OPTIMIZER: {num_epochs: 019}\ntrainer: {max_epoch: 19}", {"OPTIMIZER.num_epochs"}), "019");
+  ASSERT_OK_AND_ASSIGN(const ConfigNode first, Resolve("SEED_VALUE: 1"));
+  EXPECT_OK(Resolve(absl::StrCat(WriteYaml(first), "saver: {auto_resume: True}\n")))
+      << "a run's own train_config.yaml writes true";
+}
+
+// That program's defaults, as its files may spell them out.
+TEST_F(ForeignRunBlocksTest, MinusOne_SetsNothing) {
+  const std::vector<std::string> keys = {"OPTIMIZER.num_epochs",
+                                         "TEST_EVERY_NUM_EPOCH",
+                                         "TEST_ANCHOR",
+                                         "CHECKPOINT.CHECKPOINT_FREQUENCY",
+                                         "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY",
+                                         "CHECKPOINT.KEEP_LAST"};
+  EXPECT_EQ(Values("trainer: {max_iter: -1, max_epoch: -1, test_freq: -1, test_start: -1, save_freq: -1, save_start: "
+                   "-1, save_cur_freq: -1, save_latest_freq: -1}",
+                   keys),
+            Values("SEED_VALUE: 1", keys));
+  EXPECT_EQ(Values("trainer: {only_save_latest: True, save_latest_freq: -1}", keys),
+            Values("trainer: {only_save_latest: True}", keys));
+}
+
+TEST_F(ForeignRunBlocksTest, BlocksOfOtherThings_AreRefusedWithWhatSaysItHere) {
+  EXPECT_THAT(Error("trainer: {optimizer: {type: SGD, kwargs: {lr: 0.1}}}"),
+              AllOf(HasSubstr("test.yaml:1: config.trainer.optimizer is a map, which has no effect"),
+                    HasSubstr("OPTIMIZER says it here")));
+  EXPECT_THAT(Error("trainer: {lr_scheduler: {type: Cosine}}"), HasSubstr("OPTIMIZER.param_schedulers says it"));
+  EXPECT_THAT(Error("saver: {pretrain_model: a.pth}"), HasSubstr("MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"));
+  EXPECT_THAT(Error("saver: {resume_model: a.pth}"), HasSubstr("a run goes on in its CHECKPOINT.DIR"));
+  EXPECT_OK(
+      Resolve("saver: {pretrain_model: null, resume_model: '', save_dir: a, results_dir: b}\ntrainer: "
+              "{optimizer: {}}"));
+}
+
 TEST_F(ForeignRunBlocksTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
   EXPECT_THAT(Error("trainer: {max_epoch: often}"), HasSubstr("test.yaml:1: config.trainer.max_epoch is 'often'"));
   EXPECT_THAT(Error("trainer: {test_freq: 0}"), HasSubstr("config.trainer.test_freq is '0', expected an integer of"));
+  EXPECT_THAT(Error("trainer: {only_save_latest: True, save_latest_freq: 0}"),
+              HasSubstr("config.trainer.save_latest_freq is '0', expected an integer of at least 1"));
   EXPECT_THAT(Error("trainer: {max_iter: 90000}"),
               AllOf(HasSubstr("config.trainer.max_iter is '90000'"), HasSubstr("expected config.trainer.max_epoch")));
   EXPECT_THAT(Error("trainer: {test_freq: 0, save_freq: 0, max_iter: 1}"),
@@ -119,8 +157,8 @@ TEST_F(ForeignRunBlocksTest, WrongValues_AreNamedAsTheUserHasWrittenThem) {
 // A run's own train_config.yaml sets every key, and may go on with another number of epochs.
 TEST_F(ForeignRunBlocksTest, TheResolvedConfiguration_HasOurKeysAlone) {
   ASSERT_OK_AND_ASSIGN(const ConfigNode first, Resolve("trainer: {max_epoch: 19, is_eval: True}"));
-  EXPECT_EQ(first.FindPath("trainer.max_epoch"), nullptr);
-  EXPECT_EQ(first.FindPath("saver.auto_resume"), nullptr);
+  EXPECT_EQ(first.Find("trainer"), nullptr);
+  EXPECT_EQ(first.Find("saver"), nullptr);
   ASSERT_OK_AND_ASSIGN(const ConfigNode again, Resolve(WriteYaml(first)));
   EXPECT_TRUE(again == first);
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/same_value.h"
 #include "ssl/core/component.h"
 #include "ssl/hooks/hook_entries.h"
 
@@ -39,7 +40,7 @@ void SetEach(const HookEntry& entry, const RunKeysOptions& options, const Regist
 
 bool IsSet(const ConfigNode* value, const ConfigNode* by_default) {
   if (value == nullptr) return false;
-  return !value->location().file.empty() || by_default == nullptr || *value != *by_default;
+  return !value->location().file.empty() || by_default == nullptr || !SameValue(*value, *by_default);
 }
 
 void SetRunKey(absl::string_view theirs, const ConfigNode& value, const std::string& ours, const Registries& registries,
@@ -47,7 +48,8 @@ void SetRunKey(absl::string_view theirs, const ConfigNode& value, const std::str
   if (AddWrongValues(theirs, value, ours, registries, problems)) return;
   const ConfigNode defaults = registries.options.Defaults();
   const ConfigNode* there = config->FindPath(ours);
-  if (IsSet(there, defaults.FindPath(ours)) && *there != value) {
+  if (IsSet(there, defaults.FindPath(ours))) {
+    if (SameValue(*there, value)) return;
     problems->push_back(
         {value.location(),
          absl::StrCat(theirs, " means config.", ours, ": ", value.text(), ", and ", there->location().ToString(),
