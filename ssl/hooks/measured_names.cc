@@ -16,7 +16,7 @@
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/meter.h"
-#include "ssl/distributed/local_communicator.h"
+#include "ssl/core/value_names.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/phase_values.h"
 
@@ -64,36 +64,28 @@ std::vector<Instance> InstancesOf(const std::string& type, absl::string_view sec
   return all;
 }
 
-// What the meter says of a phase without any batch has the names that it has after one.
-std::vector<MeterValue> ValuesOf(const std::string& meter, const BuildContext& context) {
-  std::vector<MeterValue> values;
-  // A meter that is wrong has been refused; one of the host's may need data.
+// The names that the meter gives; none when it does not say.
+std::vector<ValueName> NamesOf(const std::string& meter, const BuildContext& context) {
+  std::vector<ValueName> names;
+  // A meter that is wrong has been refused.
   GuardTorch("a meter", [&]() -> absl::Status {
     const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", meter));
     const absl::StatusOr<std::unique_ptr<Meter>> made = context.registries.meters.Make(meter, section, context);
     if (!made.ok()) return made.status();
-    const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
-    absl::StatusOr<std::vector<MeterValue>> found = (*made)->Values(*alone);
-    if (found.ok()) values = *std::move(found);
-    return found.status();
+    const auto* names_values = dynamic_cast<const NamesValues*>(made->get());
+    if (names_values != nullptr) names = names_values->ValueNames();
+    return absl::OkStatus();
   }).IgnoreError();
-  return values;
-}
-
-// Of mean_ap_list_meter, which has no values before data: those of metric "AP" are one for each class.
-bool HasListOfClasses(const std::string& meter, const ConfigNode& config) {
-  const ConfigNode* classes = config.FindPath(absl::StrCat("METERS.", meter, ".num_classes"));
-  return meter == "mean_ap_list_meter" && (classes == nullptr || classes->AsInt().value_or(0) != 1);
+  return names;
 }
 
 void AddMeter(absl::string_view scope, const std::string& meter, const std::string& suffix, const BuildContext& context,
               Measured* measured) {
-  const std::vector<MeterValue> values = ValuesOf(meter, context);
+  const std::vector<ValueName> values = NamesOf(meter, context);
   const std::string beginning = absl::StrCat(scope, meter, suffix, "_");
   if (values.empty()) measured->beginnings.push_back(beginning);
-  if (HasListOfClasses(meter, context.config)) measured->lists.push_back(absl::StrCat(beginning, "AP"));
   std::map<std::string, int> counts;
-  for (const MeterValue& value : values) {
+  for (const ValueName& value : values) {
     const std::string output = value.output.empty() ? "" : absl::StrCat("_Output_", value.output);
     const std::string name = absl::StrCat(beginning, value.metric, output);
     if (++counts[name] == 1) measured->names.push_back(name);

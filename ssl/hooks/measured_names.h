@@ -13,8 +13,9 @@ namespace ssl {
 
 // InvalidArgument for a metric that no phase of the run has, with the names that are measured: a name of no kind of
 // phases, one of phases that settings keep out, one that neither the loss, nor a meter, nor the hook eval has, or one
-// that stands for several values at once. A meter that has no values before it has data, as one of the host's may be,
-// can measure whatever begins with its name; "Host/..." can be anything (phase_values.h). place: "file:line: KEY".
+// that stands for several values at once. A meter that does not name its values
+// (ssl/core/value_names.h), as one of the host's may, can measure whatever begins with its name; "Host/..." can be
+// anything (phase_values.h). place: "file:line: KEY".
 absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place, const BuildContext& context);
 
 }  // namespace ssl

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/value_names.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/meters/register_meters.h"
@@ -53,7 +54,7 @@ TEST_F(MeasuredNamesTest, TheLossAndTheMeters_AreMeasured) {
     EXPECT_OK(Check(metric, kMeters)) << metric;
   }
   EXPECT_OK(Check("Testing/loss_mean", "{}"));
-  EXPECT_TRUE(IsKnown("Testing/mean_ap_list_meter_mAP_Output_0", kMeters)) << "it names its values when it has some";
+  EXPECT_TRUE(IsKnown("Testing/mean_ap_list_meter_mAP_Output_0", kMeters));
 }
 
 TEST_F(MeasuredNamesTest, MistypedNames_AreRefusedWithTheNearest) {
@@ -63,6 +64,8 @@ TEST_F(MeasuredNamesTest, MistypedNames_AreRefusedWithTheNearest) {
                             HasSubstr("did you mean 'Testing/loss_mean'?"))));
   EXPECT_THAT(Check("Testing/accuracy_list_meter_top_2_Output_res4", kMeters),
               refused(HasSubstr("did you mean 'Testing/accuracy_list_meter_top_1_Output_res4'?")));
+  EXPECT_THAT(Check("Testing/mean_ap_list_meter_maP_Output_0", kMeters),
+              refused(HasSubstr("did you mean 'Testing/mean_ap_list_meter_mAP_Output_0'?")));
   EXPECT_THAT(Check("Testing/Loss_maen", kMeters), refused(HasSubstr("did you mean 'Testing/loss_mean'?")));
   EXPECT_THAT(Check("loss", kMeters), refused(HasSubstr("expected a name that starts with Training/, Testing/ or")));
 }
@@ -144,24 +147,39 @@ TEST_F(MeasuredNamesTest, Evaluations_MeasureWhatTheHookIsToldTo) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("are")));
 }
 
-// A meter of the host's that cannot tell before it has data.
-class SilentMeter : public Meter {
+// A meter of the host's: of some classes only data can tell.
+class LateMeter : public Meter {
  public:
-  absl::string_view name() const override { return "silent"; }
+  absl::string_view name() const override { return "late"; }
   absl::Status Update(const std::vector<at::Tensor>&, const at::Tensor&) override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<MeterValue>> Values(Communicator&) override {
-    return absl::FailedPreconditionError("no batch yet");
+    return std::vector<MeterValue>{{"mean", "", 0.0}};
   }
   void Reset() override {}
 };
 
-TEST_F(MeasuredNamesTest, MetersThatCannotTell_MayMeasureAnything) {
-  ASSERT_OK(registries_.meters.Register(
-      "silent", [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Meter>> {
-        return std::make_unique<SilentMeter>();
-      }));
-  EXPECT_TRUE(IsKnown("Testing/silent_words", "METERS: {names: [silent]}"));
-  EXPECT_FALSE(IsKnown("Testing/loud_words", "METERS: {names: [silent]}"));
+// Names all of its values.
+class PunctualMeter : public LateMeter, public NamesValues {
+ public:
+  std::vector<ValueName> ValueNames() const override { return {{"words", ""}}; }
+};
+
+template <class AnyMeter>
+absl::StatusOr<std::unique_ptr<Meter>> MakeMeter(const ConfigNode&, const BuildContext&) {
+  return std::make_unique<AnyMeter>();
+}
+
+TEST_F(MeasuredNamesTest, MetersThatDoNotNameTheirValues_MayMeasureAnything) {
+  ASSERT_OK(registries_.meters.Register("late", &MakeMeter<LateMeter>));
+  EXPECT_TRUE(IsKnown("Testing/late_mean", "METERS: {names: [late]}"));
+  EXPECT_TRUE(IsKnown("Testing/late_class_3", "METERS: {names: [late]}")) << "only after a first batch";
+  EXPECT_FALSE(IsKnown("Testing/loud_words", "METERS: {names: [late]}"));
+}
+
+TEST_F(MeasuredNamesTest, MetersThatNameTheirValues_MeasureNoOthers) {
+  ASSERT_OK(registries_.meters.Register("punctual", &MakeMeter<PunctualMeter>));
+  EXPECT_TRUE(IsKnown("Testing/punctual_words", "METERS: {names: [punctual]}"));
+  EXPECT_FALSE(IsKnown("Testing/punctual_word", "METERS: {names: [punctual]}"));
 }
 
 }  // namespace

@@ -133,6 +133,15 @@ absl::StatusOr<at::Tensor> MeanApMeter::GatheredPrecision(size_t output, int64_t
   return at::cat(precisions).cpu();
 }
 
+std::vector<ValueName> MeanApMeter::ValueNames() const {
+  std::vector<ValueName> names;
+  for (const std::string& output : output_names_) {
+    names.push_back({"mAP", output});
+    names.insert(names.end(), options_.num_classes, ValueName{"AP", output});
+  }
+  return names;
+}
+
 void MeanApMeter::Reset() {
   for (std::vector<at::Tensor>& scores : scores_) scores.clear();
   targets_.clear();

@@ -23,11 +23,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/value_names.h"
 #include "ssl/meters/meter_options.h"
 
 namespace ssl {
 
-class MeanApMeter : public Meter {
+class MeanApMeter : public Meter, public NamesValues {
  public:
   // InvalidArgument when the names do not fit num_meters.
   static absl::StatusOr<std::unique_ptr<Meter>> Make(const MeanApMeterOptions& options);
@@ -38,6 +39,8 @@ class MeanApMeter : public Meter {
   absl::Status Update(const std::vector<at::Tensor>& outputs, const at::Tensor& targets) override;
 
   absl::StatusOr<std::vector<MeterValue>> Values(Communicator& communicator) override;
+
+  std::vector<ValueName> ValueNames() const override;
 
   void Reset() override;
 

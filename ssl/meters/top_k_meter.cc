@@ -122,6 +122,14 @@ absl::StatusOr<std::vector<MeterValue>> TopKMeter::Values(Communicator& communic
   return values;
 }
 
+std::vector<ValueName> TopKMeter::ValueNames() const {
+  std::vector<ValueName> names;
+  for (const int64_t k : topk_values_) {
+    for (const std::string& output : output_names_) names.push_back({absl::StrCat("top_", k), output});
+  }
+  return names;
+}
+
 void TopKMeter::Reset() {
   counts_.zero_();
   positives_.zero_();

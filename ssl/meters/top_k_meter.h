@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/core/meter.h"
+#include "ssl/core/value_names.h"
 #include "ssl/meters/meter_options.h"
 
 namespace ssl {
@@ -48,7 +49,7 @@ struct TopKRule {
 const std::vector<TopKRule>& TopKRules();
 
 // Values are named "top_1", "top_5", ... in the order of topk_values.
-class TopKMeter : public Meter {
+class TopKMeter : public Meter, public NamesValues {
  public:
   // InvalidArgument when there is no k, or when the names do not fit num_meters.
   static absl::StatusOr<std::unique_ptr<Meter>> Make(const TopKRule& rule, const TopKMeterOptions& options);
@@ -60,6 +61,8 @@ class TopKMeter : public Meter {
 
   // One reduction of all counts.
   absl::StatusOr<std::vector<MeterValue>> Values(Communicator& communicator) override;
+
+  std::vector<ValueName> ValueNames() const override;
 
   void Reset() override;
 
