@@ -121,6 +121,10 @@ such as `Training/Loss`, are refused.
   each rank's own batches, before they are reduced or clipped, and a report has the mean of the ranks' norms; they are refused beside
   activation checkpointing (`USE_ACTIVATION_CHECKPOINTING`, `memory_checkpoint`), where all modules of a part that runs again share one
   gradient.
+- `memory_analysis` has no files of its own: `logdir` and `summary_writer` are refused, because what `system_stats` measures joins the
+  run's one report, which all sinks get, and a second writer would have its own lines cut back and repaired on resume.
+- Learning rate, momentum and weight decay follow the optimizer's schedules (`OPTIMIZER.param_schedulers`); no hook sets them.
+  `schedule_monitor`, which other programs' scheduler hooks are here, records what they have set.
 - `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.
 - The blocks `trainer` and `saver` stand under `config`: [checkpoints.md](checkpoints.md#when-it-is-saved).
 )";

@@ -2,7 +2,9 @@
 #include "ssl/hooks/perf_stats_hook.h"
 
 #include <numeric>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
 #include "ssl/core/perf_stats.h"
@@ -30,13 +32,14 @@ void PerfStatsOptions::VisitFields(FieldVisitor& visitor) {
 
 std::vector<PlannedAction> PerfStatsHook::Plan() const {
   std::vector<PlannedAction> plan;
-  const auto add = [&plan](const char* what, Cadence::Unit unit, int64_t every) {
+  const auto add = [&plan](const std::string& what, Cadence::Unit unit, int64_t every) {
     if (every > 0) plan.push_back({what, {unit, every, 1, 0, false}});
   };
-  if (options_.monitor_perf_stats) {
-    add("tells the times of its steps", Cadence::Unit::kEpoch, 1);
-    add("tells the times of its steps so far", Cadence::Unit::kUpdate, options_.perf_stat_frequency);
-  }
+  // It counts batches of each phase anew, which no cadence of the run does.
+  const int64_t every = options_.perf_stat_frequency;
+  const std::string between =
+      every > 0 ? absl::StrCat(", and within it those of every ", every, " batches so far") : "";
+  if (options_.monitor_perf_stats) add(absl::StrCat("tells the times of its steps", between), Cadence::Unit::kEpoch, 1);
   add("reports the mean batch time", Cadence::Unit::kUpdate, options_.rolling_btime_freq > 0 ? 1 : 0);
   return plan;
 }

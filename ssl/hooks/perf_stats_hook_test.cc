@@ -30,6 +30,13 @@ PerfStatsHook Hook(bool monitor, int64_t frequency, int64_t rolling) {
   return PerfStatsHook(options);
 }
 
+TEST(PerfStatsHookTest, ThePlan_CountsBatchesOfAPhase) {
+  const std::vector<PlannedAction> plan = Hook(/*monitor=*/true, /*frequency=*/10, /*rolling=*/-1).Plan();
+  ASSERT_EQ(plan.size(), 1);
+  EXPECT_EQ(plan[0].what, "tells the times of its steps, and within it those of every 10 batches so far");
+  EXPECT_EQ(plan[0].when.unit, Cadence::Unit::kEpoch);
+}
+
 void StartPhase(PerfStatsHook& hook, FakeStep& step, bool training = true) {
   step.state.training = training;
   ASSERT_OK(hook.OnPhaseStart(step.context));
