@@ -62,6 +62,7 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   collects_saves_ = true;
   const absl::Status told = hooks_.Run(event, context_);
   collects_saves_ = false;
+  context_.meter_reports.clear();  // reports of one event are none of the next
   SSL_RETURN_IF_ERROR(told);
   for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeAskedSave(asked, event));
   return absl::OkStatus();
@@ -225,6 +226,7 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   BatchSource& source = task_->source(state.training);
   context_.source = &source;
   context_.batches_per_epoch = source.batches_per_epoch();
+  context_.batches_per_update = BatchesPerUpdate();
   // As in VISSL, samplers count train and test phases alike.
   SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
   task_->model().SetTraining(state.training);
@@ -282,7 +284,6 @@ absl::Status Trainer::ReadMeters() {
 
 absl::Status Trainer::RunStep() {
   within_step_ = true;
-  context_.batches_per_update = BatchesPerUpdate();
   context_.skips_update = false;
   context_.gradients_are_finite = false;
   const TrainState& state = task_->state();

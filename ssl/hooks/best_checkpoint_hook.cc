@@ -125,18 +125,29 @@ absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const 
   return absl::OkStatus();
 }
 
-// Ranks agree, because the values are those of all ranks.
+absl::Status BestCheckpointHook::OnStep(StepContext& context) {
+  for (Best& best : bests_) {
+    const std::optional<double> value = StepValue(best.metric, context);
+    if (value.has_value()) SSL_RETURN_IF_ERROR(Compare(*value, context, &best));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BestCheckpointHook::OnPhaseEnd(StepContext& context) {
   for (Best& best : bests_) {
     SSL_ASSIGN_OR_RETURN(const std::optional<double> value, PhaseValue(best.metric, path_, context));
-    if (!value.has_value()) continue;
-    if (best.is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, &best));
-    if (!best.IsBeatenBy(*value)) continue;
-    best.value = *value;
-    best.iteration = context.state.iteration;
-    SSL_RETURN_IF_ERROR(Keep(best, context));
+    if (value.has_value()) SSL_RETURN_IF_ERROR(Compare(*value, context, &best));
   }
   return absl::OkStatus();
+}
+
+// Ranks agree, because the values are those of all ranks.
+absl::Status BestCheckpointHook::Compare(double value, StepContext& context, Best* best) const {
+  if (best->is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, best));
+  if (!best->IsBeatenBy(value)) return absl::OkStatus();
+  best->value = value;
+  best->iteration = context.state.iteration;
+  return Keep(*best, context);
 }
 
 // Evaluations may come with no phase, and so may what a host's hooks report.

@@ -4,14 +4,14 @@
 // checkpoint hook: what that one saves at the same moment knows the new best.
 //
 // At the end of each phase that has the metric ("Testing/" or "Training/" at its beginning, or "Evaluation/" for those
-// after which the hook `eval` has measured), a value that is strictly
-// better than the best so far is the best; NaN and infinity never are. The run is saved then, and the checkpoint named
-// (ssl/core/checkpoint_names.h): "best" with one metric, "best.<metric>" with several ('/' becomes '_'); an instance
-// with a name of its own puts it behind "best". A named checkpoint is kept whatever CHECKPOINT.KEEP_LAST says. State,
-// for each metric: `value` and `iteration` of the best. A run that goes on takes the best for granted as long as its
-// checkpoint is there; without it, the next value is the best. A checkpoint that an epoch's end has made does not know
-// what the test phase after it has measured: when that had made it the best, it keeps the name until it is measured
-// again.
+// after which the hook `eval` has measured), and after each step at which a hook has measured it ("Evaluation/",
+// "Host/"), a value that is strictly better than the best so far is the best; NaN and infinity never are. The run is
+// saved then, and the checkpoint named (ssl/core/checkpoint_names.h): "best" with one metric, "best.<metric>" with
+// several ('/' becomes '_'); an instance with a name of its own puts it behind "best". A named checkpoint is kept
+// whatever CHECKPOINT.KEEP_LAST says. State, for each metric: `value` and `iteration` of the best. A run that goes on
+// takes the best for granted as long as its checkpoint is there; without it, the next value is the best. A checkpoint
+// that an epoch's end has made does not know what the test phase after it has measured: when that had made it the best,
+// it keeps the name until it is measured again.
 //
 // United Perception's auto_save_best has neither modes nor state beyond its file (values below -1 never save), and
 // LiBai's BestCheckpointer forgets the best value at a restart; detectron2's saves infinities. Ours does as their pages
@@ -55,6 +55,8 @@ class BestCheckpointHook : public Hook {
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
+  absl::Status OnPhaseStart(StepContext& context) override { return OnStep(context); }
+  absl::Status OnStep(StepContext& context) override;
   // NotFound, with the nearest name, when a phase of the metric's kind has no such value.
   absl::Status OnPhaseEnd(StepContext& context) override;
   // Warns of a metric that no evaluation has measured.
@@ -77,6 +79,7 @@ class BestCheckpointHook : public Hook {
   std::string CheckpointName(const Best& best) const;
   // Gives the name to the best; there is none when its checkpoint is gone.
   absl::Status Settle(StepContext& context, Best* best) const;
+  absl::Status Compare(double value, StepContext& context, Best* best) const;
   absl::Status Keep(const Best& best, StepContext& context) const;
 
   const std::string path_;

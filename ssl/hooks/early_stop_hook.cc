@@ -19,6 +19,11 @@ namespace {
 
 constexpr char kMin[] = "min";
 
+const char* Counted(const std::string& metric) {
+  if (IsOfEvaluations(metric)) return "evaluations";
+  return IsOfHost(metric) ? "values" : "phases";
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC", context), context));
@@ -31,8 +36,9 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& opti
 void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("METRIC", &metric, Doc("what has to get better, such as Testing/loss_mean; empty: never stop (ours)"));
   visitor.Field("MODE", &mode, Doc("whether better is less or more").OneOf({kMin, "max"}));
-  visitor.Field("PATIENCE", &patience,
-                Doc("phases in a row without a better value that end the run").AtLeast(1).MayChange());
+  visitor.Field(
+      "PATIENCE", &patience,
+      Doc("values in a row that are no better and end the run: of phases, or of evaluations").AtLeast(1).MayChange());
   visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0).MayChange());
 }
 
@@ -53,18 +59,27 @@ absl::Status EarlyStopHook::OnStart(StepContext& context) {
   return absl::OkStatus();
 }
 
+absl::Status EarlyStopHook::OnStep(StepContext& context) {
+  const std::optional<double> value = StepValue(options_.metric, context);
+  if (value.has_value()) Count(*value, context);
+  return absl::OkStatus();
+}
+
 absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::optional<double> value, PhaseValue(options_.metric, paths_.metric, context));
-  if (!value.has_value()) return absl::OkStatus();
-  if (IsBetter(*value)) {
-    best_ = *value;
+  if (value.has_value()) Count(*value, context);
+  return absl::OkStatus();
+}
+
+void EarlyStopHook::Count(double value, StepContext& context) {
+  if (IsBetter(value)) {
+    best_ = value;
     has_best_ = 1;
     phases_without_ = 0;
   } else {
     ++phases_without_;
   }
   EndIfDue(context);
-  return absl::OkStatus();
 }
 
 // Evaluations may come with no phase, and so may what a host's hooks report.
@@ -88,9 +103,10 @@ void EarlyStopHook::EndIfDue(StepContext& context) const {
       has_best_ != 0 ? absl::StrCat("has not been better than ", best_) : "has been no finite number";
   // The list of hooks is one value of the configuration, in which nothing may change by itself.
   const bool is_of_list = absl::StartsWith(paths_.patience, "config.hooks.");
-  context.RequestStop(absl::StrCat(
-      instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_, " phases; with a larger ",
-      paths_.patience, is_of_list ? " and config.CHECKPOINT.ALLOW_CHANGES=[hooks]" : "", " the same command goes on"));
+  context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_, " ",
+                                   Counted(options_.metric), "; with a larger ", paths_.patience,
+                                   is_of_list ? " and config.CHECKPOINT.ALLOW_CHANGES=[hooks]" : "",
+                                   " the same command goes on"));
 }
 
 void EarlyStopHook::VisitState(StateVisitor& visitor) {

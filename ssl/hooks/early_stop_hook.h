@@ -56,6 +56,9 @@ class EarlyStopHook : public Hook {
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
+  // A value that a hook measures between phase ends ("Evaluation/", "Host/") counts as one of a phase.
+  absl::Status OnPhaseStart(StepContext& context) override { return OnStep(context); }
+  absl::Status OnStep(StepContext& context) override;
   // NotFound, with the nearest name, when a phase of the metric's kind has no such value.
   absl::Status OnPhaseEnd(StepContext& context) override;
   // Warns of a metric that no evaluation has measured.
@@ -65,6 +68,7 @@ class EarlyStopHook : public Hook {
 
  private:
   bool IsBetter(double value) const;
+  void Count(double value, StepContext& context);
   void EndIfDue(StepContext& context) const;
 
   const EarlyStopOptions options_;

@@ -199,11 +199,23 @@ std::vector<PlannedAction> EvalHook::Plan() const {
 absl::Status EvalHook::OnStep(StepContext& context) {
   if (!context.state.training) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(TryLoss(context));
-  if (IsLastOfPhase(context)) return absl::OkStatus();
-  if (!IsEvery(options_.iter_frequency, context.state.iteration)) return absl::OkStatus();
+  const bool is_due = IsEvery(options_.iter_frequency, context.state.iteration) && !IsLastOfPhase(context);
+  return is_due ? EvaluateStep(context) : absl::OkStatus();
+}
+
+// Not in OnStart: from here on, model and method are as after the step.
+absl::Status EvalHook::OnPhaseStart(StepContext& context) {
+  const bool is_owed = owed_at_ == context.state.iteration && context.state.training && !IsLastOfPhase(context);
+  return is_owed ? EvaluateStep(context) : absl::OkStatus();
+}
+
+absl::Status EvalHook::EvaluateStep(StepContext& context) {
+  owed_at_ = context.state.iteration;
   const absl::Status status = Evaluate(context);
   if (absl::IsCancelled(status)) return absl::OkStatus();  // the step is done; the run stops before the next one
   SSL_RETURN_IF_ERROR(status);
+  owed_at_ = -1;
+  context.meter_reports.insert(context.meter_reports.end(), latest_.begin(), latest_.end());
   MetricReport now{context.state.iteration, context.state.train_phase_index, {}};
   for (const MeterReport& report : latest_) {
     for (const MeterValue& value : report.values) {
@@ -231,7 +243,9 @@ bool EvalHook::PhaseIsDue(const StepContext& context) const {
 // Values of an iteration before are not the phase's: what is kept or ended by them would be weights that nobody has
 // measured. Those of this iteration are, also for a process that resumes behind OnStep and has to measure them again.
 absl::Status EvalHook::OnPhaseEnd(StepContext& context) {
-  if (!context.state.training || !PhaseIsDue(context)) return absl::OkStatus();
+  if (!context.state.training) return absl::OkStatus();
+  owed_at_ = -1;  // with other ranks than before, the iteration may have become the phase's last
+  if (!PhaseIsDue(context)) return absl::OkStatus();
   if (evaluated_at_ != context.state.iteration) SSL_RETURN_IF_ERROR(Evaluate(context));
   context.meter_reports.insert(context.meter_reports.end(), latest_.begin(), latest_.end());
   return absl::OkStatus();
@@ -319,6 +333,8 @@ absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatur
   const double* values = told.const_data_ptr<double>();
   return std::vector<double>(values, values + kValues);
 }
+
+void EvalHook::VisitState(StateVisitor& visitor) { visitor.Int("owed_at", owed_at_); }
 
 std::string EvalHook::Prefix() const { return instance_name() == name() ? "" : absl::StrCat(instance_name(), "_"); }
 

@@ -7,9 +7,9 @@
 //   Evaluation/knn_top_1, Evaluation/knn_top_5, Evaluation/linear_top_1, Evaluation/linear_top_5   in percent
 //
 // and, with LOSS, what the method's loss is on test samples (validation_loss.h): Evaluation/loss_mean. (Of an instance
-// with a name of its own Evaluation/<name>_knn_top_1 ...) Those of an iteration are a report of their
-// own; those of the iteration at which a train phase ends stand in its meter reports, so that metrics.json, early_stop
-// and best_checkpoint have them: other phases have none.
+// with a name of its own Evaluation/<name>_knn_top_1 ...) Those of an iteration are a report of their own;
+// those of the iteration at which a train phase ends stand in its meter reports, so that metrics.json has them: other
+// phases have none. early_stop and best_checkpoint see all of them, each once.
 //
 // The loss is that of DATA.TEST's samples in views and batches as DATA.TRAIN's, because the views of DATA.TEST are
 // often those of a classification; with LOSS_TRANSFORMS test they are its own, as in test phases (config.TEST_MODEL),
@@ -24,8 +24,9 @@
 // Features that are not finite give a warning and no value. Ranks share the samples, and all measure rank 0's model:
 // its running statistics, which are those of the checkpoint's model, stand in for their own meanwhile. Rank 0
 // classifies. Stage kObserve, ahead of early_stop. A stop of the run ends an evaluation after a batch, without values:
-// that of a phase's end is made anew when the run goes on (ssl/core/trainer.h), that of an iteration within a phase is
-// left out. No state: an evaluation that a resumed run repeats has the same values.
+// that of a phase's end is made anew when the run goes on (ssl/core/trainer.h), and that of an iteration within a phase
+// by the process that goes on, before its first step. State: `owed_at`, the iteration of such a one, else -1. An
+// evaluation that a resumed run repeats has the same values.
 #ifndef SSL_HOOKS_EVAL_HOOK_H_
 #define SSL_HOOKS_EVAL_HOOK_H_
 
@@ -47,6 +48,7 @@
 #include "ssl/core/meter.h"
 #include "ssl/core/method.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/labelled_features.h"
 #include "ssl/hooks/validation_loss.h"
@@ -97,11 +99,16 @@ class EvalHook : public Hook {
 
   // InvalidArgument for data that cannot be evaluated, NotFound for a stage that the trunk does not have.
   absl::Status OnStart(StepContext& context) override;
+  absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
 
+  void VisitState(StateVisitor& visitor) override;
+
  private:
   bool PhaseIsDue(const StepContext& context) const;
+  // Within a phase; what a stop of the run interrupts is owed.
+  absl::Status EvaluateStep(StepContext& context);
   // Cancelled, on all ranks, when the run is to stop.
   absl::Status Evaluate(StepContext& context);
   absl::Status TryLoss(StepContext& context);
@@ -123,6 +130,7 @@ class EvalHook : public Hook {
   bool has_tried_loss_ = false;
   std::vector<MeterReport> latest_;
   int64_t evaluated_at_ = -1;  // iteration of `latest_`
+  int64_t owed_at_ = -1;       // iteration within a phase whose evaluation was interrupted; -1: none
 };
 
 absl::Status RegisterEvalHook(Registries* registries);

@@ -163,8 +163,10 @@ TEST(EvalHook, Iterations_AreThoseOfThePeriodAndTheEnd) {
     step.context.batches_per_epoch = max;
     for (step.state.iteration = 1; step.state.iteration <= max; ++step.state.iteration) {
       step.state.batch_in_phase = step.state.iteration;
+      step.context.meter_reports.clear();
       ASSERT_OK(hook.OnStep(step.context));
     }
+    step.context.meter_reports.clear();
     step.state.iteration = max;
     ASSERT_OK(hook.OnPhaseEnd(step.context));
     EXPECT_EQ(sources.train->epochs, expected) << max << " " << period;

@@ -16,6 +16,9 @@ constexpr char kTesting[] = "Testing/";
 constexpr char kEvaluation[] = "Evaluation/";
 constexpr char kHost[] = "Host/";
 
+// Those that come when a hook has them.
+bool MayLack(const std::string& metric) { return IsOfEvaluations(metric) || IsOfHost(metric); }
+
 }  // namespace
 
 std::map<std::string, double> PhaseValues(const StepContext& context) {
@@ -47,12 +50,18 @@ absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl
   const std::map<std::string, double> values = PhaseValues(context);
   const auto found = values.find(metric);
   if (found != values.end()) return found->second;
-  const bool may_lack = IsOfEvaluations(metric) || IsOfHost(metric);
-  if (may_lack || IsOfTestPhases(metric) == context.state.training) return std::nullopt;
+  if (MayLack(metric) || IsOfTestPhases(metric) == context.state.training) return std::nullopt;
   std::vector<std::string> names;
   for (const auto& [name, value] : values) names.push_back(name);
   return absl::NotFoundError(absl::StrCat(key, " is '", metric, "', which the phase has not measured",
                                           DidYouMean(metric, names), "; config.METERS.names says what is"));
+}
+
+std::optional<double> StepValue(const std::string& metric, const StepContext& context) {
+  if (!MayLack(metric)) return std::nullopt;
+  const std::map<std::string, double> values = PhaseValues(context);
+  const auto found = values.find(metric);
+  return found == values.end() ? std::nullopt : std::optional<double>(found->second);
 }
 
 }  // namespace ssl

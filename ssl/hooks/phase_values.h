@@ -33,6 +33,10 @@ bool IsOfHost(absl::string_view metric);
 absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl::string_view key,
                                                  const StepContext& context);
 
+// The same between phase ends: what hooks have added in the same OnStep, or in OnPhaseStart for a step after which the
+// process before was stopped. None for metrics of whole phases, and where no hook has measured it.
+std::optional<double> StepValue(const std::string& metric, const StepContext& context);
+
 }  // namespace ssl
 
 #endif  // SSL_HOOKS_PHASE_VALUES_H_
