@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "ssl/models/channel_kernels.h"
-#include "ssl/models/map_rows.h"
 #include "ssl/models/rank_moments.h"
 
 namespace ssl {
@@ -33,6 +32,40 @@ constexpr int64_t kBlockFloats = 2048;
 constexpr int64_t kRowsPerFloatSum = 64;
 // Floats of a map per task of the thread pool; fixed, so that sums do not depend on the number of threads.
 constexpr int64_t kTaskFloats = 1 << 17;
+
+// A map as rows of channels, float32 or bfloat16, read and written in float blocks.
+class Rows {
+ public:
+  explicit Rows(const at::Tensor& map)
+      : channels_(map.size(1)),
+        rows_(map.numel() / map.size(1)),
+        data_(map.data_ptr()),
+        narrow_(map.scalar_type() == at::kBFloat16) {}
+
+  int64_t rows() const { return rows_; }
+  int64_t channels() const { return channels_; }
+
+  // The rows [begin, begin + count) in float: in place when they are, else in `buffer`.
+  const float* Read(int64_t begin, int64_t count, std::vector<float>* buffer) const {
+    if (!narrow_) return static_cast<const float*>(data_) + begin * channels_;
+    WidenBfloat16(static_cast<const uint16_t*>(data_) + begin * channels_, count * channels_, buffer->data());
+    return buffer->data();
+  }
+
+  // Where to put rows before Store: the rows themselves, or `buffer`.
+  float* Target(int64_t begin, std::vector<float>* buffer) const {
+    return narrow_ ? buffer->data() : static_cast<float*>(data_) + begin * channels_;
+  }
+  void Store(const float* values, int64_t begin, int64_t count) const {
+    if (narrow_) NarrowToBfloat16(values, count * channels_, static_cast<uint16_t*>(data_) + begin * channels_);
+  }
+
+ private:
+  const int64_t channels_;
+  const int64_t rows_;
+  void* const data_;
+  const bool narrow_;
+};
 
 int64_t BlockRows(int64_t channels) { return std::max<int64_t>(1, kBlockFloats / channels); }
 
@@ -53,7 +86,7 @@ using BlockSum = std::function<void(int64_t begin, int64_t rows, Buffers& buffer
 // How a map is cut into tasks: whole rows, of kTaskFloats floats at most (one row, if that is longer). Whoever keeps
 // something for each task and whoever runs the tasks must agree, so both take the numbers from here.
 struct Partition {
-  explicit Partition(const MapRows& map)
+  explicit Partition(const Rows& map)
       : task_rows(std::max<int64_t>(1, kTaskFloats / map.channels())),
         tasks((map.rows() + task_rows - 1) / task_rows) {}
 
@@ -61,17 +94,12 @@ struct Partition {
   const int64_t tasks;
 };
 
-// Which end of the map a thread begins at. What came before has just read or written the map's last rows, which are
-// still in a cache: a pass that goes down meets them first, and leaves the first rows to one that goes up.
-enum class Direction { kDown, kUp };
-
 // Calls body for all tasks in parallel; [begin, end) are the task's rows.
-void ForTasks(const MapRows& map, Direction direction, const TaskBody& body) {
+void ForTasks(const Rows& map, const TaskBody& body) {
   const Partition partition(map);
   at::parallel_for(0, partition.tasks, 1, [&](int64_t first, int64_t last) {
     Buffers buffers(map.channels());
-    for (int64_t i = 0; i < last - first; ++i) {
-      const int64_t task = direction == Direction::kUp ? first + i : last - 1 - i;
+    for (int64_t task = first; task < last; ++task) {
       const int64_t begin = task * partition.task_rows;
       body(task, begin, std::min(map.rows(), begin + partition.task_rows), buffers);
     }
@@ -85,10 +113,10 @@ struct ChannelSums {
 };
 
 // add: adds the rows of a block to the float sums. Tasks are added up in their order.
-ChannelSums SumRows(const MapRows& map, const BlockSum& add) {
+ChannelSums SumRows(const Rows& map, const BlockSum& add) {
   const int64_t channels = map.channels();
   std::vector<ChannelSums> parts(static_cast<size_t>(Partition(map).tasks));
-  ForTasks(map, Direction::kDown, [&](int64_t task, int64_t begin, int64_t end, Buffers& buffers) {
+  ForTasks(map, [&](int64_t task, int64_t begin, int64_t end, Buffers& buffers) {
     ChannelSums& part = parts[static_cast<size_t>(task)];
     part = {std::vector<double>(channels), std::vector<double>(channels)};
     std::vector<float> sums(2 * channels);
@@ -117,8 +145,8 @@ ChannelSums SumRows(const MapRows& map, const BlockSum& add) {
 }
 
 // Calls body(begin, rows) for every block of the map, in parallel.
-void ForBlocks(const MapRows& map, const BlockBody& body) {
-  ForTasks(map, Direction::kUp, [&](int64_t, int64_t begin, int64_t end, Buffers& buffers) {
+void ForBlocks(const Rows& map, const BlockBody& body) {
+  ForTasks(map, [&](int64_t, int64_t begin, int64_t end, Buffers& buffers) {
     for (int64_t row = begin; row < end; row += BlockRows(map.channels())) {
       body(row, std::min(BlockRows(map.channels()), end - row), buffers);
     }
@@ -129,7 +157,7 @@ void ForBlocks(const MapRows& map, const BlockBody& body) {
 //
 // With the distances u = x - s from a sample s of the channel: mean = s + E[u], variance = E[u^2] - E[u]^2. For s = 0
 // the second difference would lose all digits of a channel whose mean is large against its spread.
-ChannelMoments MomentsOfRows(const MapRows& x) {
+ChannelMoments MomentsOfRows(const Rows& x) {
   const int64_t channels = x.channels();
   std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
   const float* first = x.Read(0, 1, &first_row);
@@ -156,7 +184,7 @@ struct Statistics {
 
 // Of the batch, on this rank or on all of the layer's group; kTraining also moves the running statistics, whose
 // variance is the unbiased one, as in torch.nn.BatchNorm2d.
-Statistics BatchStatistics(const BatchNormLayer& layer, const MapRows& x, NormMode mode) {
+Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode mode) {
   const int64_t channels = x.channels();
   const auto own = [&x] { return MomentsOfRows(x); };
   const ChannelMoments moments = layer.group == nullptr ? own() : MomentsOfPass(mode, own, *layer.group);
@@ -240,107 +268,32 @@ struct Batch : public torch::CustomClassHolder {
   const double count;                         // values per channel
 };
 
-// What forward has left to backward.
-struct Saved {
-  at::Tensor input;
-  at::Tensor mask;  // the output, or scale and offset that make it from the input
-  at::Tensor weight;
-  at::Tensor mean;
-  at::Tensor invstd;
-  c10::intrusive_ptr<Batch> batch;
-};
-
-InputGradient Solve(const ChannelSums& sums, const Saved& saved) {
-  const std::shared_ptr<Communicator>& group = saved.batch->group;
-  return SolveGradient(sums, group == nullptr ? sums : SumsOfRanks(sums, *group), saved.weight,
-                       {saved.mean, saved.invstd, saved.batch->count});
-}
-
-// Without a residual: both passes read the gradient and make ReLU's mask anew.
-variable_list BackwardToInput(const Saved& saved, const at::Tensor& given) {
-  const MapRows x(saved.input);
-  const MapRows g(given);
-  const int64_t channels = x.channels();
-  const float* const mean = saved.mean.data_ptr<float>();
-  const float* const scale = saved.mask.data_ptr<float>();
-  const float* const offset = scale + channels;
-  const InputGradient solved =
-      Solve(SumRows(x,
-                    [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* products) {
-                      AddReluProducts(g.Read(begin, rows, &buffers.gradient), x.Read(begin, rows, &buffers.x), rows,
-                                      channels, scale, offset, mean, sum, products);
-                    }),
-            saved);
-  const at::Tensor input_gradient = at::empty_like(saved.input);
-  const MapRows out(input_gradient);
-  ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
-    float* const target = out.Target(begin, &buffers.y);
-    CombineReluGradient(g.Read(begin, rows, &buffers.gradient), x.Read(begin, rows, &buffers.x), rows, channels, scale,
-                        offset, solved.a.data(), solved.b.data(), solved.d.data(), target);
-    out.Store(target, begin, rows);
-  });
-  return {input_gradient, solved.weight, solved.bias, at::Tensor(), at::Tensor(), at::Tensor()};
-}
-
-// With a residual: the gradient behind ReLU is the residual's too, and what the second pass reads.
-variable_list BackwardToBoth(const Saved& saved, const at::Tensor& given) {
-  const MapRows x(saved.input);
-  const MapRows y(saved.mask);
-  const MapRows g(given);
-  const int64_t channels = x.channels();
-  const float* const mean = saved.mean.data_ptr<float>();
-  const at::Tensor masked = at::empty_like(saved.input);
-  const MapRows masked_rows(masked);
-  const BlockSum mask_and_sum = [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* products) {
-    const float* const source = g.Read(begin, rows, &buffers.gradient);
-    float* const target = masked_rows.Target(begin, &buffers.gradient);
-    if (source != target) std::copy_n(source, rows * channels, target);
-    MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y), rows, channels, mean, target,
-                       sum, products);
-    masked_rows.Store(target, begin, rows);
-  };
-  const InputGradient solved = Solve(SumRows(x, mask_and_sum), saved);
-  const at::Tensor input_gradient = at::empty_like(masked);
-  const MapRows out(input_gradient);
-  ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
-    const float* const source = masked_rows.Read(begin, rows, &buffers.gradient);
-    float* const target = out.Target(begin, &buffers.gradient);
-    if (source != target) std::copy_n(source, rows * channels, target);
-    CombineGradient(x.Read(begin, rows, &buffers.x), rows, channels, solved.a.data(), solved.b.data(), solved.d.data(),
-                    target);
-    out.Store(target, begin, rows);
-  });
-  return {input_gradient, solved.weight, solved.bias, masked, at::Tensor(), at::Tensor()};
-}
-
 struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual,
                             const BatchNormLayer& layer, NormMode mode) {
     RECORD_FUNCTION("ssl::batch_norm_relu", std::vector<c10::IValue>());
-    const MapRows x(input);
+    const Rows x(input);
     const int64_t channels = x.channels();
     const Statistics statistics = BatchStatistics(layer, x, mode);
-    const at::Tensor factors = at::empty({2, channels}, at::kFloat);
-    float* const scale = factors.data_ptr<float>();
-    float* const offset = scale + channels;
+    std::vector<float> scale(channels);
+    std::vector<float> offset(channels);
     for (int64_t c = 0; c < channels; ++c) {
       scale[c] = weight.data_ptr<float>()[c] * statistics.invstd.data_ptr<float>()[c];
       offset[c] = bias.data_ptr<float>()[c] - scale[c] * statistics.mean.data_ptr<float>()[c];
     }
     const at::Tensor output = at::empty_like(input);
-    const MapRows y(output);
+    const Rows y(output);
     const bool has_residual = residual.has_value();
-    const MapRows r(has_residual ? *residual : input);
+    const Rows r(has_residual ? *residual : input);
     ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
       const float* source = x.Read(begin, rows, &buffers.x);
       const float* added = has_residual ? r.Read(begin, rows, &buffers.y) : nullptr;
       float* target = y.Target(begin, &buffers.x);
-      ScaleAddRelu(source, added, rows, channels, scale, offset, target);
+      ScaleAddRelu(source, added, rows, channels, scale.data(), offset.data(), target);
       y.Store(target, begin, rows);
     });
-    // What backward takes ReLU's mask from: without a residual the input is enough.
-    context->save_for_backward({input, has_residual ? output : factors, weight, statistics.mean, statistics.invstd});
+    context->save_for_backward({input, output, weight, statistics.mean, statistics.invstd});
     context->saved_data["has_residual"] = has_residual;
     context->saved_data["batch"] = c10::IValue::make_capsule(c10::make_intrusive<Batch>(layer.group, statistics.count));
     return output;
@@ -348,21 +301,57 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Saved tensors = {
-        saved[0], saved[1], saved[2],
-        saved[3], saved[4], c10::static_intrusive_pointer_cast<Batch>(context->saved_data["batch"].toCapsule())};
+    const Rows x(saved[0]);
+    const Rows y(saved[1]);
+    const int64_t channels = x.channels();
+    const float* mean = saved[3].data_ptr<float>();
     const at::Tensor given = gradients[0].to(saved[0].scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
-    return context->saved_data["has_residual"].toBool() ? BackwardToBoth(tensors, given)
-                                                        : BackwardToInput(tensors, given);
+    const Rows given_rows(given);
+
+    // The gradient behind ReLU: also the residual's, and the input of the second pass.
+    const at::Tensor masked = at::empty_like(saved[0]);
+    const Rows masked_rows(masked);
+    const BlockSum mask_and_sum = [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* products) {
+      const float* source = given_rows.Read(begin, rows, &buffers.gradient);
+      float* target = masked_rows.Target(begin, &buffers.gradient);
+      if (source != target) std::copy_n(source, rows * channels, target);
+      MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y), rows, channels, mean, target,
+                         sum, products);
+      masked_rows.Store(target, begin, rows);
+    };
+    const ChannelSums sums = SumRows(x, mask_and_sum);
+
+    const auto batch = c10::static_intrusive_pointer_cast<Batch>(context->saved_data["batch"].toCapsule());
+    const InputGradient solved = SolveGradient(sums, batch->group == nullptr ? sums : SumsOfRanks(sums, *batch->group),
+                                               saved[2], {saved[3], saved[4], batch->count});
+    const bool has_residual = context->saved_data["has_residual"].toBool();
+    // Without a residual nobody else reads `masked`: it becomes the input's gradient in place.
+    const at::Tensor input_gradient = has_residual ? at::empty_like(masked) : masked;
+    const Rows input_rows(input_gradient);
+    ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
+      const float* source = masked_rows.Read(begin, rows, &buffers.gradient);
+      float* target = input_rows.Target(begin, &buffers.gradient);
+      if (source != target) std::copy_n(source, rows * channels, target);
+      CombineGradient(x.Read(begin, rows, &buffers.x), rows, channels, solved.a.data(), solved.b.data(),
+                      solved.d.data(), target);
+      input_rows.Store(target, begin, rows);
+    });
+    return {input_gradient, solved.weight, solved.bias, has_residual ? masked : at::Tensor(),
+            at::Tensor(),   at::Tensor()};
   }
 };
+
+bool IsFusableMap(const at::Tensor& map) {
+  return map.is_cpu() && map.dim() == 4 && map.numel() > 0 && map.is_contiguous(at::MemoryFormat::ChannelsLast) &&
+         (map.scalar_type() == at::kFloat || map.scalar_type() == at::kBFloat16);
+}
 
 }  // namespace
 
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
-  if (!HasRows(input) || layer.weight.scalar_type() != at::kFloat || !layer.weight.is_cpu()) return false;
+  if (!IsFusableMap(input) || layer.weight.scalar_type() != at::kFloat || !layer.weight.is_cpu()) return false;
   return !residual.defined() ||
-         (HasRows(residual) && residual.sizes() == input.sizes() && residual.scalar_type() == input.scalar_type());
+         (IsFusableMap(residual) && residual.sizes() == input.sizes() && residual.scalar_type() == input.scalar_type());
 }
 
 at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops over rows of channels that batch norm with ReLU and max pooling are made of, on plain float arrays.
+// Loops over rows of channels that batch norm with ReLU is made of, on plain float arrays.
 //
 // x, y, ... are [rows, channels] row-major; s[c] and the like are per channel. Each function makes one pass, and is
 // compiled for AVX-512, AVX2 and any x86; the machine picks. Thread-safe.
@@ -30,26 +30,6 @@ void MaskAndAddProducts(const float* x, const float* y, int64_t rows, int64_t ch
 // gradient = gradient * a[c] + x * b[c] + d[c].
 void CombineGradient(const float* x, int64_t rows, int64_t channels, const float* a, const float* b, const float* d,
                      float* gradient);
-
-// The two passes above where ReLU was all that followed, y = max(0, x * scale[c] + offset[c]): both make its mask from
-// x and neither writes it, so that y is not read and the gradient not written twice.
-//
-// With g = x * scale[c] + offset[c] > 0 ? gradient : 0: sum[c] += g, products[c] += g * (x - mean[c]).
-void AddReluProducts(const float* gradient, const float* x, int64_t rows, int64_t channels, const float* scale,
-                     const float* offset, const float* mean, float* sum, float* products);
-// out = g * a[c] + x * b[c] + d[c]; out may be gradient.
-void CombineReluGradient(const float* gradient, const float* x, int64_t rows, int64_t channels, const float* scale,
-                         const float* offset, const float* a, const float* b, const float* d, float* out);
-
-// Max pooling of one row of a map, [width, channels], with windows of 3 pixels, stride 2 and padding 1. Window w has
-// the pixels 2 w - 1 to 2 w + 1, as far as the row has them; their taps are first_tap to first_tap + 2.
-//
-// best, taps: [windows, channels]. A pixel above `best`, and NaN, becomes `best` and leaves its tap in `taps`.
-void MaxOfTaps(const float* row, int64_t width, int64_t channels, int64_t windows, int64_t first_tap, float* best,
-               int32_t* taps);
-// row += the gradient, [windows, channels], of the windows that took the pixel.
-void AddToTaps(const float* gradient, const int32_t* taps, int64_t width, int64_t channels, int64_t windows,
-               int64_t first_tap, float* row);
 
 }  // namespace ssl
 

@@ -98,23 +98,6 @@ TEST_P(ChannelKernelsTest, CombineGradient_IsLinearInGradientAndInput) {
   }
 }
 
-TEST_P(ChannelKernelsTest, ReluPasses_AreThoseThatReadTheOutput) {
-  std::vector<float> output(x_.size());
-  ScaleAddRelu(x_.data(), nullptr, rows_, channels_, s_.data(), t_.data(), output.data());
-  std::vector<float> expected = y_;
-  std::vector<float> expected_sum(channels_), expected_products(channels_), sum(channels_), products(channels_);
-  MaskAndAddProducts(x_.data(), output.data(), rows_, channels_, u_.data(), expected.data(), expected_sum.data(),
-                     expected_products.data());
-  CombineGradient(x_.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), expected.data());
-  AddReluProducts(y_.data(), x_.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), sum.data(), products.data());
-  std::vector<float> gradient(x_.size());
-  CombineReluGradient(y_.data(), x_.data(), rows_, channels_, s_.data(), t_.data(), s_.data(), t_.data(), u_.data(),
-                      gradient.data());
-  EXPECT_EQ(sum, expected_sum);
-  EXPECT_EQ(products, expected_products);
-  EXPECT_EQ(gradient, expected);
-}
-
 INSTANTIATE_TEST_SUITE_P(Channels, ChannelKernelsTest, ::testing::Values(1, 3, 8, 16, 17, 64));
 
 TEST(Bfloat16, Narrowing_RoundsToNearestEven) {

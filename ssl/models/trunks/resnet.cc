@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/trunks/resnet.h"
 
+#include <ATen/ops/max_pool2d.h>
+
 #include <array>
 #include <cmath>
 #include <map>
@@ -14,7 +16,6 @@
 #include "ssl/core/registries.h"
 #include "ssl/models/conv_norm.h"
 #include "ssl/models/layers.h"
-#include "ssl/models/max_pool.h"
 #include "ssl/models/model_section.h"
 #include "ssl/models/trunks/staged_trunk.h"
 
@@ -176,7 +177,7 @@ class ResNet : public StagedTrunk {
 
   at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const override {
     if (index == 0) return stem_.ForwardRelu(input, at::Tensor(), mode);
-    if (index == 1) return max_pool_ ? MaxPool(input) : input;
+    if (index == 1) return max_pool_ ? at::max_pool2d(input, {3, 3}, {2, 2}, {1, 1}) : input;
     return blocks_[index - kBlocksBefore].block.Forward(input, mode);
   }
 
