@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -17,8 +18,6 @@
 #include <cmath>
 #include <vector>
 
-#include "ssl/models/every_nth_pixel.h"
-#include "ssl/models/linear_product.h"
 #include "ssl/models/rank_moments.h"
 #include "ssl/models/sync_batch_norm.h"
 
@@ -71,31 +70,23 @@ at::Tensor ForwardAsMatrix(const ConvLayer& layer, const at::Tensor& input) {
                                 .transpose(0, 1)
                                 .reshape({out_pixels * out_channels, in_pixels * channels});
   const at::Tensor pixels = input.permute({0, 2, 3, 1}).reshape({input.size(0), in_pixels * channels});
-  return LinearProduct(pixels, matrix, /*bias=*/{})
-      .view({input.size(0), out[0], out[1], out_channels})
-      .permute({0, 3, 1, 2});
+  return at::linear(pixels, matrix).view({input.size(0), out[0], out[1], out_channels}).permute({0, 3, 1, 2});
 }
 
-// A convolution of single pixels with a stride reads one pixel in stride^2: taking those first leaves a matrix product
-// (of each group). oneDNN's gradients of such a convolution take several times as long. The one of the weights also
-// makes LibTorch 2.11 (its oneDNN) write past its memory, a crash now or a damaged heap later, when the map is float32,
-// channels-last, has 2 to 15 channels (fewer than a vector register holds) and two even sides of at least 56 pixels;
-// batch, output channels and threads do not matter.
-bool ReadsSinglePixels(const ConvLayer& layer, const at::Tensor& input) {
-  return layer.weight.size(2) == 1 && layer.stride > 1 && layer.padding == 0 && input.is_cpu();
+// The weights' gradient of a 1x1 convolution with stride 2 makes LibTorch 2.11 (its oneDNN) write past its memory, a
+// crash now or a damaged heap later, when the map is float32, channels-last, has 2 to 15 channels (fewer than a vector
+// register holds) and two even sides of at least 56 pixels; batch, output channels and threads do not matter. Such a
+// convolution reads one pixel in stride^2 alone: taking those pixels first leaves a convolution without stride, which
+// is right, and has the same values.
+constexpr int64_t kVectorFloats = 16;
+
+bool ReadsSinglePixelsOfFewChannels(const ConvLayer& layer, const at::Tensor& input) {
+  return layer.weight.size(2) == 1 && layer.stride > 1 && layer.padding == 0 && layer.weight.size(1) < kVectorFloats &&
+         input.is_cpu();
 }
 
-at::Tensor ForwardOfSinglePixels(const ConvLayer& layer, const at::Tensor& input) {
-  const at::Tensor read = EveryNthPixel(input, layer.stride);
-  if (layer.groups > 1) {
-    return at::conv2d(read, layer.weight, layer.bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),
-                      /*dilation=*/{1, 1}, layer.groups);
-  }
-  const at::Tensor pixels = read.permute({0, 2, 3, 1}).reshape({-1, read.size(1)});
-  const at::Tensor matrix = layer.weight.flatten(1);
-  return LinearProduct(pixels, matrix, layer.bias)
-      .view({read.size(0), read.size(2), read.size(3), matrix.size(0)})
-      .permute({0, 3, 1, 2});
+at::Tensor EveryNthPixel(const at::Tensor& input, int64_t n) {
+  return input.slice(2, 0, input.size(2), n).slice(3, 0, input.size(3), n).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
@@ -112,7 +103,7 @@ at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input
 
 at::Generator MakeGenerator(int64_t seed) { return at::detail::createCPUGenerator(static_cast<uint64_t>(seed)); }
 
-at::Tensor LinearLayer::Forward(const at::Tensor& input) const { return LinearProduct(input, weight, bias); }
+at::Tensor LinearLayer::Forward(const at::Tensor& input) const { return at::linear(input, weight, bias); }
 
 void LinearLayer::List(const std::string& prefix, ModelTensors* tensors) const {
   tensors->push_back({prefix + "weight", weight, TensorRole::kWeight});
@@ -129,7 +120,10 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
-  if (ReadsSinglePixels(*this, input)) return ForwardOfSinglePixels(*this, input);
+  if (ReadsSinglePixelsOfFewChannels(*this, input)) {
+    return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),
+                      /*dilation=*/{1, 1}, groups);
+  }
   return at::conv2d(input, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1}, groups);
 }
 
