@@ -104,11 +104,10 @@ class RunCommandTest(RunCase):
         self.assertEqual(self.failure()["exit_code"], 5)
         self.assertEqual(self.failure()["errno"], errno.ENOTDIR)
 
-    def test_folder_in_the_place_of_the_metrics_is_a_matter_of_storage(self):
+    def test_folder_in_the_place_of_the_metrics_is_a_mistake_told_at_the_start(self):
         (self.folder / "run/metrics.jsonl").mkdir(parents=True)
-        self.assert_refused(self.tiny("engine_name=train"), 5, "run/metrics.jsonl", "Is a directory")
-        self.assertEqual(self.failure()["exit_code"], 5)
-        self.assertEqual(self.failure()["errno"], errno.EISDIR)
+        self.assert_refused(self.tiny("engine_name=train"), 2, "run/metrics.jsonl", "move it away")
+        self.assertEqual(self.failure()["exit_code"], 2)
 
     def test_second_training_changes_nothing_and_names_the_first(self):
         first = self.start(3)

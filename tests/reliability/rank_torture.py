@@ -125,8 +125,8 @@ def mismatch_once(arguments, folder, totals):
     for rank, life in enumerate(lives):
         code = life.wait()
         assert code == 1, f"rank {rank} ended with {harness.signal_name(code)}:\n{life.output}"
-        # Ranks that join a world have done one operation already.
-        assert f"all-reduce (sum) {call + 1} of Float [8]" in life.output, life.output
+        # Ranks that join a world have done two operations already.
+        assert f"all-reduce (sum) {call + 2} of Float [8]" in life.output, life.output
         assert rank == odd or f"rank {odd} (process {lives[odd].pid} on " in life.output, life.output
         assert rank != odd or "met other operations on other ranks: rank " in life.output, life.output
     seconds = time.monotonic() - since
