@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts calls of operator new, to show that a sample costs none once the buffers have grown.
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -20,20 +17,8 @@
 #include "ssl/data/transforms/img_pil_to_multi_crop.h"
 #include "ssl/data/transforms/random_horizontal_flip.h"
 #include "ssl/data/transforms/to_tensor.h"
+#include "ssl/testing/allocation_count.h"
 #include "ssl/testing/status_matchers.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size > 0 ? size : 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace ssl {
 namespace {
@@ -72,13 +57,13 @@ TEST(Allocation, SampleInTheSteadyState_AllocatesNothing) {
     for (int64_t i = 0; i < 64; ++i) ASSERT_TRUE(pipeline.Read(epoch, i, &scratch).ok());
   }
 
-  const int64_t before = allocations;
+  const int64_t before = AllocationCount();
   bool ok = true;
   for (int64_t i = 0; i < 64; ++i) {
     ok = ok && pipeline.Read(50, i, &scratch).ok();
     ok = ok && buffer.Write(scratch.sample, i).ok();
   }
-  const int64_t during = allocations - before;
+  const int64_t during = AllocationCount() - before;
 
   EXPECT_TRUE(ok);
   EXPECT_EQ(during, 0);

@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts calls of operator new, to show that the transforms cost none once their buffers have grown.
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transforms/testing/transform_test_util.h"
+#include "ssl/testing/allocation_count.h"
 #include "ssl/testing/status_matchers.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size > 0 ? size : 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace ssl {
 namespace {
@@ -41,7 +26,7 @@ int64_t AllocationsInTheSteadyState(const Recipe& recipe, int channels) {
   int64_t before = 0;
   bool ok = true;
   for (uint64_t index = 0; index < 2200; ++index) {
-    if (index == 2000) before = allocations;
+    if (index == 2000) before = AllocationCount();
     sample.ResetViews(1);
     uint8_t* pixels = sample.view(0).image.Allocate(40, 50, channels);  // as a decoder does
     for (int64_t i = 0; i < sample.view(0).image.size_bytes(); ++i) pixels[i] = static_cast<uint8_t>(i * 7 + index);
@@ -52,7 +37,7 @@ int64_t AllocationsInTheSteadyState(const Recipe& recipe, int channels) {
   }
   EXPECT_TRUE(ok);
   EXPECT_GT(before, 0);  // the counter works
-  return allocations - before;
+  return AllocationCount() - before;
 }
 
 class TransformAllocation : public ::testing::TestWithParam<Recipe> {};
