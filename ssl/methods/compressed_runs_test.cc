@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training runs whose gradients travel in a short type (DISTRIBUTED.GRADIENT_COMPRESSION), beside runs whose do not.
-#include <ATen/ops/equal.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/io/safetensors.h"
+#include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 #include "ssl/testing/training_runs.h"
@@ -108,24 +105,6 @@ TEST(CompressedRuns, OneRank_HasNothingToExchange) {
   EXPECT_EQ(LossesOf(RunOf(1, kSupervised, "bf16")), LossesOf(RunOf(1, kSupervised, "none")));
 }
 
-std::map<std::string, at::Tensor> Saved(const std::string& directory) {
-  std::map<std::string, at::Tensor> tensors;
-  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
-    const auto read = ReadSafetensors(absl::StrCat(directory, "/checkpoints/step_", kSteps, "/", file));
-    EXPECT_OK(read.status());
-    for (const NamedTensor& entry : read->tensors) tensors[absl::StrCat(file, ":", entry.name)] = entry.tensor;
-  }
-  return tensors;
-}
-
-void ExpectEqual(const std::map<std::string, at::Tensor>& actual, const std::map<std::string, at::Tensor>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (const auto& [name, tensor] : expected) {
-    ASSERT_EQ(actual.count(name), 1u) << name;
-    EXPECT_TRUE(at::equal(actual.at(name), tensor)) << name;
-  }
-}
-
 // Also with a loss scale, which infinite gradients lower, and with two batches in each update.
 TEST(CompressedRuns, AStoppedRun_GoesOnBitForBit) {
   constexpr char kHalfPrecision[] =
@@ -135,14 +114,14 @@ TEST(CompressedRuns, AStoppedRun_GoesOnBitForBit) {
     if (type == std::string("fp16")) run.config.push_back(kHalfPrecision);
     run.directory = MakeTempDir("uninterrupted");
     ASSERT_OK(Train(run));
-    const auto whole = Saved(run.directory);
+    const auto whole = Saved(run.directory, kSteps);
     run.directory = MakeTempDir("stopped");
     run.last_iteration = 8;
     ASSERT_OK(Train(run));
     run.last_iteration = -1;
     ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> rest, Train(run));
     EXPECT_EQ(rest[0].first_iteration, 8);
-    ExpectEqual(Saved(run.directory), whole);
+    ExpectEqual(Saved(run.directory, kSteps), whole);
   }
 }
 

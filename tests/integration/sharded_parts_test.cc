@@ -24,6 +24,7 @@
 #include "ssl/methods/testing/sharded_run.h"
 #include "ssl/models/trunk.h"
 #include "ssl/models/trunks/resnet.h"
+#include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 

@@ -5,11 +5,8 @@
 #ifndef SSL_METHODS_TESTING_SHARDED_RUN_H_
 #define SSL_METHODS_TESTING_SHARDED_RUN_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -84,13 +81,6 @@ std::vector<Losses> TrainedOn(const Run& run);
 
 // To 1e-6 of their size.
 void ExpectSameLosses(const std::vector<Losses>& actual, const std::vector<Losses>& expected);
-
-// The tensors of some files of a checkpoint, by "<file>:<name>".
-std::map<std::string, at::Tensor> Saved(const std::string& directory, int64_t step,
-                                        const std::vector<std::string>& files = {"model.safetensors",
-                                                                                 "optimizer.safetensors"});
-// Bit for bit.
-void ExpectEqual(const std::map<std::string, at::Tensor>& actual, const std::map<std::string, at::Tensor>& expected);
 
 }  // namespace ssl
 
