@@ -3,22 +3,21 @@
 // SimCLR, multi-crop SimCLR and Barlow Twins against VISSL, on one and on several ranks: loss and gradients.
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/losses/barlow_twins_loss.h"
 #include "ssl/losses/info_nce.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/rank_cases.h"
 
 namespace ssl {
 namespace {
@@ -60,44 +59,28 @@ absl::StatusOr<LossAndGradient> Run(const LossFunction& loss_of, const at::Tenso
   return LossAndGradient{loss.detach(), embeddings.grad()};
 }
 
+void CheckRank(const LossOfCase& loss_of, const golden::Case& golden_case, const std::string& prefix,
+               Communicator& communicator) {
+  for (const golden::Step& step : golden_case.steps) {
+    ASSERT_OK_AND_ASSIGN(const LossAndGradient result,
+                         Run(loss_of(golden_case), step.Input(prefix + "embedding"), communicator));
+    EXPECT_TRUE(golden::Matches(result.loss.item<double>(), step.Expected(prefix + "loss"))) << prefix;
+    EXPECT_TRUE(golden::Matches(result.gradient, step.Expected(prefix + "grad_embedding"))) << prefix;
+  }
+}
+
 golden::CaseRunner OneRank(const LossOfCase& loss_of) {
-  return [loss_of](const golden::Case& golden_case) {
-    const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-    for (const golden::Step& step : golden_case.steps) {
-      ASSERT_OK_AND_ASSIGN(const LossAndGradient result,
-                           Run(loss_of(golden_case), step.Input("embedding"), *communicator));
-      EXPECT_TRUE(golden::Matches(result.loss.item<double>(), step.Expected("loss")));
-      EXPECT_TRUE(golden::Matches(result.gradient, step.Expected("grad_embedding")));
-    }
+  return [loss_of](const golden::Case& golden_case) { CheckRank(loss_of, golden_case, "", *MakeLocalCommunicator()); };
+}
+
+golden::RankCheck OneOfRanks(const LossOfCase& loss_of) {
+  return [loss_of](const golden::Case& golden_case, const std::string& prefix, Communicator& communicator) {
+    CheckRank(loss_of, golden_case, prefix, communicator);
   };
 }
 
-void CheckRanks(const golden::Step& step, int64_t world_size, const LossFunction& loss) {
-  std::vector<at::Tensor> inputs;
-  for (int64_t rank = 0; rank < world_size; ++rank) {
-    inputs.push_back(step.Input(absl::StrCat("rank", rank, ".embedding")));
-    ASSERT_TRUE(inputs.back().defined());  // an exception in a rank's thread would end the program
-  }
-  std::vector<LossAndGradient> results(inputs.size());
-  ThreadWorld world(world_size, absl::Seconds(60));
-  ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
-    const size_t rank = static_cast<size_t>(communicator.rank());
-    SSL_ASSIGN_OR_RETURN(results[rank], Run(loss, inputs[rank], communicator));
-    return absl::OkStatus();
-  }));
-  for (size_t rank = 0; rank < results.size(); ++rank) {
-    SCOPED_TRACE(absl::StrCat("rank ", rank));
-    EXPECT_TRUE(golden::Matches(results[rank].loss.item<double>(), step.Expected(absl::StrCat("rank", rank, ".loss"))));
-    EXPECT_TRUE(golden::Matches(results[rank].gradient, step.Expected(absl::StrCat("rank", rank, ".grad_embedding"))));
-  }
-}
-
-golden::CaseRunner SeveralRanks(const LossOfCase& loss_of) {
-  return [loss_of](const golden::Case& golden_case) {
-    for (const golden::Step& step : golden_case.steps) {
-      CheckRanks(step, golden_case.IntIn("world", 1, 16), loss_of(golden_case));
-    }
-  };
+std::map<std::string, golden::RankCheck> ChecksOfRanks() {
+  return {{"barlow_twins_loss", OneOfRanks(&BarlowTwinsOf)}, {"simclr_info_nce_loss", OneOfRanks(&SimclrOf)}};
 }
 
 TEST(JointEmbeddingGolden, OneRank_LossesAndGradientsMatch) {
@@ -113,11 +96,9 @@ TEST(JointEmbeddingGolden, OneRank_LossesAndGradientsMatch) {
        "teacher_momentum_schedule"});
 }
 
-TEST(JointEmbeddingGolden, SeveralRanks_LossesAndGradientsMatch) {
-  golden::RunCategory(
-      "dist", {{"barlow_twins_loss", SeveralRanks(&BarlowTwinsOf)}, {"simclr_info_nce_loss", SeveralRanks(&SimclrOf)}},
-      /*out_of_scope=*/{"deepclusterv2_cluster_memory", "dino_loss", "moco_infonce", "sinkhorn", "swav_loss"});
-}
+TEST(JointEmbeddingGolden, SeveralRanks_LossesAndGradientsMatch) { golden::RunAsThreads(ChecksOfRanks()); }
+
+TEST(JointEmbeddingGolden, TwoProcesses_LossesAndGradientsMatch) { golden::RunAsProcesses(ChecksOfRanks()); }
 
 }  // namespace
 }  // namespace ssl

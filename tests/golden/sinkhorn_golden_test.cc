@@ -5,15 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/losses/sinkhorn.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/rank_cases.h"
 
 namespace ssl {
 namespace {
@@ -52,21 +50,11 @@ void CheckRaw(const golden::Case& golden_case) {
 }
 
 // Columns of Q are split over ranks; sums and maxima are of all.
-void CheckAssignmentsOfRanks(const golden::Case& golden_case) {
-  const SinkhornOptions options = OptionsOf(golden_case);
-  const int64_t world_size = golden_case.IntIn("world", 1, 16);
+void CheckAssignmentsOfRank(const golden::Case& golden_case, const std::string& prefix, Communicator& communicator) {
   for (const golden::Step& step : golden_case.steps) {
-    for (int64_t rank = 0; rank < world_size; ++rank) {  // a rank that stops lets the others wait
-      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".scores")).defined());
-    }
-    ThreadWorld world(world_size, absl::Seconds(60));
-    EXPECT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
-      const std::string prefix = absl::StrCat("rank", communicator.rank(), ".");
-      SSL_ASSIGN_OR_RETURN(const at::Tensor actual,
-                           SinkhornAssignments(step.Input(prefix + "scores"), options, communicator));
-      EXPECT_TRUE(golden::Matches(actual, step.Expected(prefix + "assignments"))) << prefix;
-      return absl::OkStatus();
-    }));
+    ASSERT_OK_AND_ASSIGN(const at::Tensor actual,
+                         SinkhornAssignments(step.Input(prefix + "scores"), OptionsOf(golden_case), communicator));
+    EXPECT_TRUE(golden::Matches(actual, step.Expected(prefix + "assignments"))) << prefix;
   }
 }
 
@@ -77,10 +65,11 @@ TEST(SinkhornGolden, AssignmentsAreVissls) {
 }
 
 TEST(SinkhornGolden, AssignmentsOfSeveralRanksAreVissls) {
-  golden::RunCategory("dist", {{"sinkhorn", &CheckAssignmentsOfRanks}},
-                      /*out_of_scope=*/
-                      {"barlow_twins_loss", "deepclusterv2_cluster_memory", "dino_loss", "moco_infonce",
-                       "simclr_info_nce_loss", "swav_loss"});
+  golden::RunAsThreads({{"sinkhorn", &CheckAssignmentsOfRank}});
+}
+
+TEST(SinkhornGolden, AssignmentsOfTwoProcessesAreVissls) {
+  golden::RunAsProcesses({{"sinkhorn", &CheckAssignmentsOfRank}});
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,14 +13,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/process_world.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/rank_cases.h"
 #include "tests/golden/swav_case.h"
 
 namespace ssl {
@@ -87,56 +84,16 @@ void CheckRank(const golden::Case& golden_case, const std::string& prefix, Commu
 
 void CheckOneRank(const golden::Case& golden_case) { CheckRank(golden_case, "", *MakeLocalCommunicator()); }
 
-// A case that lacks something would end a rank, and the others would wait for it.
-void FindInputs(const golden::Case& golden_case, int64_t ranks) {
-  const SwavOptions options = golden::SwavOptionsOf(golden_case);
-  for (const golden::Step& step : golden_case.steps) {
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".embedding")).defined());
-      for (size_t head = 0; head < options.num_prototypes.size(); ++head) {
-        ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".scores", head)).defined());
-      }
-    }
-  }
-}
-
-void CheckSeveralRanks(const golden::Case& golden_case) {
-  const int64_t ranks = golden_case.IntIn("world", 1, 16);
-  ASSERT_NO_FATAL_FAILURE(FindInputs(golden_case, ranks));
-  EXPECT_OK(ThreadWorld(ranks, absl::Seconds(60)).Run([&golden_case](Communicator& communicator) {
-    CheckRank(golden_case, absl::StrCat("rank", communicator.rank(), "."), communicator);
-    return absl::OkStatus();
-  }));
-}
-
 TEST(SwavLossGolden, LossGradientsAndQueueAreVissls) {
   golden::RunCategory("swav_loss", {{"swav_loss", &CheckOneRank}});
 }
 
-const std::set<std::string> kOtherOps = {"barlow_twins_loss", "deepclusterv2_cluster_memory", "dino_loss",
-                                         "moco_infonce",      "simclr_info_nce_loss",         "sinkhorn"};
-
 TEST(SwavLossGolden, LossGradientsAndQueueOfSeveralRanksAreVissls) {
-  golden::RunCategory("dist", {{"swav_loss", &CheckSeveralRanks}}, kOtherOps);
+  golden::RunAsThreads({{"swav_loss", &CheckRank}});
 }
 
-// The cases of a world of two, each rank a process.
 TEST(SwavLossGolden, LossGradientsAndQueueOfTwoProcessesAreVissls) {
-  EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) {
-    const std::string prefix = absl::StrCat("rank", communicator.rank(), ".");
-    int64_t checked = 0;
-    golden::RunCategory("dist",
-                        {{"swav_loss",
-                          [&](const golden::Case& golden_case) {
-                            if (golden_case.IntIn("world", 1, 16) != communicator.size()) return;
-                            ASSERT_NO_FATAL_FAILURE(FindInputs(golden_case, communicator.size()));
-                            CheckRank(golden_case, prefix, communicator);
-                            ++checked;
-                          }}},
-                        kOtherOps);
-    EXPECT_GT(checked, 0);
-    return absl::OkStatus();
-  }));
+  golden::RunAsProcesses({{"swav_loss", &CheckRank}});
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
@@ -30,12 +29,12 @@
 #include "ssl/core/train_state.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/methods/moco/moco_method.h"
 #include "ssl/methods/moco/moco_options.h"
 #include "ssl/methods/moco/testing/perceptron.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/rank_cases.h"
 
 namespace ssl {
 namespace {
@@ -147,38 +146,22 @@ void CheckInfoNce(const golden::Step& step, const std::string& prefix, const at:
   }
 }
 
-absl::Status RunInfoNce(const golden::Case& golden_case, const std::string& prefix, Communicator& communicator) {
+void CheckInfoNceOfRank(const golden::Case& golden_case, const std::string& prefix, Communicator& communicator) {
   PassingModel model;
   MocoRun run(golden_case, OptionsOf(golden_case, golden_case.Count("embedding_dim")), &model,
               std::make_unique<PassingModel>(), communicator);
   for (size_t index = 0; index < golden_case.steps.size(); ++index) {
     SCOPED_TRACE(absl::StrCat("step ", index));
     const golden::Step& step = golden_case.steps[index];
-    const at::Tensor query = step.Input(absl::StrCat(prefix, "query")).clone().requires_grad_();
-    SSL_RETURN_IF_ERROR(run.Step(query, step.Input(absl::StrCat(prefix, "key"))));
+    const at::Tensor query = step.Input(prefix + "query").clone().requires_grad_();
+    ASSERT_OK(run.Step(query, step.Input(prefix + "key")));
     run.loss().backward();
     CheckInfoNce(step, prefix, query, run);
   }
-  return absl::OkStatus();
 }
 
 void CheckInfoNceOfOneRank(const golden::Case& golden_case) {
-  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  EXPECT_OK(RunInfoNce(golden_case, "", *communicator));
-}
-
-void CheckInfoNceOfRanks(const golden::Case& golden_case) {
-  const int64_t world_size = golden_case.IntIn("world", 1, 16);
-  for (int64_t rank = 0; rank < world_size; ++rank) {  // a rank that stops lets the others wait
-    for (const golden::Step& step : golden_case.steps) {
-      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".query")).defined());
-      ASSERT_TRUE(step.Input(absl::StrCat("rank", rank, ".key")).defined());
-    }
-  }
-  ThreadWorld world(world_size, absl::Seconds(30));
-  EXPECT_OK(world.Run([&golden_case](Communicator& communicator) {
-    return RunInfoNce(golden_case, absl::StrCat("rank", communicator.rank(), "."), communicator);
-  }));
+  CheckInfoNceOfRank(golden_case, "", *MakeLocalCommunicator());
 }
 
 void LoadWeights(const golden::Case& golden_case, Perceptron* model) {
@@ -270,9 +253,11 @@ TEST(MocoGolden, LossesQueuesAndStepsAreVissls) {
 }
 
 TEST(MocoGolden, LossesAndQueuesOfSeveralRanksAreVissls) {
-  golden::RunCategory("dist", {{"moco_infonce", &CheckInfoNceOfRanks}},
-                      {"sinkhorn", "swav_loss", "simclr_info_nce_loss", "barlow_twins_loss", "dino_loss",
-                       "deepclusterv2_cluster_memory"});
+  golden::RunAsThreads({{"moco_infonce", &CheckInfoNceOfRank}});
+}
+
+TEST(MocoGolden, LossesAndQueuesOfTwoProcessesAreVissls) {
+  golden::RunAsProcesses({{"moco_infonce", &CheckInfoNceOfRank}});
 }
 
 }  // namespace
