@@ -13,18 +13,13 @@
 
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/image/resample_passes.h"
 
 namespace ssl {
 
 enum class Interpolation {
   kBilinear,  // a triangle of half-width 1
   kBicubic,   // Keys' cubic convolution with a = -0.5, of half-width 2
-};
-
-// Rows of bytes, `stride` bytes apart.
-struct PixelRows {
-  const uint8_t* first = nullptr;
-  int64_t stride = 0;
 };
 
 class Resampler {
@@ -37,8 +32,7 @@ class Resampler {
                      Interpolation interpolation = Interpolation::kBilinear);
 
  private:
-  // Weights of `taps` neighbours for each output position of a reduction or enlargement from `in` to `out` pixels.
-  // Output x is the sum of weights[x * taps + t] * input[first[x] + t].
+  // What FilterTaps says of a reduction or enlargement from `in` to `out` pixels.
   struct Filter {
     Interpolation interpolation = Interpolation::kBilinear;
     int in = 0;
@@ -46,20 +40,22 @@ class Resampler {
     int taps = 0;
     std::vector<int> first;
     std::vector<int32_t> weights;
+
+    FilterTaps Taps() const { return {in, out, taps, first.data(), weights.data()}; }
   };
 
-  // The horizontal pass over `height` rows of `in` pixels; result: rows of `out` pixels without gaps.
-  void FilterWidth(PixelRows source, int height, int in, int out, int channels, uint8_t* result);
-  // The vertical pass over `in` rows of row_size bytes; result: `out` rows without gaps.
-  void FilterHeight(PixelRows source, int64_t row_size, int in, int out, uint8_t* result);
-  static void ComputeFilter(Interpolation interpolation, int in, int out, Filter* filter);
+  // FilterWidth and FilterHeight, from `in` to `out` pixels or rows.
+  void ScaleWidth(PixelRows source, int height, int in, int out, int channels, uint8_t* result);
+  void ScaleHeight(PixelRows source, int64_t row_size, int in, int out, uint8_t* result);
+  void ComputeFilter(Interpolation interpolation, int in, int out, Filter* filter);
   // With the interpolation of the present call.
   const Filter& FilterFor(int in, int out);
 
   Interpolation interpolation_ = Interpolation::kBilinear;  // of the present call
   std::vector<Filter> filters_;                             // direct-mapped cache by (interpolation, in, out)
   std::vector<uint8_t> rows_;                               // result of the first pass
-  std::vector<int32_t> accumulator_;                        // one output row
+  std::vector<double> shares_;                              // of the pixels in one window
+  std::vector<uint8_t> tile_;                               // for FilterWidth
 };
 
 }  // namespace ssl

@@ -11,9 +11,6 @@
 namespace ssl {
 namespace {
 
-// Inlined into each version of the function that SSL_VECTORIZE compiles.
-#define SSL_PIXEL_FUNCTION [[gnu::always_inline]] inline
-
 // Beyond it a difference of one level fills the range, so that larger factors change nothing.
 constexpr double kLargestFactor = 1e4;
 
@@ -142,7 +139,5 @@ void ReduceToGrey(Image* scratch, Image* image) {
   ConvertToGrey(*image, scratch);
   std::swap(*image, *scratch);
 }
-
-#undef SSL_PIXEL_FUNCTION
 
 }  // namespace ssl
