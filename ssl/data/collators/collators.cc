@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/data/collators/cutmixup_collator.h"
+#include "ssl/data/collators/multicrop_mixup_collator.h"
+#include "ssl/data/collators/one_hot_collator.h"
 #include "ssl/data/collators/view_collators.h"
 
 namespace ssl {
@@ -18,9 +21,15 @@ using Factory =
 
 std::map<std::string, Factory> Factories() {
   return {
-      {"default_collate", MakeDefaultCollate},       {"moco_collator", MakeMocoCollator},
-      {"multicrop_collator", MakeMulticropCollator}, {"patch_and_image_collator", MakePatchAndImageCollator},
-      {"siamese_collator", MakeSiameseCollator},     {"simclr_collator", MakeSimclrCollator},
+      {"cutmixup_collator", MakeCutMixUpCollator},
+      {"default_collate", MakeDefaultCollate},
+      {"moco_collator", MakeMocoCollator},
+      {"multicrop_collator", MakeMulticropCollator},
+      {"multicrop_mixup_collator", MakeMulticropMixupCollator},
+      {"patch_and_image_collator", MakePatchAndImageCollator},
+      {"siamese_collator", MakeSiameseCollator},
+      {"simclr_collator", MakeSimclrCollator},
+      {"targets_one_hot_default_collator", MakeOneHotCollator},
   };
 }
 

@@ -37,8 +37,9 @@ absl::Status Check(const std::string& name, const std::vector<int>& sides) {
 }
 
 TEST(Collators, Names_AreSorted) {
-  EXPECT_THAT(CollatorNames(), ElementsAre("default_collate", "moco_collator", "multicrop_collator",
-                                           "patch_and_image_collator", "siamese_collator", "simclr_collator"));
+  EXPECT_THAT(CollatorNames(), ElementsAre("cutmixup_collator", "default_collate", "moco_collator",
+                                           "multicrop_collator", "multicrop_mixup_collator", "patch_and_image_collator",
+                                           "siamese_collator", "simclr_collator", "targets_one_hot_default_collator"));
 }
 
 TEST(Collators, FittingViews_AreAccepted) {

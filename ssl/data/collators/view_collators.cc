@@ -2,7 +2,6 @@
 #include "ssl/data/collators/view_collators.h"
 
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,52 +9,19 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
+#include "ssl/data/collators/view_rules.h"
 
 namespace ssl {
 namespace {
 
-// What a collator expects of the views.
-struct Expectation {
-  std::string name;
-  int min_views = 1;
-  int max_views = std::numeric_limits<int>::max();
-  bool one_size = false;
-  std::string text;  // for messages: "1 view"
-  int first = 0;     // one_size: of the views from here on
-};
-
 class ViewCollator : public Collator {
  public:
-  explicit ViewCollator(Expectation expectation) : expectation_(std::move(expectation)) {}
+  explicit ViewCollator(ViewRule rule) : rule_(std::move(rule)) {}
 
-  absl::Status Check(const Sample& first) const override {
-    const int views = first.num_views();
-    if (views < expectation_.min_views || views > expectation_.max_views) {
-      return absl::InvalidArgumentError(absl::StrCat("COLLATE_FUNCTION is ", expectation_.name,
-                                                     ", but the transforms make ", views, " views; expected ",
-                                                     expectation_.text));
-    }
-    for (int v = expectation_.first + 1; expectation_.one_size && v < views; ++v)
-      SSL_RETURN_IF_ERROR(CheckSize(first, v));
-    return absl::OkStatus();
-  }
+  absl::Status Check(const Sample& first) const override { return CheckViews(rule_, first); }
 
  private:
-  absl::Status CheckSize(const Sample& first, int v) const {
-    const Image& one = first.view(expectation_.first).image;
-    const Image& other = first.view(v).image;
-    if (other.height() == one.height() && other.width() == one.width()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("COLLATE_FUNCTION is ", expectation_.name, ", but view ",
-                                                   expectation_.first, " is ", one.height(), " x ", one.width(),
-                                                   " and view ", v, " is ", other.height(), " x ", other.width(),
-                                                   "; expected ", expectation_.text, ", or multicrop_collator"));
-  }
-
-  Expectation expectation_;
-};
-
-struct NoParameters : public Options {
-  void VisitFields(FieldVisitor& visitor) override {}
+  ViewRule rule_;
 };
 
 struct MulticropParameters : public Options {
@@ -67,10 +33,9 @@ struct MulticropParameters : public Options {
 };
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakePlain(const ConfigNode& params, absl::string_view path,
-                                                          Expectation expectation) {
-  NoParameters none;
-  SSL_RETURN_IF_ERROR(ReadOptions(params, path, UnknownKeys::kError, &none));
-  return std::make_unique<ViewCollator>(std::move(expectation));
+                                                          ViewRule rule) {
+  SSL_RETURN_IF_ERROR(CheckNoParameters(params, path));
+  return std::make_unique<ViewCollator>(std::move(rule));
 }
 
 }  // namespace
@@ -92,7 +57,7 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeMulticropCollator(const Conf
         absl::StrCat(params.Find("create_multidimensional_tensor")->location().ToString(), ": ", path,
                      ".create_multidimensional_tensor is True, expected False: a batch has one tensor for each view"));
   }
-  Expectation any;
+  ViewRule any;
   any.name = "multicrop_collator";
   return std::make_unique<ViewCollator>(std::move(any));
 }

@@ -94,14 +94,33 @@ BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
   for (const ViewShape& shape : layout.views) {
     full_.views.push_back(at::empty({layout.batch_size, layout.channels, shape.height, shape.width},
                                     floats.memory_format(at::MemoryFormat::ChannelsLast)));
-    views_.push_back(full_.views.back().mutable_data_ptr<float>());
+    memory_.views.push_back({full_.views.back().mutable_data_ptr<float>(), shape.height, shape.width, layout.channels});
   }
   full_.indices = at::empty({layout.batch_size}, integers);
-  indices_ = full_.indices.mutable_data_ptr<int64_t>();
-  if (layout.has_labels) {
-    full_.targets = layout.label_columns == 0 ? at::empty({layout.batch_size}, integers)
-                                              : at::empty({layout.batch_size, layout.label_columns}, integers);
-    targets_ = full_.targets.mutable_data_ptr<int64_t>();
+  memory_.indices = full_.indices.mutable_data_ptr<int64_t>();
+  memory_.label_columns = layout.label_columns;
+  if (layout.has_labels) AllocateTargets();
+}
+
+void BatchBuffer::AllocateTargets() {
+  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat);
+  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
+  const int64_t rows = layout_.batch_size;
+  const int64_t columns = layout_.label_columns;
+  if (layout_.targets.kind == TargetLayout::Kind::kLabels) {
+    full_.targets = columns == 0 ? at::empty({rows}, integers) : at::empty({rows, columns}, integers);
+    memory_.labels = full_.targets.mutable_data_ptr<int64_t>();
+    return;
+  }
+  if (layout_.targets.kind == TargetLayout::Kind::kNone) return;
+  labels_.resize(rows * std::max<int64_t>(columns, 1));
+  memory_.labels = labels_.data();
+  if (layout_.targets.kind == TargetLayout::Kind::kRows) {
+    full_.targets = at::empty({rows, layout_.targets.columns}, integers);
+    memory_.target_rows = full_.targets.mutable_data_ptr<int64_t>();
+  } else {
+    full_.targets = at::empty({rows, layout_.targets.columns}, floats);
+    memory_.target_weights = full_.targets.mutable_data_ptr<float>();
   }
 }
 
@@ -122,7 +141,7 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     }
     const absl::Status status = CheckView(view, layout_.channels);
     if (!status.ok()) return status;
-    float* output = views_[v] + row * shape.height * shape.width * layout_.channels;
+    float* output = memory_.views[v].row(row);
     if (view.image.channels() == 3) {
       WriteColour(view, output);
     } else if (layout_.channels == 3) {
@@ -132,23 +151,30 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     }
     WriteErased(view, layout_.channels, output);
   }
-  indices_[row] = sample.index;
+  memory_.indices[row] = sample.index;
   return WriteLabels(sample, row);
 }
 
 absl::Status BatchBuffer::WriteLabels(const Sample& sample, int64_t row) {
-  if (targets_ == nullptr) return absl::OkStatus();
+  if (memory_.labels == nullptr) return absl::OkStatus();
   const int64_t columns = layout_.label_columns;
   if (static_cast<int64_t>(sample.label_row.size()) != columns) {
     return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has labels for ", sample.label_row.size(),
                                                    " classes, expected ", columns, " as the first sample"));
   }
   if (columns == 0) {
-    targets_[row] = sample.label;
+    memory_.labels[row] = sample.label;
   } else {
-    std::copy(sample.label_row.begin(), sample.label_row.end(), targets_ + row * columns);
+    std::copy(sample.label_row.begin(), sample.label_row.end(), memory_.labels + row * columns);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> BatchBuffer::Collate(const Collator& collator, const CollateContext& context, int64_t rows) {
+  memory_.rows = rows;
+  const absl::Status status = collator.Collate(context, &memory_);
+  if (!status.ok()) return status;
+  return memory_.rows;
 }
 
 const Batch& BatchBuffer::Finish(int64_t rows) {

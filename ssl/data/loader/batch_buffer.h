@@ -3,7 +3,8 @@
 // The memory of one batch, allocated once and filled again and again. Writing a sample applies its pixel table and
 // mirroring on the way, so 8-bit pixels become floats exactly once.
 //
-// Several threads may write different rows at the same time; Finish and the batch belong to one thread.
+// Several threads may write different rows at the same time; Collate is for one of them, when all have finished. Finish
+// and the batch belong to one thread.
 #ifndef SSL_DATA_LOADER_BATCH_BUFFER_H_
 #define SSL_DATA_LOADER_BATCH_BUFFER_H_
 
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/batch.h"
+#include "ssl/data/collator.h"
 #include "ssl/data/loader/batch_layout.h"
 #include "ssl/data/sample.h"
 
@@ -33,19 +35,22 @@ class BatchBuffer {
   // Writes `sample` as row `row` in [0, batch_size). InvalidArgument when its views or labels differ from the layout.
   absl::Status Write(const Sample& sample, int64_t row);
 
-  // The batch of the first `rows` rows; valid until the next call of Write or Finish.
+  // Lets `collator` change the first `rows` rows, all of which are written. Returns how many rows the batch has then.
+  absl::StatusOr<int64_t> Collate(const Collator& collator, const CollateContext& context, int64_t rows);
+
+  // The batch of the first `rows` rows; valid until the next call of Write, Collate or Finish.
   const Batch& Finish(int64_t rows);
 
  private:
+  void AllocateTargets();
   absl::Status WriteLabels(const Sample& sample, int64_t row);
 
   BatchLayout layout_;
   Batch full_;
   Batch partial_;  // narrowed views of full_
   // Where the tensors of full_ lie, so that workers never touch a tensor.
-  std::vector<float*> views_;
-  int64_t* targets_ = nullptr;
-  int64_t* indices_ = nullptr;
+  BatchRows memory_;
+  std::vector<int64_t> labels_;  // memory_.labels, where the targets are written by a collator
 };
 
 }  // namespace ssl

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ssl/data/collator.h"
+
 namespace ssl {
 
 struct ViewShape {
@@ -19,7 +21,8 @@ struct BatchLayout {
   int channels = 3;  // of the tensors; a grey image is replicated into 3
   bool has_labels = false;
   std::vector<ViewShape> views = {};
-  int64_t label_columns = 0;  // 0: targets are [B] classes; else [B, label_columns]
+  int64_t label_columns = 0;  // of the samples; 0: a class each
+  TargetLayout targets = {};
 };
 
 }  // namespace ssl

@@ -43,7 +43,15 @@ absl::Status DataLoader::Initialize() {
   layout.channels = options_.image_channels;
   layout.has_labels = pipeline_.has_labels();
   SSL_RETURN_IF_ERROR(pipeline_.Read(/*epoch=*/0, /*index=*/0, &scratch_));
-  if (options_.collator != nullptr) SSL_RETURN_IF_ERROR(options_.collator->Check(scratch_.sample));
+  if (options_.collator != nullptr) {
+    SSL_RETURN_IF_ERROR(options_.collator->Check(scratch_.sample));
+    const int64_t tail = options_.drop_last ? 0 : samples % options_.batch_size;
+    for (const int64_t rows : {layout.batch_size, tail}) {
+      if (rows > 0) SSL_RETURN_IF_ERROR(options_.collator->CheckRows(rows));
+    }
+    layout.targets = options_.collator->Targets(scratch_.sample);
+  }
+  has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
 
   const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(kRingSize, num_batches_ + 1);
@@ -92,6 +100,7 @@ absl::Status DataLoader::StartEpoch(int64_t epoch, int64_t first_batch) {
   for (const std::unique_ptr<Slot>& slot : ring_) {
     slot->error = absl::OkStatus();
     slot->unfinished = 0;
+    slot->ready = false;
   }
   next_chunk_ = {first_batch, 0, 0};
   next_batch_ = oldest_batch_ = first_batch;
@@ -110,6 +119,7 @@ DataLoader::Chunk DataLoader::TakeChunk() {
   if (next_chunk_.first == 0) {
     Slot& slot = SlotOf(next_chunk_.batch);
     slot.unfinished = samples;
+    slot.ready = false;
     slot.error = absl::OkStatus();
   }
   Chunk chunk = next_chunk_;
@@ -131,7 +141,8 @@ absl::Status DataLoader::FillChunk(const Chunk& chunk, PipelineScratch* scratch,
   });
 }
 
-void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status) {
+void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status,
+                             std::unique_lock<std::mutex>* lock) {
   Slot& slot = SlotOf(chunk.batch);
   slot.unfinished -= chunk.count;
   // The first by position, so that the message does not depend on which thread was faster.
@@ -139,6 +150,24 @@ void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::S
     slot.error = std::move(status);
     slot.error_position = error_position;
   }
+  if (slot.unfinished == 0) CollateBatch(chunk.batch, lock);
+}
+
+void DataLoader::CollateBatch(int64_t batch, std::unique_lock<std::mutex>* lock) {
+  Slot& slot = SlotOf(batch);
+  slot.rows = SamplesIn(batch);
+  // After a cancelled chunk there are rows that nobody wrote; nobody will ask for the batch either.
+  if (options_.collator != nullptr && slot.error.ok() && !cancel_) {
+    const CollateContext context{pipeline_.seed(), static_cast<uint64_t>(epoch_)};
+    lock->unlock();
+    absl::Status status = GuardTorch("collate function", [&]() -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(slot.rows, slot.buffer.Collate(*options_.collator, context, slot.rows));
+      return absl::OkStatus();
+    });
+    lock->lock();
+    slot.error = std::move(status);
+  }
+  slot.ready = true;
 }
 
 void DataLoader::Work() {
@@ -153,10 +182,10 @@ void DataLoader::Work() {
     int64_t position = chunk.first;
     absl::Status status = FillChunk(chunk, &scratch, &position);
     lock.lock();
+    FinishChunk(chunk, position, std::move(status), &lock);
     --busy_workers_;
-    FinishChunk(chunk, position, std::move(status));
     // One thread at most waits: in Next for a full batch, or in StartEpoch until all are idle.
-    if (SlotOf(chunk.batch).unfinished == 0 || busy_workers_ == 0) progress_.notify_one();
+    if (SlotOf(chunk.batch).ready || busy_workers_ == 0) progress_.notify_one();
   }
 }
 
@@ -167,7 +196,8 @@ absl::StatusOr<const Batch*> DataLoader::HandOut() {
     next_chunk_.batch = num_batches_;  // no more work
     return error_;
   }
-  return &slot.buffer.Finish(SamplesIn(next_batch_++));
+  ++next_batch_;
+  return &slot.buffer.Finish(slot.rows);
 }
 
 absl::StatusOr<const Batch*> DataLoader::Next() {
@@ -180,11 +210,11 @@ absl::StatusOr<const Batch*> DataLoader::Next() {
       const Chunk chunk = TakeChunk();
       int64_t position = chunk.first;
       absl::Status status = FillChunk(chunk, &scratch_, &position);
-      FinishChunk(chunk, position, std::move(status));
+      FinishChunk(chunk, position, std::move(status), &lock);
     }
   } else {
     work_available_.notify_all();
-    progress_.wait(lock, [this] { return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).unfinished == 0; });
+    progress_.wait(lock, [this] { return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).ready; });
   }
   return HandOut();
 }

@@ -51,7 +51,7 @@ class DataLoader : public BatchSource {
 
   int64_t batches_per_epoch() const override;
   int64_t dataset_size() const override { return pipeline_.dataset().size(); }
-  bool has_labels() const override { return pipeline_.has_labels(); }
+  bool has_labels() const override { return has_labels_; }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
@@ -64,6 +64,8 @@ class DataLoader : public BatchSource {
     explicit Slot(const BatchLayout& layout) : buffer(layout) {}
     BatchBuffer buffer;
     int64_t unfinished = 0;  // samples not yet written
+    bool ready = false;      // the collator has seen them, too
+    int64_t rows = 0;        // of the batch, when it is ready
     absl::Status error;      // of the first sample that failed, by position
     int64_t error_position = 0;
   };
@@ -79,10 +81,12 @@ class DataLoader : public BatchSource {
 
   int64_t SamplesIn(int64_t batch) const;
   Slot& SlotOf(int64_t batch) { return *ring_[batch % static_cast<int64_t>(ring_.size())]; }
-  // These four expect mutex_ to be held.
+  // These five expect mutex_ to be held.
   bool HasWork() const;
   Chunk TakeChunk();
-  void FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status);
+  // The caller that finishes the last chunk of a batch collates it, without the mutex.
+  void FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status, std::unique_lock<std::mutex>* lock);
+  void CollateBatch(int64_t batch, std::unique_lock<std::mutex>* lock);
   absl::StatusOr<const Batch*> HandOut();
 
   // Writes the samples of `chunk`; on error *position is that of the failed sample in the batch.
@@ -99,6 +103,7 @@ class DataLoader : public BatchSource {
   std::vector<int64_t> order_;
   int64_t epoch_ = -1;
   int64_t num_batches_ = 0;
+  bool has_labels_ = false;
   std::atomic<bool> cancel_{false};
 
   std::mutex mutex_;

@@ -66,6 +66,16 @@ absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& spl
   return options;
 }
 
+// Where each sample counts by itself.
+absl::Status CheckNotMixed(const DataLoaderOptions& options, const DataSplitOptions& split, const ConfigNode& node,
+                           const BuildContext& context, const char* whose) {
+  if (!options.collator->mixes_samples()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(SplitKey(node, context.config, "COLLATE_FUNCTION"), " is ",
+                                                 split.collate_function, ", which mixes samples, but ", whose,
+                                                 " looks at each by itself; expected default_collate or "
+                                                 "multicrop_collator, with TRANSFORMS for it in config.DATA.TEST"));
+}
+
 // The sampler is asked by phase, and test phases visit nothing of this split.
 absl::StatusOr<std::vector<int64_t>> MiniEpochOfPhases(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
@@ -150,6 +160,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
                                                    split.mini_epochs, ", expected 1: a test phase visits all samples"));
   }
+  SSL_RETURN_IF_ERROR(CheckNotMixed(options, split, data_split, context, "a test phase"));
   if (split.stratified_sampler.enabled || split.power_law_sampler.enabled) {
     const char* key = split.stratified_sampler.enabled ? "STRATIFIED_SAMPLER.ENABLED" : "POWER_LAW_SAMPLER.ENABLED";
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key),
@@ -167,6 +178,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNo
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(transforms_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context, most_samples));
   SSL_ASSIGN_OR_RETURN(const DataLoaderOptions options, BuildLoaderOptions(split, transforms_split, context));
+  SSL_RETURN_IF_ERROR(CheckNotMixed(options, split, transforms_split, context, "an evaluation"));
   // Every sample counts here, so that the samplers that leave out a tail are not asked for.
   auto sampler = std::make_unique<DistributedSampler>(
       DistributedSamplerOptions{pipeline.dataset().size(), context.communicator.size(), context.communicator.rank(),

@@ -40,6 +40,7 @@ class Pipeline {
 
   const Dataset& dataset() const { return *dataset_; }
   bool has_labels() const { return GivesLabels() || dataset_->has_labels(); }
+  uint64_t seed() const { return seed_; }
 
   // The classes that its samples have, in ascending order, without reading an image: see BatchSource::Classes.
   absl::StatusOr<std::vector<int64_t>> Classes() const;
