@@ -29,6 +29,10 @@ class Dataset {
   // sample: has one plain view, and its index is set already.
   virtual absl::Status Get(int64_t index, Sample* sample) const = 0;
 
+  // The file that holds the image of a sample and nothing else, for messages, captions and tools; "" where there is
+  // none, such as for arrays.
+  virtual std::string ImagePath(int64_t index) const { return ""; }
+
   // The class of a sample, told without its image: what DATA_LIMIT_SAMPLING.IS_BALANCED and METERS.model_output_mask
   // need. -1 when there is none.
   virtual int64_t Label(int64_t index) const { return -1; }

@@ -65,6 +65,9 @@ class OpeningScope {
 struct EngineReport {
   bool stopped = false;  // a stop was requested before the work was done
   std::string summary;   // for people: a table, or a line
+  // What the command ends with after the summary and the results are there: of a check that found what it looks for.
+  // An error on one rank is one on all (AgreeOnStatus).
+  absl::Status verdict = {};
 };
 
 class Engine {

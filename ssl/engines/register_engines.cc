@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/engines/check_data_engine.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/export_engine.h"
 #include "ssl/engines/extract_features_engine.h"
@@ -20,6 +21,7 @@ namespace ssl {
 absl::Status RegisterEngines(Registries* registries) {
   if (!registries->AddPackage("engines")) return absl::OkStatus();
   Registry<Engine>& engines = registries->engines;
+  SSL_RETURN_IF_ERROR(engines.Register("check_data", MakeCheckDataEngine));
   SSL_RETURN_IF_ERROR(engines.Register("export", MakeExportEngine));
   SSL_RETURN_IF_ERROR(engines.Register("extract_features", MakeExtractFeaturesEngine));
   SSL_RETURN_IF_ERROR(engines.Register("extract_label_predictions", MakeLabelPredictionsEngine));
@@ -33,6 +35,7 @@ absl::Status RegisterEngines(Registries* registries) {
   const auto add = [&options](std::string section, OptionCatalog::Factory make) {
     return options.Add(std::move(section), std::move(make), AtResume::kMayChange);
   };
+  SSL_RETURN_IF_ERROR(add("CHECK_DATA", [] { return std::make_unique<CheckDataOptions>(); }));
   SSL_RETURN_IF_ERROR(add("EXPORT", [] { return std::make_unique<ExportEngineOptions>(); }));
   SSL_RETURN_IF_ERROR(add("EXTRACT_FEATURES", [] { return std::make_unique<ExtractFeaturesOptions>(); }));
   SSL_RETURN_IF_ERROR(add("FULL_TUNE", [] { return std::make_unique<FullTuneOptions>(); }));

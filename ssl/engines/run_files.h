@@ -18,6 +18,8 @@
 namespace ssl {
 
 inline constexpr char kTrainCommand[] = "train";  // of every command that trains, whatever it evaluates
+// What is wrong with the data. It says nothing about a training, so that one that starts anew leaves it.
+inline constexpr char kDataCheckFile[] = "data_check.json";
 inline constexpr char kFeaturesFolder[] = "features";
 inline constexpr char kFullTuneFolder[] = "full_tune";
 

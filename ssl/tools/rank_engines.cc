@@ -119,14 +119,16 @@ class RankEngines {
     const ConfigNode earlier = context_.results;
     EngineReport report;
     const char* phase = entry.engine->trains() ? nullptr : "evaluating";
-    SSL_ASSIGN_OR_RETURN(const bool went_on, Watched(entry, phase, [&]() -> absl::Status {
-                           SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context_));
-                           // A signal that came to one rank first may have found the others done.
-                           SSL_ASSIGN_OR_RETURN(report.stopped, AnyRank(report.stopped, communicator_));
-                           // An evaluation that was stopped has no results: the file stays as it is.
-                           const bool has_none = report.stopped && context_.results == earlier;
-                           return AgreeOnStatus(Publish(report, !has_none), "saving results", communicator_);
-                         }));
+    SSL_ASSIGN_OR_RETURN(
+        const bool went_on, Watched(entry, phase, [&]() -> absl::Status {
+          SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context_));
+          // A signal that came to one rank first may have found the others done.
+          SSL_ASSIGN_OR_RETURN(report.stopped, AnyRank(report.stopped, communicator_));
+          // An evaluation that was stopped has no results: the file stays as it is.
+          const bool has_none = report.stopped && context_.results == earlier;
+          SSL_RETURN_IF_ERROR(AgreeOnStatus(Publish(report, !has_none), "saving results", communicator_));
+          return report.verdict;
+        }));
     return went_on && !report.stopped;
   }
 

@@ -125,6 +125,21 @@ class NewcomerTest(unittest.TestCase):
     def train(self, data="photos"):
         self.finish(f"config.DATA.TRAIN.DATA_PATHS=[{data}]")
 
+    def test_check_data_reports_and_fails_where_a_training_would(self):
+        self.make_folder("photos")
+        data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
+        report = self.finish(data, "engine_name=check_data").stdout
+        for said in ("40 images", "broken", "ant 10, bee 10", "- name: Normalize"):
+            self.assertIn(said, report)
+        for i in range(8):
+            (self.folder / f"photos/ant/{i:03}.png").write_bytes(b"")
+        result = self.run_main(data, "engine_name=[check_data,train]")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("photos/ant/000.png: image file is empty", result.stdout)
+        self.assertIn("MAX_BROKEN_FRACTION", result.stderr)
+        self.assertEqual(self.results()["check_data"]["train"]["broken"], 8)
+        self.assertFalse((self.folder / "run/checkpoints").exists())
+
     def test_folder_then_every_evaluation(self):
         self.make_folder("photos")
         self.train()

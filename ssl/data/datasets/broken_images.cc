@@ -34,18 +34,17 @@ size_t KindOf(const absl::Status& reason) {
   }
 }
 
-// Says nothing about the image.
-bool IsOfTheProcess(const absl::Status& reason) {
-  const std::string number = DetailOf(reason, kDetailErrno);
-  return number == absl::StrCat(EMFILE) || number == absl::StrCat(ENFILE) || number == absl::StrCat(ENOMEM);
-}
-
 bool IsPowerOfTen(int64_t value) {
   while (value >= 10 && value % 10 == 0) value /= 10;
   return value == 1;
 }
 
 }  // namespace
+
+bool IsErrorOfProcess(const absl::Status& reason) {
+  const std::string number = DetailOf(reason, kDetailErrno);
+  return number == absl::StrCat(EMFILE) || number == absl::StrCat(ENFILE) || number == absl::StrCat(ENOMEM);
+}
 
 BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place)
     : window_(std::min(dataset_size, kWindow)),
@@ -67,7 +66,7 @@ void BrokenImages::AddGood(int64_t index) {
 }
 
 absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) {
-  if (IsOfTheProcess(reason)) return reason;
+  if (IsErrorOfProcess(reason)) return reason;
   const int64_t in_a_row = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
   if (before != kBroken) SSL_RETURN_IF_ERROR(CountBroken(before == kUnread, reason));

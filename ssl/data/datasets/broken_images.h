@@ -17,6 +17,10 @@
 
 namespace ssl {
 
+// Whether an error of reading a file is the process's, not the file's: no descriptor or memory left. It says nothing
+// about the image.
+bool IsErrorOfProcess(const absl::Status& reason);
+
 class BrokenImages {
  public:
   // Among the first kWindow images that are read, fewer when the data set is smaller, at most max_fraction may be

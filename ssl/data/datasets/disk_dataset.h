@@ -49,6 +49,7 @@ class DiskDataset : public Dataset {
   std::string description() const override { return options_.description; }
   // The image is 8-bit RGB.
   absl::Status Get(int64_t index, Sample* sample) const override;
+  std::string ImagePath(int64_t index) const override { return paths_[index]; }
   int64_t Label(int64_t index) const override { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const override { return options_.class_names; }
 

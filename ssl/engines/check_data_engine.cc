@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/check_data_engine.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/core_options.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/datasets/dataset_builder.h"
+#include "ssl/data/inspection/image_survey.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/engines/evaluation_data.h"
+#include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/progress.h"
+#include "ssl/engines/results_file.h"
+#include "ssl/engines/run_files.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kSection[] = "CHECK_DATA";
+constexpr char kPrefix[] = "check_data";
+
+struct CheckedSplit {
+  DataDescription description;
+  std::vector<SurveyedImage> images;
+  DataReport report;
+};
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& split, EngineContext& context) {
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  return BuildDataset(context.config.Section(absl::StrCat("DATA.", split)), MakeBuildContext(context, task.run.seed));
+}
+
+DataDescription Describe(const std::string& split, const Dataset& dataset) {
+  DataDescription description;
+  description.split = split;
+  description.source = dataset.description();
+  description.class_names.assign(dataset.ClassNames().begin(), dataset.ClassNames().end());
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    std::string path = dataset.ImagePath(i);
+    description.names.push_back(path.empty() ? absl::StrCat("image ", i) : std::move(path));
+    if (dataset.has_labels()) description.labels.push_back(dataset.Label(i));
+  }
+  return description;
+}
+
+absl::StatusOr<std::vector<SurveyedImage>> Survey(const std::string& split, const Dataset& dataset,
+                                                  EngineContext& context) {
+  DataOptions data;
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("DATA"), "config.DATA", UnknownKeys::kIgnore, &data));
+  Progress progress(absl::StrCat("reading ", split), dataset.size(), Clock::Real());
+  SurveyOptions options;
+  options.threads = data.num_dataloader_workers;
+  options.file_system = &context.file_system;
+  options.stop = &context.stop;
+  options.on_progress = [&progress](int64_t done) { progress.Update(done); };
+  return SurveyImages(dataset, options);
+}
+
+// What a training would end with.
+absl::Status CheckShareOfBroken(const CheckedSplit& split, const ConfigNode& config) {
+  const ConfigNode& node = config.Section(absl::StrCat("DATA.", split.description.split));
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(node, config));
+  const int64_t broken = split.report.num_broken();
+  if (static_cast<double>(broken) <= options.max_broken_fraction * static_cast<double>(split.report.images)) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat(split.description.source, ": ", broken, " of ", split.report.images, " images cannot be read, but ",
+                   SplitKey(node, config, "MAX_BROKEN_FRACTION"), " allows a share of ", options.max_broken_fraction,
+                   ", so that a training would end; repair or remove those that the report names"));
+}
+
+ConfigNode Figures(const DataReport& report) {
+  ConfigNode figures = ConfigNode::Map();
+  figures.Set("images", ConfigNode::FromInt(report.images));
+  figures.Set("broken", ConfigNode::FromInt(report.num_broken()));
+  figures.Set("tiny", ConfigNode::FromInt(static_cast<int64_t>(report.tiny.size())));
+  figures.Set("huge", ConfigNode::FromInt(static_cast<int64_t>(report.huge.size())));
+  figures.Set("exact_duplicates", ConfigNode::FromInt(NumRepetitions(report.exact_duplicates)));
+  figures.Set("near_duplicates", ConfigNode::FromInt(NumRepetitions(report.near_duplicates)));
+  return figures;
+}
+
+class CheckDataEngine : public Engine {
+ public:
+  explicit CheckDataEngine(CheckDataOptions options) : limits_(options.limits) {}
+
+  // Threads share the reading, so that rank 0 has no use for the others.
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    EngineReport report;
+    const auto check = [&] { return context.communicator.rank() == 0 ? CheckAll(context, &report) : absl::OkStatus(); };
+    const absl::Status status = AgreeOnWork(check, kPrefix, context.communicator);
+    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(status);
+    report.verdict = AgreeOnStatus(report.verdict, kPrefix, context.communicator);
+    return report;
+  }
+
+  absl::Status Check(EngineContext& context) const override {
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> splits, ConfiguredSplits(context.config));
+    for (const std::string& split : splits) SSL_RETURN_IF_ERROR(OpenDataset(split, context).status());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckAll(EngineContext& context, EngineReport* report) const {
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ConfiguredSplits(context.config));
+    std::vector<CheckedSplit> splits;
+    for (const std::string& name : names) {
+      SSL_ASSIGN_OR_RETURN(CheckedSplit split, CheckOne(name, context));
+      splits.push_back(std::move(split));
+    }
+    ConfigNode figures = ConfigNode::Map();
+    ConfigNode details = ConfigNode::Map();
+    for (const CheckedSplit& split : splits) {
+      const std::string key = absl::AsciiStrToLower(split.description.split);
+      absl::StrAppend(&report->summary, FormatDataReport(split.report, split.description, split.images, limits_));
+      figures.Set(key, Figures(split.report));
+      details.Set(key, DataReportTree(split.report, split.description, split.images));
+      report->verdict.Update(CheckShareOfBroken(split, context.config));
+    }
+    if (splits.size() == 2) AddShared(splits[0], splits[1], &report->summary, &details);
+    context.results.Set(kPrefix, std::move(figures));
+    if (context.run_directory.empty()) return absl::OkStatus();
+    const std::string path = absl::StrCat(context.run_directory, "/", kDataCheckFile);
+    SSL_RETURN_IF_ERROR(WriteResults(path, details, context.file_system));
+    absl::StrAppend(&report->summary, "every file by name: ", path, "\n");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<CheckedSplit> CheckOne(const std::string& name, EngineContext& context) const {
+    CheckedSplit split;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenDataset(name, context));
+    split.description = Describe(name, *dataset);
+    SSL_ASSIGN_OR_RETURN(split.images, Survey(name, *dataset, context));
+    split.report = MakeDataReport(split.images, split.description, limits_);
+    return split;
+  }
+
+  // A test image that was trained on makes every figure of the test too good.
+  static void AddShared(const CheckedSplit& train, const CheckedSplit& test, std::string* table, ConfigNode* details) {
+    ConfigNode names = ConfigNode::List();
+    for (const int64_t position : SharedContent(train.images, test.images)) {
+      names.Append(ConfigNode::FromString(test.description.names[position]));
+    }
+    absl::StrAppend(table, "images of TEST that are in TRAIN as well: ", names.items().size(), "\n");
+    details->SetPath("test.in_train", std::move(names));
+  }
+
+  const DataReportLimits limits_;
+};
+
+}  // namespace
+
+void CheckDataOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("TINY_SIDE", &limits.tiny_side,
+                Doc("Images with a shorter side than this are listed as tiny.").AtLeast(0).Unit("pixels"));
+  visitor.Field("HUGE_PIXELS", &limits.huge_pixels,
+                Doc("Images with more pixels are listed as huge: they take long to decode.").AtLeast(1).Unit("pixels"));
+  visitor.Field(
+      "DUPLICATE_DISTANCE", &limits.duplicate_distance,
+      Doc("Images are near duplicates when at most this many of the 64 bits of their difference hashes differ.")
+          .Between(0, 15)
+          .Unit("bits"));
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeCheckDataEngine(const ConfigNode& config, const BuildContext& context) {
+  CheckDataOptions options;
+  SSL_RETURN_IF_ERROR(
+      ReadOptions(config.Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
+  return std::make_unique<CheckDataEngine>(std::move(options));
+}
+
+}  // namespace ssl

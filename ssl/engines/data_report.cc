@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/data_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "ssl/data/inspection/difference_hash.h"
+#include "ssl/data/inspection/image_fault.h"
+
+namespace ssl {
+namespace {
+
+using Positions = std::vector<int64_t>;
+using Groups = std::vector<Positions>;
+
+constexpr size_t kShown = 3;         // names of a list in the table
+constexpr size_t kShownClasses = 5;  // the smallest ones
+
+bool IsReadable(const SurveyedImage& image) { return image.fault == ImageFault::kNone; }
+
+Groups GroupEqualContent(const std::vector<SurveyedImage>& images) {
+  std::map<ContentKey, Positions> by_content;
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (IsReadable(images[i])) by_content[images[i].content].push_back(static_cast<int64_t>(i));
+  }
+  Groups groups;
+  for (auto& [content, positions] : by_content) {
+    if (positions.size() > 1) groups.push_back(std::move(positions));
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
+// Of each group all but the first.
+std::set<int64_t> Repetitions(const Groups& groups) {
+  std::set<int64_t> repetitions;
+  for (const Positions& group : groups) repetitions.insert(group.begin() + 1, group.end());
+  return repetitions;
+}
+
+Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Groups& exact, int64_t distance) {
+  const std::set<int64_t> repetitions = Repetitions(exact);
+  Positions positions;
+  std::vector<DifferenceHash> hashes;
+  for (int64_t i = 0; i < static_cast<int64_t>(images.size()); ++i) {
+    if (!images[i].difference_hash.has_value() || repetitions.count(i) > 0) continue;
+    positions.push_back(i);
+    hashes.push_back(*images[i].difference_hash);
+  }
+  Groups groups = GroupLookalikes(hashes, static_cast<int>(distance));
+  for (Positions& group : groups) {
+    for (int64_t& position : group) position = positions[position];
+  }
+  return groups;
+}
+
+Positions CountClasses(const DataDescription& description) {
+  if (description.labels.empty()) return {};
+  const int64_t largest = *std::max_element(description.labels.begin(), description.labels.end());
+  Positions sizes(std::max<size_t>(description.class_names.size(), std::max<int64_t>(largest + 1, 0)));
+  for (const int64_t label : description.labels) {
+    if (label >= 0) ++sizes[label];
+  }
+  return sizes;
+}
+
+void AddMoments(const std::vector<SurveyedImage>& images, DataReport* report) {
+  int channels = 0;
+  for (const SurveyedImage& image : images) channels = std::max(channels, image.channels);
+  std::vector<double> mean(channels);
+  std::vector<double> mean_square(channels);
+  int64_t count = 0;
+  for (const SurveyedImage& image : images) {
+    if (!IsReadable(image)) continue;
+    ++count;
+    for (int channel = 0; channel < channels; ++channel) {
+      const int own = std::min(channel, image.channels - 1);  // a grey image is repeated for three channels
+      mean[channel] += image.mean[own];
+      mean_square[channel] += image.mean_square[own];
+    }
+  }
+  for (int channel = 0; channel < channels; ++channel) {
+    const double center = mean[channel] / count;
+    report->mean.push_back(center);
+    report->std.push_back(std::sqrt(std::max(0.0, mean_square[channel] / count - center * center)));
+  }
+}
+
+int64_t Median(Positions values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void AddSizes(const std::vector<SurveyedImage>& images, const DataReportLimits& limits, DataReport* report) {
+  Positions shorter;
+  Positions longer;
+  for (int64_t i = 0; i < static_cast<int64_t>(images.size()); ++i) {
+    const SurveyedImage& image = images[i];
+    report->bytes += image.content.bytes;
+    if (!IsReadable(image)) {
+      report->broken[static_cast<int>(image.fault)].push_back(i);
+      continue;
+    }
+    shorter.push_back(std::min(image.height, image.width));
+    longer.push_back(std::max(image.height, image.width));
+    if (shorter.back() < limits.tiny_side) report->tiny.push_back(i);
+    if (shorter.back() * longer.back() > limits.huge_pixels) report->huge.push_back(i);
+  }
+  report->median_shorter_side = Median(std::move(shorter));
+  report->median_longer_side = Median(std::move(longer));
+}
+
+// "[0.4812, 0.4573, 0.4078]"
+std::string FormatList(const std::vector<double>& values) {
+  const auto format = [](std::string* out, double value) { absl::StrAppendFormat(out, "%.4f", value); };
+  return absl::StrCat("[", absl::StrJoin(values, ", ", format), "]");
+}
+
+std::vector<std::string> NamesOf(const Positions& positions, const DataDescription& description) {
+  std::vector<std::string> names;
+  for (const int64_t position : positions) names.push_back(description.names[position]);
+  return names;
+}
+
+std::string FirstOf(const std::vector<std::string>& texts, absl::string_view separator) {
+  const auto end = texts.begin() + static_cast<int64_t>(std::min(texts.size(), kShown));
+  const std::string more = texts.size() > kShown ? absl::StrCat(" and ", texts.size() - kShown, " more") : "";
+  return absl::StrCat(absl::StrJoin(texts.begin(), end, separator), more);
+}
+
+void AppendRow(absl::string_view what, int64_t count, absl::string_view remark, std::string* table) {
+  absl::StrAppendFormat(table, "  %-22s %9d%s%s\n", what, count, remark.empty() ? "" : "   ", remark);
+}
+
+void AppendBroken(const DataReport& report, const std::vector<SurveyedImage>& images, std::string* table) {
+  AppendRow("broken", report.num_broken(), "", table);
+  for (int fault = 1; fault < kImageFaults; ++fault) {
+    const Positions& positions = report.broken[fault];
+    if (positions.empty()) continue;
+    std::vector<std::string> reasons;
+    for (const int64_t position : positions) reasons.push_back(images[position].reason);
+    AppendRow(absl::StrCat("  ", ImageFaultName(static_cast<ImageFault>(fault))), positions.size(),
+              FirstOf(reasons, "; "), table);
+  }
+}
+
+void AppendGroups(absl::string_view what, const Groups& groups, const DataDescription& description,
+                  std::string* table) {
+  const std::string example = groups.empty() ? "" : FirstOf(NamesOf(groups.front(), description), " = ");
+  const std::string remark = groups.size() < 2 ? example : absl::StrCat("in ", groups.size(), " groups: ", example);
+  AppendRow(what, NumRepetitions(groups), remark, table);
+}
+
+std::string ClassName(int64_t label, const DataDescription& description) {
+  return description.class_names.empty() ? absl::StrCat("class ", label) : description.class_names[label];
+}
+
+void AppendClasses(const DataReport& report, const DataDescription& description, std::string* table) {
+  if (report.class_sizes.empty()) return AppendRow("classes", 0, "no labels", table);
+  Positions order(report.class_sizes.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return report.class_sizes[a] < report.class_sizes[b]; });
+  const auto describe = [&](int64_t label) {
+    return absl::StrCat(ClassName(label, description), " ", report.class_sizes[label]);
+  };
+  std::vector<std::string> smallest;
+  for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) smallest.push_back(describe(order[i]));
+  if (order.size() > kShownClasses) smallest.push_back(absl::StrCat("... ", describe(order.back())));
+  AppendRow("classes", static_cast<int64_t>(order.size()), absl::StrCat("images: ", absl::StrJoin(smallest, ", ")),
+            table);
+}
+
+ConfigNode GroupsTree(const Groups& groups, const DataDescription& description) {
+  ConfigNode tree = ConfigNode::List();
+  for (const Positions& group : groups) tree.Append(ConfigNode::FromStrings(NamesOf(group, description)));
+  return tree;
+}
+
+ConfigNode BrokenTree(const DataReport& report, const DataDescription& description,
+                      const std::vector<SurveyedImage>& images) {
+  ConfigNode tree = ConfigNode::Map();
+  for (int fault = 1; fault < kImageFaults; ++fault) {
+    ConfigNode files = ConfigNode::List();
+    for (const int64_t position : report.broken[fault]) {
+      ConfigNode file = ConfigNode::Map();
+      file.Set("file", ConfigNode::FromString(description.names[position]));
+      file.Set("reason", ConfigNode::FromString(images[position].reason));
+      files.Append(std::move(file));
+    }
+    tree.Set(ImageFaultName(static_cast<ImageFault>(fault)), std::move(files));
+  }
+  return tree;
+}
+
+}  // namespace
+
+int64_t NumRepetitions(const std::vector<std::vector<int64_t>>& groups) {
+  int64_t count = 0;
+  for (const Positions& group : groups) count += static_cast<int64_t>(group.size()) - 1;
+  return count;
+}
+
+int64_t DataReport::num_broken() const {
+  return std::accumulate(broken.begin(), broken.end(), int64_t{0}, [](int64_t sum, const Positions& positions) {
+    return sum + static_cast<int64_t>(positions.size());
+  });
+}
+
+DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
+                          const DataReportLimits& limits) {
+  DataReport report;
+  report.images = static_cast<int64_t>(images.size());
+  report.broken.resize(kImageFaults);
+  AddSizes(images, limits, &report);
+  AddMoments(images, &report);
+  report.exact_duplicates = GroupEqualContent(images);
+  report.near_duplicates = GroupNearDuplicates(images, report.exact_duplicates, limits.duplicate_distance);
+  report.class_sizes = CountClasses(description);
+  return report;
+}
+
+Positions SharedContent(const std::vector<SurveyedImage>& first, const std::vector<SurveyedImage>& second) {
+  std::set<ContentKey> contents;
+  for (const SurveyedImage& image : first) {
+    if (IsReadable(image)) contents.insert(image.content);
+  }
+  Positions shared;
+  for (int64_t i = 0; i < static_cast<int64_t>(second.size()); ++i) {
+    if (IsReadable(second[i]) && contents.count(second[i].content) > 0) shared.push_back(i);
+  }
+  return shared;
+}
+
+std::string FormatDataReport(const DataReport& report, const DataDescription& description,
+                             const std::vector<SurveyedImage>& images, const DataReportLimits& limits) {
+  std::string table =
+      absl::StrFormat("%s: %s, %d images, %.1f MB, median size %d x %d\n", description.split, description.source,
+                      report.images, report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
+  AppendBroken(report, images, &table);
+  AppendRow(absl::StrCat("tiny (side < ", limits.tiny_side, ")"), static_cast<int64_t>(report.tiny.size()),
+            FirstOf(NamesOf(report.tiny, description), ", "), &table);
+  AppendRow(absl::StrFormat("huge (> %.3g MP)", limits.huge_pixels / 1e6), static_cast<int64_t>(report.huge.size()),
+            FirstOf(NamesOf(report.huge, description), ", "), &table);
+  AppendGroups("exact duplicates", report.exact_duplicates, description, &table);
+  AppendGroups("near duplicates", report.near_duplicates, description, &table);
+  AppendClasses(report, description, &table);
+  if (report.mean.empty()) return table;
+  absl::StrAppend(&table, "  for TRANSFORMS:\n        - name: Normalize\n          mean: ", FormatList(report.mean),
+                  "\n          std: ", FormatList(report.std), "\n");
+  return table;
+}
+
+ConfigNode DataReportTree(const DataReport& report, const DataDescription& description,
+                          const std::vector<SurveyedImage>& images) {
+  ConfigNode tree = ConfigNode::Map();
+  tree.Set("source", ConfigNode::FromString(description.source));
+  tree.Set("images", ConfigNode::FromInt(report.images));
+  tree.Set("bytes", ConfigNode::FromInt(report.bytes));
+  tree.Set("median_longer_side", ConfigNode::FromInt(report.median_longer_side));
+  tree.Set("median_shorter_side", ConfigNode::FromInt(report.median_shorter_side));
+  tree.Set("num_broken", ConfigNode::FromInt(report.num_broken()));
+  tree.Set("broken", BrokenTree(report, description, images));
+  tree.Set("tiny", ConfigNode::FromStrings(NamesOf(report.tiny, description)));
+  tree.Set("huge", ConfigNode::FromStrings(NamesOf(report.huge, description)));
+  tree.Set("exact_duplicates", GroupsTree(report.exact_duplicates, description));
+  tree.Set("near_duplicates", GroupsTree(report.near_duplicates, description));
+  ConfigNode classes = ConfigNode::Map();
+  for (int64_t label = 0; label < static_cast<int64_t>(report.class_sizes.size()); ++label) {
+    classes.Set(ClassName(label, description), ConfigNode::FromInt(report.class_sizes[label]));
+  }
+  tree.Set("classes", std::move(classes));
+  tree.Set("mean", ConfigNode::FromDoubles(report.mean));
+  tree.Set("std", ConfigNode::FromDoubles(report.std));
+  return tree;
+}
+
+}  // namespace ssl

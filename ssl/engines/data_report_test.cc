@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/data_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/inspection/image_fault.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SurveyedImage Image(uint64_t content, uint64_t difference_hash, int height = 375, int width = 500) {
+  SurveyedImage image;
+  image.content = {1000, content, 0};
+  image.height = height;
+  image.width = width;
+  image.channels = 3;
+  image.difference_hash.emplace();
+  image.difference_hash->bits = difference_hash;
+  for (size_t i = 0; i < image.difference_hash->grey.size(); ++i) image.difference_hash->grey[i] = i;
+  return image;
+}
+
+SurveyedImage Broken(ImageFault fault, const std::string& reason) {
+  SurveyedImage image;
+  image.fault = fault;
+  image.reason = reason;
+  return image;
+}
+
+DataDescription Names(size_t count) {
+  DataDescription description;
+  description.split = "TRAIN";
+  description.source = "photos";
+  for (size_t i = 0; i < count; ++i) description.names.push_back(absl::StrCat("photos/", i, ".jpg"));
+  return description;
+}
+
+TEST(DataReport, Duplicates_ExactOnesCountOnceAmongTheNear) {
+  const std::vector<SurveyedImage> images = {Image(1, 0xFF), Image(2, 0xFF00), Image(1, 0xFF), Image(3, 0xFB),
+                                             Image(4, ~uint64_t{0})};
+  const DataReport report = MakeDataReport(images, Names(5), {});
+  EXPECT_THAT(report.exact_duplicates, ElementsAre(ElementsAre(0, 2)));
+  EXPECT_THAT(report.near_duplicates, ElementsAre(ElementsAre(0, 3)));
+  EXPECT_EQ(NumRepetitions(report.exact_duplicates), 1);
+}
+
+TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
+  const std::vector<SurveyedImage> images = {Broken(ImageFault::kEmpty, "a: empty"), Image(1, 1),
+                                             Broken(ImageFault::kEmpty, "b: empty"),
+                                             Broken(ImageFault::kTruncated, "c: cut")};
+  const DataReport report = MakeDataReport(images, Names(4), {});
+  EXPECT_EQ(report.num_broken(), 3);
+  EXPECT_THAT(report.broken[static_cast<int>(ImageFault::kEmpty)], ElementsAre(0, 2));
+  EXPECT_THAT(report.exact_duplicates, IsEmpty());
+  EXPECT_THAT(report.tiny, IsEmpty());
+  const std::string table = FormatDataReport(report, Names(4), images, {});
+  EXPECT_THAT(table, AllOf(HasSubstr("a: empty; b: empty"), HasSubstr("truncated"), HasSubstr("no labels")));
+}
+
+TEST(DataReport, TinyAndHuge_ByTheLimits) {
+  const DataReport report = MakeDataReport(
+      {Image(1, 1, 31, 500), Image(2, 2, 32, 500), Image(3, 3, 4001, 4000), Image(4, 4, 4000, 4000)}, Names(4), {});
+  EXPECT_THAT(report.tiny, ElementsAre(0));
+  EXPECT_THAT(report.huge, ElementsAre(2));
+}
+
+TEST(DataReport, MeanAndStd_EachImageWeighsTheSame) {
+  SurveyedImage black = Image(1, 1, 1000, 1000);
+  SurveyedImage grey = Image(2, 2, 10, 10);
+  grey.channels = 1;
+  grey.mean = {0.5, 0, 0};
+  grey.mean_square = {0.26, 0, 0};
+  const DataReport report = MakeDataReport({black, grey}, Names(2), {});
+  EXPECT_THAT(report.mean, ElementsAre(0.25, 0.25, 0.25));
+  EXPECT_THAT(report.std[2], DoubleNear(0.2598, 1e-4));  // sqrt(0.13 - 0.0625)
+  EXPECT_THAT(
+      FormatDataReport(report, Names(2), {black, grey}, {}),
+      HasSubstr("        - name: Normalize\n          mean: [0.2500, 0.2500, 0.2500]\n          std: [0.2598, "));
+}
+
+TEST(DataReport, Classes_SmallestFirst) {
+  DataDescription description = Names(4);
+  description.labels = {0, 2, 2, 0};
+  description.class_names = {"ant", "bee", "cat"};
+  const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4), Image(4, 8)};
+  const DataReport report = MakeDataReport(images, description, {});
+  EXPECT_THAT(report.class_sizes, ElementsAre(2, 0, 2));
+  EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: bee 0, ant 2, cat 2"));
+  EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes.cat")->text(), "2");
+}
+
+TEST(DataReport, SharedContent_IsThatOfReadableImages) {
+  EXPECT_THAT(SharedContent({Image(1, 1), Broken(ImageFault::kEmpty, "")},
+                            {Broken(ImageFault::kEmpty, ""), Image(2, 1), Image(1, 9)}),
+              ElementsAre(2));
+}
+
+TEST(DataReport, NothingReadable_HasNoMean) {
+  const DataReport report = MakeDataReport({Broken(ImageFault::kEmpty, "a")}, Names(1), {});
+  EXPECT_THAT(report.mean, IsEmpty());
+}
+
+}  // namespace
+}  // namespace ssl
