@@ -33,10 +33,13 @@ double Accuracy(const TopKCounts& counts) { return Ratio(counts.hits, counts.sam
 double Precision(const TopKCounts& counts) { return Ratio(counts.hits, counts.k * counts.samples); }
 double Recall(const TopKCounts& counts) { return Ratio(counts.hits, counts.positives); }
 
-// [B] class numbers or [B, classes]: a column of class numbers becomes the former.
+// [B] class numbers or [B, classes] whose entries above 0 are the labels: a column of class numbers becomes the former,
+// weights of classes the latter. Smoothed ones are above 0 everywhere, so that any class would be a hit.
 at::Tensor ClassNumbersOrLabels(const at::Tensor& targets, int64_t num_classes) {
   const bool column = targets.dim() == 2 && targets.size(1) == 1 && num_classes > 1;
-  return column ? targets.squeeze(1) : targets;
+  if (column) return targets.squeeze(1);
+  if (targets.dim() != 2 || !targets.is_floating_point()) return targets;
+  return targets.eq(targets.amax(1, /*keepdim=*/true)).logical_and(targets.gt(0));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 //   precision_at_k_list_meter  sum_b |topk_b and pos_b| / (k N)
 //   recall_at_k_list_meter     sum_b |topk_b and pos_b| / sum_b |pos_b|
 //
-// in percent, 0 when nothing was counted. Targets are [B] or [B, 1] int64 class numbers, or [B, classes] whose entries
-// above 0 are the labels. Scores may be -inf.
+// in percent, 0 when nothing was counted. Targets are [B] or [B, 1] int64 class numbers, or [B, classes]: integers whose
+// entries above 0 are the labels, or floating weights (soft labels), whose largest ones are. Scores may be -inf.
 #ifndef SSL_METERS_TOP_K_METER_H_
 #define SSL_METERS_TOP_K_METER_H_
 

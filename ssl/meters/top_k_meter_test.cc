@@ -77,6 +77,17 @@ TEST(AccuracyMeter, ClassNumbersAndOneHotLabels_CountSamplesWithAHit) {
   }
 }
 
+TEST(AccuracyMeter, SoftLabels_AreTheClassesOfTheLargestWeights) {
+  const at::Tensor smoothed = at::tensor({0.8, 0.1, 0.1, 0.2, 0.5, 0.3, 0.1, 0.4, 0.5}, at::kFloat).view({3, 3});
+  const at::Tensor several = at::tensor({1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0}, at::kFloat).view({3, 3});
+  const auto meter = MakeMeter("accuracy_list_meter", {1, 2});
+  ASSERT_OK(meter->Update({kAccuracyScores}, smoothed));
+  EXPECT_THAT(Fractions(*meter), Are(1.0 / 3, 2.0 / 3));
+  const auto recall = MakeMeter("recall_at_k_list_meter", {1, 2});
+  ASSERT_OK(recall->Update({kAccuracyScores}, several));
+  EXPECT_THAT(Fractions(*recall), Are(1.0 / 3, 2.0 / 3));
+}
+
 TEST(AccuracyMeter, FurtherBatches_AddUp) {
   const auto meter = MakeMeter("accuracy_list_meter", {1, 2});
 
