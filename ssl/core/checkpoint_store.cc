@@ -71,8 +71,12 @@ absl::Status CheckpointStore::CheckInUse() const {
   return options_.run_directory != nullptr ? options_.run_directory->CheckInUse() : absl::OkStatus();
 }
 
-absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<CheckpointPart>& parts) {
-  SSL_ASSIGN_OR_RETURN(const bool saved, IsSaved(iteration));
+absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<CheckpointPart>& parts, bool replaces) {
+  SSL_ASSIGN_OR_RETURN(bool saved, IsSaved(iteration));
+  replaces = replaces && saved;
+  if (replaces) {
+    SSL_ASSIGN_OR_RETURN(saved, HoldsTheSame(iteration, parts));
+  }
   // An error, or the end of another process, may have come between its new name and LATEST.
   if (saved && communicator_.rank() == 0 && tidied_ != iteration) TidyUp(iteration);
   if (saved) return absl::OkStatus();
@@ -87,9 +91,11 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
     return files.status();
   };
   status = AgreeOnWork(write, "writing a checkpoint", communicator_);
-  if (status.ok()) status = Commit(iteration, temporary, *files);
-  // Best effort: what it cannot remove now, Open removes at the next start.
-  if (!status.ok() && communicator_.rank() == 0) file_system_.RemoveAll(temporary).IgnoreError();
+  if (status.ok()) status = Commit(iteration, temporary, *files, replaces);
+  // Best effort: what it cannot remove now, Open removes at the next start. It may be the good one of two that could
+  // not be exchanged for good.
+  const bool removes = !status.ok() && !replaces && communicator_.rank() == 0;
+  if (removes) file_system_.RemoveAll(temporary).IgnoreError();
   return Annotate(status, absl::StrCat("checkpoint ", StepDirectory(iteration), " not saved"));
 }
 
@@ -132,13 +138,11 @@ absl::StatusOr<std::vector<ManifestEntry>> CheckpointStore::WriteParts(const std
 }
 
 absl::Status CheckpointStore::Commit(int64_t iteration, const std::string& temporary,
-                                     const std::vector<ManifestEntry>& own_files) {
+                                     const std::vector<ManifestEntry>& own_files, bool replaces) {
   SSL_ASSIGN_OR_RETURN(const Manifest manifest, GatherManifest(iteration, own_files));
   const auto publish = [&] {
     if (communicator_.rank() != 0) return absl::OkStatus();
-    absl::Status status = Publish(iteration, temporary, manifest);
-    // Read back before anything older goes.
-    if (status.ok()) status = Verify(iteration).status();
+    absl::Status status = replaces ? Replace(iteration, temporary, manifest) : Publish(iteration, temporary, manifest);
     if (status.ok()) TidyUp(iteration);
     return status;
   };
@@ -160,15 +164,21 @@ absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,
 }
 
 absl::Status CheckpointStore::Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest) {
+  SSL_RETURN_IF_ERROR(WriteManifest(temporary, manifest));
+  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
+  const bool has_damaged = std::binary_search(iterations.begin(), iterations.end(), iteration);
+  if (has_damaged) SSL_RETURN_IF_ERROR(SetAside(iteration));
+  SSL_RETURN_IF_ERROR(file_system_.Rename(temporary, StepDirectory(iteration)));
+  SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(options_.directory));
+  // Read back before anything older goes.
+  return Verify(iteration).status();
+}
+
+absl::Status CheckpointStore::WriteManifest(const std::string& temporary, const Manifest& manifest) {
   SSL_RETURN_IF_ERROR(CheckInUse());
   SSL_RETURN_IF_ERROR(
       WriteFileDurably(file_system_, absl::StrCat(temporary, "/", kManifestName), ManifestToJson(manifest)));
-  SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(temporary));
-  SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, Iterations());
-  const bool replaces = std::binary_search(iterations.begin(), iterations.end(), iteration);
-  if (replaces) SSL_RETURN_IF_ERROR(SetAside(iteration));
-  SSL_RETURN_IF_ERROR(file_system_.Rename(temporary, StepDirectory(iteration)));
-  return file_system_.SyncDirectory(options_.directory);
+  return file_system_.SyncDirectory(temporary);
 }
 
 // `newest` is saved, whatever fails here: an error would say that it is not.

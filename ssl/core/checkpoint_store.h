@@ -5,6 +5,7 @@
 //
 //   save:  step_N.tmp/ (all ranks write their files, synced) -> MANIFEST.json -> rename to step_N/ -> sync
 //          -> read back and verify: saved -> LATEST, remove what is too old
+//   again: step_N.tmp/ as above -> read back and verify -> exchange it with step_N/, in one step -> remove the old one
 //   load:  the newest step_N/ whose files all match its manifest; damaged ones are named in a warning and passed over
 //
 // A name without a suffix always stands for a checkpoint that was complete once, also after a crash at any point.
@@ -69,10 +70,12 @@ class CheckpointStore {
   absl::Status Open();
 
   // Saves this rank's `parts`; every rank passes the same number of parts, with file names that differ between
-  // ranks. OK without writing it when step_<iteration> exists and is intact; a damaged one is replaced. After a failure
-  // the previous checkpoints are untouched, and of the new one either nothing is left or all of it. What fails once the
-  // checkpoint is saved (LATEST, removing old ones) is logged, and done by the next save or TidyUpAgain. Collective.
-  absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts);
+  // ranks. OK without writing it when step_<iteration> exists and is intact; a damaged one is replaced. `replaces`: an
+  // intact one, too, unless it holds the same tensors, and unless the file system cannot do it in one step. After a
+  // failure the previous checkpoints are untouched, and of the new one either nothing is left or all of it. What fails
+  // once the checkpoint is saved (LATEST, removing old ones) is logged, and done by the next save or TidyUpAgain.
+  // Collective.
+  absl::Status Save(int64_t iteration, const std::vector<CheckpointPart>& parts, bool replaces = false);
 
   // Tries once more what failed after the last save: no other save may follow it. Does nothing on other ranks than 0.
   void TidyUpAgain();
@@ -137,11 +140,17 @@ class CheckpointStore {
   absl::Status RemovedWhileRead() const;
   absl::StatusOr<bool> IsSaved(int64_t iteration);
   absl::StatusOr<bool> LooksSaved(int64_t iteration) const;
+  // Whether the intact checkpoint holds these tensors, on all ranks.
+  absl::StatusOr<bool> HoldsTheSame(int64_t iteration, const std::vector<CheckpointPart>& parts);
   absl::StatusOr<std::vector<ManifestEntry>> WriteParts(const std::string& directory,
                                                         const std::vector<CheckpointPart>& parts);
-  absl::Status Commit(int64_t iteration, const std::string& temporary, const std::vector<ManifestEntry>& own_files);
+  absl::Status Commit(int64_t iteration, const std::string& temporary, const std::vector<ManifestEntry>& own_files,
+                      bool replaces);
   absl::StatusOr<Manifest> GatherManifest(int64_t iteration, const std::vector<ManifestEntry>& own_files);
   absl::Status Publish(int64_t iteration, const std::string& temporary, const Manifest& manifest);
+  // The same in place of an intact one.
+  absl::Status Replace(int64_t iteration, const std::string& temporary, const Manifest& manifest);
+  absl::Status WriteManifest(const std::string& temporary, const Manifest& manifest);
   void TidyUp(int64_t newest);
   absl::Status WriteNote(const char* file, const std::string& text);
   absl::Status SetAside(int64_t iteration);

@@ -194,7 +194,7 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedSt
   } else {
     parts.push_back({FileOfRank(rank), std::move(own)});
   }
-  SSL_RETURN_IF_ERROR(store_.Save(iteration, parts));
+  SSL_RETURN_IF_ERROR(store_.Save(iteration, parts, Replaces(iteration)));
   last_saved_ = iteration;
   if (!finished) return absl::OkStatus();
   return AgreeOnWork([&] { return rank == 0 ? store_.MarkFinished(iteration) : absl::OkStatus(); },
@@ -319,6 +319,7 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;
+  if (state_.phase_index >= 0 && state_.phase_ended == 0) restored_within_phase_ = iteration;
   SSL_ASSIGN_OR_RETURN(const int64_t is_replaceable, AskRankZero("restoring", [&]() -> absl::StatusOr<int64_t> {
                          SSL_ASSIGN_OR_RETURN(const bool replaceable, store_.IsReplaceable(iteration));
                          return replaceable ? 1 : 0;

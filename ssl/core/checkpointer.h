@@ -107,6 +107,9 @@ class Checkpointer : public CheckpointSaver {
                                       const std::function<absl::StatusOr<int64_t>()>& question);
   // Replaces the run's tensors by copies.
   void Stage(std::vector<NamedTensor>* state);
+  // Whether a checkpoint of this iteration that is there is of an earlier moment: the one that was restored, from
+  // within a phase whose end, or whose owed work, hooks have heard since.
+  bool Replaces(int64_t iteration) const { return iteration == restored_within_phase_; }
   absl::Status StartWriting(int64_t iteration, bool finished, SavedState state);
   // LibTorch's exceptions become a Status.
   absl::Status WriteGuarded(int64_t iteration, bool finished, const SavedState& state);
@@ -128,6 +131,7 @@ class Checkpointer : public CheckpointSaver {
   // What was asked for last; the same once more costs nothing.
   int64_t asked_iteration_ = -1;
   bool asked_finished_ = false;
+  int64_t restored_within_phase_ = -1;
   // The last checkpoints that are known to stay when a name moves on, and to go then.
   int64_t kept_iteration_ = -1;
   int64_t replaceable_iteration_ = -1;

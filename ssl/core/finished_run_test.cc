@@ -71,5 +71,48 @@ TEST_F(FinishedRunTest, FinishedRunWithoutTestPhases_HasNothingLeftToDo) {
   EXPECT_THAT(log.lines, Contains("resuming at iteration 20 of 20: nothing is left to do"));
 }
 
+// Counts the ends of phases.
+class CountingHook : public Hook {
+ public:
+  explicit CountingHook(int64_t* ends) : ends_(*ends) {}
+  absl::string_view name() const override { return "counting"; }
+  HookStage stage() const override { return HookStage::kPersist; }
+  absl::Status OnPhaseEnd(StepContext&) override {
+    ++ends_;
+    return absl::OkStatus();
+  }
+  void VisitState(StateVisitor& visitor) override { visitor.Int("ends", ends_); }
+
+ private:
+  int64_t& ends_;
+};
+
+// A stop just before the end of the last phase is told of: what is saved then knows of no end.
+TEST_F(FinishedRunTest, StopBeforeTheEndOfTheLastPhase_LeavesWhatARunWithoutItLeaves) {
+  const auto train = [this](bool stops) {
+    std::vector<std::string> events;
+    auto slow = std::make_unique<RecordingHook>("slow", HookStage::kObserve, &events);
+    slow->At("OnPhaseEnd", [stops](StepContext& context) -> absl::Status {
+      if (!stops || context.state.iteration < 20) return absl::OkStatus();
+      context.stop.Request(kStopTerminate);
+      return absl::CancelledError("gives way");
+    });
+    const absl::StatusOr<std::unique_ptr<Session>> session = Make();
+    EXPECT_OK(session);
+    EXPECT_OK((*session)->AddHook(std::move(slow)));
+    int64_t ends = 0;
+    EXPECT_OK((*session)->AddHook(std::make_unique<CountingHook>(&ends)));
+    EXPECT_OK((*session)->Train());
+    return ends;
+  };
+  EXPECT_EQ(train(/*stops=*/true), 1);
+  EXPECT_THAT(Names(), Not(Contains("FINISHED")));
+  EXPECT_EQ(train(/*stops=*/false), 2);
+  EXPECT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_20"));
+  const CapturedLog log;
+  EXPECT_EQ(train(/*stops=*/false), 2) << "it knows of both";
+  EXPECT_THAT(log.lines, Contains("resuming at iteration 20 of 20: nothing is left to do"));
+}
+
 }  // namespace
 }  // namespace ssl

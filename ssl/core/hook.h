@@ -8,6 +8,12 @@
 // it has told all that happened before. The first error stops training; OnException and OnEnd still run. What a handler
 // throws counts as an error.
 //
+// A checkpoint that a hook asks for in an event is written after all handlers of the event, and holds the state that
+// each of them leaves, those of kPersist and those added last included. The last save of a run comes before OnEnd: what
+// is noted there is in no checkpoint. What a hook adds to context.meter_reports is seen by those behind it alone:
+// metrics.json, early_stop and best_checkpoint are of kPersist and were added before a host's, so that a host's hook
+// which reports is of a stage before (StepContext::meter_reports).
+//
 // OnForward and OnLossAndMeter run in the step's number format (MODEL.AMP_PARAMS): state that they compute with
 // convolutions or matrix products goes into AutocastScope(Autocast::kOff), or its type changes.
 #ifndef SSL_CORE_HOOK_H_
@@ -35,6 +41,9 @@ struct PlannedAction {
   Cadence when;                // of kEpoch: at the end of the train phase
   bool in_test_phase = false;  // instead at the end of the test phase that follows, where one does
   std::string file = {};       // what it leaves in the run directory; "<iteration>" stands for the number of updates
+  // In place of times, where these are another hook's to choose: "at each evaluation". `when` and the rest say nothing
+  // then.
+  std::string moments = {};
 };
 
 class Hook : public Stateful {

@@ -33,7 +33,9 @@ struct MeterValue {
 struct MeterReport {
   std::string meter;  // "accuracy_list_meter"; with "_ema" at its end when the averaged model was measured
   std::vector<MeterValue> values;
-  // What its values are of: "Evaluation". Empty: the phase that ends, "Training" or "Testing".
+  // What its values are of: "Host" for what a host's hook measures. Empty: the phase that ends, "Training" or
+  // "Testing"; "Evaluation" is the hook eval's. Options that choose a metric know the names of these three beforehand,
+  // and refuse all others there (ssl/hooks/measured_names.h).
   std::string scope = {};
 };
 

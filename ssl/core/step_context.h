@@ -34,8 +34,10 @@ namespace ssl {
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;
-  // Writes checkpoints/step_<iteration> unless that one exists and is intact. May return while the files are still
-  // being written, from a copy of the state; the error of an earlier such save is returned first.
+  // Writes checkpoints/step_<iteration> unless that one exists and is intact. The one that this process has restored is
+  // replaced in one step where it was saved before the end of its phase and hooks have noted more since. May return
+  // while the files are still being written, from a copy of the state; the error of an earlier such save is returned
+  // first.
   virtual absl::Status Save() = 0;
   // For the end of each step: the error of a save that has ended since. Does not wait.
   virtual absl::Status Poll() = 0;
@@ -89,7 +91,9 @@ struct StepContext {
   // Of the current phase; for what it knows about the data, not for reading batches.
   const BatchSource* source = nullptr;
 
-  // What the meters say about the phase that ends; set before OnPhaseEnd. Hooks may add their own.
+  // What the meters say about the phase that ends; set before OnPhaseEnd. Hooks may add their own there, in stages
+  // before kPersist, and in OnStep and OnPhaseStart what they have measured at that moment: early_stop and
+  // best_checkpoint read it in the same event, metrics.json has that of phase ends. Emptied after each event.
   std::vector<MeterReport> meter_reports = {};
 
   const Batch* batch = nullptr;

@@ -191,17 +191,17 @@ struct MeasuredRun {
   std::vector<std::string> files;
 };
 
-// What a run leaves whose processes are stopped at these iterations, each at one of them.
-MeasuredRun MeasuredByRun(std::vector<int64_t> stops) {
+// What a run leaves whose processes are stopped at these iterations, each at one of them. It ends at iteration `end`.
+MeasuredRun MeasuredByRun(std::vector<int64_t> stops, int64_t patience = 20, int64_t end = 10) {
   const std::string directory = MakeTempDir("measured");
   stops.push_back(-1);
   for (const int64_t stop : stops) {
-    const auto session = OpenTinyRun("CHECKPOINT: {DIR: " + directory + R"(}
+    const auto session = OpenTinyRun(absl::StrCat("CHECKPOINT: {DIR: ", directory, R"(}
 HOOKS:
   EVAL: {ONLINE_EVALUATION: True, ITER_FREQUENCY: 1, KNN_K: 5, LOSS: True}
   BEST_CHECKPOINT: {METRICS: [Evaluation/loss_mean], MODE: max}
-  EARLY_STOP: {METRIC: Evaluation/linear_top_5, MODE: max, PATIENCE: 20}
-)");
+  EARLY_STOP: {METRIC: Evaluation/linear_top_5, MODE: max, PATIENCE: )",
+                                                  patience, "}\n"));
     EXPECT_OK(session);
     if (!session.ok()) return {};
     EXPECT_OK((*session)->AddHook(std::make_unique<SignalAtIteration>(stop, **session)));
@@ -210,10 +210,10 @@ HOOKS:
     EXPECT_TRUE(outcome.ok() && (*outcome == TrainOutcome::kStopped) == (stop >= 0));
   }
   MeasuredRun run;
-  for (const char* file :
-       {"checkpoints/best.step", "checkpoints/step_10/model.safetensors", "checkpoints/step_10/optimizer.safetensors",
-        "checkpoints/step_10/state_rank0.safetensors"}) {
-    run.files.push_back(PosixFileSystem().Read(directory + "/" + file).value_or(absl::StrCat("no ", file)));
+  const std::string step = absl::StrCat("step_", end);
+  for (const std::string& file : {std::string("FINISHED"), std::string("best.step"), step + "/model.safetensors",
+                                  step + "/optimizer.safetensors", step + "/state_rank0.safetensors"}) {
+    run.files.push_back(PosixFileSystem().Read(directory + "/checkpoints/" + file).value_or("no " + file));
   }
   const std::string lines = PosixFileSystem().Read(directory + "/metrics.jsonl").value_or("");
   run.evaluations = absl::StrSplit(lines, '\n', [](absl::string_view line) {
@@ -228,8 +228,17 @@ TEST(EvalRunTest, StopWhereAnEvaluationIsDue_IsMadeUpForByTheNextProcess) {
   for (const std::vector<int64_t>& stops : {std::vector<int64_t>{1, 1, 7}, std::vector<int64_t>{3}}) {
     const MeasuredRun stopped = MeasuredByRun(stops);
     EXPECT_EQ(stopped.evaluations, whole.evaluations) << stops.size() << " stops";
-    EXPECT_TRUE(stopped.files == whole.files) << stops.size() << " stops, best " << stopped.files.at(0);
+    EXPECT_TRUE(stopped.files == whole.files) << stops.size() << " stops, best " << stopped.files.at(1);
   }
+}
+
+// 100 percent at once, and no more at 2.
+TEST(EvalRunTest, EvaluationThatIsMadeUpFor_MayEndTheRun) {
+  const MeasuredRun whole = MeasuredByRun({}, /*patience=*/1, /*end=*/2);
+  EXPECT_THAT(whole.files.at(0), HasSubstr("step_2\nearly_stop: "));
+  const MeasuredRun stopped = MeasuredByRun({2}, 1, 2);
+  EXPECT_EQ(stopped.evaluations, whole.evaluations);
+  EXPECT_TRUE(stopped.files == whole.files) << "step_2 of the stop knew of an evaluation that was owed";
 }
 
 // A signal, just before the evaluation at the end of an epoch.
@@ -276,10 +285,7 @@ TEST(EvalRunTest, StopInAnEvaluation_LeavesWhatARunWithoutItLeaves) {
   const std::vector<std::string> whole = LeftByRun(-1);
   EXPECT_THAT(whole.at(0), HasSubstr("linear"));
   EXPECT_EQ(LeftByRun(0), whole) << "between two epochs";
-  // step_10 is that of the stop then, which knows of no end: whoever starts from it is told of the end once more.
-  const std::vector<std::string> at_end = LeftByRun(1);
-  EXPECT_EQ(at_end.at(0), whole.at(0));
-  EXPECT_EQ(at_end.at(1), whole.at(1));
+  EXPECT_EQ(LeftByRun(1), whole) << "step_10 of the stop knew of no end";
 }
 
 TEST(EvalRunTest, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {

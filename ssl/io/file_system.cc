@@ -294,6 +294,12 @@ class PosixFileSystemImpl : public FileSystem {
     return ErrnoStatus(errno, absl::StrCat("renaming to ", to), from);
   }
 
+  absl::Status Exchange(const std::string& left, const std::string& right) override {
+    if (renameat2(AT_FDCWD, left.c_str(), AT_FDCWD, right.c_str(), RENAME_EXCHANGE) == 0) return absl::OkStatus();
+    if (errno == EINVAL || errno == ENOSYS) return FileSystem::Exchange(left, right);
+    return ErrnoStatus(errno, absl::StrCat("exchanging with ", right), left);
+  }
+
   absl::Status RemoveFile(const std::string& path) override {
     if (unlink(path.c_str()) == 0) return absl::OkStatus();
     return ErrnoStatus(errno, "removing", path);
@@ -335,6 +341,10 @@ class PosixFileSystemImpl : public FileSystem {
 };
 
 }  // namespace
+
+absl::Status FileSystem::Exchange(const std::string& left, const std::string& right) {
+  return absl::UnimplementedError(absl::StrCat(left, ": this file system cannot exchange it with ", right));
+}
 
 std::string ParentDirectory(absl::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);

@@ -93,6 +93,9 @@ class FileSystem {
   virtual absl::Status CreateDirectories(const std::string& directory) = 0;
   // Replaces a file `to` in one step. Durable after SyncDirectory of both parents.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  // Each of two paths, which lie in one file system, gets what the other had, in one step. Durable like Rename.
+  // Unimplemented where the file system cannot do that, such as NFS.
+  virtual absl::Status Exchange(const std::string& left, const std::string& right);
   virtual absl::Status RemoveFile(const std::string& path) = 0;
   // Removes a directory or file with everything below; links are removed, not followed. OK
   // when nothing is there.

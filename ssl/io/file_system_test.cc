@@ -248,6 +248,17 @@ TEST_F(FileSystemTest, Rename_ReplacesTheTarget) {
   EXPECT_FALSE(files_.Exists(Path("from")));
 }
 
+TEST_F(FileSystemTest, Exchange_SwapsTwoDirectories) {
+  ASSERT_OK(files_.CreateDirectories(Path("left")));
+  ASSERT_OK(files_.CreateDirectories(Path("right")));
+  WriteFile(Path("left/f"), "of left");
+  ASSERT_OK(files_.Exchange(Path("left"), Path("right")));
+  EXPECT_EQ(files_.Read(Path("right/f")).value(), "of left");
+  EXPECT_FALSE(files_.Exists(Path("left/f")));
+  EXPECT_THAT(files_.Exchange(Path("left"), Path("gone")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(Path("gone"))));
+}
+
 TEST_F(FileSystemTest, RemoveAll_TakesTheTreeButNotWhatLinksPointTo) {
   ASSERT_OK(files_.CreateDirectories(Path("outside")));
   WriteFile(Path("outside/kept"), "x");

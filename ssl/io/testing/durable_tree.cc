@@ -189,6 +189,16 @@ void DurableTree::Rename(absl::string_view from, absl::string_view to) {
   to_parent->names[to_name] = std::move(node);
 }
 
+void DurableTree::Exchange(absl::string_view left, absl::string_view right) {
+  std::string left_name;
+  std::string right_name;
+  const NodePtr left_parent = FindParent(left, &left_name);
+  const NodePtr right_parent = FindParent(right, &right_name);
+  if (left_parent != nullptr && right_parent != nullptr) {
+    std::swap(left_parent->names[left_name], right_parent->names[right_name]);
+  }
+}
+
 void DurableTree::Remove(absl::string_view path) {
   std::string name;
   const NodePtr parent = FindParent(path, &name);

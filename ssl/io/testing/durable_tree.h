@@ -45,6 +45,7 @@ class DurableTree {
   std::shared_ptr<DurableNode> OpenFile(absl::string_view path, bool truncate);
   void CreateDirectories(absl::string_view path);  // durable at once, as FileSystem promises
   void Rename(absl::string_view from, absl::string_view to);
+  void Exchange(absl::string_view left, absl::string_view right);
   void Remove(absl::string_view path);
   void SyncDirectory(absl::string_view path);
 

@@ -286,6 +286,13 @@ absl::Status FaultFileSystem::Rename(const std::string& from, const std::string&
   return absl::OkStatus();
 }
 
+absl::Status FaultFileSystem::Exchange(const std::string& left, const std::string& right) {
+  SSL_RETURN_IF_ERROR(CountCall(absl::StrCat("exchanging with ", right), left));
+  SSL_RETURN_IF_ERROR(base_.Exchange(left, right));
+  Model([&](DurableTree& tree) { tree.Exchange(left, right); });
+  return absl::OkStatus();
+}
+
 absl::Status FaultFileSystem::RemoveFile(const std::string& path) {
   SSL_RETURN_IF_ERROR(CountCall("removing", path));
   SSL_RETURN_IF_ERROR(base_.RemoveFile(path));

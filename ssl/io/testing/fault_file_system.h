@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A FileSystem that fails where a test asks it to. Mutating calls (Create, OpenAppend,
-// Append, Sync, Close, CreateDirectories, Rename, RemoveFile, RemoveAll, SyncDirectory, Lock)
-// are counted from 1; reading calls pass uncounted, unless set_fault_reads asks for them, too.
+// Append, Sync, Close, CreateDirectories, Rename, Exchange, RemoveFile, RemoveAll, SyncDirectory,
+// Lock) are counted from 1; reading calls pass uncounted, unless set_fault_reads asks for them, too.
 // A call that fails has no effect, except that Append writes the first half with
 // set_short_writes, and Close closes; Exists and IsDirectory say false. Thread-safe.
 //
@@ -79,6 +79,7 @@ class FaultFileSystem : public FileSystem {
   absl::StatusOr<std::string> Identity(const std::string& path) override;
   absl::Status CreateDirectories(const std::string& directory) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& left, const std::string& right) override;
   absl::Status RemoveFile(const std::string& path) override;
   absl::Status RemoveAll(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& directory) override;

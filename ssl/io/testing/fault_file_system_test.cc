@@ -63,6 +63,7 @@ TEST_F(FaultFileSystemTest, FailFromThenOn_FailsAllLaterMutatingCalls) {
   EXPECT_THAT(faults_.OpenAppend(Path("f")), fails);
   EXPECT_THAT(faults_.CreateDirectories(Path("d")), fails);
   EXPECT_THAT(faults_.Rename(Path("f"), Path("g")), fails);
+  EXPECT_THAT(faults_.Exchange(Path("f"), Path("g")), fails);
   EXPECT_THAT(faults_.RemoveFile(Path("f")), fails);
   EXPECT_THAT(faults_.RemoveAll(Path("f")), fails);
   EXPECT_THAT(faults_.SyncDirectory(dir_), fails);
@@ -169,6 +170,18 @@ TEST_F(FaultFileSystemTest, PowerLoss_UndoesUnsyncedRenamesAndRemovals) {
   EXPECT_EQ(AfterPowerLoss("old"), "old");
   EXPECT_EQ(faults_.Read(Path("new")).value(), "new");
   EXPECT_EQ(faults_.Read(Path("kept")).value(), "kept");
+}
+
+TEST_F(FaultFileSystemTest, PowerLoss_UndoesAnUnsyncedExchange) {
+  WriteFile("left", "left", /*sync=*/true);
+  WriteFile("right", "right", /*sync=*/true);
+  ASSERT_OK(faults_.SyncDirectory(dir_));
+  ASSERT_OK(faults_.Exchange(Path("left"), Path("right")));
+  EXPECT_EQ(faults_.Read(Path("left")).value(), "right");
+  EXPECT_EQ(AfterPowerLoss("left"), "left");
+  ASSERT_OK(faults_.Exchange(Path("left"), Path("right")));
+  ASSERT_OK(faults_.SyncDirectory(dir_));
+  EXPECT_EQ(AfterPowerLoss("left"), "right");
 }
 
 TEST_F(FaultFileSystemTest, PowerLoss_RenamedDirectoryNeedsBothSyncs) {
