@@ -57,6 +57,8 @@ struct BuildContext {
   const StopToken* stop = nullptr;
   // The run's, prepared, when hooks are made; outlives them.
   Method* method = nullptr;
+  // The method's, which the run has already when configured hooks are made: their names are taken.
+  std::vector<std::string> hook_names = {};
   // When configured hooks and sinks are made: where the keys of params stand, "KNN" at "config.HOOKS.EVAL.KNN".
   const std::map<std::string, std::string>* key_paths = nullptr;
 };

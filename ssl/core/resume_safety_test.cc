@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a start must not throw away, and what it must not take for something else.
+// What a start must not throw away, what it must not take for something else, and what it relies on.
 #include <ATen/ops/ones.h>
 #include <errno.h>
 
@@ -12,6 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/metrics.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/core/testing/fakes.h"
 #include "ssl/core/testing/resume_fixture.h"
 #include "ssl/io/testing/fault_file_system.h"
 
@@ -132,6 +137,43 @@ TEST_F(ResumeSafetyTest, FeaturesBeforeTheRestore_AreRefused) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("Start()")));
   ASSERT_OK(session->Start());
   EXPECT_OK(session->Features(images, {{"res5", {}}}));
+}
+
+// Whether what it was given was on disk when a checkpoint came to be.
+class DurableSink : public MetricSink {
+ public:
+  DurableSink(std::string checkpoint, std::vector<std::string>* events)
+      : checkpoint_(std::move(checkpoint)), events_(*events) {}
+  absl::Status Write(const MetricReport&) override {
+    events_.emplace_back("written");
+    return absl::OkStatus();
+  }
+  absl::Status Flush() override {
+    events_.emplace_back(PosixFileSystem().Exists(checkpoint_) ? "durable after" : "durable before");
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string checkpoint_;
+  std::vector<std::string>& events_;
+};
+
+// A run that goes on from it does not tell them again.
+TEST_F(ResumeSafetyTest, ReportsOfAnEvent_AreDurableBeforeTheCheckpointOfIt) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Make());
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("reports", HookStage::kPersist, &events);
+  hook->At("OnPhaseEnd", [&events](StepContext& context) -> absl::Status {
+    events.clear();
+    SSL_RETURN_IF_ERROR(context.metrics.Write({10, 0, {{"a", 1.0}}}, context.communicator));
+    return context.checkpoints->Save();
+  });
+  session->metrics().AddSink(std::make_unique<DurableSink>(Step(10), &events));
+  ASSERT_OK(session->AddHook(std::move(hook)));
+  while (session->state().iteration < 11) ASSERT_OK(session->Step());
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(events[0], "written");
+  EXPECT_EQ(events[1], "durable before");
 }
 
 }  // namespace

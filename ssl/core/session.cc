@@ -147,6 +147,7 @@ absl::Status Session::Build(SessionOptions options) {
   if (registries_.configured_hooks != nullptr) {
     BuildContext for_hooks = context;
     for_hooks.method = &trainer_->task().method();
+    for_hooks.hook_names = trainer_->HookNames();
     absl::StatusOr<std::vector<std::unique_ptr<Hook>>> hooks = registries_.configured_hooks(for_hooks);
     // One rank alone may lack a file or be stopped, while the others wait for it in what hooks do at their start.
     SSL_RETURN_IF_ERROR(AgreeOnStatus(hooks.status(), "making the hooks", *communicator_));

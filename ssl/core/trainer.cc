@@ -19,6 +19,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/train_step.h"
+#include "ssl/distributed/agree.h"
 
 namespace ssl {
 
@@ -46,6 +47,12 @@ void Trainer::SetCheckpoints(CheckpointSaver* checkpoints) {
   context_.checkpoints = checkpoints != nullptr ? this : nullptr;
 }
 
+std::vector<std::string> Trainer::HookNames() const {
+  std::vector<std::string> names;
+  for (const Hook* hook : hooks_.hooks()) names.emplace_back(hook->instance_name());
+  return names;
+}
+
 RunPreview Trainer::Preview() const {
   return PreviewRun(hooks_.hooks(), task_->phases(), task_->updates_per_epoch(), task_->options().checkpoint.keep_last);
 }
@@ -64,8 +71,14 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   collects_saves_ = false;
   context_.meter_reports.clear();  // reports of one event are none of the next
   SSL_RETURN_IF_ERROR(told);
+  if (!asked_saves_.empty()) SSL_RETURN_IF_ERROR(KeepReports());
   for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeAskedSave(asked, event));
   return absl::OkStatus();
+}
+
+// Before a save: else a loss of power could take reports that a run which goes on from there does not make again.
+absl::Status Trainer::KeepReports() {
+  return AgreeOnStatus(metrics_.Flush(), "writing metrics", context_.communicator);
 }
 
 absl::Status Trainer::MakeAskedSave(const AskedSave& asked, const HookEvent& event) {
@@ -166,7 +179,9 @@ absl::Status Trainer::SaveSnapshot() {
     SSL_LOG(INFO) << "snapshot asked for at iteration " << iteration
                   << (is_new ? ": saving, and going on" : ": there is nothing new to save, going on");
   }
-  return is_new ? Save() : absl::OkStatus();
+  if (!is_new) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(KeepReports());
+  return Save();
 }
 
 absl::StatusOr<bool> Trainer::NextBatch() {
@@ -337,6 +352,7 @@ absl::Status Trainer::SaveAtEnd() {
   const TrainState& state = task_->state();
   const bool finished = ended_early_ || state.finished(static_cast<int64_t>(task_->phases().size()));
   if (saver_ == nullptr || (state.iteration == context_.first_iteration && !finished)) return absl::OkStatus();
+  metrics_.Flush().IgnoreError();  // as KeepReports; the one behind OnEnd tells what is wrong, and loses no checkpoint
   SSL_RETURN_IF_ERROR(Save());
   return Wait();
 }

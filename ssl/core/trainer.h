@@ -59,6 +59,9 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status AddHook(std::unique_ptr<Hook> hook) { return hooks_.Add(std::move(hook)); }
   void SetCheckpoints(CheckpointSaver* checkpoints);
 
+  // Of the hooks that it has now, in the order in which they are called.
+  std::vector<std::string> HookNames() const;
+
   // What a run from the beginning would do.
   RunPreview Preview() const;
 
@@ -86,6 +89,7 @@ class Trainer : public Stateful, private CheckpointSaver {
 
   // Runs the handlers of an event, then makes the saves that they have asked for.
   absl::Status Tell(const HookEvent& event);
+  absl::Status KeepReports();
   absl::Status MakeSave(const AskedSave& asked);
   // An error is that of the hook whose save it was: of this one, or of the one before, when that has failed since.
   absl::Status MakeAskedSave(const AskedSave& asked, const HookEvent& event);

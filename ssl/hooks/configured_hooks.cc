@@ -200,7 +200,9 @@ absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::ve
   for (const HookEntry& entry : entries) {
     const bool is_sink = registries.sink_components.count(entry.type) > 0;
     if (is_sink != (kind == ComponentKind::kSink)) continue;
-    if (entry.name != entry.type && context.registries.hooks.Has(entry.name)) {
+    const std::vector<std::string>& taken = context.hook_names;
+    const bool is_taken = std::find(taken.begin(), taken.end(), entry.name) != taken.end();
+    if (is_taken || (entry.name != entry.type && context.registries.hooks.Has(entry.name))) {
       return WrongName(entry, "the name of another hook, whose place it would take; expected a name that no hook has");
     }
     SSL_ASSIGN_OR_RETURN(Choice choice, ChooseByEntry(entry, components, context));
