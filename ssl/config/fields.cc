@@ -49,6 +49,11 @@ Doc& Doc::MayChange() {
   return *this;
 }
 
+Doc& Doc::MayBeOne() {
+  may_be_one_ = true;
+  return *this;
+}
+
 bool Doc::Allows(double value) const {
   if (low_.has_value() && (low_is_exclusive_ ? value <= *low_ : value < *low_)) return false;
   return !high_.has_value() || value <= *high_;

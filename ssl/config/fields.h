@@ -39,10 +39,14 @@ class Doc {
   // section: all that is in it.
   Doc& MayChange();
 
+  // Of a list of strings: one string stands for the list of it alone.
+  Doc& MayBeOne();
+
   const std::string& text() const { return text_; }
   const std::string& unit() const { return unit_; }
   const std::vector<std::string>& names() const { return names_; }
   bool may_change() const { return may_change_; }
+  bool may_be_one() const { return may_be_one_; }
 
   bool Allows(double value) const;
   bool Allows(absl::string_view value) const;
@@ -61,6 +65,7 @@ class Doc {
   bool low_is_exclusive_ = false;
   std::vector<std::string> names_;
   bool may_change_ = false;
+  bool may_be_one_ = false;
 };
 
 class Options;

@@ -112,6 +112,12 @@ class OptionReader : public FieldVisitor {
   // A list with a wrong element leaves the field alone, after reporting each wrong one.
   template <class T>
   bool ReadValue(const ConfigNode& node, const std::string& path, const Doc& doc, std::vector<T>* value) {
+    if (doc.may_be_one() && node.is_scalar() && !node.text().empty()) {
+      T item{};
+      if (!ReadValue(node, path, doc, &item)) return false;
+      *value = {item};
+      return true;
+    }
     if (!node.is_list() && !node.is_null()) return Report(node, path, "a list");
     std::vector<T> items;
     bool all_right = true;

@@ -48,6 +48,25 @@ TEST(ReadOptionsTest, EveryType_IsRead) {
   EXPECT_EQ(options.sinkhorn.num_iters, 5);
 }
 
+struct ListOptions : public Options {
+  std::vector<std::string> names;
+  std::vector<std::string> strict;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("names", &names, Doc("of whom").MayBeOne());
+    visitor.Field("strict", &strict, Doc("of whom"));
+  }
+};
+
+TEST(ReadOptionsTest, OneString_IsAListWhereTheDeclarationSaysSo) {
+  ListOptions options;
+  EXPECT_OK(Read("names: res4", &options));
+  EXPECT_THAT(options.names, ElementsAre("res4"));
+  EXPECT_OK(Read("names: [a, b]", &options));
+  EXPECT_THAT(options.names, ElementsAre("a", "b"));
+  EXPECT_EQ(Read("names: ''", &options).message(), "f.yaml:1: config.LOSS.names is '', expected a list");
+  EXPECT_EQ(Read("strict: res4", &options).message(), "f.yaml:1: config.LOSS.strict is 'res4', expected a list");
+}
+
 TEST(ReadOptionsTest, MissingKeys_KeepDefaults) {
   TestingOptions options;
   ASSERT_OK(Read("name: moco\n", &options));
