@@ -48,6 +48,9 @@ class MetricSink {
   virtual absl::Status Write(const MetricReport& report) = 0;
   // Makes everything written so far durable.
   virtual absl::Status Flush() = 0;
+  // Where it writes, such as a folder in which two sinks of a kind would tell everything twice; "" when that does not
+  // matter. A store has one sink for each place.
+  virtual std::string place() const { return ""; }
 };
 
 }  // namespace ssl

@@ -153,7 +153,11 @@ struct MetricStore::Series {
 MetricStore::MetricStore() = default;
 MetricStore::~MetricStore() = default;
 
-void MetricStore::AddSink(std::unique_ptr<MetricSink> sink) { sinks_.push_back(std::move(sink)); }
+void MetricStore::AddSink(std::unique_ptr<MetricSink> sink) {
+  const std::string place = sink->place();
+  const auto is_there = [&place](const auto& other) { return !place.empty() && other->place() == place; };
+  if (std::none_of(sinks_.begin(), sinks_.end(), is_there)) sinks_.push_back(std::move(sink));
+}
 
 absl::string_view MetricStore::FullName(absl::string_view name) {
   if (prefix_.empty()) return name;

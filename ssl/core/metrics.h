@@ -55,6 +55,7 @@ class MetricStore {
   MetricStore();
   ~MetricStore();
 
+  // One for whose place (MetricSink::place) there is a sink already is dropped.
   void AddSink(std::unique_ptr<MetricSink> sink);
 
   // The iteration of what is added from now on. The trainer's: the number of the update in progress, counted from 1.

@@ -78,6 +78,21 @@ TEST_F(MetricStoreTest, SinkError_IsReturned) {
   EXPECT_THAT(metrics_.Report(1, 0, *communicator_), StatusIs(absl::StatusCode::kResourceExhausted, "full"));
 }
 
+TEST_F(MetricStoreTest, SinksOfOnePlace_AreOne) {
+  class PlacedSink : public MemorySink {
+   public:
+    PlacedSink(std::string place, std::vector<MetricReport>* reports) : MemorySink(reports), place_(std::move(place)) {}
+    std::string place() const override { return place_; }
+
+   private:
+    const std::string place_;
+  };
+  std::vector<MetricReport> reports;
+  for (const char* place : {"a", "a", "b", "", ""}) metrics_.AddSink(std::make_unique<PlacedSink>(place, &reports));
+  ASSERT_OK(metrics_.Report(1, 0, *communicator_));
+  EXPECT_EQ(reports.size(), 4u) << "a, b, and both that have no place";
+}
+
 TEST_F(MetricStoreTest, Sum_Max_MinAndMean_AreOverTheWindow) {
   ASSERT_OK(metrics_.Declare("sum", {MetricReduction::kSum}));
   ASSERT_OK(metrics_.Declare("max", {MetricReduction::kMax}));

@@ -68,6 +68,11 @@ class Previewer {
   void AddRules(const std::string& hook, const std::string& what, const std::vector<PlannedAction>& rules) {
     std::vector<std::string> reasons;
     for (const PlannedAction& rule : rules) {
+      if (!rule.moments.empty()) {
+        absl::StrAppendFormat(&preview_.text, kRow, hook, what, rule.moments, rule.moments, "");
+        if (!rule.file.empty()) files_[rule.file];  // may come
+        continue;
+      }
       // A run without tests has no use for the times of a rule about them, unless that is all.
       if (rule.in_test_phase && num_tests() == 0 && rules.size() > 1) {
         reasons.push_back(WhyNever(rule));

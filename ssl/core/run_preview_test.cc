@@ -61,6 +61,15 @@ TEST(RunPreview, WhatIsDoneAfterTestsAsWell_HasARowForThemWhereThereAreTests) {
   EXPECT_THAT(Preview(hook, /*tests=*/true).text, ContainsRegex("metrics +reports each epoch +at 10, after the test"));
 }
 
+TEST(RunPreview, WhatAnotherHookChooses_IsTold) {
+  PlannedAction judges{"judges", kEachEpoch, /*in_test_phase=*/false, "best.step"};
+  judges.moments = "at each evaluation";
+  const RunPreview preview = Preview(PlanningHook("judge", {judges}));
+  EXPECT_THAT(preview.text, ContainsRegex("judge +judges +at each evaluation +at each evaluation *\n"));
+  EXPECT_THAT(preview.text, HasSubstr("  best.step, and the checkpoint that it names"));
+  EXPECT_THAT(preview.warnings, IsEmpty());
+}
+
 TEST(RunPreview, HooksWithoutAPlan_ActAtTheirEvents) {
   const PlanningHook hook("ema", {});
   EXPECT_THAT(Preview(hook).text, ContainsRegex("ema +acts whenever its events come"));
