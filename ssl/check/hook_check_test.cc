@@ -59,6 +59,19 @@ TEST_F(HookCheckTest, WhatSuchAHookFindsWrongAtItsStart_IsFound) {
   EXPECT_FALSE(std::filesystem::exists(directory_));
 }
 
+// The method's hooks are there before those of the list.
+TEST_F(HookCheckTest, NameOfAHookOfTheMethod_IsFoundWithItsPlace) {
+  EXPECT_THAT(
+      Check(directory_, "{type: grad_clipper, name: swav_queue, kwargs: {mode: average}}").mistakes,
+      ElementsAre(AllOf(HasSubstr("command line:"), HasSubstr("config.hooks.0.name is 'swav_queue', the name of "
+                                                              "another hook"))));
+}
+
+TEST_F(HookCheckTest, WrongValueOfAKeyThatSetsOneOfTheRun_IsToldOnce) {
+  EXPECT_THAT(Check(directory_, "{type: reload, kwargs: {mini_epoch: two}}").mistakes,
+              ElementsAre(HasSubstr("config.hooks.0.kwargs.mini_epoch is 'two', expected an integer of at least 1")));
+}
+
 // They used to be found when the first drawing was made.
 TEST_F(HookCheckTest, FoldersInThePlaceOfFiles_AreFound) {
   ASSERT_TRUE(std::filesystem::create_directories(directory_ + "/inner"));
@@ -81,6 +94,20 @@ TEST_F(HookCheckTest, FoldersInThePlaceOfFiles_AreFound) {
       Check(directory_, "{type: profiler}").mistakes,
       ElementsAre(AllOf(HasSubstr("config.PROFILING.RUNTIME_PROFILING.USE_PROFILER: hook 'profiler' writes into"),
                         HasSubstr(directory_ + "/profile"))));
+}
+
+// They used to be found at the end of the first epoch.
+TEST_F(HookCheckTest, WhatHasThePlaceOfMetricsJson_IsFound) {
+  ASSERT_TRUE(std::filesystem::create_directories(directory_ + "/metrics.json"));
+  EXPECT_THAT(Check(directory_, "").mistakes,
+              ElementsAre(HasSubstr(absl::StrCat("hook 'phase_metrics' writes a file in whose place is the directory ",
+                                                 directory_, "/metrics.json: move it away"))));
+  std::filesystem::remove(directory_ + "/metrics.json");
+  std::filesystem::create_symlink("elsewhere", directory_ + "/metrics.json");
+  EXPECT_THAT(Check(directory_, "").mistakes, ElementsAre(HasSubstr("in whose place is the link ")));
+  std::filesystem::remove(directory_ + "/metrics.json");
+  std::ofstream(directory_ + "/metrics.json") << "";
+  EXPECT_THAT(Check(directory_, "").mistakes, ElementsAre());
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOpt
 }  // namespace
 
 void BestCheckpointOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field(kMetrics, &metrics,
-                Doc("what to keep the best checkpoint of, such as [Testing/loss_mean]; empty: keep none (ours)"));
+  visitor.Field(
+      kMetrics, &metrics,
+      Doc("what to keep the best checkpoint of, such as [Testing/loss_mean]; empty: keep none (ours)").MayBeOne());
   visitor.Field("MODE", &mode,
                 Doc("whether better is less or more; auto: less for a metric with 'loss' in its name, else more")
                     .OneOf({kAuto, kMin, "max"}));
@@ -93,10 +94,7 @@ std::string BestCheckpointHook::CheckpointName(const Best& best) const {
 std::vector<PlannedAction> BestCheckpointHook::Plan() const {
   std::vector<PlannedAction> plan;
   for (const Best& best : bests_) {
-    plan.push_back({absl::StrCat("looks for a better ", best.metric),
-                    {Cadence::Unit::kEpoch, 1, 1, 0, false},
-                    IsOfTestPhases(best.metric),
-                    absl::StrCat("checkpoints/", CheckpointName(best), ".step")});
+    plan.push_back(LooksForBetter(best.metric, absl::StrCat("checkpoints/", CheckpointName(best), ".step")));
   }
   return plan;
 }

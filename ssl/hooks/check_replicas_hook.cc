@@ -23,12 +23,20 @@ void CheckReplicasOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 std::vector<PlannedAction> CheckReplicasHook::Plan() const {
-  return {{"compares the ranks' parameters", {Cadence::Unit::kUpdate, options_.freq, 1, 0, false}}};
+  constexpr char kWhat[] = "compares the ranks' parameters";
+  return {{kWhat, {Cadence::Unit::kUpdate, options_.freq, 1, 0, false}},
+          {kWhat, {Cadence::Unit::kEpoch, 1, 1, 0, false}}};
 }
 
 absl::Status CheckReplicasHook::OnStep(StepContext& context) {
   const bool is_due = context.state.training && context.state.iteration % options_.freq == 0;
   return is_due ? CheckParametersAreEqual(context.model, context.communicator) : absl::OkStatus();
+}
+
+// What was compared in the phase's last step is so still.
+absl::Status CheckReplicasHook::OnPhaseEnd(StepContext& context) {
+  const bool is_new = context.state.training && context.state.iteration % options_.freq != 0;
+  return is_new ? CheckParametersAreEqual(context.model, context.communicator) : absl::OkStatus();
 }
 
 absl::Status RegisterCheckReplicasHook(Registries* registries) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what the ranks train every `freq` updates, by checksums of their parameters: copies that have drifted apart,
-// by a host's hook that acts on one rank alone, or by a fault of memory, end the run before they are saved. The start
-// of a run compares them in any case. Shards of parameters and buffers are each rank's own and left out. Collective;
-// reads all parameters, and waits for the device. Ours. Stage kGuard. No state.
+// Compares what the ranks train every `freq` updates and at the end of each train phase, by checksums of their
+// parameters: copies that have drifted apart, by a host's hook that acts on one rank alone, or by a fault of memory,
+// end the run before it saves what the phase's end asks for, and before it is finished. What is saved within a phase
+// between two comparisons, at a stop for example, is not looked at. The start of a run compares them in any case.
+// Shards of parameters and buffers are each rank's own and left out. Collective; reads all parameters, and waits for
+// the device. Ours. Stage kGuard. No state.
 #ifndef SSL_HOOKS_CHECK_REPLICAS_HOOK_H_
 #define SSL_HOOKS_CHECK_REPLICAS_HOOK_H_
 
@@ -38,6 +40,7 @@ class CheckReplicasHook : public Hook {
 
   // DataLoss, with the first parameters, on a rank that has others than rank 0, and Aborted on the rest.
   absl::Status OnStep(StepContext& context) override;
+  absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
   const CheckReplicasOptions options_;

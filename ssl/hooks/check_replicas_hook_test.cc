@@ -24,6 +24,11 @@ absl::Status StepAt(int64_t iteration, CheckReplicasHook& hook, FakeStep& step) 
   return hook.OnStep(step.context);
 }
 
+absl::Status PhaseEndAt(int64_t iteration, CheckReplicasHook& hook, FakeStep& step) {
+  step.state.iteration = iteration;
+  return hook.OnPhaseEnd(step.context);
+}
+
 TEST(CheckReplicasHook, ParametersThatDrift_AreFoundWhenTheyAreDue) {
   EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([](Communicator& communicator) -> absl::Status {
     FakeStep step(communicator);
@@ -37,12 +42,13 @@ TEST(CheckReplicasHook, ParametersThatDrift_AreFoundWhenTheyAreDue) {
     step.state.training = false;
     EXPECT_OK(StepAt(10, hook, step)) << "a test phase";
     step.state.training = true;
-    const absl::Status found = StepAt(10, hook, step);
-    if (communicator.rank() == 1) {
-      EXPECT_THAT(found, StatusIs(absl::StatusCode::kDataLoss,
-                                  HasSubstr("rank 1 has other weights than rank 0: head.bias;")));
-    } else {
-      EXPECT_THAT(found, StatusIs(absl::StatusCode::kAborted, HasSubstr("comparing weights")));
+    for (const absl::Status& found : {StepAt(10, hook, step), PhaseEndAt(13, hook, step)}) {
+      if (communicator.rank() == 1) {
+        EXPECT_THAT(found, StatusIs(absl::StatusCode::kDataLoss,
+                                    HasSubstr("rank 1 has other weights than rank 0: head.bias;")));
+      } else {
+        EXPECT_THAT(found, StatusIs(absl::StatusCode::kAborted, HasSubstr("comparing weights")));
+      }
     }
     return absl::OkStatus();
   }));

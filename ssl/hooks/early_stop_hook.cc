@@ -19,9 +19,9 @@ namespace {
 
 constexpr char kMin[] = "min";
 
-const char* Counted(const std::string& metric) {
-  if (IsOfEvaluations(metric)) return "evaluations";
-  return IsOfHost(metric) ? "values" : "phases";
+std::string Counted(const std::string& metric, int64_t count) {
+  const char* what = IsOfEvaluations(metric) ? "evaluation" : IsOfHost(metric) ? "value" : "phase";
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
@@ -42,11 +42,7 @@ void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0).MayChange());
 }
 
-std::vector<PlannedAction> EarlyStopHook::Plan() const {
-  return {{absl::StrCat("looks for a better ", options_.metric),
-           {Cadence::Unit::kEpoch, 1, 1, 0, false},
-           IsOfTestPhases(options_.metric)}};
-}
+std::vector<PlannedAction> EarlyStopHook::Plan() const { return {LooksForBetter(options_.metric)}; }
 
 bool EarlyStopHook::IsBetter(double value) const {
   if (!std::isfinite(value)) return false;
@@ -103,8 +99,8 @@ void EarlyStopHook::EndIfDue(StepContext& context) const {
       has_best_ != 0 ? absl::StrCat("has not been better than ", best_) : "has been no finite number";
   // The list of hooks is one value of the configuration, in which nothing may change by itself.
   const bool is_of_list = absl::StartsWith(paths_.patience, "config.hooks.");
-  context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ", phases_without_, " ",
-                                   Counted(options_.metric), "; with a larger ", paths_.patience,
+  context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ",
+                                   Counted(options_.metric, phases_without_), "; with a larger ", paths_.patience,
                                    is_of_list ? " and config.CHECKPOINT.ALLOW_CHANGES=[hooks]" : "",
                                    " the same command goes on"));
 }

@@ -4,11 +4,11 @@
 // own, a host's hooks of the stages before among them.
 //
 // At the end of each phase that has the metric (a name that starts with "Testing/" belongs to test phases, "Training/"
-// to train phases; a run without such phases is refused; "Evaluation/" to those after which the hook `eval` has
-// measured, "Host/" to those at whose end a hook of the host's has reported it), a value that is better than the best
-// so far by more than min_delta starts the count anew; `patience` others in a row end the run: its state is saved,
-// OnEnd comes, and it is finished (ssl/core/trainer.h). The log says why, also when a finished run starts again. Such a
-// start trains nothing, however many epochs it has; with a larger patience it goes on. NaN and infinity are never
+// to train phases; a run without such phases is refused), and at each evaluation of the hook `eval` ("Evaluation/") or
+// report of a hook of the host's ("Host/"), within phases as well, a value that is better than the best so far by more
+// than min_delta starts the count anew; `patience` others in a row end the run: its state is saved, OnEnd comes, and it
+// is finished (ssl/core/trainer.h). The log says why, also when a finished run starts again. Such a start trains
+// nothing, however many epochs it has; with a larger patience it goes on. NaN and infinity are never
 // better. State: `best`, `has_best`, `phases_without`.
 #ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_

@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeFeatureVis(const FeatureVisOptions& op
 absl::string_view FeatureVisOptions::section() const { return kHookList; }
 
 void FeatureVisOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("layer_name", &layer_name, Doc("stages of the trunk, such as res4; empty: the last that is a map"));
+  visitor.Field("layer_name", &layer_name,
+                Doc("stages of the trunk, such as res4; empty: the last that is a map").MayBeOne());
   visitor.Field("save_dir", &save_dir, Doc("folder in the run directory"));
   visitor.Field("interpolation", &interpolation,
                 Doc("how a map becomes as large as the drawing").OneOf({"linear", "nearest", "cubic", "area"}));

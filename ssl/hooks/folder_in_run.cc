@@ -43,6 +43,14 @@ std::string FileOnTheWay(const std::vector<std::string>& parts, const BuildConte
   return "";
 }
 
+// What has the place of a file; "" when one or nothing has it.
+std::string WhatInPlaceOf(const std::string& path, FileSystem& file_system) {
+  if (!CheckNoLink(path).ok()) return "link";
+  if (!file_system.Exists(path)) return "";
+  if (file_system.IsDirectory(path)) return "directory";
+  return absl::IsInvalidArgument(file_system.OpenRead(path).status()) ? "pipe or device" : "";
+}
+
 std::vector<std::string> PartsOf(absl::string_view folder) {
   std::vector<std::string> parts = absl::StrSplit(folder, '/', absl::SkipEmpty());
   parts.erase(std::remove(parts.begin(), parts.end(), "."), parts.end());
@@ -67,6 +75,14 @@ absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, c
   const std::string file = FileOnTheWay(parts, context);
   if (file.empty()) return absl::OkStatus();
   return refused("but ", file, " is a file, expected a folder or nothing there: move it away, or give another name");
+}
+
+absl::StatusOr<std::string> FileInRun(const BuildContext& context, absl::string_view what, absl::string_view name) {
+  SSL_ASSIGN_OR_RETURN(std::string path, PathInRun(context, what, name));
+  const std::string other = WhatInPlaceOf(path, context.file_system);
+  if (other.empty()) return path;
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " writes a file in whose place is the ", other, " ", path, ": move it away"));
 }
 
 absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name) {

@@ -21,6 +21,11 @@ namespace ssl {
 absl::Status CheckFolderInRun(const ConfigNode& params, absl::string_view key, const std::string& folder,
                               const BuildContext& context);
 
+// The path of the run's file `name`. Errors begin with `what` ("hook 'phase_metrics'"): FailedPrecondition when the run
+// keeps no files, InvalidArgument when something else has the place, such as a directory: else it is the first write,
+// after a step or an epoch, that fails.
+absl::StatusOr<std::string> FileInRun(const BuildContext& context, absl::string_view what, absl::string_view name);
+
 // The folder `name` of the run, to be made with CreateOutputFolder. Errors begin with `what` ("hook 'profiler'"):
 // FailedPrecondition when the run keeps no files, InvalidArgument when it has a file in that place.
 absl::StatusOr<OutputFolder> FolderInRun(const BuildContext& context, absl::string_view what, absl::string_view name);

@@ -189,7 +189,6 @@ TEST_F(ForeignHookEntriesTest, TheirKeysThatAreNoneHere_SayWhatIs) {
   EXPECT_THAT(Error("hooks: [{type: grad_cam, kwargs: {class_names: a.json}}]"), HasSubstr("none here"));
   EXPECT_THAT(Error("hooks: [{type: gradient_collector, kwargs: {grad_type: input, collect_func_module: a}}]"),
               AllOf(HasSubstr("kwargs.collect_func_module is"), Not(HasSubstr("grad_type"))));
-  EXPECT_THAT(Error("hooks: [{type: memory_analysis, kwargs: {freq: 5, logdir: log}}]"), HasSubstr("USE_TENSORBOARD"));
   EXPECT_THAT(Error("hooks: [{type: PeriodicCheckpointer, kwargs: {period: 5, max_to_keep: 3}}]"),
               HasSubstr("config.CHECKPOINT.KEEP_LAST"));
   EXPECT_THAT(Error("hooks: [{type: IterationTimer, kwargs: {warmup_iter: 3}}]"), HasSubstr("SKIP_FIRST_K"));

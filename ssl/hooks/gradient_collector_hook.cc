@@ -69,7 +69,9 @@ std::string WhatRecomputes(const ConfigNode& config) {
   if (is_static != nullptr && is_static->AsBool().value_or(false)) return absl::StrCat("config.", kStatic, " is true");
   const absl::StatusOr<std::vector<HookEntry>> entries = ReadHookEntries(config);
   for (const HookEntry& entry : entries.ok() ? *entries : std::vector<HookEntry>()) {
-    if (entry.type == "memory_checkpoint") return absl::StrCat(entry.path, " is memory_checkpoint");
+    const ConfigNode* enable = entry.kwargs.Find("enable");
+    const bool is_off = enable != nullptr && !enable->AsBool().value_or(true);
+    if (entry.type == "memory_checkpoint" && !is_off) return absl::StrCat(entry.path, " is memory_checkpoint");
   }
   return "";
 }

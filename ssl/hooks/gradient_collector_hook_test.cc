@@ -155,6 +155,7 @@ TEST_F(GradientCollectorHookTest, ModulesBesideActivationCheckpointing_AreRefuse
                              HasSubstr("USE_ACTIVATION_CHECKPOINTING is true"), HasSubstr("expected parameter, or"))));
   EXPECT_THAT(OpenTinyRun("hooks: [" + outputs + ", {type: memory_checkpoint}]").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.hooks.1 is memory_checkpoint")));
+  EXPECT_OK(OpenTinyRun("hooks: [" + outputs + ", {type: memory_checkpoint, kwargs: {enable: False}}]").status());
   EXPECT_OK(OpenTinyRun(parts + "hooks: [{type: gradient_collector}]").status());
 }
 

@@ -6,9 +6,6 @@ namespace {
 
 constexpr char kReportsGradients[] =
     "No loss takes gradients of modules here; the hook reports their norms, as metrics.";
-constexpr char kGoesToSinks[] =
-    "What is measured goes to every metric sink: to metrics.jsonl, and to TensorBoard with "
-    "config.HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD.";
 constexpr char kKnownToTheRun[] = "The run's configuration has it.";
 constexpr char kToldOnce[] = "It is told once; config.HOOKS.MEMORY_SUMMARY.LOG_ITERATION_NUM says after which step.";
 constexpr char kNoBoxes[] = "Images have no boxes with classes and scores; every crop of the batch is drawn.";
@@ -115,10 +112,8 @@ const std::vector<HookAlias>& HookAliases() {
       {"United Perception",
        "memory_analysis",
        "system_stats",
-       {{"freq", "FREQUENCY"}},
-       {},
-       {},
-       {{"logdir", kGoesToSinks}, {"summary_writer", kGoesToSinks}}},
+       {{"freq", "FREQUENCY"}, {"logdir", "LOGDIR"}, {"summary_writer", "SUMMARY_WRITER"}},
+       {{"SUMMARY_WRITER", "tensorboard"}}},
       {"United Perception", "memory_checkpoint", "memory_checkpoint", {}},
       {"United Perception", "memory_empty", "memory_empty", {}},
       {"United Perception", "reload", "reload", {}},

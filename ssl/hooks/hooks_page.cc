@@ -87,7 +87,8 @@ report of its own. Every sink gets every report.
 - NaN and infinity are `null` in JSON lines, which stay valid JSON; TensorBoard shows them as such. Histograms and images are in
   TensorBoard's files only.
 - `train_val_logger`: `freq` counts, `skip_first_k` is the number of iterations that timing leaves out, `logdir` lies inside the run's
-  directory, `summary_writer: pavi` is refused. `CommonMetricPrinter` prints LiBai's line beside ours; its losses are medians of 200,
+  directory, `summary_writer: pavi` is refused. Two writers of one folder, such as `logdir: tb_logs` beside the sink
+  `tensorboard`, are one. `CommonMetricPrinter` prints LiBai's line beside ours; its losses are medians of 200,
   its time left is that of the median of the last 1000 iterations.
 
 ### Metrics that are looked at
@@ -121,8 +122,8 @@ such as `Training/Loss`, are refused.
   each rank's own batches, before they are reduced or clipped, and a report has the mean of the ranks' norms; they are refused beside
   activation checkpointing (`USE_ACTIVATION_CHECKPOINTING`, `memory_checkpoint`), where all modules of a part that runs again share one
   gradient.
-- `memory_analysis` has no files of its own: `logdir` and `summary_writer` are refused, because what `system_stats` measures joins the
-  run's one report, which all sinks get, and a second writer would have its own lines cut back and repaired on resume.
+- `memory_analysis`: what `system_stats` measures joins the run's next report, which every sink gets, the one of its `logdir` as well; where
+  `train_val_logger` has the same `logdir`, as by default, they share it.
 - Learning rate, momentum and weight decay follow the optimizer's schedules (`OPTIMIZER.param_schedulers`); no hook sets them.
   `schedule_monitor`, which other programs' scheduler hooks are here, records what they have set.
 - `yolox_noaug` is refused: mosaic and mixup are transforms of detection, and none here mixes images.

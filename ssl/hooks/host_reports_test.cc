@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a hook that a program adds itself reports at the ends of phases reaches all that reads such reports.
+// What a hook that a program adds itself reports at the ends of phases, or of steps, reaches all that reads such
+// reports.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -53,7 +55,7 @@ struct Outcome {
   std::vector<MetricReport> reports;
 };
 
-Outcome TrainWith(HookStage stage) {
+Outcome Train(std::unique_ptr<Hook> hook) {
   Registries registries;
   EXPECT_OK(RegisterHooks(&registries));
   EXPECT_OK(RegisterFakes(&registries));
@@ -64,7 +66,7 @@ Outcome TrainWith(HookStage stage) {
   EXPECT_OK(session);
   Outcome outcome;
   (*session)->metrics().AddSink(std::make_unique<MemorySink>(&outcome.reports));
-  EXPECT_OK((*session)->AddHook(std::make_unique<WordCounter>(stage)));
+  EXPECT_OK((*session)->AddHook(std::move(hook)));
   EXPECT_OK((*session)->Train());
   outcome.iterations = (*session)->state().iteration;
   outcome.best = PosixFileSystem().Read(run + "/checkpoints/best.step").value_or("");
@@ -76,7 +78,7 @@ TEST(HostReportsTest, HooksOfEachStageBeforePersist_ReachAllReaders) {
   for (const HookStage stage :
        {HookStage::kTiming, HookStage::kGuard, HookStage::kMutate, HookStage::kObserve, HookStage::kReport}) {
     SCOPED_TRACE(static_cast<int>(stage));
-    const Outcome outcome = TrainWith(stage);
+    const Outcome outcome = Train(std::make_unique<WordCounter>(stage));
     EXPECT_EQ(outcome.iterations, 20) << "early_stop: the second epoch has no better value";
     EXPECT_THAT(outcome.best, StartsWith("step_10"));
     EXPECT_THAT(outcome.metrics, HasSubstr("\"iteration\":20"));
@@ -85,6 +87,31 @@ TEST(HostReportsTest, HooksOfEachStageBeforePersist_ReachAllReaders) {
     EXPECT_EQ(outcome.reports.back().iteration, 20);
     EXPECT_EQ(outcome.reports.back().values.count("Host/words_seen"), 1);
   }
+}
+
+// Less at each step.
+class StepCounter : public WordCounter {
+ public:
+  StepCounter() : WordCounter(HookStage::kReport) {}
+  absl::Status OnPhaseEnd(StepContext&) override { return absl::OkStatus(); }
+  absl::Status OnStep(StepContext& context) override {
+    if (context.state.iteration % 3 != 0) return absl::OkStatus();
+    const double words = 30.0 - static_cast<double>(context.state.iteration);
+    context.meter_reports.push_back({"words", {{"seen", "", words}}, "Host"});
+    return absl::OkStatus();
+  }
+};
+
+// What they decide by stands in the files.
+TEST(HostReportsTest, ReportsOfSteps_ReachThoseThatDecideAndTheSinks) {
+  const Outcome outcome = Train(std::make_unique<StepCounter>());
+  EXPECT_EQ(outcome.iterations, 6) << "early_stop: no better value than that of 3";
+  EXPECT_THAT(outcome.best, StartsWith("step_3\n"));
+  std::vector<int64_t> iterations;
+  for (const MetricReport& report : outcome.reports) {
+    if (report.values.count("Host/words_seen") > 0) iterations.push_back(report.iteration);
+  }
+  EXPECT_THAT(iterations, ElementsAre(3, 6));
 }
 
 }  // namespace

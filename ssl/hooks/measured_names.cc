@@ -210,7 +210,8 @@ absl::Status CheckPhaseMetric(absl::string_view metric, absl::string_view place,
   };
   if (IsOfHost(metric)) return absl::OkStatus();
   if (!IsOfTrainPhases(metric) && !IsOfTestPhases(metric) && !IsOfEvaluations(metric)) {
-    return refused("expected a name that starts with Training/, Testing/ or Evaluation/, such as Testing/loss_mean");
+    return refused(
+        "expected a name that starts with Training/, Testing/, Evaluation/ or Host/, such as Testing/loss_mean");
   }
   const std::string why_not = WhyNeverMeasured(metric, context.config);
   if (!why_not.empty()) return refused(absl::StrCat("which this run never measures: ", why_not));

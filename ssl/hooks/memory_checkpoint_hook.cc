@@ -50,12 +50,20 @@ std::string Prefix(const std::string& block, int64_t level) {
 // Models of tests take a few of them, large ones many thousands.
 std::string Mebibytes(double bytes) { return absl::StrFormat("%.1f MiB", bytes / (1024.0 * 1024.0)); }
 
+constexpr char kStatic[] = "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING";
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpointOptions& options,
                                                            const ConfigNode& params, const BuildContext& context) {
   const ConfigNode* patterns = params.Find("checkpoint_patterns");
   CandidateRule rule;
   if (patterns != nullptr) {
     SSL_ASSIGN_OR_RETURN(rule, ReadCandidateRule(*patterns, PlaceOf(params, "checkpoint_patterns", context)));
+  }
+  const ConfigNode* is_static = context.config.FindPath(kStatic);
+  const bool both = options.enable && is_static != nullptr && is_static->AsBool().value_or(false);
+  if (both && context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << is_static->location().ToString() << ": config." << kStatic
+                     << " is true, and has no effect: the hook memory_checkpoint says what is recomputed";
   }
   const ConfigNode* dynamic = params.Find("dc_cfg");
   const bool is_dynamic = dynamic != nullptr && !dynamic->entries().empty();
@@ -82,7 +90,7 @@ void CheckpointLevelOptions::VisitFields(FieldVisitor& visitor) {
 void CheckpointPatternOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("patterns_mode", &patterns_mode, Doc("how candidates are found").OneOf({kLevel, kName}));
   visitor.Section("level", &level, Doc("mode level"));
-  visitor.Field("name_list", &name_list, Doc("mode name: blocks or stages"));
+  visitor.Field("name_list", &name_list, Doc("mode name: blocks or stages").MayBeOne());
   visitor.Field("share_weight_num", &share_weight_num,
                 Doc("without effect: the passes through one block are told apart").AtLeast(0));
 }
@@ -139,6 +147,10 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
       return absl::InvalidArgumentError(absl::StrCat(place, ": ", path,
                                                      " is no part of a model, expected backbone (or "
                                                      "trunk, the same): heads are small"));
+    }
+    if (patterns.entries().size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, " has backbone and trunk, which are the same here, expected one of them"));
     }
     CheckpointPatternOptions pattern;
     SSL_RETURN_IF_ERROR(ReadOptions(value, path, UnknownKeys::kError, &pattern));

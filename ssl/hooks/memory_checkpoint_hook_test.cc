@@ -54,6 +54,8 @@ TEST(CandidateRuleTest, UnitedPerceptionsForm) {
   EXPECT_EQ(rule.level, 0);
   ASSERT_OK_AND_ASSIGN(rule, Read("{backbone: {patterns_mode: level, level: {num: 1}, share_weight_num: 5}}"));
   EXPECT_EQ(rule.level, 1);
+  ASSERT_OK_AND_ASSIGN(rule, Read("{backbone: {patterns_mode: name, name_list: res2}}"));
+  EXPECT_THAT(rule.names, testing::ElementsAre("res2"));
   ASSERT_OK_AND_ASSIGN(rule, Read("{backbone: {patterns_mode: name, name_list: [res2, res3.1]}}"));
   EXPECT_THAT(rule.names, ElementsAre("res2", "res3.1"));
   ASSERT_OK_AND_ASSIGN(rule, Read("{}"));
@@ -63,6 +65,7 @@ TEST(CandidateRuleTest, UnitedPerceptionsForm) {
 TEST(CandidateRuleTest, WrongForms_AreNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{neck: {patterns_mode: level}}", "checkpoint_patterns.neck is no part of a model"},
+      {"{backbone: {}, trunk: {}}", "has backbone and trunk, which are the same here"},
       {"{backbone: {patterns_mode: depth}}", "patterns_mode"},
       {"{backbone: {patterns_mode: name}}", "name_list is missing"},
       {"{backbone: {level: {num: none}}}", "level.num is 'none'"},

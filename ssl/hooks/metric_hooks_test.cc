@@ -125,6 +125,25 @@ TEST_F(MetricHooksTest, TrainValLogger_DoesWhatItsKwargsSay) {
   EXPECT_THAT(*PosixFileSystem().List(directory_ + "/a/b"), SizeIs(1));
 }
 
+// One in each folder, and so one moment once.
+TEST_F(MetricHooksTest, WritersOfOneFolder_AreOne) {
+  ASSERT_OK(Train("hooks: [{type: TensorboardXWriter}, {type: train_val_logger, kwargs: {logdir: ./tb_logs}}]"));
+  EXPECT_THAT(*PosixFileSystem().List(directory_ + "/tb_logs"), SizeIs(1));
+}
+
+TEST_F(MetricHooksTest, MemoryAnalysis_HasTheWriterThatItAsksFor) {
+  ASSERT_OK(Train("hooks: [{type: memory_analysis, kwargs: {freq: 5, logdir: memory, summary_writer: tensorboard}}]"));
+  EXPECT_THAT(IterationsWith("System/memory_used_gb"), ElementsAre(10, 20)) << "a report comes every 10 iterations";
+  const std::vector<std::string> files = *PosixFileSystem().List(directory_ + "/memory");
+  ASSERT_THAT(files, ElementsAre(HasSubstr("events.out.tfevents.")));
+  EXPECT_THAT(*PosixFileSystem().Read(directory_ + "/memory/" + files[0]), HasSubstr("System/memory_used_gb"));
+}
+
+TEST_F(MetricHooksTest, MemoryAnalysisAndTheLogger_ShareTheFolderThatBothHaveByDefault) {
+  ASSERT_OK(Train("hooks: [{type: memory_analysis}, {type: train_val_logger}]"));
+  EXPECT_THAT(*PosixFileSystem().List(directory_ + "/log"), SizeIs(1));
+}
+
 TEST_F(MetricHooksTest, PaviIsRefusedWithTheWayOut) {
   EXPECT_THAT(Train("hooks:\n  - {type: train_val_logger, kwargs: {summary_writer: pavi}}"),
               StatusIs(absl::StatusCode::kInvalidArgument,

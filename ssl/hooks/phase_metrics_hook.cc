@@ -12,6 +12,8 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/hooks/folder_in_run.h"
+#include "ssl/hooks/host_values.h"
 #include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
 
@@ -109,9 +111,11 @@ bool MeasuredMore(const StepContext& context) {
 
 absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const PhaseMetricsOptions& options, const ConfigNode& params,
                                                        const BuildContext& context) {
-  const std::string& directory = context.run_directory;
-  return std::make_unique<PhaseMetricsHook>(context.file_system,
-                                            directory.empty() ? "" : absl::StrCat(directory, "/", kFile));
+  std::string path;
+  if (!context.run_directory.empty()) {
+    SSL_ASSIGN_OR_RETURN(path, FileInRun(context, "hook 'phase_metrics'", kFile));
+  }
+  return std::make_unique<PhaseMetricsHook>(context.file_system, path);
 }
 
 }  // namespace
@@ -129,8 +133,20 @@ std::vector<PlannedAction> PhaseMetricsHook::Plan() const {
           {"reports what meters say", kEachEpoch, /*in_test_phase=*/true}};
 }
 
+// Those of `eval` are a report already.
+absl::Status PhaseMetricsHook::OnStep(StepContext& context) {
+  if (!HasHostValues(context)) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(AverageHostValues(context));
+  MetricReport report{context.state.iteration, context.state.train_phase_index, {}};
+  for (const auto& [name, value] : PhaseValues(context)) {
+    if (IsOfHost(name)) report.values[name] = value;
+  }
+  return context.metrics.Write(report, context.communicator);
+}
+
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
+  SSL_RETURN_IF_ERROR(AverageHostValues(context));
   if (!state.training || MeasuredMore(context)) {
     const MetricReport report{state.iteration, state.train_phase_index, PhaseValues(context)};
     SSL_RETURN_IF_ERROR(context.metrics.Write(report, context.communicator));

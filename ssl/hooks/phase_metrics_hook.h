@@ -11,6 +11,9 @@
 // - the metric sinks: "Testing/accuracy_list_meter_top_1_Output_0" ("Training/..."), not for lists. They get a report
 //   of their own after each test phase, and after each train phase that measured more than the loss; the window of what
 //   train_logger reports stays open.
+//
+// What hooks of a program's own report ("Host/...") is averaged over the ranks first (host_values.h), for the hooks
+// behind this one, too. Reported in OnStep or OnPhaseStart, it goes to the sinks alone.
 #ifndef SSL_HOOKS_PHASE_METRICS_HOOK_H_
 #define SSL_HOOKS_PHASE_METRICS_HOOK_H_
 
@@ -43,6 +46,8 @@ class PhaseMetricsHook : public Hook {
   HookStage stage() const override { return HookStage::kPersist; }
   std::vector<PlannedAction> Plan() const override;
 
+  absl::Status OnPhaseStart(StepContext& context) override { return OnStep(context); }
+  absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:

@@ -64,4 +64,14 @@ std::optional<double> StepValue(const std::string& metric, const StepContext& co
   return found == values.end() ? std::nullopt : std::optional<double>(found->second);
 }
 
+PlannedAction LooksForBetter(const std::string& metric, const std::string& file) {
+  PlannedAction action{absl::StrCat("looks for a better ", metric),
+                       {Cadence::Unit::kEpoch, 1, 1, 0, false},
+                       IsOfTestPhases(metric),
+                       file};
+  if (IsOfEvaluations(metric)) action.moments = "at each evaluation";
+  if (IsOfHost(metric)) action.moments = "when a hook reports it";
+  return action;
+}
+
 }  // namespace ssl

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/core/hook.h"
 #include "ssl/core/step_context.h"
 
 namespace ssl {
@@ -21,7 +22,7 @@ std::map<std::string, double> PhaseValues(const StepContext& context);
 
 // A metric that options choose has the name of one kind of phases: "Training/...", "Testing/...", or "Evaluation/..."
 // for those that the hook `eval` chooses. "Host/..." is of none of them: it is what hooks of the program's own report
-// (MeterReport::scope is "Host"), at the ends of the phases that they choose.
+// (MeterReport::scope is "Host"), when they choose. The latter two may come at steps as well.
 bool IsOfTrainPhases(absl::string_view metric);
 bool IsOfTestPhases(absl::string_view metric);
 bool IsOfEvaluations(absl::string_view metric);
@@ -36,6 +37,9 @@ absl::StatusOr<std::optional<double>> PhaseValue(const std::string& metric, absl
 // The same between phase ends: what hooks have added in the same OnStep, or in OnPhaseStart for a step after which the
 // process before was stopped. None for metrics of whole phases, and where no hook has measured it.
 std::optional<double> StepValue(const std::string& metric, const StepContext& context);
+
+// The plan of a hook that looks for better values of `metric`, and leaves `file`, "" for none.
+PlannedAction LooksForBetter(const std::string& metric, const std::string& file = "");
 
 }  // namespace ssl
 

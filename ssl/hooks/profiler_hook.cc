@@ -37,6 +37,8 @@ namespace {
 
 namespace profiler = torch::autograd::profiler;
 
+constexpr char kTrace[] = "trace";  // in the name of the temporary directory
+
 const std::set<profiler::ActivityType>& Activities() {
   static const std::set<profiler::ActivityType>& activities =
       *new std::set<profiler::ActivityType>{profiler::ActivityType::CPU};
@@ -51,8 +53,10 @@ profiler::ProfilerConfig MakeConfig(const RuntimeProfilingOptions& options) {
 // through links, so that it gets a place where nobody else can have left anything. It tells nobody when it fails: what
 // it has written is looked at.
 absl::StatusOr<std::string> TraceOf(profiler::ProfilerResult& result) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryDirectory> directory, TemporaryDirectory::Make("trace"));
-  const std::string path = absl::StrCat(directory->path(), "/trace.json");
+  const absl::StatusOr<std::unique_ptr<TemporaryDirectory>> directory = TemporaryDirectory::Make(kTrace);
+  // It was there at the start: what is wrong is the machine, and not what anybody has asked for.
+  if (!directory.ok()) return absl::ResourceExhaustedError(directory.status().message());
+  const std::string path = absl::StrCat((*directory)->path(), "/trace.json");
   result.save(path);
   absl::StatusOr<std::string> trace = PosixFileSystem().Read(path);
   if (trace.ok() && absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) return trace;
@@ -85,6 +89,13 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& option
   SSL_RETURN_IF_ERROR(CheckProfiledRanks(options.profiled_ranks, params, context));
   const std::string place = PlaceOf(params, "RUNTIME_PROFILING.USE_PROFILER", context);
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, place + ": hook 'profiler'", "profile"));
+  // Else it is the end of the recording, hours later, that finds it missing.
+  const absl::Status way = TemporaryDirectory::Make(kTrace).status();
+  if (!way.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, ": hook 'profiler' writes its traces by way of a temporary directory, and ", way.message(),
+                     "; TMPDIR names another place"));
+  }
   return std::make_unique<ProfilerHook>(options, context.file_system, std::move(folder));
 }
 

@@ -273,7 +273,7 @@ TEST_F(ProfilerHookTest, EachCallThatFails_IsAnErrorAndLeavesNothingBehind) {
 TEST_F(ProfilerHookTest, PlaceForTheTraceThatIsMissing_IsNamed) {
   setenv("TMPDIR", (temporary_ + "/gone").c_str(), /*replace=*/1);
   EXPECT_THAT(RecordOne(PosixFileSystem(), {directory_, ""}),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/gone")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/gone")));
 }
 
 // The way out of a full disk is another place, and no restored file.

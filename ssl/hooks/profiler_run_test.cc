@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The profiler in whole runs; what it does at each event: profiler_hook_test.cc.
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,6 +46,19 @@ TEST(ProfilerInARun, RanksThatAreNone_AreRefusedAtTheStart) {
   EXPECT_OK(opened("3", four));
   EXPECT_THAT(opened("4", four),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("its ranks, which are 0 to 3")));
+}
+
+// Not when the recording ends, hours later.
+TEST(ProfilerInARun, PlaceForTheTraceThatIsMissing_IsRefusedAtTheStart) {
+  const std::string gone = MakeTempDir("profiled_tmp") + "/gone";
+  setenv("TMPDIR", gone.c_str(), /*replace=*/1);
+  const absl::Status opened = OpenTinyRun("CHECKPOINT: {DIR: " + MakeTempDir("profiled") +
+                                          "}\nPROFILING: {RUNTIME_PROFILING: {USE_PROFILER: True}}\n")
+                                  .status();
+  unsetenv("TMPDIR");
+  EXPECT_THAT(opened, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("test.yaml:2: config.PROFILING.RUNTIME_PROFILING.USE_PROFILER: hook "),
+                                     HasSubstr(gone), HasSubstr("TMPDIR names another place"))));
 }
 
 TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {

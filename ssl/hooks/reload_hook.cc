@@ -34,8 +34,10 @@ std::map<std::string, std::string> ReloadOptions::run_keys() const {
 }
 
 void ReloadOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("group", &group, Doc("sets DATA.TRAIN.MINI_EPOCH_GROUPS: blocks within which alone it is shuffled"));
-  visitor.Field("mini_epoch", &mini_epoch, Doc("sets DATA.TRAIN.MINI_EPOCHS: epochs that visit the data set once"));
+  visitor.Field("group", &group,
+                Doc("sets DATA.TRAIN.MINI_EPOCH_GROUPS: blocks within which alone it is shuffled").AtLeast(1));
+  visitor.Field("mini_epoch", &mini_epoch,
+                Doc("sets DATA.TRAIN.MINI_EPOCHS: epochs that visit the data set once").AtLeast(1));
 }
 
 std::vector<PlannedAction> ReloadHook::Plan() const {

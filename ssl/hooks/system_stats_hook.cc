@@ -2,9 +2,11 @@
 #include "ssl/hooks/system_stats_hook.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/register_component.h"
 
@@ -15,7 +17,8 @@ constexpr double kBytesPerGb = 1024.0 * 1024.0 * 1024.0;
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeSystemStats(const SystemStatsOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
-  return std::make_unique<SystemStatsHook>(options, context.run_directory);
+  SSL_ASSIGN_OR_RETURN(MakeSummaryWriter writer, SummaryWriterFor(options.writer, params, context));
+  return std::make_unique<SystemStatsHook>(options, context.run_directory, std::move(writer));
 }
 
 }  // namespace
@@ -24,13 +27,18 @@ void SystemStatsOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("MONITOR_SYSTEM_STATS", &monitor_system_stats,
                 Doc("report memory, processor and disk of the machine (ours)").MayChange());
   visitor.Field("FREQUENCY", &frequency, Doc("iterations between two looks (ours)").AtLeast(1).MayChange());
+  writer.VisitFields(visitor);
 }
 
 std::vector<PlannedAction> SystemStatsHook::Plan() const {
-  return {{"looks at the machine", {Cadence::Unit::kUpdate, options_.frequency, 1, 0, false}}};
+  return {{"looks at the machine",
+           {Cadence::Unit::kUpdate, options_.frequency, 1, 0, false},
+           false,
+           make_writer_ == nullptr ? "" : options_.writer.files()}};
 }
 
 absl::Status SystemStatsHook::OnStart(StepContext& context) {
+  if (make_writer_ != nullptr) context.metrics.AddSink(make_writer_(context.first_iteration));
   cpu_ = ParseCpuTimes(ReadProcFile("/proc/stat"));
   return absl::OkStatus();
 }

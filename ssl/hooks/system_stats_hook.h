@@ -9,6 +9,9 @@
 //
 // United Perception's memory_analysis, whose numbers are the first three; it looks in test phases, too. They are those
 // of rank 0's machine. Stage kObserve. No state. Costs a comparison in steps between.
+//
+// They join the run's next report, which every sink gets. SUMMARY_WRITER `tensorboard` adds a writer of event files in
+// <run directory>/LOGDIR (summary_writer.h).
 #ifndef SSL_HOOKS_SYSTEM_STATS_HOOK_H_
 #define SSL_HOOKS_SYSTEM_STATS_HOOK_H_
 
@@ -23,6 +26,7 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/once_per_run.h"
+#include "ssl/hooks/summary_writer.h"
 #include "ssl/hooks/system_usage.h"
 
 namespace ssl {
@@ -31,17 +35,19 @@ namespace ssl {
 struct SystemStatsOptions : public OncePerRunOptions {
   bool monitor_system_stats = false;
   int64_t frequency = 20;
+  SummaryWriterKeys writer;
 
   absl::string_view section() const override { return "HOOKS.SYSTEM_STATS"; }
   bool enabled() const override { return monitor_system_stats; }
   void VisitFields(FieldVisitor& visitor) override;
+  std::vector<std::string> leaves() const override { return {writer.files()}; }
 };
 
 class SystemStatsHook : public Hook {
  public:
-  // directory: whose disk is looked at; "" for none.
-  SystemStatsHook(const SystemStatsOptions& options, std::string directory)
-      : options_(options), directory_(std::move(directory)) {}
+  // directory: whose disk is looked at; "" for none. make_writer: null for no sink of its own.
+  SystemStatsHook(const SystemStatsOptions& options, std::string directory, MakeSummaryWriter make_writer = nullptr)
+      : options_(options), directory_(std::move(directory)), make_writer_(std::move(make_writer)) {}
 
   absl::string_view name() const override { return "system_stats"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -53,6 +59,7 @@ class SystemStatsHook : public Hook {
  private:
   const SystemStatsOptions options_;
   const std::string directory_;
+  const MakeSummaryWriter make_writer_;
   CpuTimes cpu_;  // at the last look
 };
 

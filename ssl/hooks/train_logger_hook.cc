@@ -4,16 +4,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "absl/strings/str_cat.h"
-#include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/agree.h"
-#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/process_memory.h"
 #include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/register_component.h"
-#include "ssl/hooks/sinks/tensorboard_sink.h"
-#include "ssl/io/output_folder.h"
 
 namespace ssl {
 namespace {
@@ -21,36 +17,13 @@ namespace {
 // At the start people look at every step; two show that data, forward, backward and update all work.
 constexpr int64_t kFirstSteps = 2;
 constexpr double kBytesPerMegabyte = 1e6;
-constexpr absl::string_view kTensorboard = "tensorboard";
-constexpr absl::string_view kPavi = "pavi";
 
 double Ratio(double numerator, double denominator) { return denominator > 0.0 ? numerator / denominator : 0.0; }
 
-absl::StatusOr<TrainLoggerHook::MakeWriter> WriterFor(const TrainLoggerOptions& options, const ConfigNode& params,
-                                                      const BuildContext& context) {
-  if (options.summary_writer == kPavi) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(params, "SUMMARY_WRITER", context),
-                     " is 'pavi', a service inside the company that made United Perception, ",
-                     "expected tensorboard, or '' for no writer"));
-  }
-  if (!options.summary_writer.empty() && options.summary_writer != kTensorboard) {
-    return absl::InvalidArgumentError(absl::StrCat(PlaceOf(params, "SUMMARY_WRITER", context), " is '",
-                                                   options.summary_writer,
-                                                   "', expected tensorboard, or '' for no writer"));
-  }
-  SSL_RETURN_IF_ERROR(CheckFolderInRun(params, "LOGDIR", options.logdir, context));
-  if (options.summary_writer.empty() || context.run_directory.empty()) return TrainLoggerHook::MakeWriter();
-  return [&file_system = context.file_system,
-          folder = OutputFolder{context.run_directory, options.logdir}](int64_t first_iteration) {
-    return MakeTensorboardSink(file_system, folder, Clock::Real(), first_iteration);
-  };
-}
-
 absl::StatusOr<std::unique_ptr<Hook>> MakeTrainLogger(const TrainLoggerOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(TrainLoggerHook::MakeWriter writer, WriterFor(options, params, context));
-  std::string written = writer == nullptr ? "" : options.leaves().front();
+  SSL_ASSIGN_OR_RETURN(MakeSummaryWriter writer, SummaryWriterFor(options.writer, params, context));
+  std::string written = writer == nullptr ? "" : options.writer.files();
   return std::make_unique<TrainLoggerHook>(options.report.log_frequency, options.skip_first_k, std::move(writer),
                                            std::move(written));
 }
@@ -68,9 +41,7 @@ double SecondsLeft(StepContext& context, const PerfStats& window) {
 void TrainLoggerOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SKIP_FIRST_K", &skip_first_k,
                 Doc("first iterations of a process that timing leaves out (ours)").AtLeast(0).MayChange());
-  visitor.Field("SUMMARY_WRITER", &summary_writer,
-                Doc("tensorboard: event files in LOGDIR, beside the sinks; empty: none (ours)").MayChange());
-  visitor.Field("LOGDIR", &logdir, Doc("directory inside the run's for SUMMARY_WRITER (ours)").MayChange());
+  writer.VisitFields(visitor);
 }
 
 std::vector<PlannedAction> TrainLoggerHook::Plan() const {

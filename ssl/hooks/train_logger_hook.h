@@ -18,7 +18,6 @@
 #define SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +33,7 @@
 #include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/once_per_run.h"
+#include "ssl/hooks/summary_writer.h"
 
 namespace ssl {
 
@@ -45,24 +45,20 @@ inline constexpr absl::string_view kDataSeconds = "Speed/data_seconds";
 struct TrainLoggerOptions : public OncePerRunOptions {
   ReportOptions report;
   int64_t skip_first_k = 1;
-  std::string summary_writer;  // "": none
-  std::string logdir = "log";
+  SummaryWriterKeys writer;
 
   absl::string_view section() const override { return "HOOKS.TRAIN_LOGGER"; }
   bool enabled() const override { return true; }
   void VisitFields(FieldVisitor& visitor) override;
   std::vector<SharedOptions> shared() override { return {{"", &report}}; }
-  std::vector<std::string> leaves() const override { return {logdir + "/events.out.tfevents.*"}; }
+  std::vector<std::string> leaves() const override { return {writer.files()}; }
 };
 
 class TrainLoggerHook : public Hook {
  public:
   // log_frequency: iterations between lines. skip_first_k: first iterations of the process that timing leaves out.
-  // Makes a sink of its own for a run that starts with `first_iteration` updates done.
-  using MakeWriter = std::function<std::unique_ptr<MetricSink>(int64_t first_iteration)>;
-
-  // make_writer: null for no such sink. written: its files, in the run's directory.
-  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1, MakeWriter make_writer = nullptr,
+  // make_writer: null for no sink of its own. written: its files, in the run's directory.
+  explicit TrainLoggerHook(int64_t log_frequency, int64_t skip_first_k = 1, MakeSummaryWriter make_writer = nullptr,
                            std::string written = "")
       : log_frequency_(log_frequency),
         skip_first_k_(skip_first_k),
@@ -88,7 +84,7 @@ class TrainLoggerHook : public Hook {
 
   const int64_t log_frequency_;
   const int64_t skip_first_k_;
-  const MakeWriter make_writer_;
+  const MakeSummaryWriter make_writer_;
   const std::string written_;
   PerfStats step_begin_;
   PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats

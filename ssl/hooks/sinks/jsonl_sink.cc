@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/hooks/sinks/json_lines_file.h"
 
@@ -36,12 +37,7 @@ class JsonlSink : public MetricSink {
 
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeJsonl(const JsonlSinkOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::string path, PathOfSink(context, "jsonl", "metrics.jsonl"));
-  // Else it is the first report, after a step, that fails.
-  if (context.file_system.IsDirectory(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("metric sink 'jsonl' writes a file in whose place is the directory ", path, ": move it away"));
-  }
+  SSL_ASSIGN_OR_RETURN(std::string path, FileInRun(context, "metric sink 'jsonl'", "metrics.jsonl"));
   return MakeJsonlSink(context.file_system, std::move(path));
 }
 

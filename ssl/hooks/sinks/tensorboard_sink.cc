@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +40,9 @@ class TensorboardSink : public MetricSink {
   }
 
   absl::Status Flush() override { return file_ == nullptr ? absl::OkStatus() : file_->Sync(); }
+  std::string place() const override {
+    return absl::StrCat("tensorboard:", std::filesystem::path(folder_.path()).lexically_normal().string());
+  }
 
  private:
   absl::Status Open(double now) {
