@@ -70,11 +70,11 @@ absl::StatusOr<int64_t> CheckpointStore::NewestValid() {
   absl::StatusOr<int64_t> newest = 0;
   const auto find = [&] {
     std::string passed_over;
-    if (communicator_.rank() == 0) newest = FindNewestValid(&passed_over);
+    newest = FindNewestValid(&passed_over);
     if (!passed_over.empty()) SSL_LOG(WARNING) << passed_over;
     return absl::IsNotFound(newest.status()) ? absl::OkStatus() : newest.status();
   };
-  SSL_RETURN_IF_ERROR(AgreeOnWork(find, "looking for a checkpoint", communicator_));
+  SSL_RETURN_IF_ERROR(OnRankZero(find, "looking for a checkpoint", communicator_));
   at::Tensor iteration = at::full({1}, newest.ok() ? *newest : -1, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(iteration, 0));
   if (iteration.item<int64_t>() < 0) return absl::NotFoundError(absl::StrCat(options_.directory, ": no checkpoint"));
@@ -87,7 +87,12 @@ absl::StatusOr<int64_t> CheckpointStore::ReadNewest(absl::FunctionRef<absl::Stat
     const absl::StatusOr<int64_t> newest = NewestValid();
     if (tried >= 0 && absl::IsNotFound(newest.status())) return RemovedWhileRead();
     SSL_RETURN_IF_ERROR(newest.status());
-    absl::Status status = read(*newest);
+    absl::Status status;
+    const auto keep_status = [&] {
+      status = read(*newest);
+      return absl::OkStatus();  // who misses a file counts before who fails
+    };
+    SSL_RETURN_IF_ERROR(AgreeOnWork(keep_status, "reading a checkpoint", communicator_));
     if (absl::IsNotFound(status) && *newest == tried) status = absl::DataLossError(status.message());
     // A file may be gone for one rank that another one has read.
     SSL_ASSIGN_OR_RETURN(const bool gone, AnyRank(absl::IsNotFound(status), communicator_));

@@ -62,8 +62,7 @@ absl::Status CheckpointStore::Open() {
     }
     return absl::OkStatus();
   };
-  return AgreeOnWork([&] { return communicator_.rank() == 0 ? open() : absl::OkStatus(); },
-                     "opening the checkpoint directory", communicator_);
+  return OnRankZero(open, "opening the checkpoint directory", communicator_);
 }
 
 // Else making the step's directory would make the whole run directory anew, unlocked, or write into another run's.
@@ -78,19 +77,21 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
     SSL_ASSIGN_OR_RETURN(saved, HoldsTheSame(iteration, parts));
   }
   // An error, or the end of another process, may have come between its new name and LATEST.
-  if (saved && communicator_.rank() == 0 && tidied_ != iteration) TidyUp(iteration);
-  if (saved) return absl::OkStatus();
+  const auto tidy_up = [&] {
+    if (tidied_ != iteration) TidyUp(iteration);
+    return absl::OkStatus();
+  };
+  if (saved) return OnRankZero(tidy_up, "tidying up checkpoints", communicator_);
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
-  absl::Status status;
-  if (communicator_.rank() == 0) status = file_system_.CreateDirectories(temporary);
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "making a checkpoint directory", communicator_));
+  const auto make = [&] { return file_system_.CreateDirectories(temporary); };
+  SSL_RETURN_IF_ERROR(OnRankZero(make, "making a checkpoint directory", communicator_));
 
   absl::StatusOr<std::vector<ManifestEntry>> files;
   const auto write = [&] {
     files = WriteParts(temporary, parts);
     return files.status();
   };
-  status = AgreeOnWork(write, "writing a checkpoint", communicator_);
+  absl::Status status = AgreeOnWork(write, "writing a checkpoint", communicator_);
   if (status.ok()) status = Commit(iteration, temporary, *files, replaces);
   // Best effort: what it cannot remove now, Open removes at the next start. It may be the good one of two that could
   // not be exchanged for good.
@@ -102,10 +103,10 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
 absl::StatusOr<bool> CheckpointStore::IsSaved(int64_t iteration) {
   absl::StatusOr<bool> saved = false;
   const auto look = [&] {
-    if (communicator_.rank() == 0) saved = LooksSaved(iteration);
+    saved = LooksSaved(iteration);
     return saved.status();
   };
-  SSL_RETURN_IF_ERROR(AgreeOnWork(look, "looking for a checkpoint", communicator_));
+  SSL_RETURN_IF_ERROR(OnRankZero(look, "looking for a checkpoint", communicator_));
   at::Tensor answer = at::full({1}, *saved ? 1 : 0, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
   return answer.item<int64_t>() == 1;
@@ -141,12 +142,11 @@ absl::Status CheckpointStore::Commit(int64_t iteration, const std::string& tempo
                                      const std::vector<ManifestEntry>& own_files, bool replaces) {
   SSL_ASSIGN_OR_RETURN(const Manifest manifest, GatherManifest(iteration, own_files));
   const auto publish = [&] {
-    if (communicator_.rank() != 0) return absl::OkStatus();
     absl::Status status = replaces ? Replace(iteration, temporary, manifest) : Publish(iteration, temporary, manifest);
     if (status.ok()) TidyUp(iteration);
     return status;
   };
-  return AgreeOnWork(publish, "committing a checkpoint", communicator_);
+  return OnRankZero(publish, "committing a checkpoint", communicator_);
 }
 
 absl::StatusOr<Manifest> CheckpointStore::GatherManifest(int64_t iteration,

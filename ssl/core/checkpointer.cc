@@ -38,6 +38,8 @@ const FileRule& RuleFor(absl::string_view name) {
   return kFilesOfRankZero[0];  // not reached: every name begins with ""
 }
 
+constexpr char kFinishing[] = "noting that the run is finished";
+
 std::string FileOfRank(int64_t rank) { return absl::StrCat("state_rank", rank, ".safetensors"); }
 
 std::vector<CheckpointPart> PartsOfRankZero(const std::vector<NamedTensor>& state) {
@@ -81,17 +83,14 @@ Checkpointer::Checkpointer(CheckpointerOptions options, FileSystem& file_system,
       root_(root),
       state_(state) {}
 
-absl::Status Checkpointer::OnRankZero(const std::string& what, const std::function<absl::Status()>& work) {
-  return AgreeOnWork([&] { return communicator_.rank() == 0 ? work() : absl::OkStatus(); }, what, communicator_);
-}
-
 absl::StatusOr<int64_t> Checkpointer::AskRankZero(const std::string& what,
                                                   const std::function<absl::StatusOr<int64_t>()>& question) {
   int64_t said = 0;
-  SSL_RETURN_IF_ERROR(OnRankZero(what, [&]() -> absl::Status {
+  const auto ask = [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(said, question());
     return absl::OkStatus();
-  }));
+  };
+  SSL_RETURN_IF_ERROR(OnRankZero(ask, what, communicator_));
   at::Tensor answer = at::full({1}, said, at::kLong);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(answer, 0));
   return answer.item<int64_t>();
@@ -99,12 +98,13 @@ absl::StatusOr<int64_t> Checkpointer::AskRankZero(const std::string& what,
 
 absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, const RunIdentity& identity) {
   ResumePlan plan;
-  SSL_RETURN_IF_ERROR(OnRankZero("looking at the checkpoints", [&]() -> absl::Status {
+  const auto look = [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(plan, MakeResumePlan(options, identity, store_, communicator_.size()));
     if (!plan.warning.empty()) SSL_LOG(WARNING) << plan.warning;
     for (const std::string& note : plan.notes) SSL_LOG(INFO) << note;
     return absl::OkStatus();
-  }));
+  };
+  SSL_RETURN_IF_ERROR(OnRankZero(look, "looking at the checkpoints", communicator_));
   at::Tensor decided = at::full({2}, plan.iteration, at::kLong);
   decided[1].fill_(plan.removes_earlier ? 1 : 0);
   SSL_RETURN_IF_ERROR(communicator_.Broadcast(decided, 0));
@@ -114,7 +114,7 @@ absl::StatusOr<ResumePlan> Checkpointer::Plan(const CheckpointOptions& options, 
 }
 
 absl::Status Checkpointer::RemoveAll() {
-  return OnRankZero("removing the checkpoints of an earlier run", [this] { return store_.RemoveAll(); });
+  return OnRankZero([this] { return store_.RemoveAll(); }, "removing the checkpoints of an earlier run", communicator_);
 }
 
 // Into contiguous memory of the host: the writing thread has no arithmetic to do then.
@@ -139,7 +139,7 @@ absl::Status Checkpointer::Keep() {
   kept_iteration_ = state_.iteration;
   if (replaceable_iteration_ != state_.iteration) return absl::OkStatus();
   replaceable_iteration_ = -1;
-  return OnRankZero("keeping a checkpoint", [this] { return store_.Keep(state_.iteration); });
+  return OnRankZero([this] { return store_.Keep(state_.iteration); }, "keeping a checkpoint", communicator_);
 }
 
 absl::Status Checkpointer::SaveState() {
@@ -197,12 +197,11 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedSt
   SSL_RETURN_IF_ERROR(store_.Save(iteration, parts, Replaces(iteration)));
   last_saved_ = iteration;
   if (!finished) return absl::OkStatus();
-  return AgreeOnWork([&] { return rank == 0 ? store_.MarkFinished(iteration) : absl::OkStatus(); },
-                     "noting that the run is finished", *own_communicator_);
+  return OnRankZero([&] { return store_.MarkFinished(iteration); }, kFinishing, *own_communicator_);
 }
 
 absl::Status Checkpointer::MarkFinished(const std::string& why_early) {
-  return OnRankZero("noting that the run is finished", [&] { return store_.MarkFinished(last_saved_, why_early); });
+  return OnRankZero([&] { return store_.MarkFinished(last_saved_, why_early); }, kFinishing, communicator_);
 }
 
 // Nothing has a name before it is on disk.
@@ -211,7 +210,8 @@ absl::Status Checkpointer::SaveAs(const std::string& name, bool replaceable) {
   SSL_RETURN_IF_ERROR(Wait());
   const bool is_replaceable = replaceable && kept_iteration_ != state_.iteration;
   if (is_replaceable) replaceable_iteration_ = state_.iteration;
-  return OnRankZero("naming a checkpoint", [&] { return store_.SetName(name, state_.iteration, is_replaceable); });
+  const auto set = [&] { return store_.SetName(name, state_.iteration, is_replaceable); };
+  return OnRankZero(set, "naming a checkpoint", communicator_);
 }
 
 absl::StatusOr<int64_t> Checkpointer::Named(const std::string& name) {
@@ -325,11 +325,12 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
                          return replaceable ? 1 : 0;
                        }));
   (is_replaceable == 1 ? replaceable_iteration_ : kept_iteration_) = iteration;
-  return OnRankZero("setting checkpoints aside", [&]() -> absl::Status {
+  const auto set_aside = [&]() -> absl::Status {
     // Without updates to come, only what measures the end of the run is done again.
     if (state_.iteration < state_.max_iterations) SSL_RETURN_IF_ERROR(store_.DropFinished());
     return store_.SetAsideAfter(iteration);
-  });
+  };
+  return OnRankZero(set_aside, "setting checkpoints aside", communicator_);
 }
 
 absl::StatusOr<int64_t> RestoreModel(const std::string& checkpoint_directory, FileSystem& file_system,

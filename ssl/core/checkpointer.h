@@ -101,8 +101,7 @@ class Checkpointer : public CheckpointSaver {
   absl::Status SaveState();
   // Notes that the checkpoint of this iteration, saved or not yet, stays when a name moves on.
   absl::Status Keep();
-  absl::Status OnRankZero(const std::string& what, const std::function<absl::Status()>& work);
-  // The same for a question, whose answer every rank gets.
+  // What rank 0 answers, on every rank.
   absl::StatusOr<int64_t> AskRankZero(const std::string& what,
                                       const std::function<absl::StatusOr<int64_t>()>& question);
   // Replaces the run's tensors by copies.

@@ -178,10 +178,10 @@ absl::Status Session::CheckKeepsItsWeights() const {
 
 // Each rank reads the weights itself, and a run that saves meanwhile may give each another checkpoint: all begin with
 // what rank 0 has read.
+// initialize_weights calls no collective operation.
 absl::Status Session::InitializeWeights(const BuildContext& context) {
-  const absl::Status loaded =
-      GuardTorch("loading weights", [&] { return registries_.initialize_weights(model(), context); });
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(loaded, "loading weights", *communicator_));
+  const auto load = [&] { return registries_.initialize_weights(model(), context); };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(load, "loading weights", *communicator_));
   return CopyFromRankZero(model(), *communicator_);
 }
 
@@ -225,10 +225,9 @@ absl::Status Session::BuildCheckpointer() {
 // Not before the new run is whole: a weights file that is missing must not cost an earlier run. Checkpoints last: while
 // they are there, the next start knows that there is something to remove.
 absl::Status Session::RemoveEarlierRun() {
-  absl::Status status;
-  if (communicator_->rank() == 0) {
+  const auto remove = [this] {
     SSL_LOG(WARNING) << "removing what an earlier run left in " << run_directory_->path();
-    status.Update(RemoveLeft(run_directory_->path(), kResults, *file_system_));
+    absl::Status status = RemoveLeft(run_directory_->path(), kResults, *file_system_);
     // Of all that is registered: the earlier run may have had other hooks.
     for (const auto* components : {&registries_.hook_components, &registries_.sink_components}) {
       for (const auto& [name, component] : *components) {
@@ -237,8 +236,9 @@ absl::Status Session::RemoveEarlierRun() {
         }
       }
     }
-  }
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(status, "removing the records of an earlier run", *communicator_));
+    return status;
+  };
+  SSL_RETURN_IF_ERROR(OnRankZero(remove, "removing the records of an earlier run", *communicator_));
   return checkpointer_->RemoveAll();
 }
 

@@ -80,9 +80,17 @@ absl::Status TimedCommunicator::Barrier() {
   return base_.Barrier();
 }
 
+// Until it is this rank's turn again. What `wait` does may be work (AgreeOnWork), and operations in it are noted as
+// all.
 void TimedCommunicator::LetOthersGoOn(absl::FunctionRef<void()> wait) {
-  const Timing timing(waiting_);
-  base_.LetOthersGoOn(wait);
+  const absl::Time begin = Clock::Real().Now();
+  absl::Duration in_wait;
+  base_.LetOthersGoOn([&] {
+    const absl::Time wait_begin = Clock::Real().Now();
+    wait();
+    in_wait = Clock::Real().Now() - wait_begin;
+  });
+  waiting_->Add(Clock::Real().Now() - begin - in_wait);
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> TimedCommunicator::Duplicate() {

@@ -101,6 +101,19 @@ TEST_F(TimedCommunicatorTest, EveryOperation_IsPassedOnAndNoted) {
   EXPECT_TRUE(waited);
 }
 
+TEST_F(TimedCommunicatorTest, WhatARankDoesWhileOthersGoOn_IsNoWaiting) {
+  absl::Duration work;
+  const absl::Time begin = Clock::Real().Now();
+  const double noted = Noted(communicator_, [&] {
+    communicator_.LetOthersGoOn([&] {
+      const absl::Time work_begin = Clock::Real().Now();
+      BeBusy();
+      work = Clock::Real().Now() - work_begin;
+    });
+  });
+  EXPECT_LE(noted + absl::ToDoubleSeconds(work), absl::ToDoubleSeconds(Clock::Real().Now() - begin) + 1e-6);
+}
+
 TEST_F(TimedCommunicatorTest, AStartedReduction_IsNotedAtItsStartAndWhereItIsWaitedFor) {
   std::unique_ptr<Work> work;
   ExpectNoted(1, [&] { work = communicator_.StartAllReduce(tensor_, ReduceOp::kSum); });

@@ -285,7 +285,6 @@ void Trainer::FitPhaseLoss() {
 }
 
 absl::Status Trainer::ReadMeters() {
-  context_.meter_reports.clear();
   at::Tensor loss = phase_loss_.div(std::max<int64_t>(phase_batches_, 1));
   SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(loss, ReduceOp::kMean));
   context_.meter_reports.push_back({"loss", {{"mean", "", loss.item<double>()}}});

@@ -25,6 +25,7 @@ namespace ssl {
 namespace {
 
 constexpr char kCauseStop[] = "stop";                             // of another rank
+constexpr char kDetailSaidBy[] = "ssl/said_by";                   // a rank of this host
 constexpr int64_t kAtWork = std::numeric_limits<int64_t>::max();  // a mark before all others
 // Of ranks at work. A fraction of the shortest time that an operation waits, which is a second.
 constexpr absl::Duration kMeetingPeriod = absl::Milliseconds(250);
@@ -68,9 +69,13 @@ absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>&
   if (!largest.ok()) return status.ok() ? largest.status() : status;
   if (*largest == 0) return absl::OkStatus();
   const Outcome outcome = OutcomeOf(*largest, communicator.size());
-  std::string said = absl::StrCat(" (on ", HostName("unknown"), "): ", status.message());
+  const std::string own = absl::StrCat(" (on ", HostName("unknown"), "): ", status.message());
+  std::string said = own;
   const absl::Status told = BroadcastText(outcome.rank, &said, communicator);
-  if (!status.ok() && (!outcome.failed || !absl::IsCancelled(status))) return status;
+  if (!status.ok() && (!outcome.failed || !absl::IsCancelled(status))) {
+    const bool is_said = told.ok() && said == own && outcome.rank != communicator.rank();
+    return is_said ? WithDetail(status, kDetailSaidBy, absl::StrCat(outcome.rank)) : status;
+  }
   if (!outcome.failed) {
     return WithDetail(absl::CancelledError(absl::StrCat(what, ": stopped on rank ", outcome.rank)), kDetailCause,
                       kCauseStop);
@@ -114,6 +119,12 @@ absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_vi
   communicator.LetOthersGoOn(meet_and_work);
   return Conclude(status, largest, what, communicator);
 }
+
+absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator) {
+  return AgreeOnWork([&] { return communicator.rank() == 0 ? work() : absl::OkStatus(); }, what, communicator);
+}
+
+bool IsSaidOnThisHost(const absl::Status& status) { return !DetailOf(status, kDetailSaidBy).empty(); }
 
 bool IsStopOfAnotherRank(const absl::Status& status) {
   return absl::IsCancelled(status) && DetailOf(status, kDetailCause) == kCauseStop;

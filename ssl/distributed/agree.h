@@ -30,6 +30,13 @@ absl::Status AgreeOnStatus(const absl::Status& status, absl::string_view what, C
 // virtual ranks (virtual_world.h) go on beside it. Its exceptions are errors.
 absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator);
 
+// The same for work of rank 0 alone.
+absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator);
+
+// Whether `status` is this rank's own failure in one of these three, in which a lower rank of this host has failed with
+// the same words: said once, they are enough.
+bool IsSaidOnThisHost(const absl::Status& status);
+
 // Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this
 // one.
 bool IsStopOfAnotherRank(const absl::Status& status);

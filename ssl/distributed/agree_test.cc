@@ -18,6 +18,7 @@
 #include "ssl/base/host_name.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/counting_communicator.h"
+#include "ssl/distributed/testing/long_work.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/distributed/virtual_world.h"
 #include "ssl/testing/captured_log.h"
@@ -64,6 +65,16 @@ TEST(AgreeOnStatusTest, OfSeveralFailuresTheLowestRanksIsTold) {
   EXPECT_THAT(agreed[2], StatusIs(absl::StatusCode::kNotFound, "two"));
 }
 
+TEST(AgreeOnStatusTest, TheSameWordsAreSaidOnceOnAHost) {
+  const std::vector<absl::Status> agreed =
+      Agreed({absl::OkStatus(), absl::NotFoundError("gone"), absl::NotFoundError("gone"), absl::NotFoundError("torn")});
+  EXPECT_FALSE(IsSaidOnThisHost(agreed[0])) << "it has not failed itself";
+  EXPECT_FALSE(IsSaidOnThisHost(agreed[1])) << "it says them";
+  EXPECT_TRUE(IsSaidOnThisHost(agreed[2]));
+  EXPECT_THAT(agreed[2], StatusIs(absl::StatusCode::kNotFound, "gone"));
+  EXPECT_FALSE(IsSaidOnThisHost(agreed[3])) << "of its own";
+}
+
 TEST(AgreeOnStatusTest, AStopOfOneIsAStopOfAll) {
   const std::vector<absl::Status> agreed = Agreed({absl::OkStatus(), absl::CancelledError("stopped here")});
   EXPECT_THAT(agreed[0], StatusIs(absl::StatusCode::kCancelled, "saving: stopped on rank 1"));
@@ -79,44 +90,17 @@ TEST(AgreeOnStatusTest, AFailureCountsMoreThanAStop) {
   EXPECT_THAT(agreed[1], StatusIs(absl::StatusCode::kDataLoss, "torn"));
 }
 
-// What rank 1 has taken part in.
-int64_t Operations(CollectiveCounts& counts) {
-  int64_t sum = 0;
-  for (const auto& [kind, count] : counts.Take()) sum += count;
-  return sum;
+absl::Status AgreeOn(LongWork* work, Communicator& communicator) {
+  const absl::Status agreed = AgreeOnWork([&] { return work->Do(communicator); }, kWhat, communicator);
+  work->End(communicator);
+  return agreed;
 }
-
-// Rank 0 works until rank 1 has met it so often that it must have waited longer than an operation may, or has given up.
-class LongWork {
- public:
-  static constexpr int64_t kMeetings = 8;  // a quarter of a second each
-  static constexpr absl::Duration kTimeout = absl::Seconds(1);
-
-  absl::Status AgreeOn(Communicator& communicator) {
-    const bool works = communicator.rank() == 0;
-    const auto work = [&] {
-      while (works && met_ < kMeetings && !is_over_) met_ += Operations(counts_);
-      return absl::OkStatus();
-    };
-    const absl::Status agreed = AgreeOnWork(work, kWhat, communicator);
-    if (!works) is_over_ = true;
-    return agreed;
-  }
-
-  CollectiveCounts& counts() { return counts_; }
-  int64_t met() const { return met_; }
-
- private:
-  CollectiveCounts counts_;
-  std::atomic<bool> is_over_{false};
-  int64_t met_ = 0;  // of rank 0
-};
 
 TEST(AgreeOnWorkTest, MayTakeLongerThanAnOperationWaits) {
   LongWork work;
   EXPECT_OK(ThreadWorld(2, LongWork::kTimeout).Run([&](Communicator& communicator) {
     CountingCommunicator counting(communicator, &work.counts());
-    return work.AgreeOn(communicator.rank() == 1 ? counting : communicator);
+    return AgreeOn(&work, communicator.rank() == 1 ? counting : communicator);
   }));
   EXPECT_GE(work.met(), LongWork::kMeetings);
 }
@@ -127,7 +111,7 @@ TEST(AgreeOnWorkTest, MayTakeLongerThanAnOperationWaits_OfAVirtualRank) {
   EXPECT_OK(ThreadWorld(2, LongWork::kTimeout).Run([&](Communicator& processes) {
     CountingCommunicator counting(processes, &work.counts());
     Communicator& own = processes.rank() == 1 ? static_cast<Communicator&>(counting) : processes;
-    return VirtualWorld(4, own).Run([&](Communicator& communicator) { return work.AgreeOn(communicator); });
+    return VirtualWorld(4, own).Run([&](Communicator& communicator) { return AgreeOn(&work, communicator); });
   }));
   EXPECT_GE(work.met(), LongWork::kMeetings);
 }
@@ -147,6 +131,21 @@ TEST(AgreeOnWorkTest, AFailureIsToldToAll) {
                                    AllOf(HasSubstr("saving failed on rank 1 (on "), HasSubstr("torn"))));
     }
     EXPECT_OK(AgreeOnWork([] { return absl::OkStatus(); }, kWhat, communicator));
+    return communicator.Barrier();
+  }));
+}
+
+TEST(OnRankZeroTest, OthersHearOfItAlone) {
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([](Communicator& communicator) {
+    bool has_worked = false;
+    const auto work = [&] {
+      has_worked = true;
+      return absl::DataLossError("torn");
+    };
+    const bool works = communicator.rank() == 0;
+    EXPECT_THAT(OnRankZero(work, kWhat, communicator),
+                StatusIs(works ? absl::StatusCode::kDataLoss : absl::StatusCode::kAborted, HasSubstr("torn")));
+    EXPECT_EQ(has_worked, works);
     return communicator.Barrier();
   }));
 }

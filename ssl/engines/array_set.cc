@@ -58,8 +58,10 @@ absl::StatusOr<std::vector<WrittenArray>> WriteAndReplace(const std::string& dir
   };
   // A rank with a full disk leaves the earlier set of all ranks whole.
   SSL_RETURN_IF_ERROR(AgreeOnWork(write, kWhat, communicator));
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(RemoveEarlier(directory, earlier, file_system), kWhat, communicator));
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(PutInPlace(directory, staging, arrays, file_system), kWhat, communicator));
+  const auto remove = [&] { return RemoveEarlier(directory, earlier, file_system); };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(remove, kWhat, communicator));
+  const auto put = [&] { return PutInPlace(directory, staging, arrays, file_system); };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(put, kWhat, communicator));
   return written;
 }
 

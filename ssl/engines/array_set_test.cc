@@ -16,6 +16,8 @@
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/counting_communicator.h"
+#include "ssl/distributed/testing/long_work.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
@@ -122,6 +124,53 @@ TEST(ArraySetTest, FailureOfOneRankAtAnyCall_MixesNoSets) {
     failed = faulty.failed_calls() > 0;
   }
   EXPECT_GT(call, 8);
+}
+
+// Takes long to remove and to rename.
+class SlowFileSystem : public FaultFileSystem {
+ public:
+  SlowFileSystem(const std::string& root, LongWork* removing, LongWork* renaming, const Communicator& communicator)
+      : FaultFileSystem(PosixFileSystem(), root),
+        removing_(*removing),
+        renaming_(*renaming),
+        communicator_(communicator) {}
+
+  absl::Status RemoveFile(const std::string& path) override {
+    SSL_RETURN_IF_ERROR(removing_.Do(communicator_));
+    return FaultFileSystem::RemoveFile(path);
+  }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    SSL_RETURN_IF_ERROR(renaming_.Do(communicator_));
+    return FaultFileSystem::Rename(from, to);
+  }
+
+ private:
+  LongWork& removing_;
+  LongWork& renaming_;
+  const Communicator& communicator_;
+};
+
+TEST(ArraySetTest, RemovingAndRenaming_MayTakeLongerThanAnOperationWaits) {
+  const std::string directory = MakeTempDir("arrays");
+  LongWork removing;
+  LongWork renaming;
+  const absl::Status status = ThreadWorld(2, absl::Seconds(10)).Run([&](Communicator& base) {
+    CountingCommunicator for_renaming(base, &renaming.counts());
+    CountingCommunicator for_both(for_renaming, &removing.counts());
+    Communicator& communicator = base.rank() == 1 ? static_cast<Communicator&>(for_both) : base;
+    const auto replace = [&](FileSystem& file_system) {
+      const std::vector<NamedArray> arrays = {{kFiles[communicator.rank()], at::full({3, 1}, 1, at::kLong)}};
+      return ReplaceArrays(directory, arrays, {}, file_system, communicator).status();
+    };
+    EXPECT_OK(replace(PosixFileSystem()));
+    SlowFileSystem files(directory, &removing, &renaming, communicator);
+    const absl::Status replaced = replace(files);
+    for (LongWork* work : {&removing, &renaming}) work->End(communicator);
+    return replaced;
+  });
+  EXPECT_OK(status);
+  EXPECT_GE(removing.met(), LongWork::kMeetings);
+  EXPECT_GE(renaming.met(), LongWork::kMeetings);
 }
 
 }  // namespace

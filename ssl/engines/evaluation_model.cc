@@ -18,6 +18,7 @@
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/model_replicas.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/checkpoint_settings.h"
@@ -79,11 +80,8 @@ absl::StatusOr<int64_t> WantedStep(const CheckpointStore& store, const Checkpoin
 
 absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted, const std::string& key,
                                     EngineContext& context, Model& model) {
-  const auto check = [&] {
-    return context.communicator.rank() == 0 ? OfNamedStep(CheckStep(store, wanted, key), wanted, key)
-                                            : absl::OkStatus();
-  };
-  SSL_RETURN_IF_ERROR(AgreeOnWork(check, "looking for a checkpoint", context.communicator));
+  const auto check = [&] { return OfNamedStep(CheckStep(store, wanted, key), wanted, key); };
+  SSL_RETURN_IF_ERROR(OnRankZero(check, "looking for a checkpoint", context.communicator));
   const auto read = [&] { return OfNamedStep(ReadStep(store, wanted, model), wanted, key); };
   SSL_RETURN_IF_ERROR(AgreeOnWork(read, "reading a checkpoint", context.communicator));
   return wanted;
@@ -148,7 +146,10 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, const Che
   const std::string file = ParamsFile(build);
   if (!file.empty()) {
     network->weights = file;
-    return build.registries.initialize_weights(*network->model, build);
+    const auto load = [&] { return build.registries.initialize_weights(*network->model, build); };
+    SSL_RETURN_IF_ERROR(AgreeOnWork(load, "loading weights", context.communicator));
+    // A run that saves meanwhile may give each rank another checkpoint.
+    return CopyFromRankZero(*network->model, context.communicator);
   }
   return absl::NotFoundError(
       absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),

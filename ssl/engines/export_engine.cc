@@ -50,10 +50,8 @@ class ExportEngine : public Engine {
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     ExportResult result;
-    const auto write = [&] {
-      return context.communicator.rank() == 0 ? Write(network, context, &result) : absl::OkStatus();
-    };
-    SSL_RETURN_IF_ERROR(AgreeOnWork(write, "export", context.communicator));
+    const auto write = [&] { return Write(network, context, &result); };
+    SSL_RETURN_IF_ERROR(OnRankZero(write, "export", context.communicator));
     return EngineReport{false, FormatTable(result, options_.format, network.weights)};
   }
 

@@ -28,8 +28,8 @@ absl::StatusOr<std::unique_ptr<FeatureStaging>> FeatureStaging::Open(const std::
                                                                      FileSystem& file_system,
                                                                      Communicator& communicator) {
   auto staging = std::unique_ptr<FeatureStaging>(new FeatureStaging(directory, file_system, communicator));
-  const auto prepare = [&] { return communicator.rank() == 0 ? staging->Prepare() : absl::OkStatus(); };
-  SSL_RETURN_IF_ERROR(AgreeOnWork(prepare, "opening the folder of features", communicator));
+  const auto prepare = [&] { return staging->Prepare(); };
+  SSL_RETURN_IF_ERROR(OnRankZero(prepare, "opening the folder of features", communicator));
   return staging;
 }
 
@@ -54,8 +54,8 @@ FeatureStaging::~FeatureStaging() {
 }
 
 absl::Status FeatureStaging::Publish(const std::vector<std::string>& splits) {
-  const auto replace = [&] { return communicator_.rank() == 0 ? Replace(splits) : absl::OkStatus(); };
-  return AgreeOnWork(replace, "replacing features", communicator_);
+  const auto replace = [&] { return Replace(splits); };
+  return OnRankZero(replace, "replacing features", communicator_);
 }
 
 absl::Status FeatureStaging::Replace(const std::vector<std::string>& splits) {

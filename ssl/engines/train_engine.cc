@@ -28,11 +28,10 @@ double EarlierSeconds(const ConfigNode& results, bool resumed) {
 // there is something to remove.
 absl::Status RemoveEarlierEvaluations(EngineContext& context) {
   context.results = ConfigNode::Map();
-  absl::Status status;
-  if (context.communicator.rank() == 0) {
-    status = RemoveEvaluationFiles(context.run_directory, context.registries.engines.Names(), context.file_system);
-  }
-  return AgreeOnStatus(status, "removing what evaluations of an earlier run left", context.communicator);
+  const auto remove = [&] {
+    return RemoveEvaluationFiles(context.run_directory, context.registries.engines.Names(), context.file_system);
+  };
+  return OnRankZero(remove, "removing what evaluations of an earlier run left", context.communicator);
 }
 
 absl::Status NoteBeginning(const EngineContext& context) {

@@ -320,7 +320,6 @@ absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatur
                                                             StepContext& context) const {
   at::Tensor told = at::full({kValues}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
   const auto measure = [&]() -> absl::Status {
-    if (context.communicator.rank() != 0) return absl::OkStatus();
     if (IsFinite(train) && IsFinite(test)) {
       return Measure(options_, data_.seed, train, test, context.interruption, told.mutable_data_ptr<double>());
     }
@@ -328,7 +327,7 @@ absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatur
                      << " are not finite, so that nothing is measured";
     return absl::OkStatus();
   };
-  SSL_RETURN_IF_ERROR(AgreeOnWork(measure, "evaluating features", context.communicator));
+  SSL_RETURN_IF_ERROR(OnRankZero(measure, "evaluating features", context.communicator));
   SSL_RETURN_IF_ERROR(context.communicator.Broadcast(told, 0));
   const double* values = told.const_data_ptr<double>();
   return std::vector<double>(values, values + kValues);
