@@ -97,6 +97,14 @@ TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfIsNoFailureOfThoseThatLose
   EXPECT_EQ(outcome.restarts, 0);
 }
 
+TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfStopsThoseThatWaitForIt) {
+  LaunchCase launch(2, {"1:exit=75", "0:early=", "0:await=TERM", "0:exit=75"});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_FALSE(outcome.first_failure.has_value());
+  EXPECT_FALSE(outcome.user_stopped);
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
 TEST(LocalLauncherStopTest, EachFailureIsToldBeforeTheNextStart) {
   LaunchCase launch(1, {"0@0:exit=3", "0@1:exit=4", "0@2:exit=0"});
   launch.options.max_restarts = 3;

@@ -186,12 +186,17 @@ void RankGroup::Reap() {
 void RankGroup::OnEnd(const RankEnd& end) {
   ends_.push_back(end);
   KillThoseItWaitedFor(end);
+  if (end.signal == 0 && end.exit_code == context_.stopped_code) AskToStop();
   if (has_failed_ || !IsFailure(end, context_.stopped_code)) return;
   has_failed_ = true;
   kill_at_ = Clock::Real().Now() + context_.grace;
   if (!AnyRuns()) return;
   SSL_LOG(WARNING) << DescribeEnd(end) << "; stopping the others, within " << absl::FormatDuration(context_.grace);
-  if (user_stops_ > 0) return;  // they are stopping; a second signal would keep them from saving
+  AskToStop();
+}
+
+void RankGroup::AskToStop() {
+  if (user_stops_ > 0 || asked_to_stop_) return;  // they are stopping; a second signal would keep them from saving
   asked_to_stop_ = true;
   SendAll(SIGTERM);
 }

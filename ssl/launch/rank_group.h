@@ -68,6 +68,8 @@ class RankGroup {
   // - After the first failure the others get SIGTERM, unless a stop signal has gone to them before, and after `grace`
   //   SIGKILL. A user's first stop signal after that SIGTERM goes no further: it would be the ranks' second one, on
   //   which they end without saving.
+  // - After the first rank that was stopped the others get SIGTERM in the same way: those that run stop at its step
+  //   anyhow, and those that still wait for it to connect would wait in vain.
   // - A rank that another one has waited for in vain is killed at once: it would not hear a SIGTERM.
   // Internal when the system's poll fails.
   absl::Status Run();
@@ -98,6 +100,7 @@ class RankGroup {
   void SendAll(int number);
   void Reap();
   void OnEnd(const RankEnd& end);
+  void AskToStop();
   void KillThoseItWaitedFor(const RankEnd& end);
   absl::Status Flush();
   bool AnyRuns() const;

@@ -30,6 +30,7 @@
 #include "ssl/tools/crash_report.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/failure_report.h"
+#include "ssl/tools/signals.h"
 
 namespace ssl {
 namespace {
@@ -122,6 +123,8 @@ class RankEngines {
     SSL_ASSIGN_OR_RETURN(
         const bool went_on, Watched(entry, phase, [&]() -> absl::Status {
           SSL_ASSIGN_OR_RETURN(report, entry.engine->Run(context_));
+          // What was to be saved is: a second signal would end it as if it were not.
+          if (speaks_ && report.stopped) KeepExitCode(kExitStopped);
           // A signal that came to one rank first may have found the others done.
           SSL_ASSIGN_OR_RETURN(report.stopped, AnyRank(report.stopped, communicator_));
           // An evaluation that was stopped has no results: the file stays as it is.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
 
@@ -21,6 +22,7 @@ std::atomic<StopToken*> signal_stop{nullptr};
 // Of its own, because the token may be set by another rank or a hook: that makes no first signal a second one.
 std::atomic<bool> was_signalled{false};
 std::atomic<bool> others_wait{false};
+std::atomic<bool> speaks{true};  // of several ranks the first
 constexpr int kUndecided = -1;
 std::atomic<int> decided_code{kUndecided};
 
@@ -37,7 +39,7 @@ void EndBy(int signal_number) {
 
 [[noreturn]] void EndUnbegun() {
   constexpr char kText[] = "stopped before the first step\n";
-  const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  const ssize_t written = speaks.load() ? write(STDERR_FILENO, kText, sizeof(kText) - 1) : 0;
   static_cast<void>(written);  // nobody to tell
   _exit(kExitStopped);
 }
@@ -108,6 +110,9 @@ void OpenStandardDescriptors() {
 }  // namespace
 
 void PrepareProcess() {
+  // As launchers set it; what the rank is otherwise is known later (run_world.h).
+  const char* rank = std::getenv("RANK");
+  speaks.store(rank == nullptr || std::strcmp(rank, "0") == 0);
   for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGXCPU}) Handle(number, RequestStop, SA_RESTART);
   Handle(SIGUSR1, RequestSnapshot, SA_RESTART);
   if (IsDefault(SIGHUP)) Handle(SIGHUP, RequestStop, SA_RESTART);

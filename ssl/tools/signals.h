@@ -16,6 +16,7 @@ namespace ssl {
 // - SIGINT, SIGTERM, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
 //   process with kExitStopped at once: before StopOnSignals there is nothing to save. They are unblocked: a launcher
 //   that starts this process blocks them until here.
+//   Ranks other than 0 (RANK) say nothing of it.
 // - SIGUSR1 does nothing yet, for the same reason.
 // - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write
 //   and does not end a training.
@@ -35,8 +36,8 @@ void PrepareProcess();
 // and goes on; what does not train, such as an evaluation, ignores it. `stop` outlives the process's last signal.
 void StopOnSignals(StopToken* stop, bool has_peers);
 
-// The process has failed and will end with `exit_code`: the first stop signal from now on changes nothing, and a second
-// one ends it at once, with that code.
+// The process will end with `exit_code`, because it has failed, is stopped and has saved, or is done: the first stop
+// signal from now on changes nothing, and a second one ends it at once, with that code.
 void KeepExitCode(int exit_code);
 
 }  // namespace ssl

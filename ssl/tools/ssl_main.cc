@@ -262,9 +262,13 @@ int main(int argc, char** argv) {
     SSL_ASSIGN_OR_RETURN(exit_code, ParseAndRun(argv[0], arguments, stop));
     return absl::OkStatus();
   });
-  if (status.ok()) return exit_code;
   // What ends next, connections first, ends the other ranks: their launcher stops those that are left.
-  ssl::KeepExitCode(ssl::ExitCodeOf(status));
-  SSL_LOG(ERROR) << status.message();
+  ssl::KeepExitCode(status.ok() ? exit_code : ssl::ExitCodeOf(status));
+  if (status.ok()) return exit_code;
+  if (ssl::IsSaidOnThisHost(status)) {
+    SSL_LOG(INFO) << status.message();  // for the rank's own log
+  } else {
+    SSL_LOG(ERROR) << status.message();
+  }
   return ssl::ExitCodeOf(status);
 }

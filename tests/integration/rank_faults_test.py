@@ -76,10 +76,22 @@ class EarlyStopTest(RanksCase):
         self.assertEqual((report["rank"], report["signal"], report["restarts"]), (1, 9, 0), "of the start before")
 
     def test_a_stop_of_one_rank_that_loads_is_a_stop_of_all(self):
-        world = self.world("--launch=local:3", ENDLESS, "config.DISTRIBUTED.CONNECT_SECONDS=2")
+        world = self.world("--launch=local:3", ENDLESS, "config.DISTRIBUTED.CONNECT_SECONDS=15")
         self.assertTrue(world.wait_for("this command starts 3 ranks"), world.output)
         os.kill(self.loading(world, 2), signal.SIGTERM)
         self.assertEqual(world.end(), 75, world.output)
+        self.assertNotIn("did not come", world.output, "the others hear of it before that")
+        self.assertEqual(world.output.count("stopped before the first step"), 1, world.output)
+
+    def test_a_second_signal_after_the_save_changes_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            world = self.world(TWO, ENDLESS, run=f"run{number}")
+            self.assertTrue(world.wait_for("step 5/"), world.output)
+            world.process.send_signal(number)
+            self.assertTrue(world.wait_for("stopped at iteration"), world.output)
+            world.process.send_signal(number)
+            self.assertEqual(world.end(), 75, world.output)
+            self.assertNotIn("failure.json", self.files(f"run{number}"))
 
     def test_a_stop_of_one_rank_while_it_is_built_is_a_stop_of_all(self):
         world = self.world("--launch=local:3", ENDLESS, "--restarts=3")
@@ -124,6 +136,8 @@ class BeforeTheStartTest(RanksCase):
         again = self.world(TWO, ENDLESS, *place)
         self.assertTrue(again.wait_for("resuming at iteration"), again.output)
         self.assertIn("/store, at which ranks met that have ended", again.output)
+        again.process.send_signal(signal.SIGTERM)
+        self.assertEqual(again.end(), 75, again.output)
 
 
 class ReportTest(RanksCase):

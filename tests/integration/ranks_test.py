@@ -359,6 +359,14 @@ class MistakesTest(RanksCase):
         self.assertEqual(rank.end(), 7, rank.output)
         self.assertIn("rank 1 did not come", rank.output)
 
+    def test_missing_data_are_said_once(self):
+        folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
+        world = self.world(TWO, *folder)
+        self.assertEqual(world.end(), 2, world.output)
+        self.assertEqual(world.output.count("/no/such/folder: "), 1, world.output)
+        if "this command starts 2 ranks" in world.output:  # with a core for each
+            self.assertRegex(world.output, r"rank 0 of 2 \(on \S+\): .*config.DATA.TRAIN.DATA_PATHS: ")
+
     def test_a_mistake_is_said_once_and_starts_nothing(self):
         world = self.world(TWO, "config.LOSS.name=swav_los", "--restarts=3")
         self.assertEqual(world.end(), 2, world.output)
