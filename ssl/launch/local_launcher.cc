@@ -42,6 +42,14 @@ bool AreTheSameFile(int one, int other) {
   return of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
 }
 
+// Whether another file is at `path` than the one that is open, or none.
+bool LeadsElsewhere(const std::string& path, int fd) {
+  struct stat there = {};
+  struct stat of_fd = {};
+  if (fstat(fd, &of_fd) != 0) return false;
+  return stat(path.c_str(), &there) != 0 || there.st_dev != of_fd.st_dev || there.st_ino != of_fd.st_ino;
+}
+
 absl::Status CheckOptions(const LaunchOptions& options) {
   const WorldPlace& first = options.first;
   if (options.command.empty()) return absl::InvalidArgumentError("launching ranks: no command, expected a path");
@@ -145,13 +153,22 @@ class Launcher {
     return server;
   }
 
+  // Below 0 for the path. By an open file a process has no name of its own in listings, so only where it has to be.
+  int ProgramToRun() const {
+    if (options_.program_fd < 0 || !LeadsElsewhere(options_.command[0], options_.program_fd)) return -1;
+    SSL_LOG(WARNING) << options_.command[0] << " is not the program any more that was started: it was replaced or "
+                     << "removed; the ranks run the one that was started";
+    return options_.program_fd;
+  }
+
   absl::Status StartRanks(const WorldPlace& first, RankGroup* group) const {
     const std::vector<std::string> inherited = InheritedEnvironment();
+    const int program = ProgramToRun();
     for (int64_t i = 0; i < first.local_size; ++i) {
       const int64_t rank = first.rank + i;
       SSL_RETURN_IF_ERROR(
           group->Start(rank, first.size == 1 ? "" : absl::StrCat("[", rank, "] "),
-                       {options_.command, RankEnvironment(inherited, first, i, options_.max_restarts, Cores()),
+                       {options_.command, RankEnvironment(inherited, first, i, options_.max_restarts, Cores()), program,
                         rank == 0 ? first.listening_socket : -1}));
     }
     return absl::OkStatus();

@@ -53,6 +53,9 @@ struct LaunchOutcome {
 
 struct LaunchOptions {
   std::vector<std::string> command;  // the first is a path; $PATH is not searched
+  // The file at that path, open: when another one is there at a later start, or none, as after a deployment, ranks are
+  // this one all the same. Below 0: whatever is there.
+  int program_fd = -1;
   // The place of this host's first rank: local_size ranks are started, from first.rank on. Port 0, for worlds that are
   // on this host as a whole, means a free one of the loopback interface, whatever the host. With a store_file nobody
   // needs one.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -25,6 +26,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -49,6 +51,31 @@ TEST(LocalLauncherTest, RanksFindTheirPlaces) {
     EXPECT_THAT(LinesOf(launch.Output(), absl::StrCat("[", rank, "] ")),
                 ElementsAre(absl::StrCat("RANK=", rank), "WORLD_SIZE=3", absl::StrCat("LOCAL_RANK=", rank),
                             "TORCHELASTIC_RESTART_COUNT=0"));
+  }
+}
+
+// A restart after a deployment is none of another build.
+TEST(LocalLauncherTest, AProgramThatIsReplacedOrRemovedIsStartedAgainAsItWas) {
+  for (const std::string successor : {"/bin/false", ""}) {
+    LaunchCase launch(2, {"*@0:exit=3", "*@1:print=as it was"});
+    const std::string program = MakeTempDir("program") + "/program";
+    ASSERT_EQ(symlink(std::filesystem::absolute(launch.options.command[0]).c_str(), program.c_str()), 0);
+    launch.options.command[0] = program;
+    launch.options.program_fd = open(program.c_str(), O_RDONLY | O_CLOEXEC);
+    launch.options.max_restarts = 1;
+    launch.options.on_failure = [&](const LaunchOutcome&) {
+      EXPECT_EQ(unlink(program.c_str()), 0);
+      if (!successor.empty()) {
+        EXPECT_EQ(symlink(successor.c_str(), program.c_str()), 0);
+      }
+    };
+    CapturedLog log;
+    const absl::StatusOr<LaunchOutcome> outcome = launch.Run();
+    close(launch.options.program_fd);
+    ASSERT_OK(outcome);
+    EXPECT_EQ(outcome->exit_code, 0);
+    EXPECT_THAT(launch.Output(), UnorderedElementsAre("[0] as it was", "[1] as it was"));
+    EXPECT_THAT(log.warnings, Contains(HasSubstr(program + " is not the program any more that was started")));
   }
 }
 

@@ -29,6 +29,7 @@ struct Birth {
   sigset_t mask;
   int output;
   int error;
+  int program;
   int inherited;
   int report;  // takes errno when the program does not start; closed by its start
 };
@@ -70,7 +71,11 @@ void ArrangeDescriptors(const Birth& birth) {
   sigset_t mask = birth.mask;
   for (const int number : kStops) sigaddset(&mask, number);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execve(birth.arguments[0], birth.arguments.data(), birth.environment.data());
+  if (birth.program >= 0) {
+    execveat(birth.program, "", birth.arguments.data(), birth.environment.data(), AT_EMPTY_PATH);
+  } else {
+    execve(birth.arguments[0], birth.arguments.data(), birth.environment.data());
+  }
   const int error = errno;
   const ssize_t written = write(birth.report, &error, sizeof(error));
   static_cast<void>(written);
@@ -128,6 +133,7 @@ absl::StatusOr<RankProcess> StartRank(const RankCommand& command) {
                  {},
                  output.write_fd(),
                  error.write_fd(),
+                 command.program_fd,
                  command.inherited_fd,
                  report.write_fd()};
   const pid_t pid = ForkRank(&birth);

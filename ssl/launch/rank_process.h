@@ -24,6 +24,7 @@ struct ProcessEnd {
 struct RankCommand {
   std::vector<std::string> arguments;    // the first is a path: $PATH is not searched
   std::vector<std::string> environment;  // "NAME=VALUE"
+  int program_fd = -1;                   // an open file of the launcher's to run in place of the path; below 0 for none
   int inherited_fd = -1;                 // an open file of the launcher's that the rank gets under the same number
 };
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/launch_ranks.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,6 +49,8 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   LaunchOptions options;
   SSL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
   options.command = {program};
+  options.program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  const auto close_program = absl::MakeCleanup([&options] { close(options.program_fd); });
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.first = world.place;
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
