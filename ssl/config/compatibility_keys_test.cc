@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -29,23 +29,17 @@ CompatibilityKeys Keys(std::vector<CompatibilityKey> list) {
   return keys;
 }
 
-ConfigNode Parse(absl::string_view text) {
-  absl::StatusOr<ConfigNode> node = ParseYaml(text, "f.yaml", nullptr);
-  EXPECT_OK(node);
-  return node.ok() ? *node : ConfigNode();
-}
-
 // The problems of the value `text` for a key with the default `default_yaml`.
 std::vector<std::string> ProblemsOf(const std::string& default_yaml, const std::string& text) {
   std::vector<ConfigProblem> problems;
-  Keys({{"K", default_yaml, kIgnored, "n"}}).Check(Parse("K: " + text), &problems);
+  Keys({{"K", default_yaml, kIgnored, "n"}}).Check(Parsed("K: " + text), &problems);
   std::vector<std::string> lines;
   for (const ConfigProblem& problem : problems) lines.push_back(problem.ToString());
   return lines;
 }
 
 bool IsUnsupported(const std::string& default_yaml, const std::string& text) {
-  return !Keys({{"K", default_yaml, kNotYet, "n"}}).Unsupported(Parse("K: " + text)).empty();
+  return !Keys({{"K", default_yaml, kNotYet, "n"}}).Unsupported(Parsed("K: " + text)).empty();
 }
 
 TEST(CompatibilityKeysTest, Defaults_HaveTheirTypes_AndMapsAreFreeForm) {
@@ -121,7 +115,7 @@ TEST(CompatibilityKeysTest, Check_NamesValuesOfAnotherType) {
 
 TEST(CompatibilityKeysTest, Check_NamesAValueWhereTheKeysSectionIs) {
   std::vector<ConfigProblem> problems;
-  Keys({{"A.B", "1", kIgnored, "n"}}).Check(Parse("A: 3"), &problems);
+  Keys({{"A.B", "1", kIgnored, "n"}}).Check(Parsed("A: 3"), &problems);
   ASSERT_THAT(problems, SizeIs(1));
   EXPECT_EQ(problems[0].ToString(), "f.yaml:1: config.A is '3', expected a map");
 }
@@ -132,7 +126,7 @@ TEST(CompatibilityKeysTest, Unsupported_AreTheOtherValuesOfKeysThatAreNotYetRead
                                        {"B", "[0, 1]", kNotYet, "no B"},
                                        {"C", "x", kNotYet, "no C"},
                                        {"D", "1", kNotYet, "no D"}});
-  const std::vector<UnsupportedKey> found = keys.Unsupported(Parse("C: x\nB: [0]\nA:\n  PIN: false\n  SPEED: 0.2\n"));
+  const std::vector<UnsupportedKey> found = keys.Unsupported(Parsed("C: x\nB: [0]\nA:\n  PIN: false\n  SPEED: 0.2\n"));
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_EQ(found[0].path, "B");
   EXPECT_EQ(found[0].location.ToString(), "f.yaml:2");
@@ -142,7 +136,7 @@ TEST(CompatibilityKeysTest, Unsupported_AreTheOtherValuesOfKeysThatAreNotYetRead
   EXPECT_EQ(found[1].value, "'0.2'");
   EXPECT_EQ(found[1].note, "no speed");
   EXPECT_THAT(keys.Unsupported(keys.defaults()), IsEmpty());
-  EXPECT_THAT(keys.Unsupported(Parse("A: 3")), IsEmpty());
+  EXPECT_THAT(keys.Unsupported(Parsed("A: 3")), IsEmpty());
 }
 
 TEST(CompatibilityKeysTest, Unsupported_ComparesValuesAndNotTexts) {

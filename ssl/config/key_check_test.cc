@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -16,14 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-ConfigNode Parse(absl::string_view text) {
-  absl::StatusOr<ConfigNode> node = ParseYaml(text, "f.yaml", nullptr);
-  EXPECT_OK(node);
-  return node.ok() ? *node : ConfigNode();
-}
-
 ConfigNode Defaults() {
-  ConfigNode root = Parse(
+  ConfigNode root = Parsed(
       "engine_name: train\n"
       "config:\n"
       "  LOSS: {name: '', swav_loss: {temperature: 0.1, sinkhorn: {num_iters: 3}}}\n"
@@ -37,7 +31,7 @@ ConfigNode Defaults() {
 
 KeyProblems Check(absl::string_view overlay) {
   KeyProblems problems;
-  CheckKeys(Defaults(), Parse(overlay), "", Defaults(), &problems);
+  CheckKeys(Defaults(), Parsed(overlay), "", Defaults(), &problems);
   return problems;
 }
 
@@ -89,7 +83,7 @@ TEST(CheckKeysTest, ACheckOfTheFile_ListsMore) {
   for (int i = 0; i < 200; ++i) absl::StrAppend(&text, "k", i, ": 1\n");
   KeyProblems problems;
   problems.max_listed_keys = kMaxListedKeysOfCheck;
-  CheckKeys(Defaults(), Parse(text), "", Defaults(), &problems);
+  CheckKeys(Defaults(), Parsed(text), "", Defaults(), &problems);
   EXPECT_EQ(problems.unknown_keys.size(), 200u);
   EXPECT_EQ(problems.unlisted_keys, 0);
 }

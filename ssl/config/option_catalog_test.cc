@@ -11,8 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/config/testing_options.h"
-#include "ssl/config/yaml.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -28,12 +28,6 @@ constexpr auto kNotYet = CompatibilityKey::Support::kNotYet;
 
 std::unique_ptr<Options> MakeOptions() { return std::make_unique<TestingOptions>(); }
 std::unique_ptr<Options> MakeSection() { return std::make_unique<TestingSection>(); }
-
-ConfigNode Parse(absl::string_view text) {
-  absl::StatusOr<ConfigNode> node = ParseYaml(text, "f.yaml", nullptr);
-  EXPECT_OK(node);
-  return node.ok() ? *node : ConfigNode();
-}
 
 // One struct above another one and beside keys that are not read.
 OptionCatalog SharedMaps() {
@@ -136,18 +130,18 @@ TEST(OptionCatalogTest, Check_OfTheDefaultsAndOfKnownKeys_IsOk) {
   const OptionCatalog catalog = SharedMaps();
   EXPECT_OK(catalog.Check(catalog.Defaults()));
   EXPECT_OK(catalog.Check(ConfigNode::Map()));
-  EXPECT_OK(catalog.Check(Parse("LOSS:\n  num_iters: 2\n  swav_loss:\n  dino_loss: {x: [1]}\n  new_loss: {y: 1}\n")));
+  EXPECT_OK(catalog.Check(Parsed("LOSS:\n  num_iters: 2\n  swav_loss:\n  dino_loss: {x: [1]}\n  new_loss: {y: 1}\n")));
 }
 
 TEST(OptionCatalogTest, Check_ReportsEveryWrongValueByLine) {
   EXPECT_EQ(
-      SharedMaps().Check(Parse("DATA: {PIN_MEMORY: 3}\n"
-                               "LOSS:\n"
-                               "  swav_loss:\n"
-                               "    output_dir: [a]\n"
-                               "    temperature: 0\n"
-                               "    scales: [2, x]\n"
-                               "  num_iters: many\n")),
+      SharedMaps().Check(Parsed("DATA: {PIN_MEMORY: 3}\n"
+                                "LOSS:\n"
+                                "  swav_loss:\n"
+                                "    output_dir: [a]\n"
+                                "    temperature: 0\n"
+                                "    scales: [2, x]\n"
+                                "  num_iters: many\n")),
       absl::InvalidArgumentError("f.yaml:1: config.DATA.PIN_MEMORY is '3', expected true or false\n"
                                  "f.yaml:4: config.LOSS.swav_loss.output_dir is a list, expected a string\n"
                                  "f.yaml:5: config.LOSS.swav_loss.temperature is '0', expected a number above 0\n"
@@ -157,7 +151,7 @@ TEST(OptionCatalogTest, Check_ReportsEveryWrongValueByLine) {
 }
 
 TEST(OptionCatalogTest, Check_ReportsAWrongSectionOnceForAllItsStructs) {
-  EXPECT_EQ(SharedMaps().Check(Parse("DATA:\nLOSS: swav\n")),
+  EXPECT_EQ(SharedMaps().Check(Parsed("DATA:\nLOSS: swav\n")),
             absl::InvalidArgumentError("f.yaml:2: config.LOSS is 'swav', expected a map"));
 }
 
@@ -165,7 +159,7 @@ TEST(OptionCatalogTest, Unsupported_NamesWhatWouldChangeTheRun) {
   const OptionCatalog catalog = SharedMaps();
   EXPECT_THAT(catalog.Unsupported(catalog.Defaults()), IsEmpty());
   const std::vector<UnsupportedKey> keys =
-      catalog.Unsupported(Parse("DATA: {PIN_MEMORY: false}\nLOSS:\n  dino_loss: {momentum: 1}\n"));
+      catalog.Unsupported(Parsed("DATA: {PIN_MEMORY: false}\nLOSS:\n  dino_loss: {momentum: 1}\n"));
   ASSERT_EQ(keys.size(), 1u);
   EXPECT_EQ(keys[0].path, "LOSS.dino_loss");
   EXPECT_EQ(keys[0].location.ToString(), "f.yaml:3");

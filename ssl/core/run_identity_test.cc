@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -43,18 +43,13 @@ class RunIdentityTest : public ::testing::Test {
 
   // What a run with `text` finds when it resumes one that was saved with kConfig.
   absl::Status Resume(const std::string& text, std::vector<std::string> allow = {}) {
-    const ConfigNode saved = Parse(kConfig);
-    const ConfigNode now = Parse(text);
+    const ConfigNode saved = Parsed(kConfig);
+    const ConfigNode now = Parsed(text);
     return RunIdentity(now, catalog_, std::move(allow))
         .CheckResume(RunIdentity(saved, catalog_, {}).ToJson(), "step_7/config.json", &changes_);
   }
   absl::Status ResumeWith(const std::string& from, const std::string& to, std::vector<std::string> allow = {}) {
     return Resume(absl::StrReplaceAll(kConfig, {{from, to}}), std::move(allow));
-  }
-  static ConfigNode Parse(const std::string& text) {
-    absl::StatusOr<ConfigNode> node = ParseYaml(text, "run.yaml", nullptr);
-    EXPECT_OK(node);
-    return node.ok() ? *node : ConfigNode();
   }
 
   OptionCatalog catalog_;
@@ -72,8 +67,8 @@ TEST_F(RunIdentityTest, EveryOtherSetting_IsNamedWithBothValuesPlaceAndWaysOut) 
       Resume(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"num_epochs: 10", "num_epochs: 20"}}));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("step_7/config.json"),
-                                     HasSubstr("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (run.yaml:2)"),
-                                     HasSubstr("OPTIMIZER.num_epochs: 10 in the checkpoint, 20 now (run.yaml:2)"))));
+                                     HasSubstr("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (f.yaml:2)"),
+                                     HasSubstr("OPTIMIZER.num_epochs: 10 in the checkpoint, 20 now (f.yaml:2)"))));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("another config.CHECKPOINT.DIR"), HasSubstr("OVERWRITE_EXISTING=True"),
                                      HasSubstr("ALLOW_CHANGES=[OPTIMIZER.lr,OPTIMIZER.num_epochs]"))));
@@ -89,7 +84,7 @@ TEST_F(RunIdentityTest, AllowedKeysAndSections_AreTold) {
 
 TEST_F(RunIdentityTest, KeysThatMayChange_AreTold) {
   EXPECT_OK(ResumeWith("LOG_FREQUENCY: 10", "LOG_FREQUENCY: 1"));
-  EXPECT_THAT(changes_, ElementsAre(HasSubstr("LOG_FREQUENCY: 10 in the checkpoint, 1 now (run.yaml:3)")));
+  EXPECT_THAT(changes_, ElementsAre(HasSubstr("LOG_FREQUENCY: 10 in the checkpoint, 1 now (f.yaml:3)")));
   EXPECT_OK(Resume(kConfig));
   EXPECT_EQ(changes_.size(), 1u);
 }
@@ -110,19 +105,19 @@ TEST_F(RunIdentityTest, OrderOfKeys_CountsNowhere) {
 
 // The text of a checkpoint that was saved before keys were sorted.
 TEST_F(RunIdentityTest, OrderOfKeysInAnOlderCheckpoint_IsThatOfItsFile) {
-  const ConfigNode now = Parse("T: [{name: flip, amount: {p: 1, a: 2}}]");
+  const ConfigNode now = Parsed("T: [{name: flip, amount: {p: 1, a: 2}}]");
   const std::string saved =
       R"({"format_version": 1, "settings": {"T": "[{name: flip, amount: {p: 1, a: 2}}]"}, "counts": {}})";
   EXPECT_OK(RunIdentity(now, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_));
-  const ConfigNode other = Parse("T: [{name: flip, amount: {p: 1, a: 3}}]");
+  const ConfigNode other = Parsed("T: [{name: flip, amount: {p: 1, a: 3}}]");
   EXPECT_FALSE(RunIdentity(other, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_).ok());
 }
 
 TEST_F(RunIdentityTest, LongValues_ShowWhereTheyDiffer) {
   std::string items;
   for (int i = 0; i < 200; ++i) items += "{name: crop, size: 32}, ";
-  const ConfigNode saved = Parse("T: [" + items + "{name: end, p: 1}]");
-  const ConfigNode now = Parse("T: [" + items + "{name: end, p: 2}]");
+  const ConfigNode saved = Parsed("T: [" + items + "{name: end, p: 1}]");
+  const ConfigNode now = Parsed("T: [" + items + "{name: end, p: 2}]");
   const absl::Status status =
       RunIdentity(now, catalog_, {}).CheckResume(RunIdentity(saved, catalog_, {}).ToJson(), "step_7", &changes_);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("{name: end, p: 2}] now")));
@@ -139,7 +134,7 @@ TEST_F(RunIdentityTest, KeysThatCameOrWent) {
 }
 
 TEST_F(RunIdentityTest, Counts_AreComparedLikeSettings) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.AddCount("DATA.TRAIN.num_samples", 60000);
   RunIdentity now(config, catalog_, {});
@@ -153,7 +148,7 @@ TEST_F(RunIdentityTest, Counts_AreComparedLikeSettings) {
 }
 
 TEST_F(RunIdentityTest, Classes_AreComparedByNameAndPlace) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.SetClasses({"ant", "bee, or wasp", "cat"});
   const std::string json = saved.ToJson();
@@ -172,7 +167,7 @@ TEST_F(RunIdentityTest, Classes_AreComparedByNameAndPlace) {
 }
 
 TEST_F(RunIdentityTest, ClassesThatOneSideDoesNotTell_AreNotCompared) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   const RunIdentity untold(config, catalog_, {});
   RunIdentity told(config, catalog_, {});
   told.SetClasses({"ant", "bee"});
@@ -181,7 +176,7 @@ TEST_F(RunIdentityTest, ClassesThatOneSideDoesNotTell_AreNotCompared) {
 }
 
 TEST_F(RunIdentityTest, CheckClasses_ComparesThoseOfATrainedNetwork) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   EXPECT_OK(RunIdentity::CheckClasses({"ant"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"));
   saved.SetClasses({"ant", "bee"});
@@ -192,7 +187,7 @@ TEST_F(RunIdentityTest, CheckClasses_ComparesThoseOfATrainedNetwork) {
 }
 
 TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.AddCount("DATA.TRAIN.num_samples", 60000);
   saved.SetUpdatesPerEpoch(100);
@@ -207,11 +202,11 @@ TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
 }
 
 TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.AddCount("DATA.TRAIN.num_samples", 60000);
   const auto resume = [&](const std::string& text, int64_t samples) {
-    const ConfigNode changed = Parse(text);
+    const ConfigNode changed = Parsed(text);
     RunIdentity now(changed, catalog_, {"DATA", "OPTIMIZER"});
     now.AddCount("DATA.TRAIN.num_samples", samples);
     now.SetUpdatesPerEpoch(100);
@@ -231,8 +226,8 @@ TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
 
 // A number of ranks that is fixed: a batch size that fits to another one would not help.
 TEST_F(RunIdentityTest, OtherVirtualRanks_AreNamedThemselves) {
-  const ConfigNode four = Parse("DISTRIBUTED: {VIRTUAL_RANKS: 4}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
-  const ConfigNode two = Parse("DISTRIBUTED: {VIRTUAL_RANKS: 2}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
+  const ConfigNode four = Parsed("DISTRIBUTED: {VIRTUAL_RANKS: 4}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
+  const ConfigNode two = Parsed("DISTRIBUTED: {VIRTUAL_RANKS: 2}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
   RunIdentity saved(four, catalog_, {});
   RunIdentity now(two, catalog_, {});
   for (RunIdentity* identity : {&saved, &now}) identity->SetUpdatesPerEpoch(identity == &saved ? 5 : 10);
@@ -247,14 +242,14 @@ TEST_F(RunIdentityTest, OtherVirtualRanks_AreNamedThemselves) {
 }
 
 TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"/data/gr\xfc\xdf"}));
   const RunIdentity identity(config, catalog_, {});
   EXPECT_OK(identity.CheckResume(identity.ToJson(), "step_7", &changes_));
 }
 
 TEST_F(RunIdentityTest, OtherTexts_AreDataLossThatNamesTheFile) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   const RunIdentity identity(config, catalog_, {});
   const std::vector<std::string> texts = {"",
                                           "[]",
@@ -272,9 +267,9 @@ TEST_F(RunIdentityTest, OtherTexts_AreDataLossThatNamesTheFile) {
 }
 
 TEST_F(RunIdentityTest, Describe_TellsPlaceAndValue) {
-  const ConfigNode config = Parse(kConfig);
+  const ConfigNode config = Parsed(kConfig);
   const RunIdentity identity(config, catalog_, {});
-  EXPECT_EQ(identity.Describe("LOG_FREQUENCY"), "run.yaml:3: config.LOG_FREQUENCY is 10");
+  EXPECT_EQ(identity.Describe("LOG_FREQUENCY"), "f.yaml:3: config.LOG_FREQUENCY is 10");
   EXPECT_EQ(identity.Describe("X"), "config.X is (not set)");
 }
 
@@ -288,12 +283,12 @@ TEST_F(RunIdentityTest, TestOnly_IsToldToTakeAPlaceOfItsOwn) {
 }
 
 TEST_F(RunIdentityTest, SavedSettings_AreComparedBelowASection) {
-  const ConfigNode saved = Parse(kConfig);
-  const ConfigNode now = Parse(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"size: 32", "size: 16"}}));
+  const ConfigNode saved = Parsed(kConfig);
+  const ConfigNode now = Parsed(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"size: 32", "size: 16"}}));
   const std::string json = RunIdentity(saved, catalog_, {}).ToJson();
   const RunIdentity identity(now, catalog_, {});
   EXPECT_THAT(identity.ChangesBelow("OPTIMIZER", json, "step_7/config.json").value(),
-              ElementsAre("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (run.yaml:2)"));
+              ElementsAre("OPTIMIZER.lr: 0.1 in the checkpoint, 0.2 now (f.yaml:2)"));
   EXPECT_EQ(identity.SavedSetting("OPTIMIZER.lr", json, "").value(), "0.1");
   EXPECT_EQ(identity.SavedSetting("NEW_OPTION", json, "").value(), "3");
   EXPECT_THAT(identity.ChangesBelow("OPTIMIZER", "{}", "step_7/config.json").status(),

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/config/node.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/distributed/process_identity.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
@@ -30,11 +30,6 @@ using ::testing::Ge;
 using ::testing::SizeIs;
 
 // JSON is a subset of YAML.
-ConfigNode Parse(const std::string& json) {
-  absl::StatusOr<ConfigNode> node = ParseYaml(json, "failure.json", nullptr);
-  EXPECT_OK(node) << json;
-  return node.ok() ? *node : ConfigNode();
-}
 
 std::string Text(const ConfigNode& report, const std::string& path) {
   const ConfigNode* node = report.FindPath(path);
@@ -69,7 +64,7 @@ TEST(FailureReportTest, TellsErrorPlaceAndProcess) {
   RunProgress progress = Progress();
   progress.failing_hook = "checkpoint";
   progress.failing_event = "OnStep";
-  const ConfigNode report = Parse(FailureReport(ErrnoStatus(ENOSPC, "writing", "x"), kSource, progress));
+  const ConfigNode report = Parsed(FailureReport(ErrnoStatus(ENOSPC, "writing", "x"), kSource, progress));
   ExpectSource(report);
   EXPECT_EQ(Text(report, "code"), "RESOURCE_EXHAUSTED");
   EXPECT_EQ(Text(report, "exit_code"), "5");
@@ -85,7 +80,7 @@ TEST(FailureReportTest, WithoutACheckpoint_SaysNothingOfIt) {
   RunProgress progress = Progress();
   progress.last_checkpoint = -1;
   const absl::Status error = WithDetail(absl::InternalError("bad"), kDetailException, "c10::Error");
-  const ConfigNode report = Parse(FailureReport(error, kSource, progress));
+  const ConfigNode report = Parsed(FailureReport(error, kSource, progress));
   EXPECT_EQ(Text(report, "last_checkpoint"), "(missing)");
   EXPECT_EQ(Text(report, "exception"), "c10::Error");
   EXPECT_EQ(Text(report, kReportSilent), "(missing)");
@@ -93,12 +88,12 @@ TEST(FailureReportTest, WithoutACheckpoint_SaysNothingOfIt) {
 
 TEST(FailureReportTest, AHungRank_IsNamedForTheLauncher) {
   const absl::Status error = WithDetail(absl::DeadlineExceededError("late"), kDetailSilent, "process 17 on a");
-  EXPECT_EQ(Text(Parse(FailureReport(error, kSource, Progress())), "no_answer_from"), "process 17 on a");
+  EXPECT_EQ(Text(Parsed(FailureReport(error, kSource, Progress())), "no_answer_from"), "process 17 on a");
 }
 
 class CrashReportTest : public ::testing::Test {
  protected:
-  ConfigNode Read() { return Parse(PosixFileSystem().Read(path_).value_or("null")); }
+  ConfigNode Read() { return Parsed(PosixFileSystem().Read(path_).value_or("null")); }
 
   const std::string path_ = absl::StrCat(MakeTempDir("crash"), "/failure.json");
   const ReportFile file_{path_};

@@ -6,20 +6,13 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-ConfigNode Parse(const std::string& text) {
-  std::vector<std::string> warnings;
-  absl::StatusOr<ConfigNode> config = ParseYaml(text, "moco.yaml", &warnings);
-  EXPECT_OK(config);
-  return config.ok() ? *config : ConfigNode();
-}
 
 constexpr char kConfig[] = R"(
 LOSS: {name: moco_loss, moco_loss: {embedding_dim: 16}}
@@ -38,13 +31,13 @@ DATA:
 
 // The configuration with another value at `path`.
 ConfigNode With(const std::string& path, const std::string& value) {
-  ConfigNode config = Parse(kConfig);
-  config.SetPath(path, Parse(value));
+  ConfigNode config = Parsed(kConfig);
+  config.SetPath(path, Parsed(value));
   return config;
 }
 
 TEST(MocoResolver, FittingSettings_AreLeftAlone) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   const ConfigNode before = config;
   EXPECT_OK(ResolveMoco(&config));
   EXPECT_EQ(config, before);
@@ -59,8 +52,8 @@ TEST(MocoResolver, AnotherLoss_IsNotChecked) {
 TEST(MocoResolver, OtherWidthThanTheLastHeads_IsRefusedWithBothPlaces) {
   ConfigNode config = With("LOSS.moco_loss.embedding_dim", "\n\n5");
   EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument,
-                                             "moco.yaml:3: config.LOSS.moco_loss.embedding_dim is 5, expected 16, the "
-                                             "width of the last head (moco.yaml:7)"));
+                                             "f.yaml:3: config.LOSS.moco_loss.embedding_dim is 5, expected 16, the "
+                                             "width of the last head (f.yaml:7)"));
 }
 
 TEST(MocoResolver, LastHeadInAChain_IsFound) {
@@ -78,7 +71,7 @@ TEST(MocoResolver, HeadsThatDoNotTellTheirWidth_ArePassed) {
 TEST(MocoResolver, OtherCollatorWithTwoViews_IsAccepted) {
   ConfigNode config = With("DATA.TRAIN.COLLATE_FUNCTION", "simclr_collator");
   EXPECT_OK(ResolveMoco(&config));
-  config.SetPath("DATA.TRAIN.TRANSFORMS", Parse("[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2]}]"));
+  config.SetPath("DATA.TRAIN.TRANSFORMS", Parsed("[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2]}]"));
   EXPECT_OK(ResolveMoco(&config));
 }
 
@@ -90,13 +83,13 @@ TEST(MocoResolver, SourceOfTheHost_IsPassed) {
 
 TEST(MocoResolver, OtherNumberOfViews_IsRefusedWithBothPlaces) {
   ConfigNode config = With("DATA.TRAIN.COLLATE_FUNCTION", "\nmulticrop_collator");
-  config.SetPath("DATA.TRAIN.TRANSFORMS", Parse("[{name: ImgPilToMultiCrop, total_num_crops: 6}]"));
+  config.SetPath("DATA.TRAIN.TRANSFORMS", Parsed("[{name: ImgPilToMultiCrop, total_num_crops: 6}]"));
   EXPECT_THAT(ResolveMoco(&config),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "moco.yaml:1: config.DATA.TRAIN.TRANSFORMS make 6 views and COLLATE_FUNCTION is "
-                       "'multicrop_collator' (moco.yaml:2), but moco_loss takes 2 views, query and key: expected "
+                       "f.yaml:1: config.DATA.TRAIN.TRANSFORMS make 6 views and COLLATE_FUNCTION is "
+                       "'multicrop_collator' (f.yaml:2), but moco_loss takes 2 views, query and key: expected "
                        "ImgReplicatePil with num_times 2, and moco_collator"));
-  config.SetPath("DATA.TRAIN.TRANSFORMS", Parse("[{name: ToTensor}]"));
+  config.SetPath("DATA.TRAIN.TRANSFORMS", Parsed("[{name: ToTensor}]"));
   EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("make 1 views")));
 }
 
@@ -104,16 +97,16 @@ TEST(MocoResolver, QueueThatIsNoMultipleOfTheBatch_IsRefusedWithItsPlace) {
   ConfigNode config = With("LOSS.moco_loss.queue_size", "\n\n12");
   config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(4));
   EXPECT_OK(ResolveMoco(&config));
-  config.SetPath("DISTRIBUTED", Parse("{NUM_NODES: 1, NUM_PROC_PER_NODE: 2}"));
+  config.SetPath("DISTRIBUTED", Parsed("{NUM_NODES: 1, NUM_PROC_PER_NODE: 2}"));
   EXPECT_THAT(ResolveMoco(&config),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "moco.yaml:3: config.LOSS.moco_loss.queue_size is 12, expected a multiple of 8, the images of a "
+                       "f.yaml:3: config.LOSS.moco_loss.queue_size is 12, expected a multiple of 8, the images of a "
                        "batch over all ranks (config.DATA.TRAIN.BATCHSIZE_PER_REPLICA 4 x 2 ranks)"));
 }
 
 TEST(MocoResolver, ValuesThatAreNoNumbers_AreRefusedWithTheLine) {
   ConfigNode config = With("LOSS.moco_loss.embedding_dim", "wide");
-  EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("moco.yaml:1: 'wide'")));
+  EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f.yaml:1: 'wide'")));
 }
 
 }  // namespace

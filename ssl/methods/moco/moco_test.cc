@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/method.h"
@@ -33,13 +33,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 4;
-
-ConfigNode Parse(const std::string& text) {
-  std::vector<std::string> warnings;
-  absl::StatusOr<ConfigNode> config = ParseYaml(text, "moco.yaml", &warnings);
-  EXPECT_OK(config);
-  return config.ok() ? *config : ConfigNode();
-}
 
 Registries MocoRegistries() {
   Registries registries;
@@ -68,17 +61,17 @@ TEST(Moco, Defaults_AreVissls) {
 absl::Status MakeMethod(const std::string& params, const std::string& config_text) {
   const Registries registries = MocoRegistries();
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  const ConfigNode config = Parse(config_text);
-  return registries.methods.Make("moco_loss", Parse(params), {config, registries, *communicator, 0, ""}).status();
+  const ConfigNode config = Parsed(config_text);
+  return registries.methods.Make("moco_loss", Parsed(params), {config, registries, *communicator, 0, ""}).status();
 }
 
 TEST(Moco, EveryWrongValue_IsReportedWithItsLine) {
   const absl::Status status =
       MakeMethod("temperature: 0\nqueue_size: 0\nmomentum: 1.5\nembedding_dim: x\n", "MODEL: {}");
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("moco.yaml:1: config.LOSS.moco_loss.")));
-  EXPECT_THAT(status.message(), HasSubstr("moco.yaml:2"));
-  EXPECT_THAT(status.message(), HasSubstr("moco.yaml:3"));
-  EXPECT_THAT(status.message(), HasSubstr("moco.yaml:4: config.LOSS.moco_loss.embedding_dim is 'x'"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f.yaml:1: config.LOSS.moco_loss.")));
+  EXPECT_THAT(status.message(), HasSubstr("f.yaml:2"));
+  EXPECT_THAT(status.message(), HasSubstr("f.yaml:3"));
+  EXPECT_THAT(status.message(), HasSubstr("f.yaml:4: config.LOSS.moco_loss.embedding_dim is 'x'"));
 }
 
 TEST(Moco, ErrorsOfTheKeyEncoder_AreThoseOfTheModel) {
@@ -124,7 +117,7 @@ OPTIMIZER:
 )";
 
 absl::StatusOr<std::unique_ptr<Session>> MakeSession(const std::string& directory) {
-  ConfigNode config = Parse(kRun);
+  ConfigNode config = Parsed(kRun);
   config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));
   SessionOptions options;
   options.train_source = std::make_unique<RandomViews>();

@@ -6,20 +6,13 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-ConfigNode Parse(const std::string& text) {
-  std::vector<std::string> warnings;
-  absl::StatusOr<ConfigNode> config = ParseYaml(text, "simclr.yaml", &warnings);
-  EXPECT_OK(config);
-  return config.ok() ? *config : ConfigNode();
-}
 
 constexpr char kConfig[] = R"(
 LOSS: {name: simclr_info_nce_loss, multicrop_simclr_info_nce_loss: {num_crops: 2}}
@@ -36,7 +29,7 @@ DATA:
 int64_t IntAt(const ConfigNode& config, const std::string& path) { return config.FindPath(path)->AsInt().value(); }
 
 TEST(SimclrResolver, TwoViews_CountTwiceTheImagesOfAllRanks) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   ASSERT_OK(ResolveSimclr(&config));
   EXPECT_EQ(IntAt(config, "LOSS.simclr_info_nce_loss.buffer_params.world_size"), 8);
   EXPECT_EQ(IntAt(config, "LOSS.simclr_info_nce_loss.buffer_params.effective_batch_size"), 256);
@@ -44,7 +37,7 @@ TEST(SimclrResolver, TwoViews_CountTwiceTheImagesOfAllRanks) {
 }
 
 TEST(SimclrResolver, Crops_CountImagesAndTakeNumberAndCollator) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   config.SetPath("LOSS.name", ConfigNode::FromString("multicrop_simclr_info_nce_loss"));
   ASSERT_OK(ResolveSimclr(&config));
   EXPECT_EQ(IntAt(config, "LOSS.multicrop_simclr_info_nce_loss.buffer_params.world_size"), 8);
@@ -54,7 +47,7 @@ TEST(SimclrResolver, Crops_CountImagesAndTakeNumberAndCollator) {
 }
 
 TEST(SimclrResolver, CropsOfNoTransform_StayAsWritten) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   config.SetPath("LOSS.name", ConfigNode::FromString("multicrop_simclr_info_nce_loss"));
   config.SetPath("DATA.TRAIN.TRANSFORMS", ConfigNode::List());
   ASSERT_OK(ResolveSimclr(&config));
@@ -62,7 +55,7 @@ TEST(SimclrResolver, CropsOfNoTransform_StayAsWritten) {
 }
 
 TEST(SimclrResolver, WithoutDistributed_ThereIsOneRank) {
-  ConfigNode config = Parse("{LOSS: {name: simclr_info_nce_loss}, DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 10}}}");
+  ConfigNode config = Parsed("{LOSS: {name: simclr_info_nce_loss}, DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 10}}}");
   ASSERT_OK(ResolveSimclr(&config));
   EXPECT_EQ(IntAt(config, "LOSS.simclr_info_nce_loss.buffer_params.world_size"), 1);
   EXPECT_EQ(IntAt(config, "LOSS.simclr_info_nce_loss.buffer_params.effective_batch_size"), 20);
@@ -70,7 +63,7 @@ TEST(SimclrResolver, WithoutDistributed_ThereIsOneRank) {
 
 TEST(SimclrResolver, AnotherLoss_IsLeftAlone) {
   for (const char* text : {"LOSS: {name: moco_loss}", "DATA: {TRAIN: {}}"}) {
-    ConfigNode config = Parse(text);
+    ConfigNode config = Parsed(text);
     const ConfigNode before = config;
     ASSERT_OK(ResolveSimclr(&config));
     EXPECT_EQ(config, before);
@@ -79,12 +72,12 @@ TEST(SimclrResolver, AnotherLoss_IsLeftAlone) {
 
 TEST(SimclrResolver, CountsThatAreNone_AreRefusedWithTheLine) {
   constexpr auto invalid = absl::StatusCode::kInvalidArgument;
-  ConfigNode none = Parse("LOSS: {name: simclr_info_nce_loss}\nDISTRIBUTED: {NUM_NODES: 0}\n");
+  ConfigNode none = Parsed("LOSS: {name: simclr_info_nce_loss}\nDISTRIBUTED: {NUM_NODES: 0}\n");
   EXPECT_THAT(
       ResolveSimclr(&none),
-      StatusIs(invalid, HasSubstr("simclr.yaml:2: config.DISTRIBUTED.NUM_NODES is '0', expected an integer from 1")));
-  ConfigNode text = Parse("LOSS: {name: simclr_info_nce_loss}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: many}}\n");
-  EXPECT_THAT(ResolveSimclr(&text), StatusIs(invalid, HasSubstr("simclr.yaml:2: 'many'")));
+      StatusIs(invalid, HasSubstr("f.yaml:2: config.DISTRIBUTED.NUM_NODES is '0', expected an integer from 1")));
+  ConfigNode text = Parsed("LOSS: {name: simclr_info_nce_loss}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: many}}\n");
+  EXPECT_THAT(ResolveSimclr(&text), StatusIs(invalid, HasSubstr("f.yaml:2: 'many'")));
 }
 
 }  // namespace

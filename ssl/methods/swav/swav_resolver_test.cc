@@ -6,20 +6,13 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/testing/parsed.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-ConfigNode Parse(const std::string& text) {
-  std::vector<std::string> warnings;
-  absl::StatusOr<ConfigNode> config = ParseYaml(text, "swav.yaml", &warnings);
-  EXPECT_OK(config);
-  return config.ok() ? *config : ConfigNode();
-}
 
 constexpr char kConfig[] = R"(
 LOSS: {name: swav_loss, swav_loss: {embedding_dim: 128, num_prototypes: [3000], num_crops: 2, crops_for_assign: [0, 1]}}
@@ -32,7 +25,7 @@ DATA:
 )";
 
 TEST(SwavResolver, HeadAndTransforms_GiveTheLossItsNumbers) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   ASSERT_OK(ResolveSwav(&config));
   const ConfigNode& loss = *config.FindPath("LOSS.swav_loss");
   EXPECT_EQ(loss.Find("embedding_dim")->AsInt().value(), 16);
@@ -41,65 +34,65 @@ TEST(SwavResolver, HeadAndTransforms_GiveTheLossItsNumbers) {
 }
 
 TEST(SwavResolver, WithoutMultiCrop_NumCropsStays) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   config.SetPath("DATA.TRAIN.TRANSFORMS", ConfigNode::List());
   ASSERT_OK(ResolveSwav(&config));
   EXPECT_EQ(config.FindPath("LOSS.swav_loss.num_crops")->AsInt().value(), 2);
 }
 
 TEST(SwavResolver, HeadInAChain_IsFound) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   config.SetPath("MODEL.HEAD.PARAMS",
-                 Parse("[[[mlp, {dims: [64, 9]}], [swav_head, {dims: [9, 3], num_clusters: [4]}]]]"));
+                 Parsed("[[[mlp, {dims: [64, 9]}], [swav_head, {dims: [9, 3], num_clusters: [4]}]]]"));
   ASSERT_OK(ResolveSwav(&config));
   EXPECT_EQ(config.FindPath("LOSS.swav_loss.embedding_dim")->AsInt().value(), 3);
 }
 
 TEST(SwavResolver, AnotherLoss_IsLeftAlone) {
-  ConfigNode config = Parse("LOSS: {name: moco_loss}");
+  ConfigNode config = Parsed("LOSS: {name: moco_loss}");
   const ConfigNode before = config;
   ASSERT_OK(ResolveSwav(&config));
   EXPECT_EQ(config, before);
 }
 
 TEST(SwavResolver, NoOrTwoSwavHeads_AreRefusedWithTheLine) {
-  ConfigNode none = Parse("LOSS: {name: swav_loss}\nMODEL:\n  HEAD:\n    PARAMS: [[mlp, {dims: [2, 2]}]]\n");
+  ConfigNode none = Parsed("LOSS: {name: swav_loss}\nMODEL:\n  HEAD:\n    PARAMS: [[mlp, {dims: [2, 2]}]]\n");
   EXPECT_THAT(ResolveSwav(&none), StatusIs(absl::StatusCode::kInvalidArgument,
-                                           HasSubstr("swav.yaml:4: config.MODEL.HEAD.PARAMS has 0 swav_head entries")));
-  ConfigNode two = Parse(kConfig);
+                                           HasSubstr("f.yaml:4: config.MODEL.HEAD.PARAMS has 0 swav_head entries")));
+  ConfigNode two = Parsed(kConfig);
   const ConfigNode entry = two.FindPath("MODEL.HEAD.PARAMS")->items()[0];
   two.FindMutable("MODEL")->FindMutable("HEAD")->FindMutable("PARAMS")->Append(entry);
   EXPECT_THAT(ResolveSwav(&two), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 2 swav_head entries")));
 }
 
 TEST(SwavResolver, CollatorThatMixesCrops_IsRefusedWithBothPlaces) {
-  ConfigNode config = Parse(kConfig);
+  ConfigNode config = Parsed(kConfig);
   for (const char* collator : {"multicrop_collator", "multicrop_mixup_collator", "cutmixup_collator"}) {
-    config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parse(collator));
+    config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parsed(collator));
     EXPECT_OK(ResolveSwav(&config)) << collator;
   }
-  config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parse("\nsimclr_collator"));
+  config.SetPath("DATA.TRAIN.COLLATE_FUNCTION", Parsed("\nsimclr_collator"));
   EXPECT_THAT(ResolveSwav(&config),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "swav.yaml:2: config.DATA.TRAIN.COLLATE_FUNCTION is 'simclr_collator', swav_loss expects "
-                       "multicrop_collator (config.LOSS.name, swav.yaml:2)"));
+                       "f.yaml:2: config.DATA.TRAIN.COLLATE_FUNCTION is 'simclr_collator', swav_loss expects "
+                       "multicrop_collator (config.LOSS.name, f.yaml:2)"));
   config.SetPath("DATA.TRAIN.TRANSFORMS", ConfigNode::List());
   EXPECT_OK(ResolveSwav(&config)) << "a source of the host's";
 }
 
 TEST(SwavResolver, HeadWithoutClusters_IsRefused) {
-  ConfigNode config = Parse("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2, 2]}]]}}\n");
+  ConfigNode config = Parsed("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2, 2]}]]}}\n");
   EXPECT_THAT(ResolveSwav(&config),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs dims and num_clusters")));
 }
 
 TEST(SwavResolver, AssignCropThatDoesNotExist_IsRefusedWithBothLines) {
-  ConfigNode config = Parse(kConfig);
-  config.SetPath("LOSS.swav_loss.crops_for_assign", Parse("[0,\n 6]"));
+  ConfigNode config = Parsed(kConfig);
+  config.SetPath("LOSS.swav_loss.crops_for_assign", Parsed("[0,\n 6]"));
   EXPECT_THAT(ResolveSwav(&config),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("swav.yaml:2: config.LOSS.swav_loss.crops_for_assign holds crop 6, but there are 6 "
-                                 "crops (swav.yaml:7)")));
+                       HasSubstr("f.yaml:2: config.LOSS.swav_loss.crops_for_assign holds crop 6, but there are 6 "
+                                 "crops (f.yaml:7)")));
 }
 
 }  // namespace
