@@ -20,7 +20,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/launch/listening_socket.h"
 #include "ssl/tools/dry_run.h"
 
 namespace ssl {
@@ -133,13 +135,31 @@ absl::Status CheckRoom(int64_t ranks, const HostRoom& room) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLaunch(const ConfigNode& root, const RunWorld& world, const Registries& registries) {
+absl::Status CheckCanStart(const RunWorld& world) {
+  if (!world.launches) return absl::OkStatus();
+  const WorldPlace& first = world.place;
+  SSL_RETURN_IF_ERROR(CheckRoom(first.local_size, HostRoom::OfThisHost()));
+  if (first.rank != 0 || first.size == 1 || first.port == 0 || !first.store_file.empty()) return absl::OkStatus();
+  const absl::Status served = ListeningSocket::Open(first.port).status();
+  if (served.ok()) return served;
+  return absl::InvalidArgumentError(
+      absl::StrCat("port ", first.port, ", at which rank 0 is to listen, cannot be had: ", served.message(),
+                   ": choose another port for all ranks, or end what is left of an earlier run"));
+}
+
+std::string CrowdWarning(const RunWorld& world) {
   const int64_t ranks = world.place.local_size;
-  const HostRoom room = HostRoom::OfThisHost();
-  const absl::Status has_room = CheckRoom(ranks, room);
-  if (!has_room.ok() || ranks <= room.cores) return has_room;
-  SSL_LOG(WARNING) << ranks << " ranks on the " << room.cores << " cores that this process may use: they take turns, "
-                   << "which is slower than a rank for each core";
+  const int64_t cores = HostRoom::OfThisHost().cores;
+  if (!world.launches || ranks <= cores) return "";
+  return absl::StrCat(ranks, " ranks on the ", cores, " cores that this process may use: they take turns, which is ",
+                      "slower than a rank for each core");
+}
+
+absl::Status CheckLaunch(const ConfigNode& root, const RunWorld& world, const Registries& registries) {
+  SSL_RETURN_IF_ERROR(CheckCanStart(world));
+  const std::string warning = CrowdWarning(world);
+  if (warning.empty()) return absl::OkStatus();
+  SSL_LOG(WARNING) << warning;
   return DryRunApart(root, world, registries);
 }
 

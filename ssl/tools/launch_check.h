@@ -5,6 +5,7 @@
 #define SSL_TOOLS_LAUNCH_CHECK_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "ssl/config/node.h"
@@ -27,9 +28,16 @@ struct HostRoom {
 // InvalidArgument, with the reckoning, when `ranks` processes cannot be had.
 absl::Status CheckRoom(int64_t ranks, const HostRoom& room);
 
-// CheckRoom for the ranks that `world` starts on this host; with more of them than cores also a warning, and what
-// --dry_run would find wrong with `root`, in a process of its own: this one keeps free of threads. Many processes that
-// all find out by themselves are as good as none on this machine, for everybody.
+// CheckRoom for the ranks that `world` starts on this host, and that rank 0 of them can serve a port that is given; OK
+// where it starts none.
+absl::Status CheckCanStart(const RunWorld& world);
+
+// What to expect of more ranks than cores; "" for no more, and where `world` starts none.
+std::string CrowdWarning(const RunWorld& world);
+
+// CheckCanStart; with more ranks than cores also that warning, and what --dry_run would find wrong with `root`, in a
+// process of its own: this one keeps free of threads. Many processes that all find out by themselves are as good as
+// none on this machine, for everybody.
 absl::Status CheckLaunch(const ConfigNode& root, const RunWorld& world, const Registries& registries);
 
 }  // namespace ssl

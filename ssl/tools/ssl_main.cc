@@ -103,6 +103,7 @@ ssl::CommandLine MakeCommandLine(const std::string& program, const std::vector<s
     line.tokens.push_back(absl::StrCat("config.CHECKPOINT.RESUME_FROM=", FLAGS_resume_from));
   if (!FLAGS_config_dir.empty()) line.search_dirs.push_back(FLAGS_config_dir);
   line.search_dirs.push_back(".");
+  line.config_dir = FLAGS_config_dir;
   line.run_files = ssl::RunFilesDirectory(program);
   line.launch = {FLAGS_launch, FLAGS_node_id, FLAGS_restarts};
   return line;
@@ -188,6 +189,8 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
   if (FLAGS_dry_run) {
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));
+    SSL_RETURN_IF_ERROR(ssl::CheckCanStart(world));
+    if (const std::string warning = ssl::CrowdWarning(world); !warning.empty()) SSL_LOG(WARNING) << warning;
     SSL_RETURN_IF_ERROR(ssl::DryRun(root, world, registries, std::cout));
     return Printed(ssl::kExitFinished);
   }

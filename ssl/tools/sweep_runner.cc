@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/sweep_runner.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +17,8 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/launch_check.h"
+#include "ssl/tools/launch_ranks.h"
 #include "ssl/tools/run_world.h"
 #include "ssl/tools/sweep_identity.h"
 
@@ -50,9 +54,46 @@ CommandLine WithTokens(CommandLine line, const SweepRun& run) {
 // What one run of the sweep is.
 struct Member {
   std::string directory;
+  RunWorld world;
   ConfigNode root;
   std::vector<std::string> warnings;
 };
+
+// Ranks of another launcher cannot start again for the next run when one of them has failed in this one.
+absl::Status CheckStartsAll(const RunWorld& world) {
+  const WorldPlace& place = world.place;
+  const bool starts_all = world.launches && place.local_size == place.size;
+  if (starts_all || (!world.launches && place.size == 1)) return absl::OkStatus();
+  const std::string found =
+      world.launches ? absl::StrCat("this command starts ", place.local_size, " of ", place.size, " ranks")
+                     : absl::StrCat(place.source, " has started it as rank ", place.rank, " of ", place.size);
+  return absl::InvalidArgumentError(
+      absl::StrCat("a sweep runs in one process or starts all of its ranks on one host, and ", found,
+                   ": start each of its runs by itself; --launch=local:N starts N ranks for each of them"));
+}
+
+absl::StatusOr<RunWorld> WorldOfStart(const ConfigNode& root, const LaunchFlags& flags, bool is_sweep) {
+  SSL_ASSIGN_OR_RETURN(RunWorld world, FindWorld(root, flags));
+  if (is_sweep) SSL_RETURN_IF_ERROR(CheckStartsAll(world));
+  return world;
+}
+
+absl::StatusOr<ConfigNode> ComposeMember(const CommandLine& line, const Registries& registries, RunWorld* world,
+                                         std::vector<std::string>* warnings) {
+  SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
+  SSL_ASSIGN_OR_RETURN(*world, WorldOfStart(composition.root, line.launch, /*is_sweep=*/true));
+  return ResolveRoot(std::move(composition), world->shape(), registries, warnings);
+}
+
+// Ranks are started by a process without threads, which a run in it leaves behind.
+absl::Status CheckRunAlike(const std::vector<Member>& members) {
+  const auto launches = [](const Member& member) { return member.world.launches; };
+  const int64_t started = std::count_if(members.begin(), members.end(), launches);
+  if (started == 0 || started == static_cast<int64_t>(members.size())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("of the ", members.size(), " runs of this sweep ", started,
+                                                 " have several ranks, expected all or none: --launch=local:1 makes a "
+                                                 "single rank of the others' process"));
+}
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
 // every one that is wrong, or whose directory another sweep or run has made.
@@ -63,9 +104,9 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
   std::vector<std::string> problems;
   for (const SweepRun& run : runs) {
     std::vector<std::string> warnings;
-    absl::StatusOr<ConfigNode> root = ComposeRoot(WithTokens(line, run), registries, &warnings);
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", members.size());
     Member& member = members.emplace_back();
+    absl::StatusOr<ConfigNode> root = ComposeMember(WithTokens(line, run), registries, &member.world, &warnings);
     if (!root.ok()) {
       problems.push_back(absl::StrCat("sweep ", members.size(), " of ", runs.size(), " (",
                                       absl::StrJoin(run.choices, " "), "): ", root.status().message()));
@@ -82,14 +123,31 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
     member.root.SetPath(kDirectory, std::move(node));
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
 }
 
-absl::StatusOr<bool> RunOne(const Member& member, const SweepRun& run, const Registries& registries, StopToken& stop,
-                            std::ostream& out) {
-  SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
+absl::StatusOr<int> RunHere(const Member& member, const Registries& registries, StopToken& stop, std::ostream& out) {
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  return RunEngines(member.root, member.warnings, registries, *communicator, stop, out);
+  SSL_ASSIGN_OR_RETURN(const bool finished,
+                       RunEngines(member.root, member.warnings, registries, *communicator, stop, out));
+  return finished ? kExitFinished : kExitStopped;
+}
+
+// The ranks find their place in the environment, so that they need none of the command's flags for it.
+absl::StatusOr<int> RunAsRanks(const Member& member, const SweepRun& run, const CommandLine& line,
+                               const Registries& registries) {
+  SSL_RETURN_IF_ERROR(CheckLaunch(member.root, member.world, registries));
+  std::vector<std::string> arguments = run.tokens;
+  arguments.push_back(absl::StrCat(kDirectory, "=", member.directory));
+  if (!line.config_dir.empty()) arguments.push_back(absl::StrCat("--config_dir=", line.config_dir));
+  return LaunchRanks(member.world, member.root, arguments, line.launch.restarts);
+}
+
+absl::StatusOr<int> RunOne(const Member& member, const SweepRun& run, const CommandLine& line,
+                           const Registries& registries, StopToken& stop, std::ostream& out) {
+  SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
+  return member.world.launches ? RunAsRanks(member, run, line, registries) : RunHere(member, registries, stop, out);
 }
 
 // "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
@@ -100,38 +158,21 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
   if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
-// A sweep is one process, so that a run which fails leaves no rank waiting for the next one.
-absl::Status CheckIsOneProcess(const RunWorld& world, const LaunchFlags& flags) {
-  const WorldPlace& place = world.place;
-  if (!world.launches && place.size == 1) return absl::OkStatus();
-  const std::string asked = flags.launch.empty() ? "config.DISTRIBUTED.NUM_NODES and NUM_PROC_PER_NODE ask"
-                                                 : absl::StrCat("--launch=", flags.launch, " asks");
-  const std::string found =
-      world.launches ? absl::StrCat(asked, " for ", place.size, place.size == 1 ? " rank" : " ranks")
-                     : absl::StrCat(place.source, " has started it as rank ", place.rank, " of ", place.size);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a sweep runs in one process, and ", found, ": start each of its runs by itself, or take that away; ",
-      "config.DISTRIBUTED.VIRTUAL_RANKS=", place.size, " gives one process as many ranks"));
-}
-
-absl::StatusOr<RunWorld> WorldOfStart(const ConfigNode& root, const LaunchFlags& flags, bool is_sweep) {
-  SSL_ASSIGN_OR_RETURN(RunWorld world, FindWorld(root, flags));
-  if (is_sweep) SSL_RETURN_IF_ERROR(CheckIsOneProcess(world, flags));
-  return world;
-}
-
-// What a start would be refused for because of the run that its directory holds.
-absl::Status Refusal(const CommandLine& line, const Registries& registries) {
+// What a start would be refused for because of this host, or of the run that its directory holds, and warned of.
+absl::Status Refusal(const CommandLine& line, const Registries& registries, std::vector<std::string>* warnings) {
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
   SSL_ASSIGN_OR_RETURN(const ConfigNode root, ResolveRoot(std::move(composition), world.shape(), registries));
+  SSL_RETURN_IF_ERROR(CheckCanStart(world));
+  if (const std::string warning = CrowdWarning(world); !warning.empty()) warnings->push_back(warning);
   return CheckStart(root, registries);
 }
 
-// A configuration without mistakes may still be another one than that of the run in its directory.
+// A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
+// ranks than this host has room for.
 void AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) != ConfigVerdict::kRuns) return;
-  const absl::Status status = Refusal(line, registries);
+  const absl::Status status = Refusal(line, registries, &report->warnings);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
 }
 
@@ -168,28 +209,25 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
 
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out) {
-  SSL_ASSIGN_OR_RETURN(const Composition first, ComposeUnresolved(WithTokens(line, runs.front()), registries));
-  SSL_RETURN_IF_ERROR(WorldOfStart(first.root, line.launch, /*is_sweep=*/true).status());
   SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
-  for (size_t i = 0; i < runs.size() && !stop.requested(); ++i) {
+  bool is_stopped = false;
+  for (size_t i = 0; i < runs.size() && !is_stopped; ++i) {
     out << "sweep " << i + 1 << " of " << runs.size() << ": " << absl::StrJoin(runs[i].choices, " ") << "\n"
         << std::flush;
     Outcome& outcome = outcomes.emplace_back();
     outcome.directory = members[i].directory;
-    const absl::StatusOr<bool> finished = RunOne(members[i], runs[i], registries, stop, out);
-    if (!finished.ok()) {
-      outcome.exit_code = ExitCodeOf(finished.status());
-      outcome.error = std::string(finished.status().message());
-    } else if (!*finished) {
-      outcome.exit_code = kExitStopped;
-    }
+    const absl::StatusOr<int> code = RunOne(members[i], runs[i], line, registries, stop, out);
+    outcome.exit_code = code.ok() ? *code : ExitCodeOf(code.status());
+    if (!code.ok()) outcome.error = std::string(code.status().message());
+    // Ranks that were stopped have heard of it in this one's place.
+    is_stopped = stop.requested() || outcome.exit_code == kExitStopped;
     if (exit_code == kExitFinished) exit_code = outcome.exit_code;
   }
   for (size_t i = 0; i < outcomes.size(); ++i) out << TableLine(i, runs[i], outcomes[i]);
   if (outcomes.size() < runs.size()) out << runs.size() - outcomes.size() << " runs were not started\n";
-  return stop.requested() ? kExitStopped : exit_code;
+  return is_stopped ? kExitStopped : exit_code;
 }
 
 int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another in this one process,
-// each in a directory of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that fails does not stop the
-// rest; one whose configuration is wrong is found before the first begins. The same command goes on where a stopped
-// sweep stands; one with other choices is refused where the directories are another sweep's (sweep_identity.h).
+// Several runs from one command line with choices (`config.SEED_VALUE=0,1`): one after another, in this process or as
+// ranks that it starts, each in a directory of its own, sweep_0, sweep_1, ... below config.CHECKPOINT.DIR. A run that
+// fails does not stop the rest; one whose configuration is wrong is found before the first begins. The same command
+// goes on where a stopped sweep stands; one with other choices is refused where the directories are another sweep's
+// (sweep_identity.h).
 #ifndef SSL_TOOLS_SWEEP_RUNNER_H_
 #define SSL_TOOLS_SWEEP_RUNNER_H_
 
@@ -21,7 +22,7 @@ namespace ssl {
 // Runs all of `runs`, whose tokens replace those of `line`, and prints a table at the end. Returns the exit code:
 // 0 when every run finished, 75 when a stop was requested, else that of the first run that failed. InvalidArgument,
 // before anything runs, names every run whose configuration is wrong, and every directory that another sweep or run
-// made; or that there are several ranks, which this process is one of or would start.
+// made; or that this process is one of several ranks, or would start only some of them.
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out);
 

@@ -37,15 +37,35 @@ class RanksStartTest(RanksCase):
                                 (host_by_host, "config.DISTRIBUTED.RUN_ID is \"auto\""),
                                 (("--node_id=1",), "--node_id is 1"),
                                 (("--launch=mpi:2",), "expected local:N"),
-                                ((TWO, "config.SEED_VALUE=1,2"), "a sweep runs in one process"),
                                 ((TWO, "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"), "NUM_PROC_PER_NODE is '4'")):
             code, report = self.check(*arguments)
             self.assertEqual(code, 2, report)
             self.assertIn(part, report)
+        code, report = self.check("config.SEED_VALUE=1,2", variables=rank_variables(1, 2, 29500))
+        self.assertEqual(code, 2, report)
+        self.assertIn("has started it as rank 1 of 2: start each of its runs by itself", report)
         code, report = self.check(variables=rank_variables(3, 2, 29500))
         self.assertEqual(code, 2, report)
         self.assertIn("environment: RANK is \"3\", expected an integer from 0 to 1", report)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_what_this_host_has_no_room_for_is_said_without_a_start(self):
+        with bound_socket() as other:
+            other.listen()
+            port = other.getsockname()[1]
+            for question in ("--check_config", "--dry_run"):
+                world = self.world(TWO, question, f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{port}")
+                self.assertEqual(world.end(), 2, world.output)
+                self.assertIn(f"port {port}, at which rank 0 is to listen, cannot be had", world.output)
+        small = ("config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=2", "config.DATA.TRAIN.DATA_LIMIT=200")
+        for question in ("--check_config", "--dry_run"):
+            limited = self.tiny("engine_name=train", "--launch=local:25", question, *small,
+                                prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "-"])
+            self.assertEqual(limited.returncode, 2, limited.stdout + limited.stderr)
+            self.assertIn("25 ranks on this host", limited.stdout + limited.stderr)
+        crowded = self.tiny("engine_name=train", "--launch=local:2", "--check_config", prefix=["taskset", "1"])
+        self.assertEqual(crowded.returncode, 0, crowded.stderr)
+        self.assertIn("2 ranks on the 1 cores", crowded.stdout)
 
     def test_check_config_says_all_at_once(self):
         code, report = self.check("--launch=local:100", "--node_id=3", "config.OPTIMIZER.num_epochs=x",

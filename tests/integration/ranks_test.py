@@ -343,7 +343,11 @@ class MistakesTest(RanksCase):
             world = self.world(TWO, f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{port}",
                                "config.DISTRIBUTED.CONNECT_SECONDS=60")
             self.assertEqual(world.end(), 2, world.output)
-        self.assertIn(f"port {port}, at which rank 0 is to listen, is taken by another process", world.output)
+            self.assertIn(f"port {port}, at which rank 0 is to listen, cannot be had", world.output)
+            self.assertNotIn("this command starts", world.output)
+            by_hand = self.by_hand(0, port)
+            self.assertEqual(by_hand.end(), 2, by_hand.output)
+        self.assertIn(f"port {port}, at which rank 0 is to listen, is taken by another process", by_hand.output)
 
     def test_a_master_that_is_not_there_is_named(self):
         with bound_socket() as silent:
@@ -375,8 +379,7 @@ class MistakesTest(RanksCase):
         self.assertFalse((self.folder / "run").exists())
 
     def test_flags_that_cannot_be_are_refused(self):
-        for arguments, part in (((TWO, "config.SEED_VALUE=1,2"), "config.DISTRIBUTED.VIRTUAL_RANKS=2"),
-                                (("--launch=mpi:2",), "expected local:N"),
+        for arguments, part in ((("--launch=mpi:2",), "expected local:N"),
                                 (("--restarts=1",), "--launch=local:1"),
                                 (("--restarts=x",), "--restarts is 'x', expected an integer"),
                                 ((TWO, "config.DISTRIBUTED.NUM_NODES=2"), "--launch=local:2 asks for 1"),
