@@ -67,7 +67,8 @@ TEST_F(MeasuredNamesTest, MistypedNames_AreRefusedWithTheNearest) {
   EXPECT_THAT(Check("Testing/mean_ap_list_meter_maP_Output_0", kMeters),
               refused(HasSubstr("did you mean 'Testing/mean_ap_list_meter_mAP_Output_0'?")));
   EXPECT_THAT(Check("Testing/Loss_maen", kMeters), refused(HasSubstr("did you mean 'Testing/loss_mean'?")));
-  EXPECT_THAT(Check("loss", kMeters), refused(HasSubstr("expected a name that starts with Training/, Testing/ or")));
+  EXPECT_THAT(Check("loss", kMeters),
+              refused(HasSubstr("expected a name that starts with Training/, Testing/, Evaluation/ or Host/")));
 }
 
 // Such a run used to end with its first epoch, or never to find what it looked for.
