@@ -5,9 +5,21 @@
 #ifndef SSL_DATA_TRANSFORMS_ADJUST_H_
 #define SSL_DATA_TRANSFORMS_ADJUST_H_
 
+#include "absl/types/span.h"
 #include "ssl/data/image/image.h"
 
 namespace ssl {
+
+enum class ColorAdjustment { kBrightness, kContrast, kSaturation, kHue };
+
+struct ColorStep {
+  ColorAdjustment adjustment;
+  double value;  // what the function below is given
+};
+
+// Does the steps one after the other, rounding after each, but in as few passes over the image as they allow: one, or
+// one more for each contrast.
+void AdjustColors(absl::Span<const ColorStep> steps, Image* image);
 
 // Every pixel becomes black + factor * (pixel - black), cut to 0 ... 255. factor >= 0.
 void AdjustBrightness(double factor, Image* image);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/data/transforms/adjust.h"
 #include "ssl/data/transforms/pixel_view.h"
@@ -32,7 +33,7 @@ struct ColorJitterOptions : public Options {
 
 // One of the four, and the values that it may be called with.
 struct Adjustment {
-  void (*adjust)(double value, Image* image);
+  ColorAdjustment adjustment;
   Interval values;
   double neutral;
 };
@@ -71,17 +72,20 @@ absl::StatusOr<Interval> ReadHue(const ConfigNode& entry, const ConfigNode& valu
 
 void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image) {
   if (!random->Bernoulli(strength.probability)) return;
-  std::array<Adjustment, 4> adjustments = {{{AdjustBrightness, strength.brightness, 1.0},
-                                            {AdjustContrast, strength.contrast, 1.0},
-                                            {AdjustSaturation, strength.saturation, 1.0},
-                                            {AdjustHue, strength.hue, 0.0}}};
+  std::array<Adjustment, 4> adjustments = {{{ColorAdjustment::kBrightness, strength.brightness, 1.0},
+                                            {ColorAdjustment::kContrast, strength.contrast, 1.0},
+                                            {ColorAdjustment::kSaturation, strength.saturation, 1.0},
+                                            {ColorAdjustment::kHue, strength.hue, 0.0}}};
   const auto end = std::remove_if(adjustments.begin(), adjustments.end(), [](const Adjustment& adjustment) {
     return adjustment.values.lo == adjustment.neutral && adjustment.values.hi == adjustment.neutral;
   });
-  for (auto next = adjustments.begin(); next != end; ++next) {
+  std::array<ColorStep, 4> steps;
+  auto step = steps.begin();
+  for (auto next = adjustments.begin(); next != end; ++next, ++step) {
     std::swap(*next, *(next + random->UniformInt(0, end - next - 1)));
-    next->adjust(random->Uniform(next->values.lo, next->values.hi), image);
+    *step = {next->adjustment, random->Uniform(next->values.lo, next->values.hi)};
   }
+  AdjustColors(absl::MakeConstSpan(steps.data(), step - steps.begin()), image);
 }
 
 ColorJitter::Strength ScaledColorJitter(double strength, double probability) {

@@ -15,9 +15,29 @@ constexpr int kPasses = 3;
 constexpr int kFractionBits = 24;
 constexpr uint32_t kHalf = 1u << (kFractionBits - 1);
 
-// output[i] is the box over taps[0][i], taps[1][i], ...: 2 * radius + 3 of them, `size` bytes each.
-SSL_VECTORIZE
-void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint32_t* sums, uint8_t* output) {
+SSL_PIXEL_FUNCTION uint8_t BoxMean(uint32_t weight, uint32_t inner, uint32_t edge_weight, uint32_t edges) {
+  return static_cast<uint8_t>((weight * inner + edge_weight * edges + kHalf) >> kFractionBits);
+}
+
+// BlendTaps for a radius that the compiler knows: everything stays in registers.
+template <int kRadius>
+SSL_PIXEL_FUNCTION void BlendFewTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size,
+                                     uint8_t* __restrict output) {
+  constexpr int kLast = 2 * kRadius + 2;
+  const uint8_t* tap[kLast + 1];
+  for (int t = 0; t <= kLast; ++t) tap[t] = taps[t];
+  const uint32_t weight = box.weight;
+  const uint32_t edge_weight = box.edge_weight;
+  for (int64_t i = 0; i < size; ++i) {
+    int inner = 0;
+    for (int t = 1; t < kLast; ++t) inner += tap[t][i];
+    const int edges = tap[0][i] + tap[kLast][i];
+    output[i] = BoxMean(weight, static_cast<uint16_t>(inner), edge_weight, static_cast<uint16_t>(edges));
+  }
+}
+
+SSL_PIXEL_FUNCTION void BlendManyTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint32_t* sums,
+                                      uint8_t* __restrict output) {
   const int last = 2 * box.radius + 2;
   const uint32_t weight = box.weight;
   const uint32_t edge_weight = box.edge_weight;
@@ -29,8 +49,23 @@ void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uin
   const uint8_t* first_tap = taps[0];
   const uint8_t* last_tap = taps[last];
   for (int64_t i = 0; i < size; ++i) {
-    const uint32_t edges = static_cast<uint32_t>(first_tap[i]) + last_tap[i];
-    output[i] = static_cast<uint8_t>((weight * sums[i] + edge_weight * edges + kHalf) >> kFractionBits);
+    output[i] = BoxMean(weight, sums[i], edge_weight, static_cast<uint32_t>(first_tap[i]) + last_tap[i]);
+  }
+}
+
+// output[i] is the box over taps[0][i], taps[1][i], ...: 2 * radius + 3 of them, `size` bytes each. A sigma of 2 has
+// radius 1, of 3.4 radius 2.
+SSL_VECTORIZE
+void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint32_t* sums, uint8_t* output) {
+  switch (box.radius) {
+    case 0:
+      return BlendFewTaps<0>(box, taps, size, output);
+    case 1:
+      return BlendFewTaps<1>(box, taps, size, output);
+    case 2:
+      return BlendFewTaps<2>(box, taps, size, output);
+    default:
+      return BlendManyTaps(box, taps, size, sums, output);
   }
 }
 

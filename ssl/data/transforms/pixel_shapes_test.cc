@@ -125,6 +125,23 @@ TEST(NeighbourhoodShapes, Contrast_BlendsWithTheRoundedMeanGrey) {
   }
 }
 
+TEST(NeighbourhoodShapes, ChainOfColorSteps_EqualsOneStepAfterTheOther) {
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < kShapes && !HasFatalFailure(); ++i) {
+    const Image source = DrawImage(&random);
+    std::vector<ColorStep> steps;
+    for (int count = Draw(&random, 0, 6); count > 0; --count) {
+      const auto adjustment = static_cast<ColorAdjustment>(Draw(&random, 0, 3));
+      steps.push_back({adjustment, 0.01 * Draw(&random, 0, adjustment == ColorAdjustment::kHue ? 50 : 200)});
+    }
+    Image result = CopyOf(source);
+    AdjustColors(steps, &result);
+    Image expected = CopyOf(source);
+    for (const ColorStep& step : steps) AdjustColors({step}, &expected);
+    ExpectPixels(result, source, [&](const Image&, int y, int x, int c) { return At(expected, y, x, c); });
+  }
+}
+
 // One pass of the box along one axis, from its definition.
 Image NaiveBox(const Image& source, const BlurBox& box, int dy, int dx) {
   Image result;
