@@ -75,13 +75,24 @@ absl::Status CheckOptions(const LaunchOptions& options) {
                                                  "starts all of them again"));
 }
 
+// The same mistake, or the same damaged file, the lowest rank tells for all that exit for it. These two follow from no
+// other rank's failure.
+RankEnd LowestLike(const RankEnd& first, const std::vector<RankEnd>& ends, const LaunchOptions& options) {
+  RankEnd lowest = first;
+  if (first.code() != options.mistake_code && first.code() != options.damage_code) return first;
+  for (const RankEnd& end : ends) {
+    if (end.code() == first.code() && end.rank < lowest.rank) lowest = end;
+  }
+  return lowest;
+}
+
 // The end of a rank closes its connections before it can be seen to have ended, so a rank that complains about it may
 // be seen first.
 std::optional<RankEnd> FirstFailure(const std::vector<RankEnd>& ends, const LaunchOptions& options) {
   std::optional<RankEnd> of_a_peer;
   for (const RankEnd& end : ends) {
     if (!IsFailure(end, options.stopped_code)) continue;
-    if (end.code() != options.peer_code) return end;
+    if (end.code() != options.peer_code) return LowestLike(end, ends, options);
     if (!of_a_peer.has_value()) of_a_peer = end;
   }
   return of_a_peer;
@@ -91,9 +102,13 @@ int CodeOf(const RankEnd& failure, const LaunchOptions& options) {
   return failure.did_hang ? options.peer_code : failure.code();
 }
 
-int CommonCode(const std::vector<RankEnd>& ends) {
+// A signal that nobody but the launcher wished for is its answer to the stop of a rank.
+int CommonCode(const LaunchOutcome& outcome, const LaunchOptions& options) {
   int code = 0;
-  for (const RankEnd& end : ends) code = std::max(code, end.code());
+  for (const RankEnd& end : outcome.ends) {
+    const bool follows_a_stop = end.was_asked && !outcome.user_stopped;
+    code = std::max(code, follows_a_stop ? options.stopped_code : end.code());
+  }
   return code;
 }
 
@@ -182,7 +197,7 @@ class Launcher {
     outcome.user_stopped = group.user_stopped();
     if (WasOnlyLeft(outcome)) outcome.first_failure.reset();
     outcome.exit_code =
-        outcome.first_failure.has_value() ? CodeOf(*outcome.first_failure, options_) : CommonCode(outcome.ends);
+        outcome.first_failure.has_value() ? CodeOf(*outcome.first_failure, options_) : CommonCode(outcome, options_);
     // A stop came before all were started.
     const bool are_all_there = static_cast<int64_t>(outcome.ends.size()) == options_.first.local_size;
     if (!are_all_there) {

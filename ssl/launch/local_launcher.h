@@ -45,8 +45,8 @@ struct LaunchOutcome {
   // failure where a rank was stopped by the user, by way of the launcher or by itself: it lost that one, which had
   // nothing to save yet.
   int exit_code = 0;
-  std::optional<RankEnd> first_failure;
-  std::vector<RankEnd> ends;  // of all ranks, in the order in which they were seen
+  std::optional<RankEnd> first_failure;  // of ranks with its mistake, or damaged file, the lowest
+  std::vector<RankEnd> ends;             // of all ranks, in the order in which they were seen
   int64_t restarts = 0;
   bool user_stopped = false;  // by a signal to the launcher
 };

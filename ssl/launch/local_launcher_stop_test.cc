@@ -105,6 +105,22 @@ TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfStopsThoseThatWaitForIt) {
   EXPECT_EQ(outcome.exit_code, 75);
 }
 
+TEST(LocalLauncherStopTest, ARankThatEndsByTheStopOfAnotherIsStopped) {
+  LaunchCase launch(2, {"1:exit=75", "0:pause="});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_FALSE(outcome.first_failure.has_value());
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
+TEST(LocalLauncherStopTest, OfRanksThatFailAlikeTheLowestIsTheFirst) {
+  const std::string held = MakeFifo();
+  LaunchCase launch(2, {"1:hold=" + held, "0:block=TERM", "1:exit=2", "0:until_closed=" + held, "0:exit=2"});
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  ASSERT_TRUE(outcome.first_failure.has_value());
+  EXPECT_EQ(outcome.first_failure->rank, 0);
+  EXPECT_EQ(outcome.exit_code, 2);
+}
+
 TEST(LocalLauncherStopTest, EachFailureIsToldBeforeTheNextStart) {
   LaunchCase launch(1, {"0@0:exit=3", "0@1:exit=4", "0@2:exit=0"});
   launch.options.max_restarts = 3;
