@@ -151,10 +151,11 @@ absl::Status Fill(EvaluationModel* network, EvaluationWeights weights, const Che
     // A run that saves meanwhile may give each rank another checkpoint.
     return CopyFromRankZero(*network->model, context.communicator);
   }
-  return absl::NotFoundError(
+  const absl::Status none = absl::NotFoundError(
       absl::StrCat("no trained weights: neither ", CheckpointDirectory(context.run_directory),
                    " nor config.MODEL.WEIGHTS_INIT.PARAMS_FILE; train first (engine_name=train, or [train, ...]), or "
                    "name the run with config.CHECKPOINT.DIR, or a file of weights with PARAMS_FILE"));
+  return AgreeOnStatus(none, "looking for weights", context.communicator);  // all have none: one says so
 }
 
 }  // namespace

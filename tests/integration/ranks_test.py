@@ -363,6 +363,12 @@ class MistakesTest(RanksCase):
         self.assertEqual(rank.end(), 7, rank.output)
         self.assertIn("rank 1 did not come", rank.output)
 
+    def test_missing_weights_are_said_once(self):
+        world = self.world(TWO, "engine_name=knn")
+        self.assertEqual(world.end(), 2, world.output)
+        self.assertEqual(world.output.count("no trained weights: "), 1, world.output)
+        self.assertIn("the first failure: rank 0 ", world.output)
+
     def test_missing_data_are_said_once(self):
         folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
         world = self.world(TWO, *folder)
