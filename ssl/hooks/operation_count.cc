@@ -30,7 +30,7 @@ struct WatchedOperator {
 constexpr WatchedOperator kWatched[] = {
     {"aten::convolution", 1, &FilterSize}, {"aten::mm", 0, &Columns},
     {"aten::addmm", 1, &Columns},          {"aten::bmm", 0, &Columns},
-    {"aten::baddbmm", 1, &Columns},
+    {"aten::baddbmm", 1, &Columns},        {"mkldnn::_linear_pointwise", 0, &Columns},
 };
 
 struct SumLength : public at::ObserverContext {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "gtest/gtest.h"
+#include "ssl/models/linear_product.h"
 
 namespace ssl {
 namespace {
@@ -42,6 +43,17 @@ TEST(CountOperations, Convolution_CountsTheProductsOfItsLoops) {
     });
 
     ExpectCount(count, CountByLoops(2, 6, 9, groups, 3, 4), 2 * 9 * 4 * 4);
+  }
+}
+
+// Which library it takes depends on its size.
+TEST(CountOperations, LinearProducts_CountAsOtherMatrixProducts) {
+  for (const int64_t rows : {4, 4096}) {
+    const at::Tensor input = at::ones({rows, 64});
+    ExpectCount(CountOperations([&] {
+                  LinearProduct(input, at::ones({32, 64}), at::ones({32}));
+                }),
+                rows * 64 * 32, rows * 32);
   }
 }
 

@@ -132,5 +132,10 @@ TEST(StridedPixelConvShapes, FewChannelsOnLargeMaps_AgreeWithNaiveLoops) {
   CheckShape({3, 5, 9, 1, 3, 61, 58}, static_cast<int64_t>(kSeed));
 }
 
+// As many as oneDNN takes the matrix product of.
+TEST(StridedPixelConvShapes, ManyChannels_AgreeWithNaiveLoops) {
+  CheckShape({16, 64, 128, 1, 2, 27, 28}, static_cast<int64_t>(kSeed));
+}
+
 }  // namespace
 }  // namespace ssl

@@ -8,7 +8,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -18,6 +17,8 @@
 #include <cmath>
 #include <vector>
 
+#include "ssl/models/every_nth_pixel.h"
+#include "ssl/models/linear_product.h"
 #include "ssl/models/rank_moments.h"
 #include "ssl/models/sync_batch_norm.h"
 
@@ -70,7 +71,9 @@ at::Tensor ForwardAsMatrix(const ConvLayer& layer, const at::Tensor& input) {
                                 .transpose(0, 1)
                                 .reshape({out_pixels * out_channels, in_pixels * channels});
   const at::Tensor pixels = input.permute({0, 2, 3, 1}).reshape({input.size(0), in_pixels * channels});
-  return at::linear(pixels, matrix).view({input.size(0), out[0], out[1], out_channels}).permute({0, 3, 1, 2});
+  return LinearProduct(pixels, matrix, /*bias=*/{})
+      .view({input.size(0), out[0], out[1], out_channels})
+      .permute({0, 3, 1, 2});
 }
 
 // The weights' gradient of a 1x1 convolution with stride 2 makes LibTorch 2.11 (its oneDNN) write past its memory, a
@@ -80,13 +83,28 @@ at::Tensor ForwardAsMatrix(const ConvLayer& layer, const at::Tensor& input) {
 // is right, and has the same values.
 constexpr int64_t kVectorFloats = 16;
 
-bool ReadsSinglePixelsOfFewChannels(const ConvLayer& layer, const at::Tensor& input) {
-  return layer.weight.size(2) == 1 && layer.stride > 1 && layer.padding == 0 && layer.weight.size(1) < kVectorFloats &&
-         input.is_cpu();
+bool ReadsSinglePixels(const ConvLayer& layer, const at::Tensor& input) {
+  return layer.weight.size(2) == 1 && layer.stride > 1 && layer.padding == 0 && input.is_cpu();
 }
 
-at::Tensor EveryNthPixel(const at::Tensor& input, int64_t n) {
-  return input.slice(2, 0, input.size(2), n).slice(3, 0, input.size(3), n).contiguous(at::MemoryFormat::ChannelsLast);
+bool ReadsSinglePixelsOfFewChannels(const ConvLayer& layer, const at::Tensor& input) {
+  return ReadsSinglePixels(layer, input) && layer.weight.size(1) < kVectorFloats;
+}
+
+// oneDNN's gradients of a strided 1x1 convolution take several times as long as those of the matrix product that is
+// left when its pixels are taken first.
+bool IsLargeProductOfPixels(const ConvLayer& layer, const at::Tensor& input) {
+  const int64_t pixels = input.numel() / std::max<int64_t>(1, input.size(1)) / (layer.stride * layer.stride);
+  return ReadsSinglePixels(layer, input) && layer.groups == 1 &&
+         IsLargeProduct(pixels, layer.weight.size(1), layer.weight.size(0));
+}
+
+at::Tensor ForwardAsProductOfPixels(const ConvLayer& layer, const at::Tensor& input) {
+  const at::Tensor read = EveryNthPixel(input, layer.stride);
+  const at::Tensor pixels = read.permute({0, 2, 3, 1}).reshape({-1, read.size(1)});
+  return LinearProduct(pixels, layer.weight.flatten(1), layer.bias)
+      .view({read.size(0), read.size(2), read.size(3), layer.weight.size(0)})
+      .permute({0, 3, 1, 2});
 }
 
 at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
@@ -103,7 +121,7 @@ at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input
 
 at::Generator MakeGenerator(int64_t seed) { return at::detail::createCPUGenerator(static_cast<uint64_t>(seed)); }
 
-at::Tensor LinearLayer::Forward(const at::Tensor& input) const { return at::linear(input, weight, bias); }
+at::Tensor LinearLayer::Forward(const at::Tensor& input) const { return LinearProduct(input, weight, bias); }
 
 void LinearLayer::List(const std::string& prefix, ModelTensors* tensors) const {
   tensors->push_back({prefix + "weight", weight, TensorRole::kWeight});
@@ -120,6 +138,7 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
+  if (IsLargeProductOfPixels(*this, input)) return ForwardAsProductOfPixels(*this, input);
   if (ReadsSinglePixelsOfFewChannels(*this, input)) {
     return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),
                       /*dilation=*/{1, 1}, groups);
