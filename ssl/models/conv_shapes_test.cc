@@ -137,5 +137,14 @@ TEST(StridedPixelConvShapes, ManyChannels_AgreeWithNaiveLoops) {
   CheckShape({16, 64, 128, 1, 2, 27, 28}, static_cast<int64_t>(kSeed));
 }
 
+// Of stride 2 or more, on maps of a few pixels, each window is a product: all that may be cut by the border.
+TEST(WindowConvShapes, ManyChannelsOnSmallMaps_AgreeWithNaiveLoops) {
+  for (const auto& [kernel, stride, height, width] :
+       {std::array<int64_t, 4>{3, 2, 4, 4}, {3, 2, 3, 4}, {3, 3, 4, 4}, {5, 2, 3, 3}, {3, 2, 1, 4}, {7, 4, 2, 8}}) {
+    CheckShape({64, 128, 130, kernel, stride, height, width}, static_cast<int64_t>(kSeed));
+    if (HasFatalFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace ssl
