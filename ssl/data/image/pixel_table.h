@@ -18,6 +18,27 @@ enum class PixelFloats {
 };
 constexpr int kPixelFloats = 3;  // how many kinds there are
 
+// A table as arithmetic, which processors do on many pixels at once. A division is a multiplication with the reciprocal
+// in two floats: of 256 values, so that each could be compared with its division.
+struct PixelFormula {
+  // A number as the sum of two floats.
+  struct Factor {
+    float high = 1.0f;
+    float low = 0.0f;
+
+    // value times it, rounded once but for about 2^-48.
+    float Times(float value) const { return __builtin_fmaf(value, high, value * low); }
+  };
+
+  Factor scale;
+  float mean[4] = {};
+  Factor inverse_std[4];
+
+  float operator()(int pixel, int channel) const {
+    return inverse_std[channel].Times(scale.Times(static_cast<float>(pixel)) - mean[channel]);
+  }
+};
+
 struct PixelTable {
   // values[pixel][channel]; the fourth column only pads.
   float values[256][4];
@@ -25,6 +46,8 @@ struct PixelTable {
   int channels = 1;
   bool normalized = false;
   PixelFloats floats = PixelFloats::kUnit;
+  PixelFormula formula;
+  bool has_formula = false;  // formula gives `values`, bit by bit
 };
 
 // pixel / 255, in float32 as torchvision's ToTensor.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/image/pixel_table.h"
 
+#include <random>
+
 #include "gtest/gtest.h"
 
 namespace ssl {
@@ -57,6 +59,26 @@ TEST(PixelTable, NormalizeWithThreeValues_HasARulePerChannel) {
     for (int c = 0; c < 3; ++c) EXPECT_NEAR(table.values[pixel][c], (pixel / 255.0 - mean[c]) / std[c], 1e-6);
   }
 }
+
+void ExpectFormula(const PixelTable& table) {
+  ASSERT_TRUE(table.has_formula);
+  for (int pixel = 0; pixel < 256; ++pixel) {
+    for (int c = 0; c < 4; ++c) ASSERT_EQ(table.formula(pixel, c), table.values[pixel][c]) << pixel << ", " << c;
+  }
+}
+
+TEST(PixelTable, Formula_GivesTheTableBitByBit) {
+  ExpectFormula(MakeToTensorTable());
+  ExpectFormula(MakeRawTable());
+  ExpectFormula(MakeNormalizeTable({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}));
+  ExpectFormula(MakeNormalizeTable({0.286}, {0.353}));
+  ExpectFormula(MakeNormalizeTable({123.7, 116.3, 103.5}, {58.4, 57.1, 57.4}, PixelFloats::kRaw));
+  std::mt19937_64 random(20261123);
+  std::uniform_real_distribution<double> draw(0.001, 1.0);
+  for (int i = 0; i < 1000; ++i) ExpectFormula(MakeNormalizeTable({draw(random)}, {draw(random)}));
+}
+
+TEST(PixelTable, Lab_HasNoFormula) { EXPECT_FALSE(MakeLabTable().has_formula); }
 
 }  // namespace
 }  // namespace ssl

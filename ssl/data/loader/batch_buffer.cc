@@ -7,44 +7,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/data/loader/view_floats.h"
 
 namespace ssl {
 namespace {
 
 std::string ShapeText(int height, int width) { return absl::StrCat(height, " x ", width); }
-
-// Pixels of a view in the order of writing: a mirrored row runs backwards.
-struct RowOrder {
-  RowOrder(const View& view, int y)
-      : first(view.image.row(y) + (view.flipped ? (view.image.width() - 1) * view.image.channels() : 0)),
-        step(view.flipped ? -view.image.channels() : view.image.channels()) {}
-  const uint8_t* first;
-  int step;
-};
-
-// Grey pixels into kChannels equal or differently normalised channels.
-template <int kChannels>
-void WriteGrey(const View& view, float* output) {
-  for (int y = 0; y < view.image.height(); ++y) {
-    const RowOrder row(view, y);
-    for (int x = 0; x < view.image.width(); ++x) {
-      const float* values = view.table->values[row.first[x * row.step]];
-      for (int c = 0; c < kChannels; ++c) output[c] = values[c];
-      output += kChannels;
-    }
-  }
-}
-
-void WriteColour(const View& view, float* output) {
-  for (int y = 0; y < view.image.height(); ++y) {
-    const RowOrder row(view, y);
-    for (int x = 0; x < view.image.width(); ++x) {
-      const uint8_t* pixel = row.first + x * row.step;
-      for (int c = 0; c < 3; ++c) output[c] = view.table->values[pixel[c]][c];
-      output += 3;
-    }
-  }
-}
 
 // Puts the floats of an erased box over what was written.
 void WriteErased(const View& view, int channels, float* output) {
@@ -141,15 +109,8 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     }
     const absl::Status status = CheckView(view, layout_.channels);
     if (!status.ok()) return status;
-    float* output = memory_.views[v].row(row);
-    if (view.image.channels() == 3) {
-      WriteColour(view, output);
-    } else if (layout_.channels == 3) {
-      WriteGrey<3>(view, output);
-    } else {
-      WriteGrey<1>(view, output);
-    }
-    WriteErased(view, layout_.channels, output);
+    WriteViewFloats(view, layout_.channels, memory_.views[v].row(row));
+    WriteErased(view, layout_.channels, memory_.views[v].row(row));
   }
   memory_.indices[row] = sample.index;
   return WriteLabels(sample, row);
