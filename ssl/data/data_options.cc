@@ -56,6 +56,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("REMOVE_IMG_PATH_PREFIX", &remove_img_path_prefix,
                 Doc("Beginning of disk_filelist paths that NEW_IMG_PATH_PREFIX replaces."));
   visitor.Field("NEW_IMG_PATH_PREFIX", &new_img_path_prefix, Doc("See REMOVE_IMG_PATH_PREFIX."));
+  visitor.Field(
+      "BROKEN_IMAGES", &broken_images,
+      Doc("What becomes of an image that cannot be read: gray, a grey one takes its place; skip, of TRAIN, the "
+          "next sample does in training, with its own label; error, the run ends. (ours)")
+          .OneOf({"gray", "skip", "error"}));
   visitor.Field("ENABLE_QUEUE_DATASET", &enable_queue_dataset,
                 Doc("A broken image is replaced by a neighbour in the data set instead of a grey one."));
   visitor.Field("MAX_BROKEN_FRACTION", &max_broken_fraction,
@@ -127,6 +132,11 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
   DataSplitOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(data_split, SplitPath(data_split, config), UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckOneSampler(options, data_split, config));
+  if (options.enable_queue_dataset && options.broken_images != "gray") {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "ENABLE_QUEUE_DATASET"),
+                                                   " is True and ", SplitKey(data_split, config, "BROKEN_IMAGES"),
+                                                   " is ", options.broken_images, ", expected one of them"));
+  }
   if (options.image_channels == 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, config, "IMAGE_CHANNELS"), " is 2, expected 1 or 3"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; HOLD_OUT_FRACTION,
-// IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
+// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; BROKEN_IMAGES,
+// HOLD_OUT_FRACTION, IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -63,6 +63,7 @@ struct DataSplitOptions : public BatchSizeOptions {
   std::string label_type = "standard";
   std::string remove_img_path_prefix;
   std::string new_img_path_prefix;
+  std::string broken_images = "gray";
   bool enable_queue_dataset = false;
   double max_broken_fraction = 0.1;
   ConfigNode transforms = ConfigNode::List();

@@ -82,6 +82,14 @@ TEST(DataSplitOptions, ContradictingSettings_AreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IMAGE_CHANNELS is 2, expected 1 or 3")));
 }
 
+TEST(DataSplitOptions, OneReplacementForBrokenImages) {
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    ENABLE_QUEUE_DATASET: True\n    BROKEN_IMAGES: skip\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.ENABLE_QUEUE_DATASET is True"),
+                             HasSubstr("run.yaml:4: config.DATA.TRAIN.BROKEN_IMAGES is skip, expected one of them"))));
+  EXPECT_OK(ReadTrain(Parse("DATA:\n  TRAIN:\n    ENABLE_QUEUE_DATASET: True\n")));
+}
+
 TEST(SplitKey, NamesTheSplitAndThePlace) {
   const ConfigNode config = Parse("DATA:\n  TRAIN: {}\n  TEST:\n    DATA_LIMIT: 5\n");
 

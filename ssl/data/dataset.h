@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
 namespace ssl {
@@ -43,6 +44,9 @@ class Dataset {
   // The names of the classes, by class number, as an image folder has them: what a class of one data set is in another.
   // Empty where classes are numbers only.
   virtual absl::Span<const std::string> ClassNames() const { return {}; }
+
+  // For messages: one sample, such as the path of its file.
+  virtual std::string SampleName(int64_t index) const { return absl::StrCat("sample ", index, " of ", description()); }
 };
 
 }  // namespace ssl

@@ -70,28 +70,28 @@ TEST_F(ConfiguredHooksTest, Registration_SaysWhoMakesThem) {
 TEST_F(ConfiguredHooksTest, RegisteringTwice_IsTheSameAsOnce) { EXPECT_OK(RegisterHooks(&registries_)); }
 
 TEST_F(ConfiguredHooksTest, Defaults_CheckSaveAndLog) {
-  EXPECT_THAT(NamesFor("{}"),
-              ElementsAre("check_nan", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+  EXPECT_THAT(NamesFor("{}"), ElementsAre("check_nan", "broken_images", "train_logger", "memory_summary",
+                                          "phase_metrics", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, CheckNan_CanBeSwitchedOff) {
   EXPECT_THAT(NamesFor("HOOKS: {CHECK_NAN: False}"),
-              ElementsAre("train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+              ElementsAre("broken_images", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, FrozenParameters_AddTheirHook) {
-  EXPECT_THAT(
-      NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
-      ElementsAre("check_nan", "freeze_parameters", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
-  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(5));
-  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(5));
+  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a.weight, 3]]}"),
+              ElementsAre("check_nan", "freeze_parameters", "broken_images", "train_logger", "memory_summary",
+                          "phase_metrics", "checkpoint"));
+  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: []}"), SizeIs(6));
+  EXPECT_THAT(NamesFor("MODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: null}"), SizeIs(6));
 }
 
 TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
   EXPECT_THAT(
       NamesFor("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: inf}, TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
-      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "train_logger", "memory_summary", "phase_metrics",
-                  "checkpoint"));
+      ElementsAre("check_nan", "grad_clip", "freeze_parameters", "broken_images", "train_logger", "memory_summary",
+                  "phase_metrics", "checkpoint"));
   EXPECT_THAT(MakeConfiguredHooks(Context("MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, NORM_TYPE: two}}")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("test.yaml:1: config.MODEL.GRAD_CLIP.NORM_TYPE is 'two'")));
@@ -100,7 +100,8 @@ TEST_F(ConfiguredHooksTest, GradClip_PrecedesWhatDropsGradients) {
 TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
   for (const char* key : {"SAVE_EMA_MODEL", "ENABLE_EMA_METERS"}) {
     EXPECT_THAT(NamesFor(std::string("HOOKS: {EMA_MODEL: {") + key + ": True}}"),
-                ElementsAre("check_nan", "ema", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+                ElementsAre("check_nan", "ema", "broken_images", "train_logger", "memory_summary", "phase_metrics",
+                            "checkpoint"));
   }
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {EMA_MODEL: {ENABLE_EMA_METERS: True}}\nMETERS: {names: [acuracy]}")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no meter is named 'acuracy'")));
@@ -110,19 +111,19 @@ TEST_F(ConfiguredHooksTest, AveragesOrTheirMeters_AddTheEmaHook) {
 
 TEST_F(ConfiguredHooksTest, PerfStats_RunForTheTableOrForTheRollingTime) {
   for (const char* key : {"MONITOR_PERF_STATS: True", "ROLLING_BTIME_FREQ: 20"}) {
-    EXPECT_THAT(
-        NamesFor(std::string("HOOKS: {PERF_STATS: {") + key + "}}"),
-        ElementsAre("perf_stats", "check_nan", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+    EXPECT_THAT(NamesFor(std::string("HOOKS: {PERF_STATS: {") + key + "}}"),
+                ElementsAre("perf_stats", "check_nan", "broken_images", "train_logger", "memory_summary",
+                            "phase_metrics", "checkpoint"));
   }
-  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {PERF_STAT_FREQUENCY: 40}}"), SizeIs(5));
+  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {PERF_STAT_FREQUENCY: 40}}"), SizeIs(6));
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: -2, MONITOR_PERF_STATS: True}}")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.PERF_STATS.ROLLING_BTIME_FREQ")));
 }
 
 TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
-  EXPECT_THAT(
-      NamesFor("HOOKS: {MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True}}"),
-      ElementsAre("check_nan", "model_complexity", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+  EXPECT_THAT(NamesFor("HOOKS: {MODEL_COMPLEXITY: {COMPUTE_COMPLEXITY: True}}"),
+              ElementsAre("check_nan", "broken_images", "model_complexity", "train_logger", "memory_summary",
+                          "phase_metrics", "checkpoint"));
   EXPECT_THAT(
       MakeConfiguredHooks(Context("HOOKS:\n  MODEL_COMPLEXITY:\n    COMPUTE_COMPLEXITY: True\n    INPUT_SHAPE: [224]")),
       StatusIs(absl::StatusCode::kInvalidArgument,
@@ -132,19 +133,20 @@ TEST_F(ConfiguredHooksTest, ModelComplexity_NeedsTheShapeOfAPicture) {
 
 TEST_F(ConfiguredHooksTest, OutputMask_PrecedesWhatMeasures) {
   EXPECT_THAT(NamesFor("METERS: {model_output_mask: True}\nHOOKS: {CHECK_NAN: False}"),
-              ElementsAre("model_output_mask", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
+              ElementsAre("model_output_mask", "broken_images", "train_logger", "memory_summary", "phase_metrics",
+                          "checkpoint"));
 }
 
 TEST_F(ConfiguredHooksTest, MemorySummary_RunsForTheLineOrForErrors) {
-  EXPECT_THAT(NamesFor("HOOKS: {MEMORY_SUMMARY: {PRINT_MEMORY_SUMMARY: False}}"), SizeIs(4));
+  EXPECT_THAT(NamesFor("HOOKS: {MEMORY_SUMMARY: {PRINT_MEMORY_SUMMARY: False}}"), SizeIs(5));
   EXPECT_THAT(NamesFor("HOOKS: {MEMORY_SUMMARY: {PRINT_MEMORY_SUMMARY: False, DUMP_MEMORY_ON_EXCEPTION: True}}"),
-              SizeIs(5));
+              SizeIs(6));
   EXPECT_THAT(MakeConfiguredHooks(Context("HOOKS: {MEMORY_SUMMARY: {LOG_ITERATION_NUM: -1}}")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.HOOKS.MEMORY_SUMMARY.LOG_ITERATION_NUM")));
 }
 
 TEST_F(ConfiguredHooksTest, KeysOfOtherComponents_AreNotTakenForTheHooks) {
-  EXPECT_THAT(NamesFor("LOG_FREQUENCY: 5\nSEED_VALUE: 1\nCHECKPOINT: {DIR: x, CHECKPOINT_FREQUENCY: 2}"), SizeIs(5));
+  EXPECT_THAT(NamesFor("LOG_FREQUENCY: 5\nSEED_VALUE: 1\nCHECKPOINT: {DIR: x, CHECKPOINT_FREQUENCY: 2}"), SizeIs(6));
 }
 
 // VISSL's keys that nobody reads stand in the same nested sections as ours.
@@ -177,20 +179,20 @@ TEST_F(ConfiguredHooksTest, UnknownOptionOfAHook_IsAnErrorWithTheNearestName) {
 }
 
 TEST_F(ConfiguredHooksTest, AnEntryOfTheList_TurnsItsHookOnWithItsKwargs) {
-  EXPECT_THAT(
-      NamesFor("hooks: [{type: grad_clipper, kwargs: {mode: moving_average, momentum: 0.9, tolerance: 5}}]"),
-      ElementsAre("check_nan", "grad_clipper", "train_logger", "memory_summary", "phase_metrics", "checkpoint"));
-  EXPECT_THAT(NamesFor("hooks: null"), SizeIs(5));
+  EXPECT_THAT(NamesFor("hooks: [{type: grad_clipper, kwargs: {mode: moving_average, momentum: 0.9, tolerance: 5}}]"),
+              ElementsAre("check_nan", "grad_clipper", "broken_images", "train_logger", "memory_summary",
+                          "phase_metrics", "checkpoint"));
+  EXPECT_THAT(NamesFor("hooks: null"), SizeIs(6));
   EXPECT_THAT(NamesFor("hooks: [{type: GradClipHook}]\nMODEL: {TEMP_FROZEN_PARAMS_ITER_MAP: [[a, 3]]}"),
-              ElementsAre("check_nan", "grad_clip", "freeze_parameters", "train_logger", "memory_summary",
-                          "phase_metrics", "checkpoint"))
+              ElementsAre("check_nan", "grad_clip", "freeze_parameters", "broken_images", "train_logger",
+                          "memory_summary", "phase_metrics", "checkpoint"))
       << "another program's name, without the key that turns it on";
 }
 
 TEST_F(ConfiguredHooksTest, AnEntryWithoutAName_StandsForTheHookOfItsSection) {
   const std::string entry = "hooks: [{type: train_val_logger, kwargs: {freq: 3}}]";
-  EXPECT_THAT(NamesFor(entry), SizeIs(5)) << "one train_logger";
-  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: 4}}\nhooks: [{type: perf_stats}]"), SizeIs(6));
+  EXPECT_THAT(NamesFor(entry), SizeIs(6)) << "one train_logger";
+  EXPECT_THAT(NamesFor("HOOKS: {PERF_STATS: {ROLLING_BTIME_FREQ: 4}}\nhooks: [{type: perf_stats}]"), SizeIs(7));
 }
 
 TEST_F(ConfiguredHooksTest, NamedAverages_AreMeasuredWithTheRunsMeters) {
@@ -279,7 +281,7 @@ TEST_F(ConfiguredHooksTest, HooksOfWhichARunHasOne_TakeNoName) {
                                HasSubstr("of which a run has one"), HasSubstr("expected no name"))))
         << type;
   }
-  EXPECT_THAT(NamesFor("hooks: [{type: train_val_logger, name: train_logger, kwargs: {freq: 3}}]"), SizeIs(5));
+  EXPECT_THAT(NamesFor("hooks: [{type: train_val_logger, name: train_logger, kwargs: {freq: 3}}]"), SizeIs(6));
 }
 
 TEST_F(ConfiguredHooksTest, NameOfAnotherHook_IsRefused) {

@@ -17,6 +17,7 @@
 #include "ssl/core/component.h"
 #include "ssl/core/session.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -88,9 +89,23 @@ TEST(FilesOfARunTest, WhatStandsInTheirPlace_IsAMistakeOfTheirKey) {
   EXPECT_THAT(opened(folders, "TEST_MODEL: False"), mistake("metric sink 'jsonl'", folders + "/metrics.jsonl"));
 }
 
+// What a run leaves that reads no image of its list.
+std::vector<std::string> FilesOfARunWithoutImages() {
+  const std::string list = MakeTempDir("list") + "/images.txt";
+  std::string names;
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&names, "no/", i, ".png\n");
+  EXPECT_OK(WriteFileAtomically(PosixFileSystem(), list, names));
+  const auto run = TrainTinyRun(absl::StrCat("DATA: {TRAIN: {DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", list,
+                                             "'], DATA_LIMIT: -1, MAX_BROKEN_FRACTION: 1}}"));
+  EXPECT_OK(run);
+  return run.ok() ? FilesOf(run->directory) : std::vector<std::string>();
+}
+
 TEST(FilesOfARunTest, AreDeclaredAndGoWhenARunStartsAnew) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult run, TrainTinyRun(kAllThatWrites));
-  const std::vector<std::string> files = FilesOf(run.directory);
+  std::vector<std::string> files = FilesOf(run.directory);
+  const std::vector<std::string> others = FilesOfARunWithoutImages();
+  files.insert(files.end(), others.begin(), others.end());
   for (const std::string& file : files) {
     const std::vector<std::string> declared = Declared();
     EXPECT_TRUE(std::any_of(declared.begin(), declared.end(), [&file](const std::string& entry) {

@@ -105,8 +105,9 @@ TEST_F(HookConformanceTest, EachRegisteredHookAndSink_IsDeclared) {
 }
 
 TEST_F(HookConformanceTest, OnlyThese_AreOnByDefault) {
-  EXPECT_THAT(EnabledByDefault(registries_.hook_components),
-              ElementsAre("check_nan", "checkpoint", "memory_summary", "phase_metrics", "train_logger"));
+  EXPECT_THAT(
+      EnabledByDefault(registries_.hook_components),
+      ElementsAre("broken_images", "check_nan", "checkpoint", "memory_summary", "phase_metrics", "train_logger"));
   EXPECT_THAT(EnabledByDefault(registries_.sink_components), ElementsAre("jsonl"));
 }
 

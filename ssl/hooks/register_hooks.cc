@@ -5,6 +5,7 @@
 
 #include "ssl/base/status_macros.h"
 #include "ssl/hooks/best_checkpoint_hook.h"
+#include "ssl/hooks/broken_images_hook.h"
 #include "ssl/hooks/check_nan_hook.h"
 #include "ssl/hooks/check_replicas_hook.h"
 #include "ssl/hooks/checkpoint_hook.h"
@@ -45,6 +46,7 @@ namespace {
 
 absl::Status RegisterEach(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterBestCheckpointHook(registries));
+  SSL_RETURN_IF_ERROR(RegisterBrokenImagesHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckNanHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckReplicasHook(registries));
   SSL_RETURN_IF_ERROR(RegisterCheckpointHook(registries));

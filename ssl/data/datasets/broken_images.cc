@@ -16,23 +16,6 @@ namespace ssl {
 namespace {
 
 constexpr int64_t kNamed = 5;
-constexpr const char* kKindNames[] = {"damaged", "of another format", "over a limit", "missing", "unreadable"};
-
-// A place in kKindNames; DecodeImage and FileSystem say what went wrong by their code.
-size_t KindOf(const absl::Status& reason) {
-  switch (reason.code()) {
-    case absl::StatusCode::kDataLoss:
-      return 0;
-    case absl::StatusCode::kUnimplemented:
-      return 1;
-    case absl::StatusCode::kResourceExhausted:
-      return 2;
-    case absl::StatusCode::kNotFound:
-      return 3;
-    default:
-      return 4;
-  }
-}
 
 bool IsPowerOfTen(int64_t value) {
   while (value >= 10 && value % 10 == 0) value /= 10;
@@ -78,7 +61,7 @@ absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) 
 absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& reason) {
   const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
   const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
-  kinds_[KindOf(reason)].fetch_add(1, std::memory_order_relaxed);
+  faults_[static_cast<int>(ImageFaultOf(reason))].fetch_add(1, std::memory_order_relaxed);
   if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {
     return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
                                             " allows a share of ", max_fraction_, " of the first ", window_,
@@ -94,9 +77,9 @@ absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& r
 
 std::string BrokenImages::Summary() const {
   std::vector<std::string> parts;
-  for (size_t kind = 0; kind < kKinds; ++kind) {
-    const int64_t count = kinds_[kind].load(std::memory_order_relaxed);
-    if (count > 0) parts.push_back(absl::StrCat(count, " ", kKindNames[kind]));
+  for (int fault = 0; fault < kNumImageFaults; ++fault) {
+    const int64_t count = faults_[fault].load(std::memory_order_relaxed);
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", ImageFaultName(static_cast<ImageFault>(fault))));
   }
   return absl::StrCat(broken(), " of ", read_.load(std::memory_order_relaxed),
                       " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));

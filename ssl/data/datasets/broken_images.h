@@ -8,12 +8,12 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "ssl/data/image_fault.h"
 
 namespace ssl {
 
@@ -50,7 +50,6 @@ class BrokenImages {
  private:
   absl::Status CountBroken(bool is_first_read, const absl::Status& reason);
 
-  static constexpr size_t kKinds = 5;
   enum State : uint8_t { kUnread, kGood, kBroken };
 
   const int64_t window_;
@@ -60,7 +59,7 @@ class BrokenImages {
   std::atomic<int64_t> read_{0};              // good and broken
   std::atomic<int64_t> broken_{0};
   std::atomic<int64_t> in_a_row_{0};  // reads that failed since the last good one, repeated ones too
-  std::array<std::atomic<int64_t>, kKinds> kinds_{};
+  std::array<std::atomic<int64_t>, kNumImageFaults> faults_{};
 };
 
 }  // namespace ssl

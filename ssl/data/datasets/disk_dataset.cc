@@ -42,6 +42,9 @@ DiskDatasetOptions OptionsOf(const DataSplitOptions& split, const ConfigNode& da
   options.description = std::move(description);
   options.grey_side = static_cast<int>(split.default_gray_img_size);
   options.use_neighbour = split.enable_queue_dataset;
+  if (split.broken_images == "error") {
+    options.refuses_broken = absl::StrCat(SplitKey(data_split, context.config, "BROKEN_IMAGES"), " is error");
+  }
   options.max_broken_fraction = split.max_broken_fraction;
   options.max_broken_place = SplitKey(data_split, context.config, "MAX_BROKEN_FRACTION");
   return options;
@@ -69,7 +72,9 @@ absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
     broken_.AddGood(index);
     return absl::OkStatus();
   }
+  if (!options_.refuses_broken.empty()) return Annotate(decoded, options_.refuses_broken);
   SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
+  sample->fault = ImageFaultOf(decoded);
   Replace(index, image);
   return absl::OkStatus();
 }

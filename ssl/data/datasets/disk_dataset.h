@@ -2,10 +2,10 @@
 //
 // Images in files, read and decoded when they are asked for.
 //
-// An image that cannot be read does not end a run: as in VISSL, a grey one (128 everywhere) takes its place under the
-// same label, or with use_neighbour the next image of the data set that can be read. (VISSL takes one that happened
-// to be decoded before, which depends on the timing of its workers.) Too many broken images are an error:
-// broken_images.h.
+// An image that cannot be read does not end a run, unless it is asked to: as in VISSL, a grey one (128 everywhere)
+// takes its place under the same label, or with use_neighbour the next image of the data set that can be read. (VISSL
+// takes one that happened to be decoded before, which depends on the timing of its workers.) Sample::fault says so. Too
+// many broken images are an error: broken_images.h.
 #ifndef SSL_DATA_DATASETS_DISK_DATASET_H_
 #define SSL_DATA_DATASETS_DISK_DATASET_H_
 
@@ -33,6 +33,7 @@ struct DiskDatasetOptions {
   std::vector<std::string> class_names;  // by label; empty: labels are numbers only
   int grey_side = 224;                   // pixels, of the image that replaces a broken one
   bool use_neighbour = false;
+  std::string refuses_broken;  // the key that makes a broken image an error; empty: it is replaced
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
   DecodeLimits limits;
@@ -52,6 +53,7 @@ class DiskDataset : public Dataset {
   std::string ImagePath(int64_t index) const override { return paths_[index]; }
   int64_t Label(int64_t index) const override { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const override { return options_.class_names; }
+  std::string SampleName(int64_t index) const override { return paths_[index]; }
 
   // What was replaced so far.
   const BrokenImages& broken() const { return broken_; }

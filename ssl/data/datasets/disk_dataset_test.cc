@@ -103,6 +103,31 @@ TEST(DiskFolder, BrokenImage_BecomesItsNeighbourWhenAskedFor) {
   EXPECT_EQ(PixelsOf(*dataset, 2, 1), PixelsOf(*dataset, 3, 1));
 }
 
+TEST(DiskFolder, BrokenImage_TellsItsFault) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
+                                                                             "    MAX_BROKEN_FRACTION: 0.5\n")));
+  Sample sample;
+  sample.ResetViews(1);
+  ASSERT_OK(dataset->Get(1, &sample));
+  EXPECT_EQ(sample.fault, ImageFault::kNone);
+  ASSERT_OK(dataset->Get(2, &sample));
+  EXPECT_EQ(sample.fault, ImageFault::kFormat);
+  EXPECT_THAT(dataset->SampleName(2), HasSubstr("/dog/1.jpg"));
+}
+
+TEST(DiskFolder, BrokenImage_IsAnErrorWhenAskedFor) {
+  const std::string folder = MakeFolder();
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n",
+                                                                             "    BROKEN_IMAGES: error\n")));
+  Sample sample;
+  sample.ResetViews(1);
+  EXPECT_OK(dataset->Get(1, &sample));
+  EXPECT_THAT(dataset->Get(2, &sample),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.BROKEN_IMAGES is error"),
+                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG nor PNG"))));
+}
+
 TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {
   const std::string folder = MakeFolder();
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n",

@@ -32,6 +32,7 @@ class LabelledDataset : public Dataset {
     return labels_.num_columns == 0 ? absl::Span<const int64_t>() : labels_.row(index);
   }
   absl::Span<const std::string> ClassNames() const override { return labels_.class_names; }
+  std::string SampleName(int64_t index) const override { return images_->SampleName(index); }
 
  private:
   std::unique_ptr<Dataset> images_;

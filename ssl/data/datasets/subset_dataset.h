@@ -47,6 +47,7 @@ class SubsetDataset : public Dataset {
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
   absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }
   absl::Span<const std::string> ClassNames() const override { return dataset_->ClassNames(); }
+  std::string SampleName(int64_t index) const override { return dataset_->SampleName(positions_[index]); }
 
  private:
   std::unique_ptr<Dataset> dataset_;

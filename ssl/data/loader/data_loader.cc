@@ -130,12 +130,13 @@ DataLoader::Chunk DataLoader::TakeChunk() {
 }
 
 absl::Status DataLoader::FillChunk(const Chunk& chunk, PipelineScratch* scratch, int64_t* position) {
-  BatchBuffer& buffer = SlotOf(chunk.batch).buffer;
+  Slot& slot = SlotOf(chunk.batch);
   return GuardTorch("data loader", [&] {
     for (int64_t row = chunk.first; row < chunk.first + chunk.count && !cancel_; ++row) {
       *position = row;
       SSL_RETURN_IF_ERROR(pipeline_.Read(epoch_, order_[chunk.batch * options_.batch_size + row], scratch));
-      SSL_RETURN_IF_ERROR(buffer.Write(scratch->sample, row));
+      slot.faults[row] = scratch->sample.fault;
+      SSL_RETURN_IF_ERROR(slot.buffer.Write(scratch->sample, row));
     }
     return absl::OkStatus();
   });
@@ -189,6 +190,14 @@ void DataLoader::Work() {
   }
 }
 
+void DataLoader::NoteReplaced(int64_t batch) {
+  const Slot& slot = SlotOf(batch);
+  for (int64_t row = 0; row < SamplesIn(batch); ++row) {
+    if (slot.faults[row] == ImageFault::kNone) continue;
+    replaced_[order_[batch * options_.batch_size + row]] = slot.faults[row];
+  }
+}
+
 absl::StatusOr<const Batch*> DataLoader::HandOut() {
   Slot& slot = SlotOf(next_batch_);
   if (!slot.error.ok()) {
@@ -196,7 +205,7 @@ absl::StatusOr<const Batch*> DataLoader::HandOut() {
     next_chunk_.batch = num_batches_;  // no more work
     return error_;
   }
-  ++next_batch_;
+  NoteReplaced(next_batch_++);
   return &slot.buffer.Finish(slot.rows);
 }
 

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,7 @@
 #include "ssl/data/collator.h"
 #include "ssl/data/loader/batch_buffer.h"
 #include "ssl/data/loader/pipeline.h"
+#include "ssl/data/replaced_images.h"
 #include "ssl/data/sampler.h"
 
 namespace ssl {
@@ -42,7 +44,7 @@ struct DataLoaderOptions {
   int num_workers = 0;
 };
 
-class DataLoader : public BatchSource {
+class DataLoader : public BatchSource, public ReplacedImages {
  public:
   // Reads one sample, to learn the shapes and to report a wrong pipeline now, and allocates the ring.
   static absl::StatusOr<std::unique_ptr<DataLoader>> Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
@@ -54,19 +56,22 @@ class DataLoader : public BatchSource {
   bool has_labels() const override { return has_labels_; }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
+  const std::map<int64_t, ImageFault>& replaced_images() const override { return replaced_; }
+  std::string ImageName(int64_t index) const override { return pipeline_.dataset().SampleName(index); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // After an error the source returns that error until the next StartEpoch.
   absl::StatusOr<const Batch*> Next() override;
 
  private:
-  // A batch in the ring. Guarded by mutex_, except buffer.
+  // A batch in the ring. Guarded by mutex_, except buffer and faults, whose rows belong to who writes them.
   struct Slot {
-    explicit Slot(const BatchLayout& layout) : buffer(layout) {}
+    explicit Slot(const BatchLayout& layout) : buffer(layout), faults(layout.batch_size) {}
     BatchBuffer buffer;
-    int64_t unfinished = 0;  // samples not yet written
-    bool ready = false;      // the collator has seen them, too
-    int64_t rows = 0;        // of the batch, when it is ready
-    absl::Status error;      // of the first sample that failed, by position
+    std::vector<ImageFault> faults;  // of each sample
+    int64_t unfinished = 0;          // samples not yet written
+    bool ready = false;              // the collator has seen them, too
+    int64_t rows = 0;                // of the batch, when it is ready
+    absl::Status error;              // of the first sample that failed, by position
     int64_t error_position = 0;
   };
   // Samples [first, first + count) of a batch.
@@ -88,6 +93,7 @@ class DataLoader : public BatchSource {
   void FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status, std::unique_lock<std::mutex>* lock);
   void CollateBatch(int64_t batch, std::unique_lock<std::mutex>* lock);
   absl::StatusOr<const Batch*> HandOut();
+  void NoteReplaced(int64_t batch);
 
   // Writes the samples of `chunk`; on error *position is that of the failed sample in the batch.
   absl::Status FillChunk(const Chunk& chunk, PipelineScratch* scratch, int64_t* position);
@@ -98,6 +104,7 @@ class DataLoader : public BatchSource {
   const DataLoaderOptions options_;
   std::vector<std::unique_ptr<Slot>> ring_;
   PipelineScratch scratch_;  // of the calling thread
+  std::map<int64_t, ImageFault> replaced_;
 
   // Changed only while no worker is busy.
   std::vector<int64_t> order_;

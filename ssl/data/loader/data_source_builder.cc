@@ -131,6 +131,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
                                                                 const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  pipeline.set_skips_broken(split.broken_images == "skip");
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler;
@@ -161,6 +162,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
                                                    split.mini_epochs, ", expected 1: a test phase visits all samples"));
   }
   SSL_RETURN_IF_ERROR(CheckNotMixed(options, split, data_split, context, "a test phase"));
+  if (split.broken_images == "skip") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(data_split, context.config, "BROKEN_IMAGES"),
+                     " is skip, expected gray or error: a test phase visits all samples"));
+  }
   if (split.stratified_sampler.enabled || split.power_law_sampler.enabled) {
     const char* key = split.stratified_sampler.enabled ? "STRATIFIED_SAMPLER.ENABLED" : "POWER_LAW_SAMPLER.ENABLED";
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key),

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/loader/pipeline.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 
 namespace ssl {
 namespace {
+
+// How many samples in a row are passed over; after these comes a grey image.
+constexpr int64_t kMostSkipped = 16;
 
 // 0 ... count - 1.
 std::vector<int64_t> ClassesBelow(int64_t count) {
@@ -55,17 +60,34 @@ std::vector<std::string> Pipeline::ClassNames() const {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
-  Sample* sample = &scratch->sample;
+absl::Status Pipeline::Load(int64_t index, Sample* sample) const {
   sample->ResetViews(1);
   sample->index = index;
   sample->label = -1;
   sample->label_row = {};
+  sample->fault = ImageFault::kNone;
   const absl::Status read = dataset_->Get(index, sample);
-  if (!read.ok()) return Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
+  return read.ok() ? read : Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
+}
+
+absl::Status Pipeline::LoadOrSkip(int64_t index, Sample* sample) const {
+  SSL_RETURN_IF_ERROR(Load(index, sample));
+  const ImageFault fault = sample->fault;
+  const int64_t size = dataset_->size();
+  const int64_t others = skips_broken_ ? std::min(kMostSkipped, size - 1) : 0;
+  for (int64_t i = 1; i <= others && sample->fault != ImageFault::kNone; ++i) {
+    SSL_RETURN_IF_ERROR(Load((index + i) % size, sample));
+  }
+  sample->fault = fault;
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+  Sample* sample = &scratch->sample;
+  SSL_RETURN_IF_ERROR(LoadOrSkip(index, sample));
 
   if (label_type_ != LabelType::kStandard) {
-    sample->label = label_type_ == LabelType::kSampleIndex ? index : 0;
+    sample->label = label_type_ == LabelType::kSampleIndex ? sample->index : 0;
     sample->label_row = {};
   }
 

@@ -38,6 +38,10 @@ class Pipeline {
   Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms, LabelType label_type,
            uint64_t seed);
 
+  // A sample whose image cannot be read is replaced by the next one that can, with its label and index; of the sample
+  // that was asked for, its fault remains. By default it keeps its place with the image that the data set puts there.
+  void set_skips_broken(bool skips_broken) { skips_broken_ = skips_broken; }
+
   const Dataset& dataset() const { return *dataset_; }
   bool has_labels() const { return GivesLabels() || dataset_->has_labels(); }
   uint64_t seed() const { return seed_; }
@@ -53,6 +57,10 @@ class Pipeline {
   absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
 
  private:
+  // The sample at `index`, before the transforms.
+  absl::Status Load(int64_t index, Sample* sample) const;
+  absl::Status LoadOrSkip(int64_t index, Sample* sample) const;
+
   // Whether labels come from LABEL_TYPE or from a transform, and not from the data set.
   bool GivesLabels() const { return label_type_ != LabelType::kStandard || made_classes_ > 0; }
 
@@ -61,6 +69,7 @@ class Pipeline {
   LabelType label_type_;
   int64_t made_classes_ = 0;  // of the labels that transforms give; 0: they give none
   uint64_t seed_;
+  bool skips_broken_ = false;
 };
 
 }  // namespace ssl

@@ -111,6 +111,46 @@ TEST(Pipeline, LabelTypes_ReplaceTheLabel) {
   EXPECT_FALSE(none.has_labels());
 }
 
+// Three images, of which some are replaced.
+class BrokenDataset : public Dataset {
+ public:
+  explicit BrokenDataset(std::set<int64_t> broken) : dataset_(ThreeImages(true)), broken_(std::move(broken)) {}
+
+  int64_t size() const override { return dataset_->size(); }
+  bool has_labels() const override { return true; }
+  std::string description() const override { return "broken"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    if (broken_.count(index) > 0) sample->fault = ImageFault::kDamaged;
+    return dataset_->Get(index, sample);
+  }
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+  std::set<int64_t> broken_;
+};
+
+TEST(Pipeline, BrokenSample_KeepsItsPlaceOrIsSkipped) {
+  PipelineScratch scratch;
+  Pipeline pipeline(std::make_unique<BrokenDataset>(std::set<int64_t>{2, 0}), {}, LabelType::kStandard, 0);
+  ASSERT_OK(pipeline.Read(0, 2, &scratch));
+  EXPECT_EQ(scratch.sample.index, 2);
+  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged);
+
+  pipeline.set_skips_broken(true);
+  ASSERT_OK(pipeline.Read(0, 2, &scratch));
+  EXPECT_EQ(scratch.sample.index, 1) << "2 and 0 are broken";
+  EXPECT_EQ(scratch.sample.label, 8);
+  EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 20);
+  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged) << "of the one that was asked for";
+  ASSERT_OK(pipeline.Read(0, 1, &scratch));
+  EXPECT_EQ(scratch.sample.fault, ImageFault::kNone);
+
+  Pipeline all(std::make_unique<BrokenDataset>(std::set<int64_t>{0, 1, 2}), {}, LabelType::kStandard, 0);
+  all.set_skips_broken(true);
+  ASSERT_OK(all.Read(0, 2, &scratch));
+  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged);
+}
+
 // Tells the rows it is made of, and refuses to read an image.
 class ManyLabels : public Dataset {
  public:

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/broken_images_hook.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/hooks/register_component.h"
+#include "ssl/io/atomic_file.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kFile[] = "broken_images.json";
+
+using Json = nlohmann::ordered_json;
+
+// "17:1 23:4": image 17 has fault 1. Those of several ranks may follow one another.
+std::string ToText(const std::map<int64_t, ImageFault>& images) {
+  std::string text;
+  for (const auto& [index, fault] : images) absl::StrAppend(&text, index, ":", static_cast<int>(fault), " ");
+  return text;
+}
+
+std::map<int64_t, ImageFault> FromText(absl::string_view text) {
+  std::map<int64_t, ImageFault> images;
+  for (const absl::string_view entry : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(entry, absl::MaxSplits(':', 1));
+    int64_t index = 0;
+    int fault = 0;
+    if (!absl::SimpleAtoi(parts.first, &index) || !absl::SimpleAtoi(parts.second, &fault)) continue;
+    if (fault > 0 && fault < kNumImageFaults) images[index] = static_cast<ImageFault>(fault);
+  }
+  return images;
+}
+
+std::array<int64_t, kNumImageFaults> CountFaults(const std::map<int64_t, ImageFault>& images) {
+  std::array<int64_t, kNumImageFaults> counts{};
+  for (const auto& [index, fault] : images) ++counts[static_cast<int>(fault)];
+  return counts;
+}
+
+absl::StatusOr<std::unique_ptr<Hook>> MakeBrokenImages(const BrokenImagesOptions& options, const ConfigNode& params,
+                                                       const BuildContext& context) {
+  std::string file = context.run_directory.empty() ? "" : absl::StrCat(context.run_directory, "/", kFile);
+  return std::make_unique<BrokenImagesHook>(std::move(file), context.file_system);
+}
+
+}  // namespace
+
+void BrokenImagesOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field(
+      "COUNT", &count,
+      Doc("count the training images that cannot be read, and name them in broken_images.json (ours)").MayChange());
+}
+
+std::vector<PlannedAction> BrokenImagesHook::Plan() const {
+  return {{"counts the images that could not be read", {Cadence::Unit::kEpoch, 1, 1, 0, false}}};
+}
+
+// A source that reads no images, such as a host's, has none of its own to tell.
+absl::Status BrokenImagesHook::OnStep(StepContext& context) {
+  const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
+  if (!context.state.training || source == nullptr) return absl::OkStatus();
+  const std::map<int64_t, ImageFault>& replaced = source->replaced_images();
+  if (!replaced.empty()) images_.insert(replaced.begin(), replaced.end());
+  return absl::OkStatus();
+}
+
+absl::Status BrokenImagesHook::OnPhaseEnd(StepContext& context) {
+  const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
+  if (!context.state.training || source == nullptr) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(JoinRanks(context.communicator));
+  if (images_.size() == told_) return absl::OkStatus();
+  told_ = images_.size();
+  absl::Status status;
+  if (context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << Summary();
+    if (!file_.empty()) status = WriteFileAtomically(file_system_, file_, ToJson(*source));
+  }
+  return AgreeOnStatus(status, absl::StrCat("writing ", kFile), context.communicator);
+}
+
+absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {
+  if (communicator.size() == 1) return absl::OkStatus();
+  at::Tensor most = at::full({1}, static_cast<int64_t>(images_.size()), at::kLong);
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(most, ReduceOp::kMax));
+  const int64_t rows = most.item<int64_t>();
+  if (rows == 0) return absl::OkStatus();
+  at::Tensor own = at::full({rows, 2}, -1, at::kLong);
+  int64_t* next = own.mutable_data_ptr<int64_t>();
+  for (const auto& [index, fault] : images_) {
+    *next++ = index;
+    *next++ = static_cast<int64_t>(fault);
+  }
+  SSL_ASSIGN_OR_RETURN(at::Tensor all, communicator.AllGather(own));
+  all = all.reshape({-1, 2}).contiguous();
+  const int64_t* values = all.const_data_ptr<int64_t>();
+  for (int64_t row = 0; row < all.size(0); ++row, values += 2) {
+    if (values[0] >= 0) images_[values[0]] = static_cast<ImageFault>(values[1]);
+  }
+  return absl::OkStatus();
+}
+
+std::string BrokenImagesHook::Summary() const {
+  const std::array<int64_t, kNumImageFaults> counts = CountFaults(images_);
+  std::vector<std::string> kinds;
+  for (int fault = 1; fault < kNumImageFaults; ++fault) {
+    if (counts[fault] == 0) continue;
+    kinds.push_back(absl::StrCat(counts[fault], " ", ImageFaultName(static_cast<ImageFault>(fault))));
+  }
+  return absl::StrCat(images_.size(),
+                      " images of the training set could not be read so far: ", absl::StrJoin(kinds, ", "),
+                      file_.empty() ? "" : absl::StrCat("; ", file_, " names them"));
+}
+
+std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
+  Json json = Json::object();
+  json["broken_images"] = images_.size();
+  Json& kinds = json["by_kind"] = Json::object();
+  const std::array<int64_t, kNumImageFaults> counts = CountFaults(images_);
+  for (int fault = 1; fault < kNumImageFaults; ++fault) {
+    kinds[std::string(ImageFaultName(static_cast<ImageFault>(fault)))] = counts[fault];
+  }
+  Json& list = json["images"] = Json::array();
+  for (const auto& [index, fault] : images_) {
+    list.push_back({{"index", index}, {"kind", std::string(ImageFaultName(fault))}, {"name", source.ImageName(index)}});
+  }
+  // A path need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void BrokenImagesHook::VisitState(StateVisitor& visitor) {
+  state_ = ToText(images_);
+  visitor.Text("images", state_);
+  visitor.RanksDiffer("images", RankValues::kJoin);
+  visitor.OnRestored([this] {
+    images_ = FromText(state_);
+    told_ = 0;
+  });
+}
+
+absl::Status RegisterBrokenImagesHook(Registries* registries) {
+  return RegisterHook(registries, {"broken_images", "counts and names the images that could not be read"},
+                      &MakeBrokenImages);
+}
+
+}  // namespace ssl

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/hooks/broken_images_hook.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/core/session.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
+#include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kImages = 400;
+
+void WriteFile(const std::string& path, const std::string& bytes) {
+  const std::unique_ptr<WritableFile> file = PosixFileSystem().Create(path).value();
+  ASSERT_OK(file->Append(bytes));
+  ASSERT_OK(file->Close());
+}
+
+// A folder of kImages images and a list of them, 1 % broken: one cut off, one no image, one too long, one missing.
+std::string MakeImages() {
+  const std::string folder = MakeTempDir("broken");
+  std::string list;
+  for (int i = 0; i < kImages; ++i) {
+    const std::string path = absl::StrCat(folder, "/", 1000 + i, ".png");
+    absl::StrAppend(&list, path, "\n");
+    Image image;
+    uint8_t* pixels = image.Allocate(i == 200 ? 1 : 20, i == 200 ? 2000 : 20, 3);
+    for (int64_t p = 0; p < image.size_bytes(); ++p) pixels[p] = static_cast<uint8_t>(p * (i + 3));
+    const std::string bytes = EncodePng(image).value();
+    if (i == 399) continue;
+    WriteFile(path, i == 0 ? "no image" : i == 77 ? bytes.substr(0, bytes.size() / 2) : bytes);
+  }
+  WriteFile(folder + "/list.txt", list);
+  return folder;
+}
+
+std::string Overrides(const std::string& images, const std::string& run, int batch, int workers,
+                      const std::string& more = "") {
+  return absl::StrCat("CHECKPOINT: {DIR: '", run, "'}\nDATA:\n  NUM_DATALOADER_WORKERS: ", workers,
+                      "\n  TRAIN: {DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", images,
+                      "/list.txt'], DATA_LIMIT: -1, BATCHSIZE_PER_REPLICA: ", batch, more, "}\n");
+}
+
+// broken_images.json of a run that stops `stop_after` updates after its start, and then goes on.
+std::string Train(const std::string& images, int workers, int64_t stop_after = -1, const std::string& more = "") {
+  const std::string run = MakeTempDir("run");
+  const std::string overrides = Overrides(images, run, 40, workers, more);
+  if (stop_after >= 0) {
+    const std::unique_ptr<Session> session = OpenTinyRun(overrides).value();
+    for (int64_t i = 0; i < stop_after; ++i) EXPECT_OK(session->Step());
+    session->RequestStop(15);
+    EXPECT_OK(session->Finish());
+  }
+  EXPECT_OK(OpenTinyRun(overrides).value()->Train());
+  const absl::StatusOr<std::string> file = PosixFileSystem().Read(run + "/broken_images.json");
+  return file.value_or("");
+}
+
+TEST(BrokenImagesHook, OnePercent_IsCountedByKindAndNamed) {
+  const std::string images = MakeImages();
+  const std::string file = Train(images, 2);
+  EXPECT_THAT(file, HasSubstr("\"broken_images\": 4"));
+  EXPECT_THAT(file, HasSubstr("\"damaged\": 1,\n  \"of another format\": 1,\n  \"over a limit\": 1,\n  "
+                              "\"missing\": 1,\n  \"unreadable\": 0"));
+  EXPECT_THAT(file, HasSubstr(absl::StrCat("\"index\": 77,\n   \"kind\": \"damaged\",\n   \"name\": \"", images,
+                                           "/1077.png\"")));
+  EXPECT_THAT(file, HasSubstr(absl::StrCat("\"name\": \"", images, "/1399.png\"")));
+}
+
+TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsAndRanks) {
+  const std::string images = MakeImages();
+  const std::string expected = Train(images, 0);
+  ASSERT_THAT(expected, HasSubstr("\"broken_images\": 4"));
+  EXPECT_EQ(Train(images, 4), expected);
+  EXPECT_EQ(Train(images, 4, 0, ", BROKEN_IMAGES: skip"), expected);
+  // In the first epoch, which the batches after the stop end; and in the last one, which has met some already.
+  EXPECT_EQ(Train(images, 2, 7), expected);
+  EXPECT_EQ(Train(images, 2, 19), expected);
+
+  const std::string run = MakeTempDir("run");
+  ThreadWorld world(2, absl::Seconds(60));
+  ASSERT_OK(world.Run([&](Communicator& communicator) {
+    SessionOptions options;
+    options.communicator = &communicator;
+    auto session = OpenTinyRun(Overrides(images, run, 20, 1), std::move(options));
+    return session.ok() ? (*session)->Train().status() : session.status();
+  }));
+  EXPECT_EQ(PosixFileSystem().Read(run + "/broken_images.json").value(), expected);
+}
+
+TEST(BrokenImagesHook, WithoutBrokenImages_ThereIsNoFile) {
+  const std::string run = MakeTempDir("run");
+  ASSERT_OK(OpenTinyRun(absl::StrCat("CHECKPOINT: {DIR: '", run, "'}")).value()->Train());
+  EXPECT_FALSE(PosixFileSystem().Exists(run + "/broken_images.json"));
+}
+
+}  // namespace
+}  // namespace ssl
