@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "ssl/data/image_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 
@@ -19,7 +19,7 @@ class ReplacedImages {
 
   // By position in the data set: the samples of all batches that Next has handed out so far whose image was replaced.
   // What workers have read ahead is not among them, so that this depends on neither threads nor a stop.
-  virtual const std::map<int64_t, ImageFault>& replaced_images() const = 0;
+  virtual const std::map<int64_t, ReadFault>& replaced_images() const = 0;
 
   // The image's name for people, such as its path. index: a position in the data set.
   virtual std::string ImageName(int64_t index) const = 0;

@@ -13,7 +13,7 @@
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/pixel_table.h"
-#include "ssl/data/image_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 
@@ -39,7 +39,7 @@ class Sample {
   // Of a data set with several labels an image: one value a class, 1, 0 or -1 (unknown). Lent by the data set.
   absl::Span<const int64_t> label_row;
   // Not kNone: the image could not be read, and the view holds what takes its place.
-  ImageFault fault = ImageFault::kNone;
+  ReadFault fault = ReadFault::kNone;
 
   int num_views() const { return num_views_; }
   View& view(int i) { return views_[i]; }

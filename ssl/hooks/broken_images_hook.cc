@@ -28,26 +28,26 @@ constexpr char kFile[] = "broken_images.json";
 using Json = nlohmann::ordered_json;
 
 // "17:1 23:4": image 17 has fault 1. Those of several ranks may follow one another.
-std::string ToText(const std::map<int64_t, ImageFault>& images) {
+std::string ToText(const std::map<int64_t, ReadFault>& images) {
   std::string text;
   for (const auto& [index, fault] : images) absl::StrAppend(&text, index, ":", static_cast<int>(fault), " ");
   return text;
 }
 
-std::map<int64_t, ImageFault> FromText(absl::string_view text) {
-  std::map<int64_t, ImageFault> images;
+std::map<int64_t, ReadFault> FromText(absl::string_view text) {
+  std::map<int64_t, ReadFault> images;
   for (const absl::string_view entry : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(entry, absl::MaxSplits(':', 1));
     int64_t index = 0;
     int fault = 0;
     if (!absl::SimpleAtoi(parts.first, &index) || !absl::SimpleAtoi(parts.second, &fault)) continue;
-    if (fault > 0 && fault < kNumImageFaults) images[index] = static_cast<ImageFault>(fault);
+    if (fault > 0 && fault < kNumReadFaults) images[index] = static_cast<ReadFault>(fault);
   }
   return images;
 }
 
-std::array<int64_t, kNumImageFaults> CountFaults(const std::map<int64_t, ImageFault>& images) {
-  std::array<int64_t, kNumImageFaults> counts{};
+std::array<int64_t, kNumReadFaults> CountFaults(const std::map<int64_t, ReadFault>& images) {
+  std::array<int64_t, kNumReadFaults> counts{};
   for (const auto& [index, fault] : images) ++counts[static_cast<int>(fault)];
   return counts;
 }
@@ -74,7 +74,7 @@ std::vector<PlannedAction> BrokenImagesHook::Plan() const {
 absl::Status BrokenImagesHook::OnStep(StepContext& context) {
   const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
   if (!context.state.training || source == nullptr) return absl::OkStatus();
-  const std::map<int64_t, ImageFault>& replaced = source->replaced_images();
+  const std::map<int64_t, ReadFault>& replaced = source->replaced_images();
   if (!replaced.empty()) images_.insert(replaced.begin(), replaced.end());
   return absl::OkStatus();
 }
@@ -109,17 +109,17 @@ absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {
   all = all.reshape({-1, 2}).contiguous();
   const int64_t* values = all.const_data_ptr<int64_t>();
   for (int64_t row = 0; row < all.size(0); ++row, values += 2) {
-    if (values[0] >= 0) images_[values[0]] = static_cast<ImageFault>(values[1]);
+    if (values[0] >= 0) images_[values[0]] = static_cast<ReadFault>(values[1]);
   }
   return absl::OkStatus();
 }
 
 std::string BrokenImagesHook::Summary() const {
-  const std::array<int64_t, kNumImageFaults> counts = CountFaults(images_);
+  const std::array<int64_t, kNumReadFaults> counts = CountFaults(images_);
   std::vector<std::string> kinds;
-  for (int fault = 1; fault < kNumImageFaults; ++fault) {
+  for (int fault = 1; fault < kNumReadFaults; ++fault) {
     if (counts[fault] == 0) continue;
-    kinds.push_back(absl::StrCat(counts[fault], " ", ImageFaultName(static_cast<ImageFault>(fault))));
+    kinds.push_back(absl::StrCat(counts[fault], " ", ReadFaultName(static_cast<ReadFault>(fault))));
   }
   return absl::StrCat(images_.size(),
                       " images of the training set could not be read so far: ", absl::StrJoin(kinds, ", "),
@@ -130,13 +130,13 @@ std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
   Json json = Json::object();
   json["broken_images"] = images_.size();
   Json& kinds = json["by_kind"] = Json::object();
-  const std::array<int64_t, kNumImageFaults> counts = CountFaults(images_);
-  for (int fault = 1; fault < kNumImageFaults; ++fault) {
-    kinds[std::string(ImageFaultName(static_cast<ImageFault>(fault)))] = counts[fault];
+  const std::array<int64_t, kNumReadFaults> counts = CountFaults(images_);
+  for (int fault = 1; fault < kNumReadFaults; ++fault) {
+    kinds[std::string(ReadFaultName(static_cast<ReadFault>(fault)))] = counts[fault];
   }
   Json& list = json["images"] = Json::array();
   for (const auto& [index, fault] : images_) {
-    list.push_back({{"index", index}, {"kind", std::string(ImageFaultName(fault))}, {"name", source.ImageName(index)}});
+    list.push_back({{"index", index}, {"kind", std::string(ReadFaultName(fault))}, {"name", source.ImageName(index)}});
   }
   // A path need not be UTF-8.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

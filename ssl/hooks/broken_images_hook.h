@@ -27,7 +27,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
-#include "ssl/data/image_fault.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/data/replaced_images.h"
 #include "ssl/hooks/once_per_run.h"
 #include "ssl/io/file_system.h"
@@ -68,9 +68,9 @@ class BrokenImagesHook : public Hook {
 
   const std::string file_;
   FileSystem& file_system_;
-  std::map<int64_t, ImageFault> images_;  // that this rank knows of
-  size_t told_ = 0;                       // how many of them the file has
-  std::string state_;                     // images_ as a checkpoint has them
+  std::map<int64_t, ReadFault> images_;  // that this rank knows of
+  size_t told_ = 0;                      // how many of them the file has
+  std::string state_;                    // images_ as a checkpoint has them
 };
 
 absl::Status RegisterBrokenImagesHook(Registries* registries);

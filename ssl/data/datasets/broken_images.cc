@@ -61,7 +61,7 @@ absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) 
 absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& reason) {
   const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
   const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
-  faults_[static_cast<int>(ImageFaultOf(reason))].fetch_add(1, std::memory_order_relaxed);
+  faults_[static_cast<int>(ReadFaultOf(reason))].fetch_add(1, std::memory_order_relaxed);
   if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {
     return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
                                             " allows a share of ", max_fraction_, " of the first ", window_,
@@ -77,9 +77,9 @@ absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& r
 
 std::string BrokenImages::Summary() const {
   std::vector<std::string> parts;
-  for (int fault = 0; fault < kNumImageFaults; ++fault) {
+  for (int fault = 0; fault < kNumReadFaults; ++fault) {
     const int64_t count = faults_[fault].load(std::memory_order_relaxed);
-    if (count > 0) parts.push_back(absl::StrCat(count, " ", ImageFaultName(static_cast<ImageFault>(fault))));
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", ReadFaultName(static_cast<ReadFault>(fault))));
   }
   return absl::StrCat(broken(), " of ", read_.load(std::memory_order_relaxed),
                       " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "ssl/data/image_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 
@@ -59,7 +59,7 @@ class BrokenImages {
   std::atomic<int64_t> read_{0};              // good and broken
   std::atomic<int64_t> broken_{0};
   std::atomic<int64_t> in_a_row_{0};  // reads that failed since the last good one, repeated ones too
-  std::array<std::atomic<int64_t>, kNumImageFaults> faults_{};
+  std::array<std::atomic<int64_t>, kNumReadFaults> faults_{};
 };
 
 }  // namespace ssl

@@ -74,7 +74,7 @@ absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
   }
   if (!options_.refuses_broken.empty()) return Annotate(decoded, options_.refuses_broken);
   SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
-  sample->fault = ImageFaultOf(decoded);
+  sample->fault = ReadFaultOf(decoded);
   Replace(index, image);
   return absl::OkStatus();
 }

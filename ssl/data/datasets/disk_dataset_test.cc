@@ -109,9 +109,9 @@ TEST(DiskFolder, BrokenImage_TellsItsFault) {
   Sample sample;
   sample.ResetViews(1);
   ASSERT_OK(dataset->Get(1, &sample));
-  EXPECT_EQ(sample.fault, ImageFault::kNone);
+  EXPECT_EQ(sample.fault, ReadFault::kNone);
   ASSERT_OK(dataset->Get(2, &sample));
-  EXPECT_EQ(sample.fault, ImageFault::kFormat);
+  EXPECT_EQ(sample.fault, ReadFault::kFormat);
   EXPECT_THAT(dataset->SampleName(2), HasSubstr("/dog/1.jpg"));
 }
 

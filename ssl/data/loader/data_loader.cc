@@ -193,7 +193,7 @@ void DataLoader::Work() {
 void DataLoader::NoteReplaced(int64_t batch) {
   const Slot& slot = SlotOf(batch);
   for (int64_t row = 0; row < SamplesIn(batch); ++row) {
-    if (slot.faults[row] == ImageFault::kNone) continue;
+    if (slot.faults[row] == ReadFault::kNone) continue;
     replaced_[order_[batch * options_.batch_size + row]] = slot.faults[row];
   }
 }

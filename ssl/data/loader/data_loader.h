@@ -56,7 +56,7 @@ class DataLoader : public BatchSource, public ReplacedImages {
   bool has_labels() const override { return has_labels_; }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
-  const std::map<int64_t, ImageFault>& replaced_images() const override { return replaced_; }
+  const std::map<int64_t, ReadFault>& replaced_images() const override { return replaced_; }
   std::string ImageName(int64_t index) const override { return pipeline_.dataset().SampleName(index); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // After an error the source returns that error until the next StartEpoch.
@@ -67,11 +67,11 @@ class DataLoader : public BatchSource, public ReplacedImages {
   struct Slot {
     explicit Slot(const BatchLayout& layout) : buffer(layout), faults(layout.batch_size) {}
     BatchBuffer buffer;
-    std::vector<ImageFault> faults;  // of each sample
-    int64_t unfinished = 0;          // samples not yet written
-    bool ready = false;              // the collator has seen them, too
-    int64_t rows = 0;                // of the batch, when it is ready
-    absl::Status error;              // of the first sample that failed, by position
+    std::vector<ReadFault> faults;  // of each sample
+    int64_t unfinished = 0;         // samples not yet written
+    bool ready = false;             // the collator has seen them, too
+    int64_t rows = 0;               // of the batch, when it is ready
+    absl::Status error;             // of the first sample that failed, by position
     int64_t error_position = 0;
   };
   // Samples [first, first + count) of a batch.
@@ -104,7 +104,7 @@ class DataLoader : public BatchSource, public ReplacedImages {
   const DataLoaderOptions options_;
   std::vector<std::unique_ptr<Slot>> ring_;
   PipelineScratch scratch_;  // of the calling thread
-  std::map<int64_t, ImageFault> replaced_;
+  std::map<int64_t, ReadFault> replaced_;
 
   // Changed only while no worker is busy.
   std::vector<int64_t> order_;

@@ -65,17 +65,17 @@ absl::Status Pipeline::Load(int64_t index, Sample* sample) const {
   sample->index = index;
   sample->label = -1;
   sample->label_row = {};
-  sample->fault = ImageFault::kNone;
+  sample->fault = ReadFault::kNone;
   const absl::Status read = dataset_->Get(index, sample);
   return read.ok() ? read : Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
 }
 
 absl::Status Pipeline::LoadOrSkip(int64_t index, Sample* sample) const {
   SSL_RETURN_IF_ERROR(Load(index, sample));
-  const ImageFault fault = sample->fault;
+  const ReadFault fault = sample->fault;
   const int64_t size = dataset_->size();
   const int64_t others = skips_broken_ ? std::min(kMostSkipped, size - 1) : 0;
-  for (int64_t i = 1; i <= others && sample->fault != ImageFault::kNone; ++i) {
+  for (int64_t i = 1; i <= others && sample->fault != ReadFault::kNone; ++i) {
     SSL_RETURN_IF_ERROR(Load((index + i) % size, sample));
   }
   sample->fault = fault;

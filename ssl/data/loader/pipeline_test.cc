@@ -120,7 +120,7 @@ class BrokenDataset : public Dataset {
   bool has_labels() const override { return true; }
   std::string description() const override { return "broken"; }
   absl::Status Get(int64_t index, Sample* sample) const override {
-    if (broken_.count(index) > 0) sample->fault = ImageFault::kDamaged;
+    if (broken_.count(index) > 0) sample->fault = ReadFault::kDamaged;
     return dataset_->Get(index, sample);
   }
 
@@ -134,21 +134,21 @@ TEST(Pipeline, BrokenSample_KeepsItsPlaceOrIsSkipped) {
   Pipeline pipeline(std::make_unique<BrokenDataset>(std::set<int64_t>{2, 0}), {}, LabelType::kStandard, 0);
   ASSERT_OK(pipeline.Read(0, 2, &scratch));
   EXPECT_EQ(scratch.sample.index, 2);
-  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged);
+  EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged);
 
   pipeline.set_skips_broken(true);
   ASSERT_OK(pipeline.Read(0, 2, &scratch));
   EXPECT_EQ(scratch.sample.index, 1) << "2 and 0 are broken";
   EXPECT_EQ(scratch.sample.label, 8);
   EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 20);
-  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged) << "of the one that was asked for";
+  EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged) << "of the one that was asked for";
   ASSERT_OK(pipeline.Read(0, 1, &scratch));
-  EXPECT_EQ(scratch.sample.fault, ImageFault::kNone);
+  EXPECT_EQ(scratch.sample.fault, ReadFault::kNone);
 
   Pipeline all(std::make_unique<BrokenDataset>(std::set<int64_t>{0, 1, 2}), {}, LabelType::kStandard, 0);
   all.set_skips_broken(true);
   ASSERT_OK(all.Read(0, 2, &scratch));
-  EXPECT_EQ(scratch.sample.fault, ImageFault::kDamaged);
+  EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged);
 }
 
 // Tells the rows it is made of, and refuses to read an image.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why an image could not be read and another one took its place.
-#ifndef SSL_DATA_IMAGE_FAULT_H_
-#define SSL_DATA_IMAGE_FAULT_H_
+// Why an image could not be read and another one took its place, as far as an error's code tells; what is wrong with a
+// file in detail, ssl/data/inspection finds out.
+#ifndef SSL_DATA_READ_FAULT_H_
+#define SSL_DATA_READ_FAULT_H_
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@
 namespace ssl {
 
 // Values are kept in checkpoints: they do not change.
-enum class ImageFault : uint8_t {
+enum class ReadFault : uint8_t {
   kNone = 0,
   kDamaged = 1,
   kFormat = 2,      // of another format, or of a kind that is not supported
@@ -20,26 +21,26 @@ enum class ImageFault : uint8_t {
   kMissing = 4,     // no such file
   kUnreadable = 5,  // the system refuses
 };
-inline constexpr int kNumImageFaults = 6;  // kNone among them
+inline constexpr int kNumReadFaults = 6;  // kNone among them
 
 // By the codes of DecodeImage and FileSystem. `error` is one.
-inline ImageFault ImageFaultOf(const absl::Status& error) {
+inline ReadFault ReadFaultOf(const absl::Status& error) {
   switch (error.code()) {
     case absl::StatusCode::kDataLoss:
-      return ImageFault::kDamaged;
+      return ReadFault::kDamaged;
     case absl::StatusCode::kUnimplemented:
-      return ImageFault::kFormat;
+      return ReadFault::kFormat;
     case absl::StatusCode::kResourceExhausted:
-      return ImageFault::kLimit;
+      return ReadFault::kLimit;
     case absl::StatusCode::kNotFound:
-      return ImageFault::kMissing;
+      return ReadFault::kMissing;
     default:
-      return ImageFault::kUnreadable;
+      return ReadFault::kUnreadable;
   }
 }
 
 // After a number: "3 of another format".
-inline absl::string_view ImageFaultName(ImageFault fault) {
+inline absl::string_view ReadFaultName(ReadFault fault) {
   constexpr absl::string_view kNames[] = {"readable",     "damaged", "of another format",
                                           "over a limit", "missing", "unreadable"};
   return kNames[static_cast<int>(fault)];
@@ -47,4 +48,4 @@ inline absl::string_view ImageFaultName(ImageFault fault) {
 
 }  // namespace ssl
 
-#endif  // SSL_DATA_IMAGE_FAULT_H_
+#endif  // SSL_DATA_READ_FAULT_H_
