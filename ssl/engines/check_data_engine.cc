@@ -72,6 +72,12 @@ absl::Status CheckShareOfBroken(const CheckedSplit& split, const ConfigNode& con
   const ConfigNode& node = config.Section(absl::StrCat("DATA.", split.description.split));
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(node, config));
   const int64_t broken = split.report.num_broken();
+  if (broken > 0 && options.broken_images == "error") {
+    return absl::DataLossError(absl::StrCat(split.description.source, ": ", broken, " of ", split.report.images,
+                                            " images cannot be read, and ", SplitKey(node, config, "BROKEN_IMAGES"),
+                                            " is error, so that a training would end; repair or remove those that the "
+                                            "report names"));
+  }
   if (static_cast<double>(broken) <= options.max_broken_fraction * static_cast<double>(split.report.images)) {
     return absl::OkStatus();
   }

@@ -9,7 +9,7 @@
 //   results: {"check_data": {"train": {"images", "broken", "tiny", "huge", "exact_duplicates", "near_duplicates"},
 //             "test": ...}}
 //
-// DataLoss after the report when more images are broken than MAX_BROKEN_FRACTION lets a training meet.
+// DataLoss after the report when more images are broken than MAX_BROKEN_FRACTION and BROKEN_IMAGES let a training meet.
 #ifndef SSL_ENGINES_CHECK_DATA_ENGINE_H_
 #define SSL_ENGINES_CHECK_DATA_ENGINE_H_
 

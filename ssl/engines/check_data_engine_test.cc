@@ -85,6 +85,15 @@ TEST_F(CheckDataEngineTest, MoreBrokenThanATrainingTakes_IsTheVerdictAndTheRepor
   EXPECT_EQ(Details().FindPath("train.broken")->Find("not an image")->items().size(), 5u);
 }
 
+TEST_F(CheckDataEngineTest, OneBrokenImage_IsTheVerdictWhereATrainingTakesNone) {
+  WriteFolder();
+  Write("photos/ant/3.png", "");
+  Set("DATA.TRAIN.BROKEN_IMAGES", "error");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  EXPECT_THAT(report.verdict,
+              StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("1 of 20 images"), HasSubstr("BROKEN_IMAGES"))));
+}
+
 TEST_F(CheckDataEngineTest, TestImagesThatAreTrainedOn_AreNamed) {
   WriteFolder();
   Write("test/ant/new.png", Png(77));

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/data/inspection/difference_hash.h"
-#include "ssl/data/inspection/image_fault.h"
+#include "ssl/data/inspection/file_fault.h"
 
 namespace ssl {
 namespace {
@@ -23,7 +23,7 @@ using Groups = std::vector<Positions>;
 constexpr size_t kShown = 3;         // names of a list in the table
 constexpr size_t kShownClasses = 5;  // the smallest ones
 
-bool IsReadable(const SurveyedImage& image) { return image.fault == ImageFault::kNone; }
+bool IsReadable(const SurveyedImage& image) { return image.fault == FileFault::kNone; }
 
 Groups GroupEqualContent(const std::vector<SurveyedImage>& images) {
   std::map<ContentKey, Positions> by_content;
@@ -143,12 +143,12 @@ void AppendRow(absl::string_view what, int64_t count, absl::string_view remark, 
 
 void AppendBroken(const DataReport& report, const std::vector<SurveyedImage>& images, std::string* table) {
   AppendRow("broken", report.num_broken(), "", table);
-  for (int fault = 1; fault < kImageFaults; ++fault) {
+  for (int fault = 1; fault < kFileFaults; ++fault) {
     const Positions& positions = report.broken[fault];
     if (positions.empty()) continue;
     std::vector<std::string> reasons;
     for (const int64_t position : positions) reasons.push_back(images[position].reason);
-    AppendRow(absl::StrCat("  ", ImageFaultName(static_cast<ImageFault>(fault))), positions.size(),
+    AppendRow(absl::StrCat("  ", FileFaultName(static_cast<FileFault>(fault))), positions.size(),
               FirstOf(reasons, "; "), table);
   }
 }
@@ -189,7 +189,7 @@ ConfigNode GroupsTree(const Groups& groups, const DataDescription& description) 
 ConfigNode BrokenTree(const DataReport& report, const DataDescription& description,
                       const std::vector<SurveyedImage>& images) {
   ConfigNode tree = ConfigNode::Map();
-  for (int fault = 1; fault < kImageFaults; ++fault) {
+  for (int fault = 1; fault < kFileFaults; ++fault) {
     ConfigNode files = ConfigNode::List();
     for (const int64_t position : report.broken[fault]) {
       ConfigNode file = ConfigNode::Map();
@@ -197,7 +197,7 @@ ConfigNode BrokenTree(const DataReport& report, const DataDescription& descripti
       file.Set("reason", ConfigNode::FromString(images[position].reason));
       files.Append(std::move(file));
     }
-    tree.Set(ImageFaultName(static_cast<ImageFault>(fault)), std::move(files));
+    tree.Set(FileFaultName(static_cast<FileFault>(fault)), std::move(files));
   }
   return tree;
 }
@@ -220,7 +220,7 @@ DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDe
                           const DataReportLimits& limits) {
   DataReport report;
   report.images = static_cast<int64_t>(images.size());
-  report.broken.resize(kImageFaults);
+  report.broken.resize(kFileFaults);
   AddSizes(images, limits, &report);
   AddMoments(images, &report);
   report.exact_duplicates = GroupEqualContent(images);

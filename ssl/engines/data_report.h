@@ -33,7 +33,7 @@ struct DataDescription {
 struct DataReport {
   int64_t images = 0;
   int64_t bytes = 0;
-  std::vector<std::vector<int64_t>> broken;  // by ImageFault; the first is empty
+  std::vector<std::vector<int64_t>> broken;  // by FileFault; the first is empty
   std::vector<int64_t> tiny;
   std::vector<int64_t> huge;
   std::vector<std::vector<int64_t>> exact_duplicates;  // groups of readable images of equal content

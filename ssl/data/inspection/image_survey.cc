@@ -59,7 +59,7 @@ class Surveyor {
     } else if (IsErrorOfProcess(status)) {
       return status;
     } else {
-      result->fault = ClassifyImageFault(bytes_, status);
+      result->fault = ClassifyFileFault(bytes_, status);
       result->reason = std::string(status.message());
     }
     return absl::OkStatus();

@@ -62,10 +62,10 @@ TEST_F(ImageSurveyTest, EachFile_IsDescribedOrItsFaultIsNamed) {
   Add("same.png", Png(20, 30, 1));
   paths_.Add(folder_ + "/missing.jpg");
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
-  std::vector<ImageFault> faults;
+  std::vector<FileFault> faults;
   for (const SurveyedImage& image : images) faults.push_back(image.fault);
-  EXPECT_THAT(faults, ElementsAre(ImageFault::kNone, ImageFault::kEmpty, ImageFault::kTruncated,
-                                  ImageFault::kNotAnImage, ImageFault::kNone, ImageFault::kMissing));
+  EXPECT_THAT(faults, ElementsAre(FileFault::kNone, FileFault::kEmpty, FileFault::kTruncated, FileFault::kNotAnImage,
+                                  FileFault::kNone, FileFault::kMissing));
   EXPECT_THAT(images[1].reason, HasSubstr("empty.jpg"));
   EXPECT_THAT(images[5].reason, HasSubstr("missing.jpg"));
   EXPECT_EQ(images[0].height, 20);
@@ -123,7 +123,7 @@ TEST_F(ImageSurveyTest, BadDisk_IsUnreadableAndNoDescriptorLeft_IsAnError) {
   options_.file_system = &files;
   files.FailCall(1, EIO, FaultFileSystem::Repeat::kOnce);
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
-  EXPECT_EQ(images[0].fault, ImageFault::kUnreadable);
+  EXPECT_EQ(images[0].fault, FileFault::kUnreadable);
   files.FailCall(files.calls() + 1, EMFILE, FaultFileSystem::Repeat::kOnce);
   EXPECT_FALSE(Survey().ok());
 }

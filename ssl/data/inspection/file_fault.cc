@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/data/inspection/image_fault.h"
+#include "ssl/data/inspection/file_fault.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,8 +12,8 @@ namespace {
 
 using absl::string_view;
 
-constexpr string_view kNames[kImageFaults] = {"none",    "missing",      "unreadable",  "empty",    "truncated",
-                                              "damaged", "not an image", "unsupported", "too large"};
+constexpr string_view kNames[kFileFaults] = {"none",    "missing",      "unreadable",  "empty",    "truncated",
+                                             "damaged", "not an image", "unsupported", "too large"};
 
 constexpr string_view kJpegBegin("\xFF\xD8\xFF", 3);
 constexpr string_view kJpegEnd("\xFF\xD9", 2);
@@ -64,23 +64,23 @@ bool HasEnd(string_view bytes) {
 
 }  // namespace
 
-string_view ImageFaultName(ImageFault fault) { return kNames[static_cast<int>(fault)]; }
+string_view FileFaultName(FileFault fault) { return kNames[static_cast<int>(fault)]; }
 
-ImageFault ClassifyImageFault(string_view bytes, const absl::Status& reason) {
+FileFault ClassifyFileFault(string_view bytes, const absl::Status& reason) {
   switch (reason.code()) {
     case absl::StatusCode::kOk:
-      return ImageFault::kNone;
+      return FileFault::kNone;
     case absl::StatusCode::kNotFound:
-      return ImageFault::kMissing;
+      return FileFault::kMissing;
     case absl::StatusCode::kResourceExhausted:
-      return ImageFault::kTooLarge;
+      return FileFault::kTooLarge;
     case absl::StatusCode::kUnimplemented:
-      return IsJpeg(bytes) || IsPng(bytes) || IsOtherImage(bytes) ? ImageFault::kUnsupported : ImageFault::kNotAnImage;
+      return IsJpeg(bytes) || IsPng(bytes) || IsOtherImage(bytes) ? FileFault::kUnsupported : FileFault::kNotAnImage;
     case absl::StatusCode::kDataLoss:
-      if (bytes.empty()) return ImageFault::kEmpty;
-      return HasEnd(bytes) ? ImageFault::kDamaged : ImageFault::kTruncated;
+      if (bytes.empty()) return FileFault::kEmpty;
+      return HasEnd(bytes) ? FileFault::kDamaged : FileFault::kTruncated;
     default:
-      return ImageFault::kUnreadable;
+      return FileFault::kUnreadable;
   }
 }
 
