@@ -2,15 +2,18 @@
 #include "ssl/hooks/crop_images_hook.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
 #include "ssl/hooks/heat_map.h"
@@ -18,8 +21,6 @@
 
 namespace ssl {
 namespace {
-
-constexpr int64_t kWhite = 255;
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
@@ -38,21 +39,20 @@ void CropImagesOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows) {
-  int64_t height = 0;
-  int64_t width = 0;
+  for (const at::Tensor& view : views) rows = std::min(rows, view.size(0));
+  std::vector<at::Tensor> pixels;  // that the cells borrow
+  std::vector<std::vector<SheetCell>> cells(rows);
   for (const at::Tensor& view : views) {
-    rows = std::min(rows, view.size(0));
-    height = std::max(height, view.size(2));
-    width += view.size(3);
+    const at::Tensor& all = pixels.emplace_back(AsPixels(view.narrow(0, 0, rows)));  // [rows, H, W, 3]
+    for (int64_t row = 0; row < rows; ++row) {
+      cells[row].emplace_back().image.Borrow(all[row].const_data_ptr<uint8_t>(), static_cast<int>(all.size(1)),
+                                             static_cast<int>(all.size(2)), 3);
+    }
   }
-  at::Tensor sheet = at::full({rows, height, width, 3}, kWhite, at::kByte);
-  int64_t left = 0;
-  for (const at::Tensor& view : views) {
-    const at::Tensor pixels = AsPixels(view.narrow(0, 0, rows));
-    sheet.narrow(1, 0, view.size(2)).narrow(2, left, view.size(3)).copy_(pixels);
-    left += view.size(3);
-  }
-  return sheet.view({rows * height, width, 3});
+  const Image sheet = DrawSheet(cells, /*gap=*/0);
+  at::Tensor result = at::empty({sheet.height(), sheet.width(), 3}, at::kByte);
+  std::copy_n(sheet.pixels(), sheet.size_bytes(), result.mutable_data_ptr<uint8_t>());
+  return result;
 }
 
 CropImagesHook::CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder)
