@@ -69,7 +69,8 @@ class DiskDataset : public Dataset {
   mutable BrokenImages broken_;
 };
 
-// DATA_SOURCES: [disk_folder]: the images of DATA_PATHS in the order and with the labels of image_folder.h. Without
+// DATA_SOURCES: [disk_folder]: the images of DATA_PATHS in the order and with the labels of image_folder.h, or without
+// labels where it has no folders. Without
 // DATA_PATHS the folder "train" (for SPLIT test: "val" or "test") of the folder that DATASET_NAMES is known to have.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_split, const BuildContext& context);
 

@@ -144,13 +144,18 @@ class ClassTree {
   std::vector<std::string> hidden_;
 };
 
-absl::Status CheckHasClasses(const std::string& folder, const Listing& top) {
-  if (!top.folders.empty()) return absl::OkStatus();
-  const std::string found = top.images.empty() ? "" : absl::StrCat(" but ", Count(top.images.size(), "image"));
-  return absl::InvalidArgumentError(absl::StrCat(
-      folder, ": holds no folders", found, ", expected one for each class with its images in it; for images without ",
-      "classes move them into one folder (", folder, "/all), or list their paths in a text file, one a line, and set ",
-      "DATA_SOURCES to [disk_filelist] and DATA_PATHS to that file"));
+// Images without classes. A walk into folders would find none: there are none.
+ImageFolder OfImagesAlone(const std::string& root, const Listing& top) {
+  ImageFolder result;
+  result.paths = PathList(absl::StrCat(root, "/"));
+  for (const std::string& image : top.images) result.paths.Add(image);
+  return result;
+}
+
+absl::Status HasNothing(const std::string& folder) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, ": holds neither folders nor images, expected a folder for each class with its images in ",
+                   "it, or images without classes"));
 }
 
 absl::Status CheckNotEmpty(const std::string& folder, const std::vector<std::string>& empty) {
@@ -172,7 +177,10 @@ void AddPassedOver(const std::vector<std::string>& names, absl::string_view what
 absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const ScanOptions& options) {
   const std::string root(absl::StripSuffix(folder, "/"));
   SSL_ASSIGN_OR_RETURN(Listing top, ListFolder(folder, options));
-  SSL_RETURN_IF_ERROR(CheckHasClasses(folder, top));
+  if (top.folders.empty()) {
+    if (top.images.empty()) return HasNothing(folder);
+    return OfImagesAlone(root, top);
+  }
   ImageFolder result;
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));

@@ -5,6 +5,8 @@
 // folder and then by name. What counts is the end of a name (jpg, jpeg, png, ppm, bmp, pgm, tif, tiff, webp, in any
 // case), not its content. Names are compared byte by byte, as Python compares UTF-8 names.
 //
+// Ours: a folder that has no folders, but images, is a data set without classes.
+//
 // Links are followed, as there, but a folder counts once in a class, however many links lead to it, and a link back to
 // the data set's folder or to one above it is passed over: a link to ".." would otherwise give a class the images of
 // all others, or never end. Folders whose name begins with a dot (.git, .ipynb_checkpoints) are passed over too.
@@ -39,8 +41,8 @@ struct ScanOptions {
   Clock* clock = &Clock::Real();
 };
 
-// Lists `folder`. NotFound when there is no such folder; InvalidArgument when it has no class folders, or names the
-// ones that hold no image, and says what to do; Cancelled when it was stopped.
+// Lists `folder`. NotFound when there is no such folder; InvalidArgument when it holds nothing, or names the class
+// folders that hold no image, and says what to do; Cancelled when it was stopped.
 absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const ScanOptions& options = {});
 
 }  // namespace ssl

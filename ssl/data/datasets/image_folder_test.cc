@@ -29,6 +29,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Makes empty files, with their folders.
@@ -131,12 +132,19 @@ TEST(ImageFolder, HiddenFoldersAndStrayImages_ArePassedOverWithACount) {
                                                "1 image beside the class folders: stray.jpg"));
 }
 
-TEST(ImageFolder, FlatFolder_IsRefusedWithTheWaysOut) {
-  const std::string folder = MakeTree({"1.jpg", "2.jpg"});
-  EXPECT_THAT(ScanImageFolder(folder),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr(folder + ": holds no folders but 2 images, expected one for each class"),
-                             HasSubstr(folder + "/all"), HasSubstr("DATA_SOURCES to [disk_filelist]"))));
+TEST(ImageFolder, FlatFolder_HasImagesWithoutClasses) {
+  const std::string folder = MakeTree({"2.jpg", "1.jpg", "notes.txt", ".hidden/3.jpg"});
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder + "/"));
+  EXPECT_THAT(PathsBelow(folder, scanned), ElementsAre("1.jpg", "2.jpg"));
+  EXPECT_THAT(scanned.classes, IsEmpty());
+  EXPECT_THAT(scanned.labels, IsEmpty());
+}
+
+TEST(ImageFolder, FolderOfNothing_IsRefusedWithWhatIsExpected) {
+  const std::string folder = MakeTree({"notes.txt"});
+  EXPECT_THAT(ScanImageFolder(folder), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                AllOf(HasSubstr(folder + ": holds neither folders nor images"),
+                                                      HasSubstr("images without classes"))));
 }
 
 TEST(ImageFolder, EmptyClasses_AreCountedAndNamedWithTheWayOut) {
