@@ -10,10 +10,8 @@
 #include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
-#include "ssl/core/core_options.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
-#include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/inspection/image_survey.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
@@ -33,13 +31,6 @@ struct CheckedSplit {
   std::vector<SurveyedImage> images;
   DataReport report;
 };
-
-absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& split, EngineContext& context) {
-  const OpeningScope opening(context);
-  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
-  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
-  return BuildDataset(context.config.Section(absl::StrCat("DATA.", split)), MakeBuildContext(context, task.run.seed));
-}
 
 DataDescription Describe(const std::string& split, const Dataset& dataset) {
   DataDescription description;
@@ -115,7 +106,7 @@ class CheckDataEngine : public Engine {
 
   absl::Status Check(EngineContext& context) const override {
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> splits, ConfiguredSplits(context.config));
-    for (const std::string& split : splits) SSL_RETURN_IF_ERROR(OpenDataset(split, context).status());
+    for (const std::string& split : splits) SSL_RETURN_IF_ERROR(OpenSplitDataset(split, context).status());
     return absl::OkStatus();
   }
 
@@ -147,7 +138,7 @@ class CheckDataEngine : public Engine {
 
   absl::StatusOr<CheckedSplit> CheckOne(const std::string& name, EngineContext& context) const {
     CheckedSplit split;
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenDataset(name, context));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenSplitDataset(name, context));
     split.description = Describe(name, *dataset);
     SSL_ASSIGN_OR_RETURN(split.images, Survey(name, *dataset, context));
     split.report = MakeDataReport(split.images, split.description, limits_);

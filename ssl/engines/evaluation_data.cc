@@ -5,6 +5,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/equal_sources.h"
+#include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 
@@ -38,6 +39,13 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& 
   SSL_RETURN_IF_ERROR(AgreeOnStatus(source.status(), absl::StrCat("opening ", what), context.communicator));
   SSL_RETURN_IF_ERROR(CheckEqualSources(what, **source, context.communicator));
   return source;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenSplitDataset(const std::string& split, EngineContext& context) {
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  return BuildDataset(context.config.Section(absl::StrCat("DATA.", split)), MakeBuildContext(context, task.run.seed));
 }
 
 }  // namespace ssl

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/data/dataset.h"
 #include "ssl/engines/engine.h"
 
 namespace ssl {
@@ -20,6 +21,9 @@ absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& conf
 
 // Aborted when another rank cannot open its own, and InvalidArgument when that is another data set. Collective.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context);
+
+// The images of "TRAIN" or "TEST" as they are, without transforms. Cancelled when a stop was requested before.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenSplitDataset(const std::string& split, EngineContext& context);
 
 }  // namespace ssl
 

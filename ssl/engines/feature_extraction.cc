@@ -77,15 +77,16 @@ absl::Status RunEpoch(BatchSource& source, const FeatureLayers& layers, const st
 // Fills preallocated tensors of `total` rows.
 class Collector {
  public:
-  Collector(int64_t total, std::string what) : total_(total), what_(std::move(what)) {}
+  Collector(int64_t total, std::string what, LabelNeed labels)
+      : total_(total), what_(std::move(what)), labels_(labels) {}
 
   absl::Status Add(const FeatureBatch& batch) {
-    if (!batch.labels.defined()) return MissingLabels(what_);
+    if (!batch.labels.defined() && labels_ == LabelNeed::kRequired) return MissingLabels(what_);
     const int64_t rows = batch.indices.size(0);
     if (done_ + rows > total_) return WrongCount(done_ + rows);
     if (done_ == 0) Allocate(batch);
     for (size_t i = 0; i < batch.features.size(); ++i) Put(batch.features[i], &set_.features[i]);
-    Put(batch.labels, &set_.labels);
+    if (batch.labels.defined()) Put(batch.labels, &set_.labels);
     Put(batch.indices, &set_.indices);
     done_ += rows;
     return absl::OkStatus();
@@ -99,7 +100,7 @@ class Collector {
  private:
   void Allocate(const FeatureBatch& batch) {
     for (const at::Tensor& features : batch.features) set_.features.push_back(Like(features));
-    set_.labels = Like(batch.labels);
+    if (batch.labels.defined()) set_.labels = Like(batch.labels);
     set_.indices = Like(batch.indices);
   }
 
@@ -117,6 +118,7 @@ class Collector {
 
   const int64_t total_;
   const std::string what_;
+  const LabelNeed labels_;
   int64_t done_ = 0;
   FeatureSet set_;
 };
@@ -131,7 +133,8 @@ absl::Status Gather(at::Tensor* rows, Communicator& communicator) {
 absl::Status GatherShares(FeatureSet* set, Communicator& communicator) {
   SSL_RETURN_IF_ERROR(Gather(&set->indices, communicator));
   const at::Tensor kept = FirstOfEach(set->indices);
-  std::vector<at::Tensor*> parts = {&set->labels};
+  std::vector<at::Tensor*> parts;
+  if (set->labels.defined()) parts.push_back(&set->labels);
   for (at::Tensor& features : set->features) parts.push_back(&features);
   for (at::Tensor* rows : parts) {
     SSL_RETURN_IF_ERROR(Gather(rows, communicator));
@@ -152,9 +155,9 @@ absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layer
 }
 
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
-                                           const StopToken& stop, Communicator& communicator) {
+                                           const StopToken& stop, Communicator& communicator, LabelNeed labels) {
   const int64_t ranks = communicator.size();
-  Collector collector((source.dataset_size() + ranks - 1) / ranks, what);
+  Collector collector((source.dataset_size() + ranks - 1) / ranks, what, labels);
   absl::Status status =
       ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); });
   absl::StatusOr<FeatureSet> share = status.ok() ? collector.Finish() : status;

@@ -48,10 +48,16 @@ struct FeatureSet {
 absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume);
 
-// All of them in memory, on every rank: each computes those of its share of the samples. Needs labels. Aborted when it
-// fails on another rank. Collective.
+enum class LabelNeed {
+  kRequired,  // InvalidArgument when there are none
+  kOptional,  // undefined when there are none
+};
+
+// All of them in memory, on every rank: each computes those of its share of the samples. Aborted when it fails on
+// another rank. Collective.
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
-                                           const StopToken& stop, Communicator& communicator);
+                                           const StopToken& stop, Communicator& communicator,
+                                           LabelNeed labels = LabelNeed::kRequired);
 
 // Finds out on one image whether ExtractFeatures would run: the number of views, labels, the layers' names, shapes that
 // do not fit. Leaves the source in the middle of epoch 0.

@@ -5,7 +5,6 @@
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <map>
@@ -16,26 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/config/fields.h"
-#include "ssl/config/reader.h"
+#include "ssl/engines/denormalizer.h"
 
 namespace ssl {
 namespace {
-
-// The parameters of the transform Normalize.
-struct Normalization : Options {
-  std::vector<double> mean = {0.0};
-  std::vector<double> std = {1.0};
-  void VisitFields(FieldVisitor& visitor) override {
-    visitor.Field("mean", &mean, Doc("per channel"));
-    visitor.Field("std", &std, Doc("per channel"));
-  }
-};
-
-// [1, C, 1, 1] of one number for each channel, or one for all.
-at::Tensor PerChannel(const std::vector<double>& values) {
-  return at::tensor(values, at::kFloat).view({1, static_cast<int64_t>(values.size()), 1, 1});
-}
 
 constexpr char kPooled[] = "res5avg";
 constexpr int64_t kLargestSide = 32;  // pixels, of the pixel baseline
@@ -133,18 +116,10 @@ FeatureLayers JoinLayers(FeatureLayers layers) {
 }
 
 absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms) {
-  Normalization normalization;
-  for (const ConfigNode& transform : transforms.items()) {
-    const ConfigNode* name = transform.Find("name");
-    if (name == nullptr || name->text() != "Normalize") continue;
-    SSL_RETURN_IF_ERROR(ReadOptions(transform, "Normalize", UnknownKeys::kIgnore, &normalization));
-  }
+  SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(transforms));
   return FeatureLayers{{"pixels"},
-                       [mean = PerChannel(normalization.mean),
-                        std = PerChannel(normalization.std)](const at::Tensor& images) -> std::vector<at::Tensor> {
-                         // Images are 8-bit until they are normalised, so rounding gives exactly the value that was
-                         // there.
-                         return {Rows(images.mul(std).add_(mean).mul_(255.0).round_().div_(255.0))};
+                       [denormalizer = std::move(denormalizer)](const at::Tensor& images) -> std::vector<at::Tensor> {
+                         return {Rows(denormalizer.ToUnit(images))};
                        }};
 }
 

@@ -62,6 +62,10 @@ int64_t RankOfPredictionFile(absl::string_view name) {
 
 bool IsPredictionFile(absl::string_view name) { return RankOfPredictionFile(name) >= 0; }
 
+bool IsNeighborsFile(absl::string_view name) {
+  return name == kNeighborsFile || name == NeighborsSheet("trained") || name == NeighborsSheet("untrained");
+}
+
 // The temporary folder of arrays (array_set.h), or file of one (ssl/io/npy.cc), whose writer does not live any more.
 bool IsUnfinished(absl::string_view name) {
   constexpr absl::string_view kTemporary = ".tmp-";
@@ -79,6 +83,10 @@ std::string CommandConfigFile(absl::string_view command) { return absl::StrCat(c
 
 std::string CommandFailureFile(absl::string_view command) {
   return command == kTrainCommand ? kFailure : absl::StrCat(command, kFailureEnd);
+}
+
+std::string NeighborsSheet(absl::string_view network) {
+  return network == "trained" ? "neighbors.png" : absl::StrCat("neighbors_", network, ".png");
 }
 
 std::string KnnFile(absl::string_view layer, absl::string_view kind) {
@@ -101,7 +109,7 @@ absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::strin
 }
 
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines) {
-  if (IsKnnFile(name) || IsPredictionFile(name)) return true;
+  if (IsKnnFile(name) || IsPredictionFile(name) || IsNeighborsFile(name)) return true;
   return (absl::ConsumeSuffix(&name, kConfigEnd) || absl::ConsumeSuffix(&name, kFailureEnd)) &&
          IsCommand(name, engines);
 }

@@ -20,6 +20,8 @@ namespace ssl {
 inline constexpr char kTrainCommand[] = "train";  // of every command that trains, whatever it evaluates
 // What is wrong with the data. It says nothing about a training, so that one that starts anew leaves it.
 inline constexpr char kDataCheckFile[] = "data_check.json";
+inline constexpr char kPreviewFile[] = "preview.png";  // nor does what a network will see
+inline constexpr char kNeighborsFile[] = "neighbors.json";
 inline constexpr char kFeaturesFolder[] = "features";
 inline constexpr char kFullTuneFolder[] = "full_tune";
 
@@ -27,6 +29,9 @@ inline constexpr char kFullTuneFolder[] = "full_tune";
 // engines with '_' between them: "knn_config.yaml", "failure.json" of a training, "knn_failure.json".
 std::string CommandConfigFile(absl::string_view command);
 std::string CommandFailureFile(absl::string_view command);
+
+// The sheet of a network's neighbours: "neighbors.png" of the one that is "trained", "neighbors_untrained.png".
+std::string NeighborsSheet(absl::string_view network);
 
 // kNN_<layer>_output_<kind>.npy; kind: "predictions", "targets", "image_indices".
 std::string KnnFile(absl::string_view layer, absl::string_view kind);

@@ -27,7 +27,8 @@ TEST(RunFiles, WhatEvaluationsWriteIsKnown) {
   for (const std::string& name :
        {KnnFile("res4+res5avg", "predictions"), KnnFile("res5", "image_indices"),
         PredictionFile(0, "test", "heads_1", "conf_scores"), PredictionFile(12, "train", "heads", "inds"),
-        CommandConfigFile("knn"), CommandConfigFile("extract_features_knn"), CommandFailureFile("knn_full_tune")}) {
+        NeighborsSheet("trained"), NeighborsSheet("untrained"), std::string(kNeighborsFile), CommandConfigFile("knn"),
+        CommandConfigFile("extract_features_knn"), CommandFailureFile("knn_full_tune")}) {
     EXPECT_TRUE(IsEvaluationFile(name, Engines())) << name;
   }
 }
@@ -37,7 +38,8 @@ TEST(RunFiles, WhatOthersWriteIsNot) {
        {CommandConfigFile(kTrainCommand), CommandFailureFile(kTrainCommand), std::string("my_config.yaml"),
         std::string("knn_my_config.yaml"), std::string("_config.yaml"), std::string("train_knn_config.yaml"),
         std::string("kNN_notes.npy"), std::string("ranks_test_heads_targets.npy"),
-        std::string("rank0_val_heads_inds.npy"), std::string("log.txt"), std::string("results.json.old")}) {
+        std::string("rank0_val_heads_inds.npy"), std::string("log.txt"), std::string("preview.png"),
+        std::string("data_check.json"), std::string("neighbors_of_mine.png"), std::string("results.json.old")}) {
     EXPECT_FALSE(IsEvaluationFile(name, Engines())) << name;
   }
 }

@@ -28,7 +28,7 @@ class CommandTest : public ::testing::Test {
 TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
   EXPECT_EQ(Listed("data_sources"), "disk_filelist\ndisk_folder\nsynthetic\ntorchvision_dataset\n");
   EXPECT_EQ(Listed("engines"),
-            "check_data\nexport\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\ntrain\n");
+            "check_data\nestimate\nevaluate\nexport\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\nneighbors\npreview\ntrain\n");
   EXPECT_EQ(
       Listed("heads"),
       "eval_mlp\neval_mlp_fsdp\nidentity\nmlp\nmlp_fsdp\nmlp_res\nsiamese_concat_view\nswav_head\nswav_head_fsdp\n");

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/estimate_engine.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "ssl/base/clock.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/hooks/progress_line.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kPrefix[] = "estimate";
+// The first steps allocate memory and choose kernels.
+constexpr size_t kWarmUpSteps = 2;
+constexpr size_t kMeasuredSteps = 5;
+
+// Notes the ends of steps and ends the session after enough of them.
+class StepTimesHook : public Hook {
+ public:
+  // Both outlive the session. stop: the command's; the session has one of its own, which this hook requests.
+  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times) : stop_(stop), times_(*times) {}
+
+  absl::string_view name() const override { return "step_times"; }
+  HookStage stage() const override { return HookStage::kReport; }
+  void VisitState(StateVisitor& visitor) override {}
+
+  absl::Status OnStart(StepContext& context) override { return Note(); }
+  absl::Status OnStep(StepContext& context) override {
+    SSL_RETURN_IF_ERROR(Note());
+    if (stop_.requested() || times_.size() > kWarmUpSteps + kMeasuredSteps) context.RequestStop("measured");
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Note() {
+    times_.push_back(Clock::Real().Now());
+    return absl::OkStatus();
+  }
+
+  const StopToken& stop_;
+  std::vector<absl::Time>& times_;
+};
+
+// The median of the steps after the warm-up, or of all where there are no more. times: two at least.
+double SecondsPerStep(const std::vector<absl::Time>& times) {
+  std::vector<double> steps;
+  for (size_t i = 1; i < times.size(); ++i) steps.push_back(absl::ToDoubleSeconds(times[i] - times[i - 1]));
+  if (steps.size() > kWarmUpSteps) steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
+  std::sort(steps.begin(), steps.end());
+  return steps[steps.size() / 2];
+}
+
+class EstimateEngine : public Engine {
+ public:
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    std::vector<absl::Time> times;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &times));
+    SSL_RETURN_IF_ERROR(session->Start());
+    SSL_RETURN_IF_ERROR(session->Train().status());
+    EngineReport report;
+    report.stopped = context.stop.requested();
+    if (report.stopped || times.size() < 2) return report;
+    const int64_t updates = session->state().max_iterations;
+    const double seconds_per_update = SecondsPerStep(times);
+    const double seconds = seconds_per_update * static_cast<double>(updates);
+    ConfigNode results = ConfigNode::Map();
+    results.Set("updates", ConfigNode::FromInt(updates));
+    results.Set("seconds_per_update", ConfigNode::FromDouble(seconds_per_update));
+    results.Set("seconds", ConfigNode::FromDouble(seconds));
+    context.results.Set(kPrefix, std::move(results));
+    report.summary =
+        absl::StrFormat("estimate: %d updates of %.3g s, about %s of training, until %s", updates, seconds_per_update,
+                        FormatDuration(seconds),
+                        absl::FormatTime("%H:%M", absl::Now() + absl::Seconds(seconds), absl::LocalTimeZone()));
+    return report;
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<Session>> MakeSession(EngineContext& context, std::vector<absl::Time>* times) {
+    ConfigNode config = context.config;
+    config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(""));
+    config.SetPath("TEST_MODEL", ConfigNode::FromBool(false));
+    Registries registries = context.registries;
+    registries.configured_hooks = nullptr;
+    registries.configured_sinks = nullptr;
+    SessionOptions options;
+    options.communicator = &context.communicator;
+    options.file_system = &context.file_system;
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));
+    SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<StepTimesHook>(context.stop, times)));
+    return session;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeEstimateEngine(const ConfigNode& config, const BuildContext& context) {
+  return std::make_unique<EstimateEngine>();
+}
+
+}  // namespace ssl

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a training on somebody's own folder of images leaves to the number of images: with FOLDER_RECIPE.ENABLED, this
+// fills in what the configuration does not say, and logs each choice with its reason and the key that says otherwise.
+//
+//   OPTIMIZER.num_epochs, DATA.TRAIN.BATCHSIZE_PER_REPLICA   where nobody has set them
+//   DATA.TRAIN.TRANSFORMS                                    where a size is "auto"
+//
+// The aim is a training of about the same length on two cores for any folder from a few hundred images to some
+// thousand: few images are seen often and in large crops, many less often and in smaller ones.
+#ifndef SSL_ENGINES_FOLDER_RECIPE_H_
+#define SSL_ENGINES_FOLDER_RECIPE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+
+// The section FOLDER_RECIPE. Ours.
+struct FolderRecipeOptions : Options {
+  bool enabled = false;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
+struct FolderChoices {
+  int64_t crop_size = 0;  // pixels
+  int64_t num_epochs = 0;
+  int64_t batch_size = 0;  // of all ranks
+};
+
+// images: at least 1. A pure function.
+FolderChoices ChooseForFolder(int64_t images);
+
+// A resolver (registries.h). Looks at DATA.TRAIN for its size when there is something to choose. Where the data cannot
+// be opened, which whoever trains on it will tell, 1000 images are assumed.
+absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* config);
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_FOLDER_RECIPE_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/folder_recipe.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/register_core.h"
+#include "ssl/core/session.h"
+#include "ssl/data/register_data.h"
+#include "ssl/engines/register_engines.h"
+#include "ssl/testing/captured_log.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kConfig[] = R"(
+FOLDER_RECIPE: {ENABLED: True}
+DATA:
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    DATA_LIMIT: 300
+    TRANSFORMS:
+      - {name: ImgReplicatePil, num_times: 2}
+      - {name: RandomResizedCrop, size: auto}
+)";
+
+class FolderRecipeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(RegisterCore(&registries_));
+    ASSERT_OK(RegisterData(&registries_));
+    ASSERT_OK(RegisterEngines(&registries_));
+  }
+
+  ConfigNode Resolve(const std::string& more = "") {
+    return ResolveConfig(ParseYaml(absl::StrCat(kConfig, more), "mine.yaml", nullptr).value(), registries_).value();
+  }
+
+  static std::string At(const ConfigNode& config, const std::string& path) { return config.FindPath(path)->text(); }
+
+  Registries registries_;
+};
+
+constexpr char kEpochs[] = "OPTIMIZER.num_epochs";
+constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
+constexpr char kSize[] = "DATA.TRAIN.TRANSFORMS.1.size";
+
+TEST_F(FolderRecipeTest, WhatIsOpen_FollowsFromTheNumberOfImages) {
+  const CapturedLog log;
+  const ConfigNode config = Resolve();
+  const FolderChoices choices = ChooseForFolder(300);
+  EXPECT_EQ(At(config, kEpochs), absl::StrCat(choices.num_epochs));
+  EXPECT_EQ(At(config, kBatchSize), absl::StrCat(choices.batch_size));
+  EXPECT_EQ(At(config, kSize), absl::StrCat(choices.crop_size));
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr(absl::StrCat("config.OPTIMIZER.num_epochs=", choices.num_epochs)),
+                                HasSubstr("config.DATA.TRAIN.TRANSFORMS.1.size="), HasSubstr("300 images in ")));
+}
+
+TEST_F(FolderRecipeTest, WhatIsSaid_Stays) {
+  const CapturedLog log;
+  const ConfigNode config = Resolve("OPTIMIZER: {num_epochs: 3}\n");
+  EXPECT_EQ(At(config, kEpochs), "3");
+  EXPECT_THAT(log.Text(), ::testing::Not(HasSubstr("num_epochs=")));
+}
+
+TEST_F(FolderRecipeTest, ASecondResolution_ChangesAndSaysNothing) {
+  ConfigNode config = Resolve();
+  const CapturedLog log;
+  EXPECT_EQ(ResolveConfig(config, registries_).value(), config);
+  EXPECT_THAT(log.Text(), IsEmpty());
+}
+
+TEST_F(FolderRecipeTest, Disabled_NothingIsChosen) {
+  ConfigNode tree = ParseYaml(kConfig, "mine.yaml", nullptr).value();
+  tree.SetPath("FOLDER_RECIPE.ENABLED", ConfigNode::FromBool(false));
+  const ConfigNode config = ResolveConfig(tree, registries_).value();
+  EXPECT_EQ(At(config, kSize), "auto");
+}
+
+TEST_F(FolderRecipeTest, DataThatCannotBeOpened_IsForTheTrainingToTell) {
+  const CapturedLog log;
+  ConfigNode tree = ParseYaml(kConfig, "mine.yaml", nullptr).value();
+  tree.SetPath("DATA.TRAIN.DATA_SOURCES", ConfigNode::FromStrings({"disk_folder"}));
+  tree.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"not_there"}));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, ResolveConfig(tree, registries_));
+  EXPECT_EQ(At(config, kSize), absl::StrCat(ChooseForFolder(1000).crop_size));
+  EXPECT_THAT(log.Text(), ::testing::Not(HasSubstr("folder recipe")));
+}
+
+TEST_F(FolderRecipeTest, SeveralRanks_ShareTheBatch) {
+  const ConfigNode config = Resolve("DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 2}\n");
+  EXPECT_EQ(At(config, kBatchSize), absl::StrCat(ChooseForFolder(300).batch_size / 2));
+}
+
+TEST(ChooseForFolder, SensibleFromAHandfulToThousands) {
+  for (const int64_t images : {1, 10, 40, 200, 201, 600, 5000, 1000000}) {
+    const FolderChoices choices = ChooseForFolder(images);
+    EXPECT_GE(choices.num_epochs, 8) << images;
+    EXPECT_LE(choices.num_epochs, 100) << images;
+    EXPECT_GE(choices.batch_size, 8) << images;
+    EXPECT_LE(choices.batch_size, 64) << images;
+  }
+  EXPECT_EQ(ChooseForFolder(40).batch_size, 8);
+  EXPECT_EQ(ChooseForFolder(200).batch_size, 32);
+  EXPECT_GT(ChooseForFolder(200).crop_size, ChooseForFolder(5000).crop_size);
+  EXPECT_GT(ChooseForFolder(700).num_epochs, ChooseForFolder(5000).num_epochs);
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The images of a data set as they are in their files, for sheets that people look at. Const use is thread-safe.
+#ifndef SSL_ENGINES_ORIGINAL_IMAGES_H_
+#define SSL_ENGINES_ORIGINAL_IMAGES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/image/image.h"
+
+namespace ssl {
+
+class OriginalImages {
+ public:
+  explicit OriginalImages(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
+
+  // Its path, or "image 17" where it has no file.
+  std::string Name(int64_t index) const;
+  // The last two parts of it, which tell the class and the file: "ant/001.jpg".
+  std::string ShortName(int64_t index) const;
+
+  // A broken one is what training sees in its place.
+  absl::StatusOr<Image> Read(int64_t index) const;
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_ENGINES_ORIGINAL_IMAGES_H_

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/preview_engine.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/config/reader.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/phases_builder.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
+#include "ssl/data/sheets/contact_sheet.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/engines/denormalizer.h"
+#include "ssl/engines/evaluation_data.h"
+#include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/original_images.h"
+#include "ssl/engines/run_files.h"
+#include "ssl/io/atomic_file.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kSection[] = "PREVIEW";
+constexpr char kPrefix[] = "preview";
+constexpr char kTrain[] = "DATA.TRAIN";
+constexpr char kUsualSource[] = "generic_ssl";  // whose data set BuildDataset makes
+constexpr int kGap = 4;                         // pixels
+
+std::string SourceType(const EngineContext& context) {
+  const ConfigNode* type = context.config.Section(kTrain).Find("BASE_DATASET");
+  return type == nullptr ? kUsualSource : type->text();
+}
+
+// As a training opens it.
+absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const TaskOptions& task, EngineContext& context) {
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  return context.registries.batch_sources.Make(SourceType(context), context.config.Section(kTrain),
+                                               MakeBuildContext(context, task.run.seed));
+}
+
+// The number under which a training asks for its first epoch.
+int64_t FirstTrainingPhase(const TaskOptions& task) {
+  const std::vector<Phase> phases =
+      PhasesBuilder{task.num_epochs, TestCadence(task.run), task.run.test_model, task.run.test_only}.Build();
+  const auto first = std::find_if(phases.begin(), phases.end(), [](const Phase& phase) { return phase.train; });
+  return first == phases.end() ? 0 : first - phases.begin();
+}
+
+absl::Status CheckViews(const std::vector<at::Tensor>& views) {
+  for (const at::Tensor& view : views) {
+    if (view.dim() != 4 || (view.size(1) != 1 && view.size(1) != 3)) {
+      return absl::InvalidArgumentError(
+          "preview: a view of the batch is no image of 1 or 3 channels; check config.DATA.TRAIN.TRANSFORMS");
+    }
+  }
+  if (!views.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("preview: batches have no views; check config.DATA.TRAIN.TRANSFORMS");
+}
+
+std::string SizeText(const Image& image) { return absl::StrCat(image.width(), "x", image.height()); }
+
+// images: [B, H, W, C] uint8, which the result borrows.
+Image Borrowed(const at::Tensor& images, int64_t position) {
+  Image image;
+  image.Borrow(images[position].const_data_ptr<uint8_t>(), static_cast<int>(images.size(1)),
+               static_cast<int>(images.size(2)), static_cast<int>(images.size(3)));
+  return image;
+}
+
+using Cells = std::vector<std::vector<SheetCell>>;
+
+// The views' columns. pixels: of each view; outlives the cells.
+void AddViews(const std::vector<at::Tensor>& pixels, Cells* cells) {
+  for (size_t view = 0; view < pixels.size(); ++view) {
+    for (size_t row = 0; row < cells->size(); ++row) {
+      SheetCell cell{Borrowed(pixels[view], static_cast<int64_t>(row))};
+      cell.caption = absl::StrCat("view ", view, " ", SizeText(cell.image));
+      (*cells)[row].push_back(std::move(cell));
+    }
+  }
+}
+
+// The first column.
+absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int side, Cells* cells) {
+  for (size_t row = 0; row < cells->size(); ++row) {
+    const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
+    SSL_ASSIGN_OR_RETURN(const Image image, originals.Read(index));
+    (*cells)[row].push_back({FitImage(image, side), absl::StrCat(originals.ShortName(index), " ", SizeText(image))});
+  }
+  return absl::OkStatus();
+}
+
+int LargestSide(const std::vector<at::Tensor>& views) {
+  int64_t side = 0;
+  for (const at::Tensor& view : views) side = std::max({side, view.size(2), view.size(3)});
+  return static_cast<int>(side);
+}
+
+class PreviewEngine : public Engine {
+ public:
+  explicit PreviewEngine(PreviewOptions options) : options_(options) {}
+
+  absl::StatusOr<EngineReport> Run(EngineContext& context) override {
+    if (context.run_directory.empty()) {
+      return absl::FailedPreconditionError(
+          "engine_name=preview writes into the run directory; set config.CHECKPOINT.DIR");
+    }
+    EngineReport report;
+    const auto draw = [&] { return context.communicator.rank() == 0 ? Draw(context, &report) : absl::OkStatus(); };
+    const absl::Status status = AgreeOnWork(draw, kPrefix, context.communicator);
+    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(status);
+    return report;
+  }
+
+  absl::Status Check(EngineContext& context) const override {
+    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    return OpenSource(task, context).status();
+  }
+
+ private:
+  absl::Status Draw(EngineContext& context, EngineReport* report) const {
+    SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, OpenSource(task, context));
+    SSL_RETURN_IF_ERROR(source->StartEpoch(FirstTrainingPhase(task), 0));
+    SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
+    if (batch == nullptr) return absl::InvalidArgumentError("preview: config.DATA.TRAIN gives no batch");
+    SSL_RETURN_IF_ERROR(CheckViews(batch->views));
+    return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, context, report); });
+  }
+
+  absl::Status DrawBatch(const Batch& batch, EngineContext& context, EngineReport* report) const {
+    Cells cells(std::min(options_.num_images, batch.size()));
+    if (SourceType(context) == kUsualSource) {
+      SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenSplitDataset("TRAIN", context));
+      SSL_RETURN_IF_ERROR(
+          AddOriginals(OriginalImages(std::move(dataset)), batch.indices, LargestSide(batch.views), &cells));
+    }
+    const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
+    SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
+                         Denormalizer::Create(transforms != nullptr ? *transforms : ConfigNode::List()));
+    std::vector<at::Tensor> pixels;
+    for (const at::Tensor& view : batch.views) pixels.push_back(denormalizer.ToPixels(view));
+    AddViews(pixels, &cells);
+    return Write(DrawSheet(cells, kGap), cells.size(), pixels.size(), context, report);
+  }
+
+  static absl::Status Write(const Image& sheet, size_t images, size_t views, EngineContext& context,
+                            EngineReport* report) {
+    SSL_ASSIGN_OR_RETURN(const std::string png, EncodePng(sheet));
+    const std::string path = absl::StrCat(context.run_directory, "/", kPreviewFile);
+    SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, png));
+    ConfigNode results = ConfigNode::Map();
+    results.Set("file", ConfigNode::FromString(path));
+    results.Set("images", ConfigNode::FromInt(static_cast<int64_t>(images)));
+    results.Set("views", ConfigNode::FromInt(static_cast<int64_t>(views)));
+    context.results.Set(kPrefix, std::move(results));
+    report->summary = absl::StrCat("the first ", images, " images of the first training batch and their ", views,
+                                   " views: ", path, " (", SizeText(sheet), ")");
+    return absl::OkStatus();
+  }
+
+  const PreviewOptions options_;
+};
+
+}  // namespace
+
+void PreviewOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field("NUM_IMAGES", &num_images, Doc("images of the first training batch that have a row").Between(1, 256));
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakePreviewEngine(const ConfigNode& config, const BuildContext& context) {
+  PreviewOptions options;
+  SSL_RETURN_IF_ERROR(
+      ReadOptions(config.Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
+  return std::make_unique<PreviewEngine>(options);
+}
+
+}  // namespace ssl

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/batch.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/data/image/decode_image.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
+#include "ssl/engines/engine.h"
+#include "ssl/engines/testing/full_tune_run.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
+#include "ssl/methods/simclr/simclr.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kMean[] = {0.485, 0.456, 0.406};
+constexpr double kStd[] = {0.229, 0.224, 0.225};
+constexpr int kGap = 4;
+constexpr int kSide = 16;                  // of the larger view and of the original in the sheet
+constexpr int kRowHeight = kSide + 2 + 7;  // the caption is below
+constexpr int kCharacter = 6;
+
+// Keeps the first batch of a training.
+class FirstBatchHook : public Hook {
+ public:
+  explicit FirstBatchHook(Batch* first) : first_(*first) {}
+  absl::string_view name() const override { return "first_batch"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  void VisitState(StateVisitor& visitor) override {}
+  absl::Status OnBatchStart(StepContext& context) override {
+    if (first_.indices.defined()) return absl::OkStatus();
+    first_.indices = context.batch->indices.clone();
+    for (const at::Tensor& view : context.batch->views) first_.views.push_back(view.clone());
+    return absl::OkStatus();
+  }
+
+ private:
+  Batch& first_;
+};
+
+class PreviewEngineTest : public FullTuneRun {
+ protected:
+  void SetUp() override {
+    FullTuneRun::SetUp();
+    ASSERT_OK(RegisterSimclr(&registries_));
+    Set("SEED_VALUE", "5");
+    Set("DATA.NUM_DATALOADER_WORKERS", "2");
+    Set("DATA.TRAIN.DEFAULT_GRAY_IMG_SIZE", "40");
+    Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "16");
+    Set("DATA.TRAIN.TRANSFORMS",
+        "[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [1, 1], size_crops: [16, 10], crop_scales: "
+        "[[0.4, 1.0], [0.1, 0.4]]}, {name: RandomHorizontalFlip}, {name: ColorJitter, brightness: 0.4, contrast: 0.4, "
+        "saturation: 0.4, hue: 0.1, p: 0.8}, {name: ToTensor}, "
+        "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]");
+    Set("LOSS",
+        "{name: multicrop_simclr_info_nce_loss, multicrop_simclr_info_nce_loss: {buffer_params: "
+        "{embedding_dim: 16}}}");
+    Set("TEST_MODEL", "False");
+    Set("OPTIMIZER.num_epochs", "1");
+    Set("OPTIMIZER.param_schedulers", "{lr: {name: constant, value: 0.01}}");
+    Set("PREVIEW.NUM_IMAGES", "3");
+    ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  }
+
+  void Set(const std::string& path, const std::string& yaml) {
+    config_.SetPath(path, ParseYaml(yaml, "override.yaml", nullptr).value());
+  }
+
+  absl::StatusOr<EngineReport> RunPreview() {
+    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
+    SSL_ASSIGN_OR_RETURN(const auto engine, registries_.engines.Make("preview", config_, build));
+    EngineContext context = Context();
+    return engine->Run(context);
+  }
+
+  Image Sheet() {
+    Image sheet;
+    EXPECT_OK(DecodeImage(PosixFileSystem().Read(directory_ + "/preview.png").value(), {}, &sheet));
+    return sheet;
+  }
+
+  // Of a training with this configuration.
+  Batch FirstTrainingBatch() {
+    Batch first;
+    const std::unique_ptr<Session> session = Session::Create(config_, registries_, {}).value();
+    EXPECT_OK(session->AddHook(std::make_unique<FirstBatchHook>(&first)));
+    EXPECT_OK(session->Start());
+    EXPECT_OK(session->Train());
+    return first;
+  }
+};
+
+int ColumnOfOriginals(const at::Tensor& indices) {
+  size_t longest = 0;
+  for (int64_t row = 0; row < 3; ++row) {
+    longest = std::max(longest, absl::StrCat("image ", indices[row].item<int64_t>(), " 40x40").size());
+  }
+  return kCharacter * static_cast<int>(longest);
+}
+
+// Pixels of the sheet, from (top, left), that are not those of the view, whose floats are un-normalised here.
+int CountDifferences(const Image& sheet, int top, int left, const at::Tensor& view) {
+  int differences = 0;
+  for (int y = 0; y < view.size(1); ++y) {
+    for (int x = 0; x < view.size(2); ++x) {
+      for (int channel = 0; channel < 3; ++channel) {
+        const double value = view[channel][y][x].item<double>() * kStd[channel] + kMean[channel];
+        const int drawn = sheet.row(top + y)[3 * (left + x) + channel];
+        if (drawn != std::lround(255 * value)) ++differences;
+      }
+    }
+  }
+  return differences;
+}
+
+TEST_F(PreviewEngineTest, ViewsAreThoseOfTheFirstTrainingBatch) {
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, RunPreview());
+  EXPECT_THAT(report.summary, HasSubstr("preview.png"));
+  EXPECT_EQ(results_.FindPath("preview.images")->text(), "3");
+  EXPECT_EQ(results_.FindPath("preview.views")->text(), "2");
+  const Image sheet = Sheet();
+  const Batch first = FirstTrainingBatch();
+  ASSERT_EQ(first.views.size(), 2u);
+  const int first_view = kGap + ColumnOfOriginals(first.indices) + kGap;
+  const int second_view = first_view + 12 * kCharacter + kGap;  // "view 0 16x16"
+  EXPECT_EQ(sheet.height(), 3 * (kRowHeight + kGap) + kGap);
+  EXPECT_EQ(sheet.width(), second_view + 12 * kCharacter + kGap);
+  for (int row = 0; row < 3; ++row) {
+    const int top = kGap + row * (kRowHeight + kGap);
+    EXPECT_EQ(CountDifferences(sheet, top, first_view, first.views[0][row]), 0) << row;
+    EXPECT_EQ(CountDifferences(sheet, top, second_view, first.views[1][row]), 0) << row;
+  }
+  // Another image's views are others.
+  EXPECT_GT(CountDifferences(sheet, kGap, first_view, first.views[0][1]), 100);
+}
+
+TEST_F(PreviewEngineTest, AnotherSeed_ShowsOtherViews) {
+  ASSERT_OK(RunPreview());
+  const std::string before = PosixFileSystem().Read(directory_ + "/preview.png").value();
+  ASSERT_OK(RunPreview());
+  EXPECT_EQ(PosixFileSystem().Read(directory_ + "/preview.png").value(), before);
+  Set("SEED_VALUE", "6");
+  ASSERT_OK(RunPreview());
+  EXPECT_NE(PosixFileSystem().Read(directory_ + "/preview.png").value(), before);
+}
+
+TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViews) {
+  Image image;
+  uint8_t* pixels = image.Allocate(30, 60, 3);
+  for (int i = 0; i < 30 * 60; ++i) {
+    for (int channel = 0; channel < 3; ++channel) pixels[3 * i + channel] = std::vector<uint8_t>{200, 100, 50}[channel];
+  }
+  for (int i = 0; i < 16; ++i) {
+    const std::string path = absl::StrCat(directory_, "/photos/ant/", 100 + i, ".png");
+    ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
+    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, EncodePng(image).value()));
+  }
+  Set("DATA.TRAIN.DATA_SOURCES", "[disk_folder]");
+  Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/photos]"));
+  Set("DATA.TRAIN.DATA_LIMIT", "-1");
+  ASSERT_OK(RunPreview());
+  const Image sheet = Sheet();
+  const uint8_t* corner = sheet.row(kGap) + 3 * kGap;
+  EXPECT_EQ(std::vector<int>(corner, corner + 3), std::vector<int>({200, 100, 50}));
+  EXPECT_EQ(sheet.row(kGap + 7)[3 * (kGap + 15)], 200);  // 16 x 8
+  EXPECT_EQ(sheet.row(kGap + 8)[3 * kGap], 255);
+}
+
+TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {
+  Set("DATA.TRAIN.TRANSFORMS", "[{name: RandomFlop}]");
+  EXPECT_THAT(RunPreview().status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("RandomFlop")));
+}
+
+}  // namespace
+}  // namespace ssl
