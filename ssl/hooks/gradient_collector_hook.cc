@@ -11,7 +11,9 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/hooks/hook_entries.h"
@@ -106,8 +108,9 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeGradientCollector(const GradientCollec
 absl::string_view GradientCollectorOptions::section() const { return kHookList; }
 
 void GradientCollectorOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field(kModules, &hook_module,
-                Doc("parts of the names of parameters (trunk.layer4), or patterns (\\.bias$); empty: all of them"));
+  visitor.Field(
+      kModules, &hook_module,
+      Doc("parts of the names of parameters (trunk.layer4), or patterns (\\.bias$); empty: all of them").MayBeOne());
   visitor.Field("grad_type", &grad_type,
                 Doc("whose gradients: of the parameters (ours), or of the output or input of their modules")
                     .OneOf({kParameter, kOutput, kInput}));
@@ -150,24 +153,35 @@ std::string GradientCollectorHook::Prefix() const {
 }
 
 absl::Status GradientCollectorHook::OnLossAndMeter(StepContext& context) {
-  if (modules_ != nullptr && IsDue(context)) modules_->Watch(context.loss, context.batches_per_update);
+  if (modules_ == nullptr || !IsDue(context)) return absl::OkStatus();
+  modules_->Watch(context.loss, context.batches_per_update);
+  WarnOfShared(context);
   return absl::OkStatus();
 }
 
 absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
   if (!IsDue(context)) return absl::OkStatus();
-  if (modules_ != nullptr) {
-    ReportModules(context);
-    return absl::OkStatus();
-  }
+  if (modules_ != nullptr) return ReportModules(context);
   return context.skips_update ? absl::OkStatus() : ReportParameters(context);
 }
 
+// What no setting of ours tells: a host's trunk, or its recompute policy.
+void GradientCollectorHook::WarnOfShared(StepContext& context) {
+  if (has_warned_ || modules_->shared().empty() || context.communicator.rank() != 0) return;
+  has_warned_ = true;
+  SSL_LOG(WARNING) << instance_name() << ": " << absl::StrJoin(modules_->shared(), ", ")
+                   << " are left out: each is one operation of backward together with other modules, such as a part "
+                   << "that runs again in backward, and has no gradient of its own";
+}
+
 // Takes them in any case, so that those of an update that is skipped do not count for the next.
-void GradientCollectorHook::ReportModules(StepContext& context) {
-  for (const auto& [module, norm] : modules_->Take()) {
-    if (!context.skips_update) context.metrics.Add(absl::StrCat(Prefix(), module, "/", options_.grad_type), norm);
+absl::Status GradientCollectorHook::ReportModules(StepContext& context) {
+  SSL_ASSIGN_OR_RETURN(const auto norms, modules_->Take(context.communicator));
+  if (context.skips_update) return absl::OkStatus();
+  for (const auto& [module, norm] : norms) {
+    context.metrics.Add(absl::StrCat(Prefix(), module, "/", options_.grad_type), norm);
   }
+  return absl::OkStatus();
 }
 
 absl::Status GradientCollectorHook::ReportParameters(StepContext& context) const {

@@ -15,8 +15,10 @@
 //
 //   Gradients/<module>/output
 //
-// Parts that run again in backward are one operation for all their modules, so that this is refused beside activation
-// checkpointing.
+// It leaves out a module whose input has no gradient on any rank: images, or what a frozen trunk gives. Parts that run
+// again in backward are one operation for all their modules, so that this is refused beside activation checkpointing;
+// where a host's own model or policy makes such parts, their modules are left out, with a warning. Collective in the
+// updates that it reports.
 //
 // Nobody waits for the device. An update that overflowed float16 gradients skip has none. United Perception's
 // gradient_collector hands gradients of modules to a loss; here their norms go to the metrics. Where ranks share out
@@ -73,13 +75,15 @@ class GradientCollectorHook : public Hook {
  private:
   bool IsDue(const StepContext& context) const;
   std::string Prefix() const;
-  void ReportModules(StepContext& context);
+  void WarnOfShared(StepContext& context);
+  absl::Status ReportModules(StepContext& context);
   absl::Status ReportParameters(StepContext& context) const;
 
   const GradientCollectorOptions options_;
   const std::string place_;
   std::vector<NamedParameter> parameters_;    // that entries match
   std::unique_ptr<ModuleGradients> modules_;  // null for gradients of parameters
+  bool has_warned_ = false;
 };
 
 absl::Status RegisterGradientCollectorHook(Registries* registries);

@@ -16,14 +16,20 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/recompute_policy.h"
+#include "ssl/core/session.h"
+#include "ssl/core/testing/fakes.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -108,7 +114,7 @@ TEST_F(GradientCollectorHookTest, EntryWithoutAParameter_IsNamed) {
 TEST(GradientCollectorInARun, Norms_AreInTheReportsAndTrainingIsTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
-                       TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: [heads], freq: 5}}]"));
+                       TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: heads, freq: 5}}]"));
   EXPECT_EQ(watched.state.at("model.safetensors"), plain.state.at("model.safetensors"));
   EXPECT_THAT(watched.Values("Gradients/together"), SizeIs(2));
   EXPECT_GT(watched.Values("Gradients/heads.0.clf.0.weight").at(0), 0.0);
@@ -141,6 +147,57 @@ TEST(GradientCollectorRunTest, GradientsOfModules_AreReportedAndTrainingStaysAsI
     EXPECT_THAT(names, AllOf(Not(IsEmpty()), Each(AllOf(HasSubstr("layer4"), EndsWith("/" + type))))) << type;
     for (const std::string& name : names) EXPECT_THAT(watched.Values(name), Each(Gt(0.0))) << name;
   }
+}
+
+// Recomputes everything, as a host's own hook may.
+class RecomputingHook : public Hook, public RecomputePolicy {
+ public:
+  absl::string_view name() const override { return "recomputing"; }
+  HookStage stage() const override { return HookStage::kMutate; }
+  absl::Status OnStart(StepContext& context) override {
+    blocks_ = context.model.block_names().size();
+    context.model.SetRecomputePolicy(this);
+    return absl::OkStatus();
+  }
+  absl::Status OnEnd(StepContext& context) override {
+    context.model.SetRecomputePolicy(nullptr);
+    return absl::OkStatus();
+  }
+  std::vector<RecomputePlan> Plan(const std::vector<PassShape>& passes) override {
+    return std::vector<RecomputePlan>(passes.size(), RecomputePlan{{BlockRange{0, blocks_}}});
+  }
+
+ private:
+  size_t blocks_ = 0;
+};
+
+// They used to be reported, all with the gradient of the part.
+TEST(GradientCollectorRunTest, ModulesThatAHostsPolicyRecomputes_AreLeftOutWithAWarning) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       OpenTinyRun("hooks: [{type: gradient_collector, kwargs: {grad_type: output, freq: 1}}]"));
+  std::vector<MetricReport> reports;
+  session->metrics().AddSink(std::make_unique<MemorySink>(&reports));
+  ASSERT_OK(session->AddHook(std::make_unique<RecomputingHook>()));
+  const CapturedLog log;
+  ASSERT_OK(session->Train());
+  std::set<std::string> names;
+  for (const MetricReport& report : reports) {
+    for (const auto& [name, value] : report.values) {
+      if (absl::StartsWith(name, "Gradients/")) names.insert(name);
+    }
+  }
+  EXPECT_THAT(names, AllOf(Not(IsEmpty()), Each(HasSubstr("Gradients/heads."))));
+  EXPECT_THAT(log.warnings,
+              Contains(AllOf(HasSubstr("gradient_collector: trunk."), HasSubstr(" are left out: each "))));
+}
+
+// A first layer's input are images: there is no gradient, and none that vanishes.
+TEST(GradientCollectorRunTest, InputsOfTheFirstLayer_AreNotReported) {
+  ASSERT_OK_AND_ASSIGN(const TinyRunResult watched,
+                       TrainTinyRun("hooks: [{type: gradient_collector, kwargs: {hook_module: trunk, grad_type: input, "
+                                    "freq: 5}}]"));
+  EXPECT_THAT(watched.Values("Gradients/trunk.conv1/input"), IsEmpty());
+  EXPECT_THAT(watched.Values("Gradients/trunk.bn1/input"), AllOf(SizeIs(2), Each(Gt(0.0))));
 }
 
 // A part that runs again is one operation of the graph: all its modules would have the gradient behind it.

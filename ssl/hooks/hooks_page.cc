@@ -118,10 +118,12 @@ such as `Training/Loss`, are refused.
   of. Test batches are not drawn.
 - `gradient_collector`: norms of gradients become metrics, where that program hands the gradients to a loss (`collect_func_module`). Without
   `grad_type` they are those of parameters. A module is one that has parameters of its own: a container, such as `trunk.layer4`, is all
-  modules in it; a module that backward has not come to has 0, as has a first layer's input, which are images. Those of modules are of
-  each rank's own batches, before they are reduced or clipped, and a report has the mean of the ranks' norms; they are refused beside
-  activation checkpointing (`USE_ACTIVATION_CHECKPOINTING`, `memory_checkpoint`), where all modules of a part that runs again share one
-  gradient.
+  modules in it; a module that backward has not come to has 0, and one whose input has no gradient, images or what a frozen trunk gives, is
+  left out. Those of modules are of each rank's own batches, before they are reduced or clipped, and a report has the mean of the ranks'
+  norms; they are refused beside activation checkpointing (`USE_ACTIVATION_CHECKPOINTING`, `memory_checkpoint`), where all modules of a part
+  that runs again share one gradient. Those of a host's own model or policy that does so are left out, with a warning.
+- `check_replicas` (ours) compares every `freq` updates and at the end of each train phase; what is saved between, within a phase, is not
+  looked at.
 - `memory_analysis`: what `system_stats` measures joins the run's next report, which every sink gets, the one of its `logdir` as well; where
   `train_val_logger` has the same `logdir`, as by default, they share it.
 - Learning rate, momentum and weight decay follow the optimizer's schedules (`OPTIMIZER.param_schedulers`); no hook sets them.

@@ -17,6 +17,8 @@
 #include <set>
 #include <utility>
 
+#include "ssl/base/status_macros.h"
+
 namespace ssl {
 namespace {
 
@@ -27,6 +29,13 @@ using torch::autograd::variable_list;
 // Operations on a parameter alone that stand between it and the one that uses it: transposes and casts, and what makes
 // a dense matrix of a convolution's weight (ssl/models/layers.cc).
 constexpr int kMostTransformations = 16;
+
+// What a rank knows of a module; over the ranks, the highest holds. A gradient of one pass is no measure of a module
+// that is one operation with others in the next.
+constexpr int64_t kNotSeen = 0;
+constexpr int64_t kWithout = 1;
+constexpr int64_t kMeasured = 2;
+constexpr int64_t kShared = 3;
 
 std::string ModuleOf(const std::string& parameter) {
   const size_t dot = parameter.rfind('.');
@@ -49,6 +58,15 @@ struct ModuleGradients::Sums {
 
   at::Tensor scale;  // of the pass in progress: by what its gradients are too large
   std::map<std::string, at::Tensor> squares;
+  std::set<std::string> measured;  // modules that have such a gradient in a graph
+  std::set<std::string> without;   // those that are in a graph and have none there
+  std::set<std::string> shared;    // those that are one operation with others in some pass
+
+  int64_t Known(const std::string& module) const {
+    if (shared.count(module) > 0) return kShared;
+    if (measured.count(module) > 0) return kMeasured;
+    return without.count(module) > 0 ? kWithout : kNotSeen;
+  }
 };
 
 namespace {
@@ -108,12 +126,13 @@ class ReadInput : public torch::autograd::FunctionPostHook {
 // The graph of one loss.
 class ModuleGradients::Graph {
  public:
-  Graph(const std::vector<NamedParameter>& parameters, const std::map<std::string, std::string>& modules) {
+  // watched: names of modules.
+  Graph(const std::vector<NamedParameter>& parameters, const std::map<std::string, at::Tensor>& watched)
+      : watched_(watched) {
     for (const NamedParameter& parameter : parameters) {
       if (!parameter.value.requires_grad()) continue;
       accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter.value));
-      const auto module = modules.find(parameter.name);
-      leaves_[accumulators_.back().get()] = module == modules.end() ? "" : module->second;
+      leaves_[accumulators_.back().get()] = ModuleOf(parameter.name);
     }
   }
 
@@ -124,7 +143,7 @@ class ModuleGradients::Graph {
     while (!open.empty()) {
       Node* node = open.back();
       open.pop_back();
-      for (const std::string& module : ModulesAt(*node)) AttachTo(*node, module, kind, sums);
+      AttachTo(*node, kind, sums);
       for (const Edge& edge : node->next_edges()) {
         if (edge.is_valid() && seen.insert(edge.function.get()).second) open.push_back(edge.function.get());
       }
@@ -146,43 +165,57 @@ class ModuleGradients::Graph {
     return leaf;
   }
 
-  // Of an operation that has other inputs than parameters.
+  // Those whose parameters go into the operation.
   std::set<std::string> ModulesAt(const Node& node) const {
     std::set<std::string> modules;
     bool has_input = false;
     for (const Edge& edge : node.next_edges()) {
       Node* leaf = LeafBehind(edge);
       has_input |= leaf == nullptr;
-      if (leaf != nullptr && !leaves_.at(leaf).empty()) modules.insert(leaves_.at(leaf));
+      if (leaf != nullptr) modules.insert(leaves_.at(leaf));
     }
-    return has_input ? modules : std::set<std::string>();
+    return has_input ? modules : std::set<std::string>();  // else it makes something of parameters alone
   }
 
-  void AttachTo(Node& node, const std::string& module, Kind kind, const std::shared_ptr<Sums>& sums) const {
+  void AttachTo(Node& node, Kind kind, const std::shared_ptr<Sums>& sums) const {
+    const std::set<std::string> modules = ModulesAt(node);
+    for (const std::string& module : modules) {
+      if (watched_.count(module) == 0) continue;
+      if (modules.size() > 1) {
+        sums->shared.insert(module);
+      } else {
+        (AttachToOne(node, module, kind, sums) ? sums->measured : sums->without).insert(module);
+      }
+    }
+  }
+
+  // False when it has no such gradient: an input that wants none.
+  bool AttachToOne(Node& node, const std::string& module, Kind kind, const std::shared_ptr<Sums>& sums) const {
     if (kind == Kind::kOutput) {
       node.add_pre_hook(std::make_unique<ReadOutput<Sums>>(sums, module));
-      return;
+      return true;
     }
     for (size_t i = 0; i < node.next_edges().size(); ++i) {
       const Edge& edge = node.next_edge(i);
       if (!edge.is_valid() || LeafBehind(edge) != nullptr) continue;
       node.add_post_hook(std::make_unique<ReadInput<Sums>>(sums, module, i));
-      return;
+      return true;
     }
+    return false;
   }
 
+  const std::map<std::string, at::Tensor>& watched_;
   std::vector<std::shared_ptr<Node>> accumulators_;  // kept, so that theirs are the graph's
-  std::map<const Node*, std::string> leaves_;        // of all parameters; "" for a module that is not watched
+  std::map<const Node*, std::string> leaves_;        // the modules of all parameters
 };
 
 ModuleGradients::ModuleGradients(Kind kind, std::vector<NamedParameter> parameters,
                                  const std::vector<std::string>& watched)
     : kind_(kind), parameters_(std::move(parameters)), sums_(std::make_shared<Sums>()) {
-  for (const std::string& name : watched) modules_[name] = ModuleOf(name);
+  const std::set<std::string> names(watched.begin(), watched.end());
   for (const NamedParameter& parameter : parameters_) {
-    const auto module = modules_.find(parameter.name);
-    if (module == modules_.end() || !parameter.value.requires_grad()) continue;
-    zeros_[module->second] = at::zeros({}, at::TensorOptions(at::kFloat).device(parameter.value.device()));
+    if (names.count(parameter.name) == 0 || !parameter.value.requires_grad()) continue;
+    zeros_[ModuleOf(parameter.name)] = at::zeros({}, at::TensorOptions(at::kFloat).device(parameter.value.device()));
   }
 }
 
@@ -192,14 +225,29 @@ void ModuleGradients::Watch(const at::Tensor& loss, int64_t batches) {
   const std::shared_ptr<Node>& root = loss.grad_fn();
   if (root == nullptr) return;
   root->add_pre_hook(std::make_unique<ReadScale<Sums>>(sums_, batches));
-  Graph(parameters_, modules_).Attach(root.get(), kind_, sums_);
+  Graph(parameters_, zeros_).Attach(root.get(), kind_, sums_);
 }
 
-std::map<std::string, at::Tensor> ModuleGradients::Take() {
+const std::set<std::string>& ModuleGradients::shared() const { return sums_->shared; }
+
+absl::StatusOr<std::map<std::string, at::Tensor>> ModuleGradients::Take(Communicator& communicator) {
   const at::NoGradGuard no_grad;
   std::map<std::string, at::Tensor> norms = zeros_;
+  if (norms.empty()) return norms;
   for (const auto& [module, square] : sums_->squares) norms[module] = at::sqrt(square).to(at::kFloat);
+  at::Tensor known = at::zeros({static_cast<int64_t>(zeros_.size())}, at::kLong);
+  int64_t* next = known.mutable_data_ptr<int64_t>();
+  for (const auto& [module, _] : zeros_) *next++ = sums_->Known(module);
   sums_->squares.clear();
+  sums_->measured.clear();
+  sums_->without.clear();
+  sums_->shared.clear();
+  SSL_RETURN_IF_ERROR(communicator.AllReduce(known, ReduceOp::kMax));
+  const int64_t* of_all = known.const_data_ptr<int64_t>();
+  for (const auto& [module, _] : zeros_) {
+    const int64_t highest = *of_all++;
+    if (highest == kWithout || highest == kShared) norms.erase(module);
+  }
   return norms;
 }
 
