@@ -117,6 +117,7 @@ class Checker {
     EndStage();
     if (place_world_ != nullptr) AddStatus(place_world_(&root));
     Resolve(config);
+    report_.config = *config;
     EndStage();
     for (const std::string& problem : ContradictingSettings(*config, Trains(root))) AddMistake(problem);
     CheckDataSets(*config);

@@ -34,6 +34,9 @@ struct ConfigReport {
   // are there are checked then.
   bool is_fragment = false;
   std::string fragment_reason;  // "no file sets ..."
+  // What a run would have under "config", of a configuration that is no fragment: resolved, a default in the place of
+  // each value that is wrong.
+  ConfigNode config = ConfigNode::Map();
 };
 
 enum class ConfigVerdict {

@@ -23,6 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class HookCheckTest : public ::testing::Test {
  protected:
@@ -70,6 +71,36 @@ TEST_F(HookCheckTest, NameOfAHookOfTheMethod_IsFoundWithItsPlace) {
 TEST_F(HookCheckTest, WrongValueOfAKeyThatSetsOneOfTheRun_IsToldOnce) {
   EXPECT_THAT(Check(directory_, "{type: reload, kwargs: {mini_epoch: two}}").mistakes,
               ElementsAre(HasSubstr("config.hooks.0.kwargs.mini_epoch is 'two', expected an integer of at least 1")));
+}
+
+class BlockCheckTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(RegisterBuiltins(&registries_)); }
+
+  ConfigReport Check(const std::string& token) {
+    ComposeRequest request = MakeRunRequest(registries_);
+    request.tokens = {"config=test/swav_tiny", token};
+    request.search_dirs = {"configs", "."};
+    return CheckConfig(request, registries_);
+  }
+
+  Registries registries_;
+};
+
+// Another program's blocks are refused here by the same line as by a run, or do not keep it from running.
+TEST_F(BlockCheckTest, BlocksOfAnotherProgram_AreJudgedAsByARun) {
+  for (const char* token : {"config.trainer.lr_scheduler.warmup_epochs=1", "config.trainer.optimizer={type: SGD}",
+                            "config.saver.pretrain_model=a.pth", "config.saver.resume_model=a.pth"}) {
+    const ConfigReport report = Check(token);
+    EXPECT_EQ(VerdictOf(report), ConfigVerdict::kMistakes) << token << "\n" << FormatReport(report);
+    EXPECT_THAT(report.mistakes,
+                ElementsAre(AllOf(StartsWith("command line:2: config."), HasSubstr("which has no effect; expected"))));
+  }
+  for (const char* token : {"config.saver.save_dir=y", "config.saver.results_dir=y", "config.trainer.save_freq=2"}) {
+    const ConfigReport report = Check(token);
+    EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << token << "\n" << FormatReport(report);
+    EXPECT_EQ(report.config.Find("saver"), nullptr) << token;
+  }
 }
 
 // They used to be found when the first drawing was made.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/config/compatibility_keys.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/help.h"
 #include "ssl/config/problem.h"
@@ -31,7 +29,6 @@ constexpr char kEpochFrequency[] = "CHECKPOINT.CHECKPOINT_FREQUENCY";
 constexpr char kEpochAnchor[] = "CHECKPOINT.CHECKPOINT_ANCHOR";
 constexpr char kKeepLast[] = "CHECKPOINT.KEEP_LAST";
 constexpr char kTestAnchor[] = "TEST_ANCHOR";
-constexpr char kSaveDirectory[] = "saver.save_dir";
 constexpr int64_t kNotSet = -1;
 
 struct TrainerBlock : public Options {
@@ -46,6 +43,8 @@ struct TrainerBlock : public Options {
   int64_t save_latest_freq = kNotSet;
   bool only_save_latest = false;
   bool is_eval = true;
+  ConfigNode lr_scheduler = ConfigNode::Map();
+  ConfigNode optimizer = ConfigNode::Map();
 
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -54,6 +53,10 @@ struct SaverBlock : public Options {
   int64_t save_latest_freq = kNotSet;
   bool only_save_latest = false;
   bool auto_resume = true;
+  std::string pretrain_model;
+  std::string resume_model;
+  std::string save_dir = "checkpoints";
+  std::string results_dir = "results_dir";
 
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -73,6 +76,8 @@ void TrainerBlock::VisitFields(FieldVisitor& visitor) {
                 TheirDoc("with only_save_latest: CHECKPOINT.CHECKPOINT_ITER_FREQUENCY").Unit("iterations"));
   visitor.Field(kOnlyLatest, &only_save_latest, TheirDoc("CHECKPOINT.KEEP_LAST 1, saved by save_latest_freq"));
   visitor.Field("is_eval", &is_eval, TheirDoc("TEST_MODEL"));
+  visitor.Field("lr_scheduler", &lr_scheduler, TheirDoc("refused; OPTIMIZER.param_schedulers says it here"));
+  visitor.Field("optimizer", &optimizer, TheirDoc("refused; OPTIMIZER says it here"));
 }
 
 void SaverBlock::VisitFields(FieldVisitor& visitor) {
@@ -80,21 +85,26 @@ void SaverBlock::VisitFields(FieldVisitor& visitor) {
                 TheirDoc("with only_save_latest: CHECKPOINT.CHECKPOINT_FREQUENCY").Unit("epochs"));
   visitor.Field(kOnlyLatest, &only_save_latest, TheirDoc("as in trainer, which has precedence"));
   visitor.Field("auto_resume", &auto_resume, TheirDoc("CHECKPOINT.AUTO_RESUME"));
+  visitor.Field("pretrain_model", &pretrain_model, TheirDoc("refused; MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"));
+  visitor.Field("resume_model", &resume_model, TheirDoc("refused; a run goes on in its CHECKPOINT.DIR"));
+  visitor.Field("save_dir", &save_dir, TheirDoc("no effect; CHECKPOINT.DIR is the directory of the whole run"));
+  visitor.Field("results_dir", &results_dir, TheirDoc("no effect; results are in CHECKPOINT.DIR"));
 }
 
-// Their keys that say something else, with what says it here.
-std::vector<CompatibilityKey> OtherKeys() {
-  constexpr auto kNotYet = CompatibilityKey::Support::kNotYet;
-  return {
-      {"saver.pretrain_model", "null", kNotYet, "United Perception's: MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"},
-      {"saver.results_dir", "results_dir", CompatibilityKey::Support::kIgnored,
-       "United Perception's: results are in the run's directory"},
-      {"saver.resume_model", "null", kNotYet, "United Perception's: a run goes on in its CHECKPOINT.DIR"},
-      {kSaveDirectory, "checkpoints", kNotYet, "United Perception's: CHECKPOINT.DIR says it here, of the whole run"},
-      {"trainer.lr_scheduler", "{}", kNotYet, "United Perception's: OPTIMIZER.param_schedulers says it here"},
-      {"trainer.optimizer", "{}", kNotYet, "United Perception's: OPTIMIZER says it here"},
-  };
-}
+// Their keys that are refused: without them the run would learn something else, and a warning about keys without effect
+// is soon overlooked.
+struct RefusedKey {
+  const char* block;
+  const char* key;
+  const char* ours;  // what says it here
+};
+
+constexpr RefusedKey kRefused[] = {
+    {kSaver, "pretrain_model", "config.MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"},
+    {kSaver, "resume_model", "a run goes on in its CHECKPOINT.DIR"},
+    {kTrainer, "lr_scheduler", "config.OPTIMIZER.param_schedulers says it here"},
+    {kTrainer, "optimizer", "config.OPTIMIZER says it here"},
+};
 
 // A map that has a default stands where that does; what somebody has written into it, where he has.
 SourceLocation PlaceOf(const ConfigNode& value) {
@@ -119,6 +129,7 @@ class Blocks {
     if (!problems_.empty()) return ProblemsInOrder(problems_);
     RefuseMaxIter();
     RefuseOtherKeys();
+    WarnOfDirectories();
     SetTests();
     SetSaves();
     Set(Find(kTrainer, "max_epoch"), "OPTIMIZER.num_epochs");
@@ -126,6 +137,7 @@ class Blocks {
     Set(Find(kTrainer, "save_cur_freq"), "CHECKPOINT.ROLLING_FREQUENCY");
     Set(Find(kSaver, "auto_resume"), "CHECKPOINT.AUTO_RESUME");
     SSL_RETURN_IF_ERROR(ProblemsInOrder(problems_));
+    Tell();
     Erase<TrainerBlock>(kTrainer);
     Erase<SaverBlock>(kSaver);
     return absl::OkStatus();
@@ -142,28 +154,19 @@ class Blocks {
     }
   }
 
-  // The run has its own keys now, and defaults say nothing; what else stands in the block stays for the checks of
-  // unsupported keys.
+  // The run has its own keys now; what else stands in the block is nobody's, which others say.
   template <class Block>
   void Erase(const char* name) {
     ConfigNode* node = config_->FindMutable(name);
     if (node == nullptr) return;
     Block block;
     for (const HelpRow& row : HelpRows("", block)) EraseKey(row.key, node);
-    const ConfigNode& by_default = defaults_.Section(name);
-    EraseIf(node, [&by_default](const ConfigNode::Entry& entry) {
-      const ConfigNode* value = by_default.Find(entry.first);
-      return value != nullptr && SameValue(entry.second, *value);
-    });
     if (node->entries().empty()) EraseKey(name, config_);
   }
 
   static void EraseKey(const std::string& key, ConfigNode* map) {
-    EraseIf(map, [&key](const ConfigNode::Entry& entry) { return entry.first == key; });
-  }
-
-  static void EraseIf(ConfigNode* map, const std::function<bool(const ConfigNode::Entry&)>& is_it) {
     auto* entries = map->mutable_entries();
+    const auto is_it = [&key](const ConfigNode::Entry& entry) { return entry.first == key; };
     entries->erase(std::remove_if(entries->begin(), entries->end(), is_it), entries->end());
   }
 
@@ -194,13 +197,19 @@ class Blocks {
     const size_t before = problems_.size();
     SetRunKey(key.path, value, ours, registries_, config_, &problems_);
     if (problems_.size() > before) return;
-    SSL_LOG(INFO) << value.location().ToString() << ": " << key.path << ": " << key.value->text() << " is config."
-                  << ours << ": " << value.text();
+    told_.push_back(absl::StrCat(value.location().ToString(), ": ", key.path, ": ", key.value->text(), " is config.",
+                                 ours, ": ", value.text()));
   }
 
-  static void WarnOfNoEffect(const TheirKey& key, absl::string_view why) {
+  void WarnOfNoEffect(const TheirKey& key, absl::string_view why) {
     if (key.value == nullptr) return;
-    SSL_LOG(WARNING) << key.value->location().ToString() << ": " << key.path << " has no effect " << why;
+    warnings_.push_back(absl::StrCat(key.value->location().ToString(), ": ", key.path, " has no effect ", why));
+  }
+
+  // Not before all is right: what a refused block would have come to helps nobody.
+  void Tell() const {
+    for (const std::string& line : told_) SSL_LOG(INFO) << line;
+    for (const std::string& warning : warnings_) SSL_LOG(WARNING) << warning;
   }
 
   void RefuseMaxIter() {
@@ -212,15 +221,23 @@ class Blocks {
                                       "that number divided by the iterations of an epoch")});
   }
 
-  // They would change what the run learns, and the warning about keys without effect is soon overlooked.
   void RefuseOtherKeys() {
-    for (const CompatibilityKey& key : OtherKeys()) {
-      const ConfigNode* value = original_.FindPath(key.path);
-      if (key.path == kSaveDirectory || value == nullptr || SameValue(*value, *defaults_.FindPath(key.path))) continue;
-      if (key.support == CompatibilityKey::Support::kIgnored) continue;
+    for (const RefusedKey& refused : kRefused) {
+      const std::string path = absl::StrCat(refused.block, ".", refused.key);
+      const ConfigNode* value = original_.FindPath(path);
+      if (value == nullptr || SameValue(*value, *defaults_.FindPath(path))) continue;
       problems_.push_back(
-          {PlaceOf(*value), absl::StrCat("config.", key.path, " is ", value->Describe(), ", which has no effect; ",
-                                         "expected it to be left out. ", key.note)});
+          {PlaceOf(*value), absl::StrCat("config.", path, " is ", value->Describe(),
+                                         ", which has no effect; expected it to be left out: ", refused.ours)});
+    }
+  }
+
+  void WarnOfDirectories() {
+    for (const char* key : {"save_dir", "results_dir"}) {
+      const std::string path = absl::StrCat(kSaver, ".", key);
+      const ConfigNode* value = original_.FindPath(path);
+      if (value == nullptr || SameValue(*value, *defaults_.FindPath(path))) continue;
+      WarnOfNoEffect({absl::StrCat("config.", path), value}, "beside config.CHECKPOINT.DIR, the directory of the run");
     }
   }
 
@@ -283,14 +300,15 @@ class Blocks {
   const ConfigNode original_;
   const ConfigNode defaults_;
   std::vector<ConfigProblem> problems_;
+  std::vector<std::string> told_;  // what keys came to
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace
 
 absl::Status AddForeignRunBlocks(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->options.Add(kTrainer, [] { return std::make_unique<TrainerBlock>(); }));
-  SSL_RETURN_IF_ERROR(registries->options.Add(kSaver, [] { return std::make_unique<SaverBlock>(); }));
-  return registries->options.AddKeys(OtherKeys());
+  return registries->options.Add(kSaver, [] { return std::make_unique<SaverBlock>(); });
 }
 
 absl::Status ResolveForeignRunBlocks(const Registries& registries, ConfigNode* config) {

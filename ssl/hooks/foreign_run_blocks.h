@@ -12,7 +12,9 @@
 // - max_iter, a length in iterations, is refused;
 // - save_latest_freq counts iterations in `trainer` and epochs in `saver`, as there;
 // - save_cur_start and save_cur_freq, which that program documents and does not have, are the rolling checkpoint;
-// - what has no effect there (save_freq beside only_save_latest, save_latest_freq without it) has none, with a warning.
+// - what has no effect there (save_freq beside only_save_latest, save_latest_freq without it) has none, with a warning,
+//   nor have save_dir and results_dir;
+// - optimizer, lr_scheduler, pretrain_model and resume_model are refused: other keys say here what they do.
 #ifndef SSL_HOOKS_FOREIGN_RUN_BLOCKS_H_
 #define SSL_HOOKS_FOREIGN_RUN_BLOCKS_H_
 

@@ -89,6 +89,22 @@ TEST_F(ForeignRunBlocksTest, WhatHasNoEffectThere_IsWarnedOf) {
                           HasSubstr("config.saver.save_latest_freq has no effect without only_save_latest")));
 }
 
+TEST_F(ForeignRunBlocksTest, DirectoriesOfTheirs_AreWarnedOfAndGone) {
+  const CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, Resolve("saver: {save_dir: a, results_dir: b}"));
+  EXPECT_EQ(config.Find("saver"), nullptr);
+  EXPECT_THAT(log.warnings,
+              ElementsAre(HasSubstr("test.yaml:1: config.saver.save_dir has no effect beside config.CHECKPOINT.DIR"),
+                          HasSubstr("config.saver.results_dir has no effect")));
+}
+
+// What is refused comes to nothing, and must not be told as if it had.
+TEST_F(ForeignRunBlocksTest, BlocksThatAreRefused_HaveNoOtherLine) {
+  const CapturedLog log;
+  EXPECT_THAT(Error("trainer: {only_save_latest: True, save_latest_freq: 0}"), HasSubstr("save_latest_freq is '0'"));
+  EXPECT_THAT(log.lines, IsEmpty());
+}
+
 TEST_F(ForeignRunBlocksTest, TheLog_SaysWhatAKeyCameTo) {
   const CapturedLog log;
   EXPECT_OK(Resolve("trainer: {test_freq: 3}"));
@@ -133,7 +149,7 @@ TEST_F(ForeignRunBlocksTest, MinusOne_SetsNothing) {
 
 TEST_F(ForeignRunBlocksTest, BlocksOfOtherThings_AreRefusedWithWhatSaysItHere) {
   EXPECT_THAT(Error("trainer: {optimizer: {type: SGD, kwargs: {lr: 0.1}}}"),
-              AllOf(HasSubstr("test.yaml:1: config.trainer.optimizer is a map, which has no effect"),
+              AllOf(HasSubstr("test.yaml:1: config.trainer.optimizer is a map, which has no effect; expected it to "),
                     HasSubstr("OPTIMIZER says it here")));
   EXPECT_THAT(Error("trainer: {lr_scheduler: {type: Cosine}}"), HasSubstr("OPTIMIZER.param_schedulers says it"));
   EXPECT_THAT(Error("saver: {pretrain_model: a.pth}"), HasSubstr("MODEL.WEIGHTS_INIT.PARAMS_FILE says it here"));

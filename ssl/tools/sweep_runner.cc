@@ -158,21 +158,24 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
   if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
-// What a start would be refused for because of this host, or of the run that its directory holds, and warned of.
-absl::Status Refusal(const CommandLine& line, const Registries& registries, std::vector<std::string>* warnings) {
+// What a start would be refused for because of this host, or of the run that its directory holds, and warned of. The
+// check has resolved the configuration, and said in the log what that came to.
+absl::Status Refusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
-  SSL_ASSIGN_OR_RETURN(const ConfigNode root, ResolveRoot(std::move(composition), world.shape(), registries));
   SSL_RETURN_IF_ERROR(CheckCanStart(world));
-  if (const std::string warning = CrowdWarning(world); !warning.empty()) warnings->push_back(warning);
-  return CheckStart(root, registries);
+  if (const std::string warning = CrowdWarning(world); !warning.empty()) report->warnings.push_back(warning);
+  ConfigNode config = report->config;
+  config.SetPath("CHECKPOINT.DIR", *composition.root.FindPath("config.CHECKPOINT.DIR"));
+  composition.root.Set("config", std::move(config));
+  return CheckStart(composition.root, registries);
 }
 
 // A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
 // ranks than this host has room for.
 void AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) != ConfigVerdict::kRuns) return;
-  const absl::Status status = Refusal(line, registries, &report->warnings);
+  const absl::Status status = Refusal(line, registries, report);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
 }
 

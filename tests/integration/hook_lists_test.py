@@ -40,7 +40,8 @@ class HookListsTest(RunCase):
         self.assertRegex(dry.stdout, r"reload +finishes one of 2 parts of the data +at 20 +at 80 +4 times")
         checked = self.call(*arguments, "--check_config")
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
-        self.assertIn("config.trainer.save_freq: 1 is config.CHECKPOINT.CHECKPOINT_FREQUENCY: 1", checked.stderr)
+        line = "config.trainer.save_freq: 1 is config.CHECKPOINT.CHECKPOINT_FREQUENCY: 1"
+        self.assertEqual(checked.stderr.count(line), 1, checked.stderr)
         result = self.call(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("reload: epoch 4 visits part 2 of 2 of the data set, in pass 2", result.stderr)
