@@ -10,12 +10,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/testing/process_world.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
@@ -24,8 +26,11 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kReaders[] =
@@ -112,6 +117,54 @@ TEST(HostReportsTest, ReportsOfSteps_ReachThoseThatDecideAndTheSinks) {
     if (report.values.count("Host/words_seen") > 0) iterations.push_back(report.iteration);
   }
   EXPECT_THAT(iterations, ElementsAre(3, 6));
+}
+
+// A list of two numbers.
+class ListCounter : public WordCounter {
+ public:
+  ListCounter() : WordCounter(HookStage::kReport) {}
+  absl::Status OnStep(StepContext& context) override {
+    context.meter_reports.push_back({"words", {{"each", "", 1.0}, {"each", "", 2.0}}, "Host"});
+    return absl::OkStatus();
+  }
+};
+
+TEST(HostReportsTest, ListsOfSteps_MakeNoEmptyReport) {
+  for (const MetricReport& report : Train(std::make_unique<ListCounter>()).reports) {
+    EXPECT_THAT(report.values, Not(IsEmpty())) << report.iteration;
+  }
+}
+
+// At each step, on rank 1 alone.
+class SecondRankCounter : public StepCounter {
+ public:
+  absl::Status OnStep(StepContext& context) override {
+    return context.communicator.rank() == 1 ? StepCounter::OnStep(context) : absl::OkStatus();
+  }
+};
+
+// Real processes: what their user sees, and no wait for a timeout.
+TEST(HostReportsTest, AReportOfAStepOnOneRankAlone_IsNamedWithTheRule) {
+  EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) -> absl::Status {
+    Registries registries;
+    SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
+    SSL_RETURN_IF_ERROR(RegisterFakes(&registries));
+    SessionOptions options;
+    options.communicator = &communicator;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         Session::Create(FakeConfig(""), registries, std::move(options)));
+    SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<SecondRankCounter>()));
+    const absl::Status trained = session->Train().status();
+    EXPECT_THAT(trained,
+                StatusIs(absl::StatusCode::kInternal, AllOf(HasSubstr("met other operations on other ranks"),
+                                                            HasSubstr("all-gather "), HasSubstr("all-reduce ("))));
+    if (communicator.rank() == 1) {
+      EXPECT_THAT(trained.message(),
+                  AllOf(HasSubstr("hook 'phase_metrics' (OnStep, iteration 3): rank 1 has reported Host/words_seen at "
+                                  "iteration 3, and expected every rank to report the same names")));
+    }
+    return absl::OkStatus();
+  }));
 }
 
 }  // namespace

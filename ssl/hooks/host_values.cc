@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -40,14 +41,18 @@ HostValues ValuesOf(StepContext& context) {
   return found;
 }
 
+constexpr char kRule[] = "expected every rank to report the same names, in the same order and the same event";
+
 absl::Status CheckNamesAreEqual(const std::string& names, StepContext& context) {
-  const at::Tensor own = at::full({1}, static_cast<int64_t>(Crc32c(names)), at::kLong);
-  SSL_ASSIGN_OR_RETURN(const at::Tensor all, context.communicator.AllGather(own));
-  if (all.max().item<int64_t>() == all.min().item<int64_t>()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
+  const std::string reported =
       absl::StrCat("rank ", context.communicator.rank(), " has reported ", names.empty() ? "no Host/ metric" : names,
-                   " at iteration ", context.state.iteration,
-                   ", another rank others; expected every rank to report the same names, in the same order"));
+                   " at iteration ", context.state.iteration);
+  const at::Tensor own = at::full({1}, static_cast<int64_t>(Crc32c(names)), at::kLong);
+  const absl::StatusOr<at::Tensor> all = context.communicator.AllGather(own);
+  // In a step, ranks that report nothing are not here, and in another operation.
+  if (!all.ok()) return Annotate(all.status(), absl::StrCat(reported, ", and ", kRule));
+  if (all->max().item<int64_t>() == all->min().item<int64_t>()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(reported, ", another rank others; ", kRule));
 }
 
 }  // namespace

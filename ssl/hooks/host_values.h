@@ -14,7 +14,8 @@ namespace ssl {
 bool HasHostValues(const StepContext& context);
 
 // Puts the means over all ranks in their place. FailedPrecondition, on all ranks, where these have not reported the
-// same names in the same order. Collective.
+// same names in the same order. Collective: where a rank that reports nothing does not call it, the communicator's
+// error on the others says what they have reported, and what is expected.
 absl::Status AverageHostValues(StepContext& context);
 
 }  // namespace ssl

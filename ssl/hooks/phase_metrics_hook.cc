@@ -136,11 +136,13 @@ std::vector<PlannedAction> PhaseMetricsHook::Plan() const {
 // Those of `eval` are a report already.
 absl::Status PhaseMetricsHook::OnStep(StepContext& context) {
   if (!HasHostValues(context)) return absl::OkStatus();
+  // Only ranks that report something come here, because to ask the others would cost an operation in each step.
   SSL_RETURN_IF_ERROR(AverageHostValues(context));
   MetricReport report{context.state.iteration, context.state.train_phase_index, {}};
   for (const auto& [name, value] : PhaseValues(context)) {
     if (IsOfHost(name)) report.values[name] = value;
   }
+  if (report.values.empty()) return absl::OkStatus();  // lists, which a report has not
   return context.metrics.Write(report, context.communicator);
 }
 
