@@ -11,6 +11,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -97,6 +98,21 @@ TEST(MemoryCheckpointHookTest, Disabled_DoesNothing) {
   MemoryCheckpointHook hook(/*enable=*/false, {}, std::nullopt);
   ASSERT_OK(hook.OnStart(step.context));
   EXPECT_EQ(step.model.policy, nullptr);
+}
+
+TEST(MemoryCheckpointHookTest, StaticCheckpointingThatItOverrules_IsWarnedOf) {
+  const auto warnings = [](const std::string& kwargs, const std::string& more) {
+    const CapturedLog log;
+    EXPECT_OK(OpenTinyRun("hooks: [{type: memory_checkpoint, kwargs: " + kwargs + "}]\n" + more).status());
+    return log.warnings;
+  };
+  const std::string parts =
+      "MODEL: {ACTIVATION_CHECKPOINTING: {USE_ACTIVATION_CHECKPOINTING: True, NUM_ACTIVATION_CHECKPOINTING_SPLITS: 2}}";
+  EXPECT_THAT(warnings("{}", parts),
+              ElementsAre(AllOf(HasSubstr("test.yaml:2: config.MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_"),
+                                HasSubstr("has no effect: the hook memory_checkpoint says what is recomputed"))));
+  EXPECT_THAT(warnings("{enable: False}", parts), IsEmpty());
+  EXPECT_THAT(warnings("{}", ""), IsEmpty());
 }
 
 TEST(MemoryCheckpointHookTest, ModelWithoutBlocks_IsRefused) {
