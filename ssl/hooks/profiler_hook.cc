@@ -213,8 +213,29 @@ absl::Status ProfilerHook::OnStart(StepContext& context) {
                      << (first_recorded() < updates ? absl::StrCat(updates - first_recorded()) : "none")
                      << ": it ends with " << updates << "; config.PROFILING says when it starts and for how long";
   }
+  SSL_RETURN_IF_ERROR(CheckPlaces(context));
   if (records_) YieldToOtherRecorder();
   return FindCompanions(context);
+}
+
+std::string ProfilerHook::TracePath(int64_t rank, int64_t first, int64_t last) const {
+  return absl::StrCat(folder_.path(), "/rank", rank, "_iterations_", first, "-", last, ".json");
+}
+
+// Else it is the end of the recording, hours later, that finds one taken. A run that ends early has another name.
+absl::Status ProfilerHook::CheckPlaces(const StepContext& context) const {
+  const int64_t updates = context.state.max_iterations;
+  const int64_t before = std::max(first_recorded(), context.state.iteration);
+  const int64_t last = updates > 0 ? std::min(end(), updates) : end();
+  if (before >= last) return absl::OkStatus();
+  for (const int64_t rank : options_.profiled_ranks) {
+    if (rank >= context.communicator.size()) continue;
+    const std::string path = TracePath(rank, before + 1, last);
+    if (!file_system_.IsDirectory(path)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a trace is to be the file ", path, ", in whose place is a ", "directory: move it away"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ProfilerHook::FindCompanions(StepContext& context) {
@@ -340,8 +361,7 @@ absl::Status ProfilerHook::Save(StepContext& context) {
   if (companions_.size() > 1) at::clearThreadLocalCallbacks();
   if (result == nullptr) return absl::OkStatus();
   const int64_t last = std::max(recording->first(), context.state.iteration);
-  const std::string path = absl::StrCat(folder_.path(), "/rank", context.communicator.rank(), "_iterations_",
-                                        recording->first(), "-", last, ".json");
+  const std::string path = TracePath(context.communicator.rank(), recording->first(), last);
   SSL_ASSIGN_OR_RETURN(const std::string trace, TraceOf(*result));
   SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
   SSL_RETURN_IF_ERROR(WriteFileAtomically(file_system_, path, trace));

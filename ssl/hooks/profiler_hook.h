@@ -90,6 +90,9 @@ class ProfilerHook : public Hook {
   int64_t end() const { return first_recorded() + Bounded(options_.num_iterations); }
   // joins: the recorder that another rank of this process has turned on.
   void Begin(StepContext& context, bool joins);
+  std::string TracePath(int64_t rank, int64_t first, int64_t last) const;
+  // Equal on all ranks, which look at the places of all.
+  absl::Status CheckPlaces(const StepContext& context) const;
   // Gives up, with a warning, when somebody else records in this thread.
   void YieldToOtherRecorder();
   // Sets companions_. Collective.

@@ -61,6 +61,25 @@ TEST(ProfilerInARun, PlaceForTheTraceThatIsMissing_IsRefusedAtTheStart) {
                                      HasSubstr(gone), HasSubstr("TMPDIR names another place"))));
 }
 
+TEST(ProfilerInARun, WhatHasThePlaceOfATrace_IsRefusedAtTheStart) {
+  const std::string directory = MakeTempDir("taken");
+  ASSERT_OK(PosixFileSystem().CreateDirectories(directory + "/profile/rank0_iterations_6-7.json"));
+  ASSERT_OK(PosixFileSystem().CreateDirectories(directory + "/profile/rank0_iterations_9-10.json"));
+  const auto started = [&](const std::string& first, const std::string& updates) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                         OpenTinyRun("CHECKPOINT: {DIR: " + directory + "}\nPROFILING: {START_ITERATION: " + first +
+                                     ", NUM_ITERATIONS: " + updates + ", RUNTIME_PROFILING: {USE_PROFILER: True}}\n"));
+    return session->Start();
+  };
+  EXPECT_THAT(started("5", "2"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("hook 'profiler' (OnStart"), HasSubstr("in whose place is a directory: "),
+                             HasSubstr("/profile/rank0_iterations_6-7.json, "))));
+  EXPECT_OK(started("5", "3"));
+  EXPECT_THAT(started("8", "5"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("_9-10.json")))
+      << "the run ends with 10";
+}
+
 TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   ASSERT_OK_AND_ASSIGN(const TinyRunResult profiled,
