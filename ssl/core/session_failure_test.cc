@@ -247,6 +247,31 @@ TEST(FailingSinkTest, WhatItThrows_EndsTheRunAndReachesAllHooks) {
   }
 }
 
+// Fails in one call of Flush, as a file does whose pages could not be written: the next call says that all is well.
+class OnceFailingSink : public MetricSink {
+ public:
+  OnceFailingSink(int failing, int* flushes) : failing_(failing), flushes_(*flushes) {}
+  absl::Status Write(const MetricReport&) override { return absl::OkStatus(); }
+  absl::Status Flush() override {
+    return ++flushes_ == failing_ ? absl::ResourceExhaustedError("pages are lost") : absl::OkStatus();
+  }
+
+ private:
+  const int failing_;
+  int& flushes_;
+};
+
+TEST(FailingSinkTest, AFlushThatFailsOnce_EndsTheRunAndLosesNoCheckpoint) {
+  for (const int failing : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(MakeTempDir("flush"))));
+    int flushes = 0;
+    session->metrics().AddSink(std::make_unique<OnceFailingSink>(failing, &flushes));
+    EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("pages are lost")));
+    EXPECT_EQ(flushes, 2) << "before the last save, and behind OnEnd";
+    EXPECT_EQ(session->progress().last_checkpoint, kTotalSteps) << failing;
+  }
+}
+
 // A method that fails in one of its calls of the third step.
 class FailingMethod : public Method {
  public:

@@ -332,6 +332,10 @@ void Trainer::AdvanceCounters() {
 
 absl::Status Trainer::Finish(const absl::Status& status) {
   absl::Status first = status;
+  const auto flush = [this] { return GuardTorch("flushing the metrics", [this] { return metrics_.Flush(); }); };
+  // Before the last save, as KeepReports. An error loses no checkpoint, and is told at the end: the system tells it
+  // once.
+  const absl::Status flushed = first.ok() ? flush() : absl::OkStatus();
   if (first.ok()) first = GuardTorch("saving", [this] { return SaveAtEnd(); });
   if (!first.ok()) {
     hook_failure_ = hooks_.failure();
@@ -342,7 +346,8 @@ absl::Status Trainer::Finish(const absl::Status& status) {
   // A host's OnEnd may have saved as well. After an error the other ranks may be gone; the checkpointer itself lets a
   // save that has begun end.
   if (first.ok() && saver_ != nullptr) first = GuardTorch("saving", [this] { return saver_->Wait(); });
-  first.Update(GuardTorch("flushing the metrics", [this] { return metrics_.Flush(); }));
+  first.Update(flushed);
+  first.Update(flush());
   return first;
 }
 
@@ -351,7 +356,6 @@ absl::Status Trainer::SaveAtEnd() {
   const TrainState& state = task_->state();
   const bool finished = ended_early_ || state.finished(static_cast<int64_t>(task_->phases().size()));
   if (saver_ == nullptr || (state.iteration == context_.first_iteration && !finished)) return absl::OkStatus();
-  metrics_.Flush().IgnoreError();  // as KeepReports; the one behind OnEnd tells what is wrong, and loses no checkpoint
   SSL_RETURN_IF_ERROR(Save());
   return Wait();
 }
