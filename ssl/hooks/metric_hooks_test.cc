@@ -127,7 +127,9 @@ TEST_F(MetricHooksTest, TrainValLogger_DoesWhatItsKwargsSay) {
 
 // One in each folder, and so one moment once.
 TEST_F(MetricHooksTest, WritersOfOneFolder_AreOne) {
-  ASSERT_OK(Train("hooks: [{type: TensorboardXWriter}, {type: train_val_logger, kwargs: {logdir: ./tb_logs}}]"));
+  ASSERT_OK(
+      Train("hooks: [{type: TensorboardXWriter}, {type: train_val_logger, kwargs: {logdir: ./tb_logs}}, "
+            "{type: memory_analysis, kwargs: {logdir: tb_logs/, summary_writer: tensorboard}}]"));
   EXPECT_THAT(*PosixFileSystem().List(directory_ + "/tb_logs"), SizeIs(1));
 }
 

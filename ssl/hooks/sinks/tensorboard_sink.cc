@@ -41,7 +41,8 @@ class TensorboardSink : public MetricSink {
 
   absl::Status Flush() override { return file_ == nullptr ? absl::OkStatus() : file_->Sync(); }
   std::string place() const override {
-    return absl::StrCat("tensorboard:", std::filesystem::path(folder_.path()).lexically_normal().string());
+    // The slash: a user's `log/` is `log`.
+    return absl::StrCat("tensorboard:", std::filesystem::path(folder_.path() + "/").lexically_normal().string());
   }
 
  private:
