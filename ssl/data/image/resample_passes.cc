@@ -12,11 +12,14 @@ namespace {
 // The half is added first: shifting then rounds.
 constexpr int32_t kHalf = 1 << (kWeightBits - 1);
 
-// The horizontal pass works on tiles of so many rows, transposed: what lies side by side in memory then has the same
-// weights, and the pass becomes a vertical one.
-constexpr int kTileRows = 32;
+// The horizontal pass works on tiles of at most so many rows, transposed: what lies side by side in memory then has the
+// same weights, and the pass becomes a vertical one.
+constexpr int kMostTileRows = 64;
 // The side of the squares that are transposed at once.
 constexpr int kBlock = 16;
+
+// The rows of the tile for the next of `rows_left` rows; the last of them may be repeated in it.
+int TileRows(int rows_left) { return rows_left <= 16 ? 16 : rows_left <= 32 ? 32 : kMostTileRows; }
 
 // With more taps, sums are kept in memory between groups of so many.
 constexpr int kTapGroup = 4;
@@ -103,33 +106,33 @@ SSL_PIXEL_FUNCTION void TransposeBlock(const uint8_t* const* rows, int64_t colum
   for (int r = 0; r < kBlock; ++r) std::memcpy(output + r * stride, &block[r], kBlock);
 }
 
-// `columns` bytes of each of the kTileRows rows become columns of the tile: byte x of row y is tile[x * kTileRows + y].
+// `columns` bytes of each of the tile_rows rows become columns of the tile: byte x of row y is tile[x * tile_rows + y].
 SSL_VECTORIZE
-void RowsToTile(const uint8_t* const* rows, int64_t columns, uint8_t* tile) {
-  for (int first = 0; first < kTileRows; first += kBlock) {
+void RowsToTile(const uint8_t* const* rows, int tile_rows, int64_t columns, uint8_t* tile) {
+  for (int first = 0; first < tile_rows; first += kBlock) {
     for (int64_t column = 0; column < columns; column += kBlock) {
       // The last block overlaps the one before it.
       const int64_t begin = std::min(column, columns - kBlock);
-      TransposeBlock(rows + first, begin, tile + begin * kTileRows + first, kTileRows);
+      TransposeBlock(rows + first, begin, tile + begin * tile_rows + first, tile_rows);
     }
   }
 }
 
 // The other way, into rows that lie `columns` bytes apart.
 SSL_VECTORIZE
-void TileToRows(const uint8_t* tile, int64_t columns, uint8_t* rows) {
+void TileToRows(const uint8_t* tile, int tile_rows, int64_t columns, uint8_t* rows) {
   for (int64_t column = 0; column < columns; column += kBlock) {
     const int64_t begin = std::min(column, columns - kBlock);
     const uint8_t* lines[kBlock];
-    for (int i = 0; i < kBlock; ++i) lines[i] = tile + (begin + i) * kTileRows;
-    for (int first = 0; first < kTileRows; first += kBlock) {
+    for (int i = 0; i < kBlock; ++i) lines[i] = tile + (begin + i) * tile_rows;
+    for (int first = 0; first < tile_rows; first += kBlock) {
       TransposeBlock(lines, first, rows + first * columns + begin, columns);
     }
   }
 }
 
-SSL_VECTORIZE
-void FilterTile(const uint8_t* tile, int channels, const FilterTaps& filter, uint8_t* output) {
+template <int kTileRows>
+SSL_PIXEL_FUNCTION void FilterTileOf(const uint8_t* tile, int channels, const FilterTaps& filter, uint8_t* output) {
   const int64_t pixel = static_cast<int64_t>(channels) * kTileRows;
   const int32_t* weights = filter.weights;
   for (int x = 0; x < filter.out; ++x, weights += filter.taps) {
@@ -137,6 +140,18 @@ void FilterTile(const uint8_t* tile, int channels, const FilterTaps& filter, uin
     for (int c = 0; c < channels; ++c, output += kTileRows) {
       Blend({input + c * kTileRows, pixel}, weights, filter.taps, kTileRows, output);
     }
+  }
+}
+
+SSL_VECTORIZE
+void FilterTile(const uint8_t* tile, int tile_rows, int channels, const FilterTaps& filter, uint8_t* output) {
+  switch (tile_rows) {
+    case 16:
+      return FilterTileOf<16>(tile, channels, filter, output);
+    case 32:
+      return FilterTileOf<32>(tile, channels, filter, output);
+    default:
+      return FilterTileOf<kMostTileRows>(tile, channels, filter, output);
   }
 }
 
@@ -157,29 +172,30 @@ void FilterWidth(PixelRows source, int height, int channels, const FilterTaps& f
   const int64_t out_columns = WholeBlocks(out_size);
   // The tile, the tile of results, their rows where they cannot go to `result` directly, and rows too short for a
   // block.
-  const size_t needed = kTileRows * (in_columns + 2 * out_columns + kBlock);
+  const size_t needed = kMostTileRows * (in_columns + 2 * out_columns + kBlock);
   if (buffer->size() < needed) buffer->resize(needed);
   uint8_t* tile = buffer->data();
-  uint8_t* filtered = tile + kTileRows * in_columns;
-  uint8_t* spare = filtered + kTileRows * out_columns;
-  uint8_t* short_rows = spare + kTileRows * out_columns;
-  for (int y = 0; y < height; y += kTileRows) {
-    const int rows_left = std::min(height - y, kTileRows);
-    const uint8_t* rows[kTileRows];
-    for (int r = 0; r < kTileRows; ++r) {
+  uint8_t* filtered = tile + kMostTileRows * in_columns;
+  uint8_t* spare = filtered + kMostTileRows * out_columns;
+  uint8_t* short_rows = spare + kMostTileRows * out_columns;
+  for (int y = 0; y < height; y += kMostTileRows) {
+    const int rows_left = std::min(height - y, kMostTileRows);
+    const int tile_rows = TileRows(rows_left);
+    const uint8_t* rows[kMostTileRows];
+    for (int r = 0; r < tile_rows; ++r) {
       rows[r] = source.first + (y + std::min(r, rows_left - 1)) * source.stride;
       if (in_size < kBlock) {
         std::memcpy(short_rows + r * kBlock, rows[r], in_size);
         rows[r] = short_rows + r * kBlock;
       }
     }
-    RowsToTile(rows, in_columns, tile);
-    FilterTile(tile, channels, filter, filtered);
-    if (rows_left == kTileRows && out_size == out_columns) {
-      TileToRows(filtered, out_size, result + y * out_size);
+    RowsToTile(rows, tile_rows, in_columns, tile);
+    FilterTile(tile, tile_rows, channels, filter, filtered);
+    if (rows_left == tile_rows && out_size == out_columns) {
+      TileToRows(filtered, tile_rows, out_size, result + y * out_size);
       continue;
     }
-    TileToRows(filtered, out_columns, spare);
+    TileToRows(filtered, tile_rows, out_columns, spare);
     for (int r = 0; r < rows_left; ++r) {
       std::memcpy(result + (y + r) * out_size, spare + r * out_columns, out_size);
     }

@@ -23,9 +23,6 @@ using Bytes [[gnu::vector_size(kBlock)]] = uint8_t;
 // Views of so many floats go to memory past the caches, which they would only sweep.
 constexpr int64_t kStreamedFloats = 1 << 14;
 
-// Bytes in the order of writing, with room for a block that ends behind the last.
-using Piece = uint8_t[kPieceValues + kBlock];
-
 // Pixel i of `mirrored` is pixel count - 1 - i of `pixels`: five pixels at once, the last 15 bytes of a block.
 SSL_VECTORIZE
 void MirrorColour(const uint8_t* pixels, int count, uint8_t* __restrict mirrored) {
@@ -39,44 +36,29 @@ void MirrorColour(const uint8_t* pixels, int count, uint8_t* __restrict mirrored
   for (; i < count; ++i) std::copy_n(pixels + 3 * (count - 1 - i), 3, mirrored + 3 * i);
 }
 
-SSL_VECTORIZE
-void RepeatGrey(const uint8_t* greys, int count, uint8_t* __restrict pixels) {
-  for (int i = 0; i < count; ++i) pixels[3 * i] = pixels[3 * i + 1] = pixels[3 * i + 2] = greys[i];
+// Grey pixels into kChannels equal or differently normalised channels.
+template <int kChannels>
+void LookUpGrey(const uint8_t* pixels, int step, int count, const PixelTable& table, float* floats) {
+  for (int i = 0; i < count; ++i, pixels += step, floats += kChannels) {
+    for (int c = 0; c < kChannels; ++c) floats[c] = table.values[*pixels][c];
+  }
 }
 
-// The pixels [first, first + count) of a written row as `channels` bytes each; in `piece` where the image does not hold
-// them so.
-const uint8_t* ArrangePixels(const View& view, const uint8_t* row, int first, int count, int channels, Piece* piece) {
-  const int image_channels = view.image.channels();
-  const int begin = view.flipped ? view.image.width() - first - count : first;
-  const uint8_t* pixels = row + static_cast<int64_t>(begin) * image_channels;
-  uint8_t mirrored[kPiecePixels];
-  if (view.flipped && image_channels == 3) {
-    MirrorColour(pixels, count, *piece);
-    return *piece;
+void LookUpColour(const uint8_t* pixels, int count, const PixelTable& table, float* floats) {
+  for (int i = 0; i < count; ++i, pixels += 3, floats += 3) {
+    for (int c = 0; c < 3; ++c) floats[c] = table.values[pixels[c]][c];
   }
-  if (view.flipped) {
-    std::reverse_copy(pixels, pixels + count, mirrored);
-    pixels = mirrored;
-  }
-  if (image_channels == channels && !view.flipped) return pixels;
-  if (channels == 3) {
-    RepeatGrey(pixels, count, *piece);
-  } else {
-    std::copy_n(pixels, count, *piece);
-  }
-  return *piece;
 }
 
 // The factors of so many values in turn, whole pixels and whole vectors.
 struct Factors {
   static constexpr int kValues = 48;
 
-  Factors(const PixelFormula& formula, int channels) : scale(formula.scale) {
+  explicit Factors(const PixelFormula& formula) : scale(formula.scale) {
     for (int i = 0; i < kValues; ++i) {
-      mean[i] = formula.mean[i % channels];
-      high[i] = formula.inverse_std[i % channels].high;
-      low[i] = formula.inverse_std[i % channels].low;
+      mean[i] = formula.mean[i % 3];
+      high[i] = formula.inverse_std[i % 3].high;
+      low[i] = formula.inverse_std[i % 3].low;
     }
   }
   PixelFormula::Factor scale;
@@ -92,19 +74,21 @@ SSL_PIXEL_FUNCTION float ToFloat(uint8_t value, const Factors& factors, int i) {
   return __builtin_fmaf(difference, factors.high[i], difference * factors.low[i]);
 }
 
-SSL_VECTORIZE_FUSED
-void ComputeFloats(const uint8_t* values, int64_t count, const Factors& factors, float* __restrict floats) {
-  int64_t first = 0;
-  for (; first + Factors::kValues <= count; first += Factors::kValues) {
-    for (int i = 0; i < Factors::kValues; ++i) floats[first + i] = ToFloat(values[first + i], factors, i);
-  }
-  for (int i = 0; first + i < count; ++i) floats[first + i] = ToFloat(values[first + i], factors, i);
+SSL_PIXEL_FUNCTION void ComputeBlock(const uint8_t* values, const Factors& factors, float* __restrict floats) {
+  for (int i = 0; i < Factors::kValues; ++i) floats[i] = ToFloat(values[i], factors, i);
 }
 
-void LookUpFloats(const uint8_t* values, int pixels, int channels, const PixelTable& table, float* floats) {
-  for (int i = 0; i < pixels; ++i) {
-    for (int c = 0; c < channels; ++c) *floats++ = table.values[*values++][c];
+// count: a multiple of 3.
+SSL_VECTORIZE_FUSED
+void ComputeColour(const uint8_t* values, int count, const Factors& factors, float* __restrict floats) {
+  if (count < Factors::kValues) {
+    for (int i = 0; i < count; ++i) floats[i] = ToFloat(values[i], factors, i);
+    return;
   }
+  // The last block overlaps the one before it.
+  const int last = count - Factors::kValues;
+  for (int first = 0; first < last; first += Factors::kValues) ComputeBlock(values + first, factors, floats + first);
+  ComputeBlock(values + last, factors, floats + last);
 }
 
 #ifdef __SSE2__
@@ -127,24 +111,63 @@ void Stream(const float* floats, int64_t count, float* output) { std::copy_n(flo
 void EndStream() {}
 #endif
 
+// Writes parts of the rows of one view, in the order of writing, from pixels where they lie in the image.
+class PieceWriter {
+ public:
+  explicit PieceWriter(const View& view)
+      : table_(*view.table),
+        flipped_(view.flipped),
+        computes_(view.table->has_formula && FusesFast()),
+        factors_(view.table->formula) {}
+
+  void WriteColour(const uint8_t* pixels, int count, float* floats) {
+    if (flipped_) {
+      MirrorColour(pixels, count, mirrored_);
+      pixels = mirrored_;
+    }
+    if (computes_) {
+      ComputeColour(pixels, 3 * count, factors_, floats);
+    } else {
+      LookUpColour(pixels, count, table_, floats);
+    }
+  }
+
+  void WriteGrey(const uint8_t* pixels, int count, int channels, float* floats) const {
+    const int step = flipped_ ? -1 : 1;
+    if (flipped_) pixels += count - 1;
+    if (channels == 3) {
+      LookUpGrey<3>(pixels, step, count, table_, floats);
+    } else {
+      LookUpGrey<1>(pixels, step, count, table_, floats);
+    }
+  }
+
+ private:
+  const PixelTable& table_;
+  const bool flipped_;
+  const bool computes_;
+  const Factors factors_;
+  uint8_t mirrored_[kPieceValues + kBlock];  // with room for a block that ends behind the last pixel
+};
+
 }  // namespace
 
 void WriteViewFloats(const View& view, int channels, float* output) {
-  const Factors factors(view.table->formula, channels);
-  const bool computes = view.table->has_formula && FusesFast();
+  PieceWriter writer(view);
   const bool streams = CanStream(view, channels, output);
   const int width = view.image.width();
-  Piece piece;
+  const int image_channels = view.image.channels();
   float floats[kPieceValues];
   for (int y = 0; y < view.image.height(); ++y) {
     for (int first = 0; first < width; first += kPiecePixels) {
       const int count = std::min(width - first, kPiecePixels);
-      const uint8_t* values = ArrangePixels(view, view.image.row(y), first, count, channels, &piece);
+      const int begin = view.flipped ? width - first - count : first;
+      const uint8_t* pixels = view.image.row(y) + static_cast<int64_t>(begin) * image_channels;
       float* target = streams ? floats : output;
-      if (computes) {
-        ComputeFloats(values, count * channels, factors, target);
+      if (image_channels == 3) {
+        writer.WriteColour(pixels, count, target);
       } else {
-        LookUpFloats(values, count, channels, *view.table, target);
+        writer.WriteGrey(pixels, count, channels, target);
       }
       if (streams) Stream(floats, count * channels, output);
       output += count * channels;
