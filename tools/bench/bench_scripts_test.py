@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+from tools.bench import compare_loader
 from tools.bench import compare_ranks
 from tools.bench import compare_sharding
 from tools.bench import compare_swav
@@ -53,6 +54,20 @@ class HookOverheadTest(unittest.TestCase):
         self.assertEqual(middle, 49.5)
         self.assertEqual((low, high), (39.0, 60.0))
         self.assertEqual(hook_overhead.interval([3.0, 1.0, 2.0]), (1.0, 2.0, 3.0))
+
+
+class CompareLoaderTest(unittest.TestCase):
+    def test_last_rate_is_read(self):
+        lines = "swav, 2 workers: 97.5 images/s, 780 views/s\nswav, 2 workers: 567.0 images/s, 4536 views/s, 1 us\n"
+        self.assertEqual(compare_loader.read_rate(lines), {"rate": 567.0})
+        self.assertEqual(compare_loader.read_rate("no such line"), {})
+
+    def test_ratio_is_that_of_the_medians(self):
+        ours = [{"rate": rate, "pss": 100.0} for rate in (900.0, 1000.0, 1200.0)]
+        peer = [{"rate": rate, "pss": 400.0} for rate in (90.0, 100.0, 300.0)]
+        lines = compare_loader.report(ours, peer).splitlines()
+        self.assertEqual(lines[1].split(), ["images/s", "1000", "100", "10.00"])
+        self.assertEqual(lines[2].split(), ["peak", "PSS", "MB", "100", "400", "0.25"])
 
 
 class CompareShardingTest(unittest.TestCase):

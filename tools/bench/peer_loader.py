@@ -11,6 +11,7 @@ import random
 import time
 
 import torch
+from PIL import Image
 from PIL import ImageFilter
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
@@ -38,9 +39,9 @@ def view(size, scale, jitter):
 
 
 STRONG, MILD = (0.8, 0.8, 0.8, 0.2), (0.4, 0.4, 0.4, 0.1)
-RECIPES = {
-    "swav": [view(224, (0.14, 1.0), STRONG)] * 2 + [view(96, (0.05, 0.14), STRONG)] * 6,
-    "moco": [view(224, (0.2, 1.0), MILD)] * 2,
+VIEWS = {
+    "swav": [(224, (0.14, 1.0), STRONG)] * 2 + [(96, (0.05, 0.14), STRONG)] * 6,
+    "moco": [(224, (0.2, 1.0), MILD)] * 2,
 }
 
 
@@ -57,26 +58,34 @@ def repeated(samples, count):
     return (samples * (count // len(samples) + 1))[:count]
 
 
-def main():
+def read(path):
+    with open(path, "rb") as file:
+        return Image.open(file).convert("RGB")
+
+
+def measure(make_view, loader):
+    """Prints the rate of the views that `make_view` makes of what `loader` reads from a path."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("--recipe", choices=sorted(RECIPES), default="swav")
+    parser.add_argument("--recipe", choices=sorted(VIEWS), default="swav")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--images", type=int, default=1000)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    data = ImageFolder(args.folder, Views(RECIPES[args.recipe]))
+    # One object for equal views.
+    made = {key: make_view(*key) for key in set(VIEWS[args.recipe])}
+    data = ImageFolder(args.folder, Views([made[key] for key in VIEWS[args.recipe]]), loader=loader)
     data.samples = repeated(data.samples, args.images + WARM_UP_BATCHES * BATCH)
-    loader = torch.utils.data.DataLoader(data, BATCH, num_workers=args.workers)
+    batches = torch.utils.data.DataLoader(data, BATCH, num_workers=args.workers)
     begin, images = 0.0, 0
-    for index, (views, _) in enumerate(loader, 1):
+    for index, (views, _) in enumerate(batches, 1):
         if index == WARM_UP_BATCHES:
             begin = time.perf_counter()
         elif index > WARM_UP_BATCHES:
             images += len(views[0])
     rate = images / (time.perf_counter() - begin)
-    print(f"{args.recipe}, {args.workers} workers: {rate:.1f} images/s, {rate * len(RECIPES[args.recipe]):.0f} views/s")
+    print(f"{args.recipe}, {args.workers} workers: {rate:.1f} images/s, {rate * len(views):.0f} views/s")
 
 
 if __name__ == "__main__":
-    main()
+    measure(view, read)

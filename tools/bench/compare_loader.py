@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares how many images a second this trainer's loader prepares with a Python peer, on the same files and machine.
+
+  ./bazelw build //ssl/data/loader:bench_image_loader
+  python3 tools/bench/compare_loader.py --python VENV/bin/python --data DIR --recipe swav
+
+The two programs run in turn, `--runs` times each, and medians are compared, so that a slow spell of the machine hits
+both. DIR has a folder of JPEGs for each class (make_photos.py makes one). A peer is a script that takes `DIR --recipe
+swav|moco --workers N --images N` and prints "... images/s": peer_loader.py (torchvision, Pillow) or
+peer_loader_albumentations.py (OpenCV). Memory is the peak of the summed PSS of a program's whole process tree. Standard
+library only; the peers say what VENV needs.
+"""
+import argparse
+import pathlib
+import re
+
+import compare_swav
+
+OURS = "bazel-bin/ssl/data/loader/bench_image_loader"
+RESULT = re.compile(r"(?P<rate>[\d.]+) images/s")
+
+
+def read_rate(output):
+    """The last result line, or nothing."""
+    matches = RESULT.findall(output)
+    return {"rate": float(matches[-1])} if matches else {}
+
+
+def report(ours, peer):
+    """The comparison as text; ratios above 1 are in our favour."""
+    rate, peer_rate = compare_swav.median(ours, "rate"), compare_swav.median(peer, "rate")
+    memory, peer_memory = compare_swav.median(ours, "pss"), compare_swav.median(peer, "pss")
+    spread = ", ".join(f"{name} {min(r['rate'] for r in runs):.0f}-{max(r['rate'] for r in runs):.0f}"
+                       for name, runs in (("ours", ours), ("peer", peer)))
+    return "\n".join([f"{'median of ' + str(len(ours)):16}{'ours':>10}{'peer':>10}{'ours/peer':>11}",
+                      f"{'images/s':16}{rate:10.0f}{peer_rate:10.0f}{rate / peer_rate:11.2f}",
+                      f"{'peak PSS MB':16}{memory:10.0f}{peer_memory:10.0f}{memory / peer_memory:11.2f}",
+                      f"range of images/s: {spread}"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--peer", default=pathlib.Path(__file__).with_name("peer_loader.py"), help="the peer's script")
+    parser.add_argument("--python", required=True, help="Python that has the peer's packages")
+    parser.add_argument("--data", required=True, help="folder of JPEGs")
+    parser.add_argument("--recipe", choices=("swav", "moco"), default="swav")
+    parser.add_argument("--workers", type=int, default=2, help="threads of ours, processes of the peer")
+    parser.add_argument("--images", type=int, default=600, help="of the peer; ours prepares four times as many")
+    parser.add_argument("--runs", type=int, default=5)
+    args = parser.parse_args()
+    ours_command = [OURS, args.data, args.recipe, str(args.workers), str(4 * args.images)]
+    peer_command = [args.python, str(args.peer), args.data, "--recipe", args.recipe, "--workers", str(args.workers),
+                    "--images", str(args.images)]
+    print(compare_swav.machine(), flush=True)
+    ours, peer = [], []
+    for run in range(args.runs):
+        ours.append(compare_swav.measure(ours_command, read_rate))
+        peer.append(compare_swav.measure(peer_command, read_rate))
+        print(f"run {run + 1}: ours {ours[-1]['rate']:.0f}, peer {peer[-1]['rate']:.0f} images/s", flush=True)
+    print(report(ours, peer))
+
+
+if __name__ == "__main__":
+    main()
