@@ -144,8 +144,8 @@ absl::Status Checkpointer::Keep() {
 
 absl::Status Checkpointer::SaveState() {
   const int64_t iteration = state_.iteration;
-  const bool finished = state_.finished(options_.num_phases);
-  if (asked_iteration_ == iteration && asked_finished_ == finished) return absl::OkStatus();
+  const Asked asked = {iteration, state_.finished(options_.num_phases), IsWithinPhase(), iteration == within_phase_};
+  if (IsAskedFor(asked)) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(Wait());
   SavedState state;
   const absl::Status collected = GuardTorch("collecting the state", [&]() -> absl::Status {
@@ -161,18 +161,22 @@ absl::Status Checkpointer::SaveState() {
     if (options_.in_background) Stage(&state.own);
     return absl::OkStatus();
   }));
-  SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(iteration, finished, std::move(state))
-                                             : WriteGuarded(iteration, finished, state));
-  asked_iteration_ = iteration;
-  asked_finished_ = finished;
+  SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(asked, std::move(state)) : WriteGuarded(asked, state));
+  asked_ = asked;
+  if (asked.within_phase) within_phase_ = iteration;
   return absl::OkStatus();
 }
 
-absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, SavedState state) {
+bool Checkpointer::IsAskedFor(const Asked& asked) const {
+  return asked_.iteration == asked.iteration && asked_.finished == asked.finished &&
+         asked_.within_phase == asked.within_phase;
+}
+
+absl::Status Checkpointer::StartWriting(const Asked& asked, SavedState state) {
   // The thread begins when every rank has one: else it would wait for the others in the first collective operation.
   std::promise<bool> all_started;
-  const auto work = [this, iteration, finished, state = std::move(state), begin = all_started.get_future().share()] {
-    return begin.get() ? WriteGuarded(iteration, finished, state) : absl::OkStatus();
+  const auto work = [this, asked, state = std::move(state), begin = all_started.get_future().share()] {
+    return begin.get() ? WriteGuarded(asked, state) : absl::OkStatus();
   };
   const absl::Status status = AgreeOnStatus(task_.Start(work), "starting to write a checkpoint", communicator_);
   all_started.set_value(status.ok());
@@ -180,11 +184,11 @@ absl::Status Checkpointer::StartWriting(int64_t iteration, bool finished, SavedS
   return status;
 }
 
-absl::Status Checkpointer::WriteGuarded(int64_t iteration, bool finished, const SavedState& state) {
-  return GuardTorch("writing a checkpoint", [&] { return Write(iteration, finished, state); });
+absl::Status Checkpointer::WriteGuarded(const Asked& asked, const SavedState& state) {
+  return GuardTorch("writing a checkpoint", [&] { return Write(asked, state); });
 }
 
-absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedState& state) {
+absl::Status Checkpointer::Write(const Asked& asked, const SavedState& state) {
   const int64_t rank = own_communicator_->rank();
   SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> own, StateOfItsOwn(state.own, *own_communicator_));
   own.insert(own.end(), state.whole.begin(), state.whole.end());
@@ -194,10 +198,10 @@ absl::Status Checkpointer::Write(int64_t iteration, bool finished, const SavedSt
   } else {
     parts.push_back({FileOfRank(rank), std::move(own)});
   }
-  SSL_RETURN_IF_ERROR(store_.Save(iteration, parts, Replaces(iteration)));
-  last_saved_ = iteration;
-  if (!finished) return absl::OkStatus();
-  return OnRankZero([&] { return store_.MarkFinished(iteration); }, kFinishing, *own_communicator_);
+  SSL_RETURN_IF_ERROR(store_.Save(asked.iteration, parts, asked.replaces));
+  last_saved_ = asked.iteration;
+  if (!asked.finished) return absl::OkStatus();
+  return OnRankZero([&] { return store_.MarkFinished(asked.iteration); }, kFinishing, *own_communicator_);
 }
 
 absl::Status Checkpointer::MarkFinished(const std::string& why_early) {
@@ -244,7 +248,7 @@ absl::Status Checkpointer::Poll() {
 absl::Status Checkpointer::Wait() {
   absl::Status status;
   if (task_.started()) status = AgreeOnStatus(FinishTask(), "writing a checkpoint", communicator_);
-  if (!status.ok()) asked_iteration_ = -1;
+  if (!status.ok()) asked_ = {};
   // After the last save of a run, nothing else would.
   store_.TidyUpAgain();
   return status;
@@ -319,7 +323,7 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
           : restored;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
   last_saved_ = iteration;
-  if (state_.phase_index >= 0 && state_.phase_ended == 0) restored_within_phase_ = iteration;
+  if (IsWithinPhase()) within_phase_ = iteration;
   SSL_ASSIGN_OR_RETURN(const int64_t is_replaceable, AskRankZero("restoring", [&]() -> absl::StatusOr<int64_t> {
                          SSL_ASSIGN_OR_RETURN(const bool replaceable, store_.IsReplaceable(iteration));
                          return replaceable ? 1 : 0;

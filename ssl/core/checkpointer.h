@@ -97,6 +97,17 @@ class Checkpointer : public CheckpointSaver {
     std::vector<NamedTensor> whole;
   };
 
+  // A save that is asked for. The same once more costs nothing.
+  struct Asked {
+    int64_t iteration = -1;
+    bool finished = false;
+    bool within_phase = false;
+    // Whether a checkpoint of this iteration that is there may be of an earlier moment, from within a phase whose end,
+    // or whose owed work, hooks have heard since.
+    bool replaces = false;
+  };
+  bool IsAskedFor(const Asked& asked) const;
+
   // Saves the state of this moment, whoever asks for it.
   absl::Status SaveState();
   // Notes that the checkpoint of this iteration, saved or not yet, stays when a name moves on.
@@ -106,13 +117,11 @@ class Checkpointer : public CheckpointSaver {
                                       const std::function<absl::StatusOr<int64_t>()>& question);
   // Replaces the run's tensors by copies.
   void Stage(std::vector<NamedTensor>* state);
-  // Whether a checkpoint of this iteration that is there is of an earlier moment: the one that was restored, from
-  // within a phase whose end, or whose owed work, hooks have heard since.
-  bool Replaces(int64_t iteration) const { return iteration == restored_within_phase_; }
-  absl::Status StartWriting(int64_t iteration, bool finished, SavedState state);
+  bool IsWithinPhase() const { return state_.phase_index >= 0 && state_.phase_ended == 0; }
+  absl::Status StartWriting(const Asked& asked, SavedState state);
   // LibTorch's exceptions become a Status.
-  absl::Status WriteGuarded(int64_t iteration, bool finished, const SavedState& state);
-  absl::Status Write(int64_t iteration, bool finished, const SavedState& state);
+  absl::Status WriteGuarded(const Asked& asked, const SavedState& state);
+  absl::Status Write(const Asked& asked, const SavedState& state);
   absl::Status FinishTask();
   absl::StatusOr<std::vector<NamedTensor>> LoadOfRank(int64_t iteration, int64_t rank) const;
   // What this rank restores. Collective.
@@ -127,10 +136,9 @@ class Checkpointer : public CheckpointSaver {
   Stateful& root_;
   const TrainState& state_;
   std::atomic<int64_t> last_saved_{-1};
-  // What was asked for last; the same once more costs nothing.
-  int64_t asked_iteration_ = -1;
-  bool asked_finished_ = false;
-  int64_t restored_within_phase_ = -1;
+  Asked asked_;  // last
+  // The iteration of the last checkpoint from within a phase, restored or saved; -1 for none.
+  int64_t within_phase_ = -1;
   // The last checkpoints that are known to stay when a name moves on, and to go then.
   int64_t kept_iteration_ = -1;
   int64_t replaceable_iteration_ = -1;

@@ -95,6 +95,35 @@ TEST_F(CheckpointerTest, NextSave_WaitsForTheOneInFlight) {
   EXPECT_EQ(Saved(5), 1.0);
 }
 
+// As a save every few iterations that falls on an epoch's last one.
+TEST_F(CheckpointerTest, SaveWithinAPhase_IsReplacedAtItsEnd) {
+  FakeRun run;
+  run.state.iteration = 5;
+  run.state.phase_index = 0;
+  const std::unique_ptr<Checkpointer> checkpointer = Make(PosixFileSystem(), run);
+  ASSERT_OK(checkpointer->Save());
+  run.weight.fill_(2.0);
+  run.state.phase_ended = 1;
+  ASSERT_OK(checkpointer->Save());
+  ASSERT_OK(checkpointer->Wait());
+  EXPECT_EQ(Saved(5), 2.0);
+}
+
+// What has been saved at its end stays: the test phase that follows has the same iteration.
+TEST_F(CheckpointerTest, SaveAtTheEndOfAPhase_StaysBehindTheNextPhase) {
+  FakeRun run;
+  run.state.iteration = 5;
+  run.state.phase_index = 0;
+  run.state.phase_ended = 1;
+  const std::unique_ptr<Checkpointer> checkpointer = Make(PosixFileSystem(), run);
+  ASSERT_OK(checkpointer->Save());
+  run.weight.fill_(2.0);
+  run.state.phase_index = 1;
+  ASSERT_OK(checkpointer->Save());
+  ASSERT_OK(checkpointer->Wait());
+  EXPECT_EQ(Saved(5), 1.0);
+}
+
 TEST_F(CheckpointerTest, Error_SurfacesOnceAtTheNextCall) {
   FaultFileSystem files(PosixFileSystem(), MakeTempDir("full"));
   FakeRun run;

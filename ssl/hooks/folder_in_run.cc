@@ -45,7 +45,7 @@ std::string FileOnTheWay(const std::vector<std::string>& parts, const BuildConte
 
 // What has the place of a file; "" when one or nothing has it.
 std::string WhatInPlaceOf(const std::string& path, FileSystem& file_system) {
-  if (!CheckNoLink(path).ok()) return "link";
+  if (!CheckNoLink(path).ok()) return "symbolic link";
   if (!file_system.Exists(path)) return "";
   if (file_system.IsDirectory(path)) return "directory";
   return absl::IsInvalidArgument(file_system.OpenRead(path).status()) ? "pipe or device" : "";
