@@ -62,6 +62,7 @@ absl::Status CheckpointStore::Replace(int64_t iteration, const std::string& temp
   const absl::Status exchanged = file_system_.Exchange(temporary, StepDirectory(iteration));
   if (!absl::IsUnimplemented(exchanged)) {
     SSL_RETURN_IF_ERROR(exchanged);
+    is_exchanged_ = true;
     return file_system_.SyncDirectory(options_.directory);
   }
   // A start from it hears once more what hooks have heard since: an end of a phase, an evaluation.

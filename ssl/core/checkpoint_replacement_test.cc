@@ -5,11 +5,15 @@
 #include <ATen/ops/full.h>
 
 #include <cerrno>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -40,6 +44,21 @@ class NoExchange : public FaultFileSystem {
   absl::Status Exchange(const std::string& left, const std::string& right) override {
     return FileSystem::Exchange(left, right);
   }
+};
+
+// Calls back once, after the first manifest was read.
+class ReaderOf : public FaultFileSystem {
+ public:
+  ReaderOf(FileSystem& base, const std::string& root, std::function<void()> then)
+      : FaultFileSystem(base, root), then_(std::move(then)) {}
+  absl::StatusOr<std::string> Read(const std::string& path) override {
+    absl::StatusOr<std::string> bytes = FaultFileSystem::Read(path);
+    if (absl::EndsWith(path, "MANIFEST.json") && then_ != nullptr) std::exchange(then_, nullptr)();
+    return bytes;
+  }
+
+ private:
+  std::function<void()> then_;
 };
 
 class CheckpointReplacementTest : public ::testing::Test {
@@ -131,6 +150,24 @@ TEST_F(CheckpointReplacementTest, FileSystemThatCannotExchange_KeepsTheOldOne) {
   NoExchange files(posix_, directory_);
   ASSERT_OK(Store(files).Save(5, Parts(2.0), /*replaces=*/true));
   EXPECT_EQ(Count(), 1.0);
+  EXPECT_THAT(*posix_.List(directory_), ElementsAre("LATEST", "step_5"));
+}
+
+// An evaluation beside the run: the files of the new one do not match the manifest of the old one.
+TEST_F(CheckpointReplacementTest, ReaderInBetween_ReadsTheNewOne) {
+  Begin();
+  ReaderOf files(posix_, directory_, [this] { EXPECT_OK(Store(posix_).Save(5, Parts(2.0), /*replaces=*/true)); });
+  std::string passed_over;
+  EXPECT_THAT(Store(files).FindNewestValid(&passed_over), IsOkAndHolds(5));
+  EXPECT_EQ(passed_over, "");
+  EXPECT_EQ(Count(), 2.0);
+}
+
+TEST_F(CheckpointReplacementTest, FullDisk_KeepsNothingOfTheNewOne) {
+  Begin();
+  FaultFileSystem full(posix_, directory_);
+  full.FailCall(4, ENOSPC, FaultFileSystem::Repeat::kOnce);
+  EXPECT_THAT(Store(full).Save(5, Parts(2.0), /*replaces=*/true), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(*posix_.List(directory_), ElementsAre("LATEST", "step_5"));
 }
 

@@ -82,6 +82,7 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
     return absl::OkStatus();
   };
   if (saved) return OnRankZero(tidy_up, "tidying up checkpoints", communicator_);
+  is_exchanged_ = false;
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
   const auto make = [&] { return file_system_.CreateDirectories(temporary); };
   SSL_RETURN_IF_ERROR(OnRankZero(make, "making a checkpoint directory", communicator_));
@@ -93,9 +94,8 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
   };
   absl::Status status = AgreeOnWork(write, "writing a checkpoint", communicator_);
   if (status.ok()) status = Commit(iteration, temporary, *files, replaces);
-  // Best effort: what it cannot remove now, Open removes at the next start. It may be the good one of two that could
-  // not be exchanged for good.
-  const bool removes = !status.ok() && !replaces && communicator_.rank() == 0;
+  // Best effort: what it cannot remove now, Open removes at the next start.
+  const bool removes = !status.ok() && !is_exchanged_ && communicator_.rank() == 0;
   if (removes) file_system_.RemoveAll(temporary).IgnoreError();
   return Annotate(status, absl::StrCat("checkpoint ", StepDirectory(iteration), " not saved"));
 }
@@ -331,9 +331,7 @@ absl::StatusOr<Manifest> CheckpointStore::ReadManifest(int64_t iteration) const 
 }
 
 absl::StatusOr<Manifest> CheckpointStore::Verify(int64_t iteration) const {
-  SSL_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(iteration));
-  SSL_RETURN_IF_ERROR(VerifyManifest(file_system_, StepDirectory(iteration), manifest));
-  return manifest;
+  return VerifyDirectory(file_system_, StepDirectory(iteration), [&] { return ReadManifest(iteration); });
 }
 
 absl::StatusOr<std::vector<NamedTensor>> CheckpointStore::Load(int64_t iteration, const std::string& file) const {

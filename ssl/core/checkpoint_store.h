@@ -166,6 +166,8 @@ class CheckpointStore {
   std::set<int64_t> intact_;
   // The last saved iteration, by whether tidying up after it worked or failed; the other is -1. Rank 0.
   int64_t tidied_ = -1;
+  // On rank 0: the last save has exchanged two checkpoints. Until that is durable, either may be the one that is left.
+  bool is_exchanged_ = false;
   int64_t untidy_ = -1;
 };
 

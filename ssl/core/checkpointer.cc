@@ -163,7 +163,7 @@ absl::Status Checkpointer::SaveState() {
   }));
   SSL_RETURN_IF_ERROR(options_.in_background ? StartWriting(asked, std::move(state)) : WriteGuarded(asked, state));
   asked_ = asked;
-  if (asked.within_phase) within_phase_ = iteration;
+  within_phase_ = asked.within_phase ? iteration : -1;
   return absl::OkStatus();
 }
 
@@ -248,7 +248,10 @@ absl::Status Checkpointer::Poll() {
 absl::Status Checkpointer::Wait() {
   absl::Status status;
   if (task_.started()) status = AgreeOnStatus(FinishTask(), "writing a checkpoint", communicator_);
-  if (!status.ok()) asked_ = {};
+  if (!status.ok()) {
+    if (asked_.replaces) within_phase_ = asked_.iteration;
+    asked_ = {};
+  }
   // After the last save of a run, nothing else would.
   store_.TidyUpAgain();
   return status;

@@ -137,7 +137,7 @@ class Checkpointer : public CheckpointSaver {
   const TrainState& state_;
   std::atomic<int64_t> last_saved_{-1};
   Asked asked_;  // last
-  // The iteration of the last checkpoint from within a phase, restored or saved; -1 for none.
+  // The iteration of the last checkpoint, restored or saved, when it is from within a phase; -1 otherwise.
   int64_t within_phase_ = -1;
   // The last checkpoints that are known to stay when a name moves on, and to go then.
   int64_t kept_iteration_ = -1;

@@ -107,9 +107,14 @@ TEST_F(CheckpointerTest, SaveWithinAPhase_IsReplacedAtItsEnd) {
   ASSERT_OK(checkpointer->Save());
   ASSERT_OK(checkpointer->Wait());
   EXPECT_EQ(Saved(5), 2.0);
+  // As the test phase that follows, which has the same iteration.
+  run.weight.fill_(3.0);
+  run.state.phase_index = 1;
+  ASSERT_OK(checkpointer->Save());
+  ASSERT_OK(checkpointer->Wait());
+  EXPECT_EQ(Saved(5), 2.0);
 }
 
-// What has been saved at its end stays: the test phase that follows has the same iteration.
 TEST_F(CheckpointerTest, SaveAtTheEndOfAPhase_StaysBehindTheNextPhase) {
   FakeRun run;
   run.state.iteration = 5;

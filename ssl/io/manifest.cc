@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -216,6 +217,18 @@ absl::Status VerifyManifest(FileSystem& file_system, const std::string& director
     SSL_RETURN_IF_ERROR(VerifyEntry(file_system, absl::StrCat(directory, "/", entry.file), entry));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Manifest> VerifyDirectory(FileSystem& file_system, const std::string& directory,
+                                         absl::FunctionRef<absl::StatusOr<Manifest>()> read) {
+  SSL_ASSIGN_OR_RETURN(Manifest manifest, read());
+  while (true) {
+    const absl::Status status = VerifyManifest(file_system, directory, manifest);
+    if (status.ok()) return manifest;
+    absl::StatusOr<Manifest> now = read();
+    if (!now.ok() || ManifestToJson(*now) == ManifestToJson(manifest)) return status;
+    manifest = *std::move(now);
+  }
 }
 
 }  // namespace ssl

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,6 +54,11 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view json, absl::string_view
 // differs (kDataLoss) is named with what was found and what was expected. Files that the
 // manifest does not list are not looked at.
 absl::Status VerifyManifest(FileSystem& file_system, const std::string& directory, const Manifest& manifest);
+
+// The same with the manifest that `read` gives; anew when that is another one after a failure: a run has put another
+// directory in the place of this one meanwhile.
+absl::StatusOr<Manifest> VerifyDirectory(FileSystem& file_system, const std::string& directory,
+                                         absl::FunctionRef<absl::StatusOr<Manifest>()> read);
 
 }  // namespace ssl
 

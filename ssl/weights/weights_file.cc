@@ -203,9 +203,11 @@ absl::StatusOr<WeightsFile> ReadModel(FileSystem& file_system, const std::string
 // A checkpoint of ours: what its manifest lists is checked first.
 absl::StatusOr<WeightsFile> ReadStep(FileSystem& file_system, const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/", kManifestName);
-  SSL_ASSIGN_OR_RETURN(const std::string json, file_system.Read(path));
-  SSL_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json, path));
-  SSL_RETURN_IF_ERROR(VerifyManifest(file_system, directory, manifest));
+  const auto read = [&]() -> absl::StatusOr<Manifest> {
+    SSL_ASSIGN_OR_RETURN(const std::string json, file_system.Read(path));
+    return ParseManifest(json, path);
+  };
+  SSL_RETURN_IF_ERROR(VerifyDirectory(file_system, directory, read).status());
   return ReadModel(file_system, directory);
 }
 
