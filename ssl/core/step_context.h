@@ -34,8 +34,8 @@ namespace ssl {
 class CheckpointSaver {
  public:
   virtual ~CheckpointSaver() = default;
-  // Writes checkpoints/step_<iteration> unless that one exists and is intact. The one that this process has restored is
-  // replaced in one step where it was saved before the end of its phase and hooks have noted more since. May return
+  // Writes checkpoints/step_<iteration> unless that one exists and is intact. One from within a phase is
+  // replaced in one step where hooks have noted more since: at the phase's end. May return
   // while the files are still being written, from a copy of the state; the error of an earlier such save is returned
   // first.
   virtual absl::Status Save() = 0;
