@@ -26,82 +26,58 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Floats of a map that are worked on at a time: a few such buffers fit the first-level cache.
-constexpr int64_t kBlockFloats = 2048;
 // Rows that are summed in float before the sum moves to double.
 constexpr int64_t kRowsPerFloatSum = 64;
 // Floats of a map per task of the thread pool; fixed, so that sums do not depend on the number of threads.
 constexpr int64_t kTaskFloats = 1 << 17;
 
-// A map as rows of channels, float32 or bfloat16, read and written in float blocks.
+// A map as rows of channels. T: float, or uint16_t for the bits of bfloat16.
+template <typename T>
 class Rows {
  public:
   explicit Rows(const at::Tensor& map)
-      : channels_(map.size(1)),
-        rows_(map.numel() / map.size(1)),
-        data_(map.data_ptr()),
-        narrow_(map.scalar_type() == at::kBFloat16) {}
+      : channels_(map.size(1)), rows_(map.numel() / map.size(1)), data_(static_cast<T*>(map.data_ptr())) {}
 
   int64_t rows() const { return rows_; }
   int64_t channels() const { return channels_; }
-
-  // The rows [begin, begin + count) in float: in place when they are, else in `buffer`.
-  const float* Read(int64_t begin, int64_t count, std::vector<float>* buffer) const {
-    if (!narrow_) return static_cast<const float*>(data_) + begin * channels_;
-    WidenBfloat16(static_cast<const uint16_t*>(data_) + begin * channels_, count * channels_, buffer->data());
-    return buffer->data();
-  }
-
-  // Where to put rows before Store: the rows themselves, or `buffer`.
-  float* Target(int64_t begin, std::vector<float>* buffer) const {
-    return narrow_ ? buffer->data() : static_cast<float*>(data_) + begin * channels_;
-  }
-  void Store(const float* values, int64_t begin, int64_t count) const {
-    if (narrow_) NarrowToBfloat16(values, count * channels_, static_cast<uint16_t*>(data_) + begin * channels_);
-  }
+  T* At(int64_t row) const { return data_ + row * channels_; }
 
  private:
   const int64_t channels_;
   const int64_t rows_;
-  void* const data_;
-  const bool narrow_;
+  T* const data_;
 };
 
-int64_t BlockRows(int64_t channels) { return std::max<int64_t>(1, kBlockFloats / channels); }
+// body(T()) for the type of the map's values.
+template <typename Body>
+auto ForValuesOf(const at::Tensor& map, const Body& body) {
+  return map.scalar_type() == at::kBFloat16 ? body(uint16_t()) : body(float());
+}
 
-// Float buffers of one task, each for one block.
-struct Buffers {
-  explicit Buffers(int64_t channels)
-      : x(static_cast<size_t>(std::max(kBlockFloats, channels))), y(x.size()), gradient(x.size()) {}
-
-  std::vector<float> x;
-  std::vector<float> y;
-  std::vector<float> gradient;
-};
-
-using TaskBody = std::function<void(int64_t task, int64_t begin, int64_t end, Buffers& buffers)>;
-using BlockBody = std::function<void(int64_t begin, int64_t rows, Buffers& buffers)>;
-using BlockSum = std::function<void(int64_t begin, int64_t rows, Buffers& buffers, float* first, float* second)>;
+using TaskBody = std::function<void(int64_t task, int64_t begin, int64_t rows)>;
+using RowSum = std::function<void(int64_t begin, int64_t rows, float* first, float* second)>;
 
 // How a map is cut into tasks: whole rows, of kTaskFloats floats at most (one row, if that is longer). Whoever keeps
 // something for each task and whoever runs the tasks must agree, so both take the numbers from here.
 struct Partition {
-  explicit Partition(const Rows& map)
-      : task_rows(std::max<int64_t>(1, kTaskFloats / map.channels())),
-        tasks((map.rows() + task_rows - 1) / task_rows) {}
+  Partition(int64_t map_rows, int64_t map_channels)
+      : rows(map_rows),
+        channels(map_channels),
+        task_rows(std::max<int64_t>(1, kTaskFloats / channels)),
+        tasks((rows + task_rows - 1) / task_rows) {}
 
+  const int64_t rows;
+  const int64_t channels;
   const int64_t task_rows;
   const int64_t tasks;
 };
 
-// Calls body for all tasks in parallel; [begin, end) are the task's rows.
-void ForTasks(const Rows& map, const TaskBody& body) {
-  const Partition partition(map);
-  at::parallel_for(0, partition.tasks, 1, [&](int64_t first, int64_t last) {
-    Buffers buffers(map.channels());
+// Calls body for all tasks in parallel, with the task's rows.
+void ForTasks(const Partition& map, const TaskBody& body) {
+  at::parallel_for(0, map.tasks, 1, [&](int64_t first, int64_t last) {
     for (int64_t task = first; task < last; ++task) {
-      const int64_t begin = task * partition.task_rows;
-      body(task, begin, std::min(map.rows(), begin + partition.task_rows), buffers);
+      const int64_t begin = task * map.task_rows;
+      body(task, begin, std::min(map.rows - begin, map.task_rows));
     }
   });
 }
@@ -112,22 +88,17 @@ struct ChannelSums {
   std::vector<double> second;
 };
 
-// add: adds the rows of a block to the float sums. Tasks are added up in their order.
-ChannelSums SumRows(const Rows& map, const BlockSum& add) {
-  const int64_t channels = map.channels();
-  std::vector<ChannelSums> parts(static_cast<size_t>(Partition(map).tasks));
-  ForTasks(map, [&](int64_t task, int64_t begin, int64_t end, Buffers& buffers) {
+// add: adds rows to the float sums. Tasks are added up in their order.
+ChannelSums SumRows(const Partition& map, const RowSum& add) {
+  const int64_t channels = map.channels;
+  std::vector<ChannelSums> parts(static_cast<size_t>(map.tasks));
+  ForTasks(map, [&](int64_t task, int64_t begin, int64_t rows) {
     ChannelSums& part = parts[static_cast<size_t>(task)];
     part = {std::vector<double>(channels), std::vector<double>(channels)};
     std::vector<float> sums(2 * channels);
-    for (int64_t row = begin; row < end;) {
-      const int64_t flush = std::min(end, row + kRowsPerFloatSum);
+    for (int64_t row = 0; row < rows; row += kRowsPerFloatSum) {
       std::fill(sums.begin(), sums.end(), 0.0f);
-      for (; row < flush;) {
-        const int64_t count = std::min(BlockRows(channels), flush - row);
-        add(row, count, buffers, sums.data(), sums.data() + channels);
-        row += count;
-      }
+      add(begin + row, std::min(rows - row, kRowsPerFloatSum), sums.data(), sums.data() + channels);
       for (int64_t c = 0; c < channels; ++c) {
         part.first[c] += sums[c];
         part.second[c] += sums[channels + c];
@@ -144,26 +115,17 @@ ChannelSums SumRows(const Rows& map, const BlockSum& add) {
   return total;
 }
 
-// Calls body(begin, rows) for every block of the map, in parallel.
-void ForBlocks(const Rows& map, const BlockBody& body) {
-  ForTasks(map, [&](int64_t, int64_t begin, int64_t end, Buffers& buffers) {
-    for (int64_t row = begin; row < end; row += BlockRows(map.channels())) {
-      body(row, std::min(BlockRows(map.channels()), end - row), buffers);
-    }
-  });
-}
-
 // Of this rank's batch.
 //
 // With the distances u = x - s from a sample s of the channel: mean = s + E[u], variance = E[u^2] - E[u]^2. For s = 0
 // the second difference would lose all digits of a channel whose mean is large against its spread.
-ChannelMoments MomentsOfRows(const Rows& x) {
+template <typename T>
+ChannelMoments MomentsOfRows(const Rows<T>& x) {
   const int64_t channels = x.channels();
   std::vector<float> first_row(channels);  // sums of distances from a sample stay exact when the mean is large
-  const float* first = x.Read(0, 1, &first_row);
-  if (first != first_row.data()) std::copy_n(first, channels, first_row.begin());
-  const ChannelSums sums = SumRows(x, [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* squares) {
-    AddMoments(x.Read(begin, rows, &buffers.x), rows, channels, first_row.data(), sum, squares);
+  Widen(x.At(0), channels, first_row.data());
+  const ChannelSums sums = SumRows({x.rows(), channels}, [&](int64_t begin, int64_t rows, float* sum, float* squares) {
+    AddMoments(x.At(begin), rows, channels, first_row.data(), sum, squares);
   });
   const double n = static_cast<double>(x.rows());
   const ChannelMoments moments = {at::empty({channels}, at::kDouble), at::empty({channels}, at::kDouble),
@@ -184,7 +146,8 @@ struct Statistics {
 
 // Of the batch, on this rank or on all of the layer's group; kTraining also moves the running statistics, whose
 // variance is the unbiased one, as in torch.nn.BatchNorm2d.
-Statistics BatchStatistics(const BatchNormLayer& layer, const Rows& x, NormMode mode) {
+template <typename T>
+Statistics BatchStatistics(const BatchNormLayer& layer, const Rows<T>& x, NormMode mode) {
   const int64_t channels = x.channels();
   const auto own = [&x] { return MomentsOfRows(x); };
   const ChannelMoments moments = layer.group == nullptr ? own() : MomentsOfPass(mode, own, *layer.group);
@@ -268,14 +231,53 @@ struct Batch : public torch::CustomClassHolder {
   const double count;                         // values per channel
 };
 
+// y = max(0, x * scale + offset + residual); residual may be undefined.
+template <typename T>
+void WriteOutput(const at::Tensor& input, const at::Tensor& residual, const float* scale, const float* offset,
+                 const at::Tensor& output) {
+  const Rows<T> x(input);
+  const Rows<T> y(output);
+  ForTasks({x.rows(), x.channels()}, [&](int64_t, int64_t begin, int64_t rows) {
+    const T* const added = residual.defined() ? Rows<T>(residual).At(begin) : nullptr;
+    ScaleAddRelu(x.At(begin), added, rows, x.channels(), scale, offset, y.At(begin));
+  });
+}
+
+// Writes the gradient behind ReLU.
+template <typename T>
+ChannelSums MaskGradient(const at::Tensor& input, const at::Tensor& output, const at::Tensor& gradient,
+                         const float* mean, const at::Tensor& masked) {
+  const Rows<T> x(input);
+  const Rows<T> y(output);
+  const Rows<T> given(gradient);
+  const Rows<T> behind(masked);
+  return SumRows({x.rows(), x.channels()}, [&](int64_t begin, int64_t rows, float* sum, float* products) {
+    MaskAndAddProducts(x.At(begin), y.At(begin), given.At(begin), rows, x.channels(), mean, behind.At(begin), sum,
+                       products);
+  });
+}
+
+// input_gradient may be `masked`.
+template <typename T>
+void WriteInputGradient(const at::Tensor& input, const at::Tensor& masked, const InputGradient& solved,
+                        const at::Tensor& input_gradient) {
+  const Rows<T> x(input);
+  const Rows<T> behind(masked);
+  const Rows<T> out(input_gradient);
+  ForTasks({x.rows(), x.channels()}, [&](int64_t, int64_t begin, int64_t rows) {
+    CombineGradient(x.At(begin), behind.At(begin), rows, x.channels(), solved.a.data(), solved.b.data(),
+                    solved.d.data(), out.At(begin));
+  });
+}
+
 struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual,
                             const BatchNormLayer& layer, NormMode mode) {
     RECORD_FUNCTION("ssl::batch_norm_relu", std::vector<c10::IValue>());
-    const Rows x(input);
-    const int64_t channels = x.channels();
-    const Statistics statistics = BatchStatistics(layer, x, mode);
+    const int64_t channels = input.size(1);
+    const Statistics statistics =
+        ForValuesOf(input, [&](auto value) { return BatchStatistics(layer, Rows<decltype(value)>(input), mode); });
     std::vector<float> scale(channels);
     std::vector<float> offset(channels);
     for (int64_t c = 0; c < channels; ++c) {
@@ -283,59 +285,31 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
       offset[c] = bias.data_ptr<float>()[c] - scale[c] * statistics.mean.data_ptr<float>()[c];
     }
     const at::Tensor output = at::empty_like(input);
-    const Rows y(output);
-    const bool has_residual = residual.has_value();
-    const Rows r(has_residual ? *residual : input);
-    ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
-      const float* source = x.Read(begin, rows, &buffers.x);
-      const float* added = has_residual ? r.Read(begin, rows, &buffers.y) : nullptr;
-      float* target = y.Target(begin, &buffers.x);
-      ScaleAddRelu(source, added, rows, channels, scale.data(), offset.data(), target);
-      y.Store(target, begin, rows);
+    ForValuesOf(input, [&](auto value) {
+      WriteOutput<decltype(value)>(input, residual.value_or(at::Tensor()), scale.data(), offset.data(), output);
     });
     context->save_for_backward({input, output, weight, statistics.mean, statistics.invstd});
-    context->saved_data["has_residual"] = has_residual;
+    context->saved_data["has_residual"] = residual.has_value();
     context->saved_data["batch"] = c10::IValue::make_capsule(c10::make_intrusive<Batch>(layer.group, statistics.count));
     return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Rows x(saved[0]);
-    const Rows y(saved[1]);
-    const int64_t channels = x.channels();
-    const float* mean = saved[3].data_ptr<float>();
-    const at::Tensor given = gradients[0].to(saved[0].scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
-    const Rows given_rows(given);
-
+    const at::Tensor& input = saved[0];
+    const at::Tensor given = gradients[0].to(input.scalar_type()).contiguous(at::MemoryFormat::ChannelsLast);
     // The gradient behind ReLU: also the residual's, and the input of the second pass.
-    const at::Tensor masked = at::empty_like(saved[0]);
-    const Rows masked_rows(masked);
-    const BlockSum mask_and_sum = [&](int64_t begin, int64_t rows, Buffers& buffers, float* sum, float* products) {
-      const float* source = given_rows.Read(begin, rows, &buffers.gradient);
-      float* target = masked_rows.Target(begin, &buffers.gradient);
-      if (source != target) std::copy_n(source, rows * channels, target);
-      MaskAndAddProducts(x.Read(begin, rows, &buffers.x), y.Read(begin, rows, &buffers.y), rows, channels, mean, target,
-                         sum, products);
-      masked_rows.Store(target, begin, rows);
-    };
-    const ChannelSums sums = SumRows(x, mask_and_sum);
-
+    const at::Tensor masked = at::empty_like(input);
+    const ChannelSums sums = ForValuesOf(input, [&](auto value) {
+      return MaskGradient<decltype(value)>(input, saved[1], given, saved[3].data_ptr<float>(), masked);
+    });
     const auto batch = c10::static_intrusive_pointer_cast<Batch>(context->saved_data["batch"].toCapsule());
     const InputGradient solved = SolveGradient(sums, batch->group == nullptr ? sums : SumsOfRanks(sums, *batch->group),
                                                saved[2], {saved[3], saved[4], batch->count});
     const bool has_residual = context->saved_data["has_residual"].toBool();
     // Without a residual nobody else reads `masked`: it becomes the input's gradient in place.
     const at::Tensor input_gradient = has_residual ? at::empty_like(masked) : masked;
-    const Rows input_rows(input_gradient);
-    ForBlocks(x, [&](int64_t begin, int64_t rows, Buffers& buffers) {
-      const float* source = masked_rows.Read(begin, rows, &buffers.gradient);
-      float* target = input_rows.Target(begin, &buffers.gradient);
-      if (source != target) std::copy_n(source, rows * channels, target);
-      CombineGradient(x.Read(begin, rows, &buffers.x), rows, channels, solved.a.data(), solved.b.data(),
-                      solved.d.data(), target);
-      input_rows.Store(target, begin, rows);
-    });
+    ForValuesOf(input, [&](auto value) { WriteInputGradient<decltype(value)>(input, masked, solved, input_gradient); });
     return {input_gradient, solved.weight, solved.bias, has_residual ? masked : at::Tensor(),
             at::Tensor(),   at::Tensor()};
   }

@@ -23,10 +23,35 @@ float FromBits(uint32_t bits) {
   return value;
 }
 
+float FromHalf(uint16_t half) {
+  float value = 0.0f;
+  Widen(&half, 1, &value);
+  return value;
+}
+
+// What is written for `value`, by the loop over many values and by the one over what is left. It is the d of
+// 0 * -1 + 0 * -1 + d: adding -0 changes no value, and the other operands would be bfloat16 already.
 uint16_t Narrow(float value) {
-  uint16_t bits = 0;
-  NarrowToBfloat16(&value, 1, &bits);
-  return bits;
+  constexpr int64_t kManyAndOne = 17;
+  const std::vector<uint16_t> zeros(kManyAndOne);
+  const std::vector<float> minus(kManyAndOne, -1.0f);
+  const std::vector<float> values(kManyAndOne, value);
+  std::vector<uint16_t> out(kManyAndOne);
+  CombineGradient(zeros.data(), zeros.data(), 1, kManyAndOne, minus.data(), minus.data(), values.data(), out.data());
+  for (const uint16_t bits : out) EXPECT_EQ(bits, out[0]) << value;
+  return out[0];
+}
+
+std::vector<uint16_t> Halves(const std::vector<float>& values) {
+  std::vector<uint16_t> halves;
+  for (const float value : values) halves.push_back(Narrow(value));
+  return halves;
+}
+
+std::vector<float> Widened(const std::vector<uint16_t>& halves) {
+  std::vector<float> values(halves.size());
+  Widen(halves.data(), static_cast<int64_t>(halves.size()), values.data());
+  return values;
 }
 
 // Channel counts around the vector widths.
@@ -70,11 +95,12 @@ TEST_P(ChannelKernelsTest, ScaleAddRelu_WithAndWithoutResidual) {
 }
 
 TEST_P(ChannelKernelsTest, MaskAndAddProducts_KeepsGradientsOfPositiveOutputs) {
-  std::vector<float> gradient = Wave(rows_ * channels_, 3.3);
-  const std::vector<float> given = gradient;
+  const std::vector<float> given = Wave(rows_ * channels_, 3.3);
+  std::vector<float> gradient(given.size());
   std::vector<float> sum(channels_);
   std::vector<float> products(channels_);
-  MaskAndAddProducts(x_.data(), y_.data(), rows_, channels_, s_.data(), gradient.data(), sum.data(), products.data());
+  MaskAndAddProducts(x_.data(), y_.data(), given.data(), rows_, channels_, s_.data(), gradient.data(), sum.data(),
+                     products.data());
   for (int64_t c = 0; c < channels_; ++c) {
     double expected_sum = 0.0;
     double expected_products = 0.0;
@@ -91,14 +117,47 @@ TEST_P(ChannelKernelsTest, MaskAndAddProducts_KeepsGradientsOfPositiveOutputs) {
 
 TEST_P(ChannelKernelsTest, CombineGradient_IsLinearInGradientAndInput) {
   std::vector<float> gradient = y_;
-  CombineGradient(x_.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), gradient.data());
+  CombineGradient(x_.data(), gradient.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), gradient.data());
   for (int64_t i = 0; i < rows_ * channels_; ++i) {
     const int64_t c = i % channels_;
     EXPECT_NEAR(gradient[i], y_[i] * s_[c] + x_[i] * t_[c] + u_[c], 1e-5);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Channels, ChannelKernelsTest, ::testing::Values(1, 3, 8, 16, 17, 64));
+// In bfloat16 all of them compute what they compute in float32, and round what they write.
+TEST_P(ChannelKernelsTest, Bfloat16_IsFloatRounded) {
+  const std::vector<uint16_t> x = Halves(x_);
+  const std::vector<uint16_t> y = Halves(y_);
+  const std::vector<float> wide_x = Widened(x);
+  const std::vector<float> wide_y = Widened(y);
+  const size_t size = x.size();
+  std::vector<float> sums[] = {t_, u_, t_, u_};
+  AddMoments(x.data(), rows_, channels_, s_.data(), sums[0].data(), sums[1].data());
+  AddMoments(wide_x.data(), rows_, channels_, s_.data(), sums[2].data(), sums[3].data());
+  EXPECT_EQ(sums[0], sums[2]);
+  EXPECT_EQ(sums[1], sums[3]);
+
+  std::vector<uint16_t> out(size);
+  std::vector<float> wide_out(size);
+  ScaleAddRelu(x.data(), y.data(), rows_, channels_, s_.data(), t_.data(), out.data());
+  ScaleAddRelu(wide_x.data(), wide_y.data(), rows_, channels_, s_.data(), t_.data(), wide_out.data());
+  EXPECT_EQ(out, Halves(wide_out));
+
+  MaskAndAddProducts(x.data(), y.data(), x.data(), rows_, channels_, s_.data(), out.data(), sums[0].data(),
+                     sums[1].data());
+  MaskAndAddProducts(wide_x.data(), wide_y.data(), wide_x.data(), rows_, channels_, s_.data(), wide_out.data(),
+                     sums[2].data(), sums[3].data());
+  EXPECT_EQ(out, Halves(wide_out));
+  EXPECT_EQ(sums[0], sums[2]);
+  EXPECT_EQ(sums[1], sums[3]);
+
+  CombineGradient(x.data(), y.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), out.data());
+  CombineGradient(wide_x.data(), wide_y.data(), rows_, channels_, s_.data(), t_.data(), u_.data(), wide_out.data());
+  EXPECT_EQ(out, Halves(wide_out));
+}
+
+// One register, several, a row of more than a group, and what is left.
+INSTANTIATE_TEST_SUITE_P(Channels, ChannelKernelsTest, ::testing::Values(1, 3, 8, 16, 17, 64, 100, 130));
 
 TEST(Bfloat16, Narrowing_RoundsToNearestEven) {
   EXPECT_EQ(Narrow(1.0f), 0x3f80);
@@ -111,17 +170,13 @@ TEST(Bfloat16, Narrowing_RoundsToNearestEven) {
 TEST(Bfloat16, SpecialValues_Survive) {
   EXPECT_EQ(Narrow(std::numeric_limits<float>::infinity()), 0x7f80);
   EXPECT_EQ(Narrow(-std::numeric_limits<float>::infinity()), 0xff80);
-  const uint16_t nan = Narrow(FromBits(0x7f800001));  // a NaN whose high bits alone are infinity
-  float widened = 0.0f;
-  WidenBfloat16(&nan, 1, &widened);
-  EXPECT_TRUE(std::isnan(widened));
+  EXPECT_TRUE(std::isnan(FromHalf(Narrow(FromBits(0x7fffffff))))) << "a NaN that rounding up would make a zero";
 }
 
 TEST(Bfloat16, EveryValue_SurvivesTheRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const uint16_t value = static_cast<uint16_t>(bits);
-    float widened = 0.0f;
-    WidenBfloat16(&value, 1, &widened);
+    const float widened = FromHalf(value);
     if (!std::isnan(widened)) {
       ASSERT_EQ(Narrow(widened), value);
     }
@@ -132,7 +187,7 @@ TEST(ScaleAddRelu, Nan_IsNotHidden) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float one = 1.0f;
   float out = 0.0f;
-  ScaleAddRelu(&nan, nullptr, 1, 1, &one, &one, &out);
+  ScaleAddRelu(&nan, static_cast<const float*>(nullptr), 1, 1, &one, &one, &out);
   EXPECT_TRUE(std::isnan(out));
 }
 
