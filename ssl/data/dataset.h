@@ -27,7 +27,8 @@ class Dataset {
 
   // Sets the sample's only view to the image at `index` in [0, size()), and its label. A data set that holds
   // decoded pixels lends them (Image::Borrow) for as long as it lives; one that decodes writes into Image::Allocate.
-  // sample: has one plain view, and its index is set already.
+  // sample: has one plain view, and its index is set already. Where sample->needed tells a region of the image, one
+  // that decodes may leave the pixels outside it unspecified; the image has its whole size all the same.
   virtual absl::Status Get(int64_t index, Sample* sample) const = 0;
 
   // The file that holds the image of a sample and nothing else, for messages, captions and tools; "" where there is

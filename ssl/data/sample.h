@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/image/needed_region.h"
 #include "ssl/data/image/pixel_table.h"
 #include "ssl/data/read_fault.h"
 
@@ -40,6 +41,8 @@ class Sample {
   absl::Span<const int64_t> label_row;
   // Not kNone: the image could not be read, and the view holds what takes its place.
   ReadFault fault = ReadFault::kNone;
+  // What a data set's Get may leave the rest of the image out for; null: all of it is needed. Lent during Get.
+  const NeededRegion* needed = nullptr;
 
   int num_views() const { return num_views_; }
   View& view(int i) { return views_[i]; }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/random.h"
+#include "ssl/data/image/crop_box.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform_scratch.h"
 
@@ -46,6 +47,16 @@ class Transform {
   // The name in TRANSFORMS.
   virtual absl::string_view name() const = 0;
   virtual absl::Status Apply(const TransformContext& context, Sample* sample) const = 0;
+
+  // The box that holds all pixels that it reads when a sample has `views` equal views of this size, plain and just
+  // read: the rest need not be decoded. May be asked before there is an image, and draws as Apply does.
+  virtual CropBox Needs(const TransformContext& context, int views, int height, int width) const {
+    return {0, 0, height, width};
+  }
+
+  // How many equal views a sample has behind it when it does no more than to copy `views` equal ones; 0 when it does
+  // more.
+  virtual int CopiesOf(int views) const { return 0; }
 
   // How many classes the label has that it gives every sample, 0 ... n - 1, in place of the data set's; 0 when it gives
   // none.

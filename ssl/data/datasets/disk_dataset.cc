@@ -23,14 +23,17 @@ constexpr uint8_t kGrey = 128;
 // How many neighbours of a broken image are tried before a grey one is taken.
 constexpr int64_t kMaxNeighbours = 16;
 
-absl::Status DecodeFile(FileSystem& file_system, const std::string& path, const DecodeLimits& limits, Image* image) {
+absl::Status DecodeFile(FileSystem& file_system, const std::string& path, const DecodeLimits& limits, Sample* sample) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   absl::Status status = CheckFileSize(file->size(), limits);
   if (status.ok()) {
     const auto size = static_cast<size_t>(file->size());
     const std::unique_ptr<char[]> bytes(new char[size]);  // unlike a string, not filled with zeros first
     SSL_RETURN_IF_ERROR(file->ReadAt(0, absl::MakeSpan(bytes.get(), size)));
-    status = DecodeImage(absl::string_view(bytes.get(), size), limits, image);
+    const absl::string_view encoded(bytes.get(), size);
+    Image* image = &sample->view(0).image;
+    status = sample->needed == nullptr ? DecodeImage(encoded, limits, image)
+                                       : DecodeImageRegion(encoded, limits, *sample->needed, image);
   }
   return status.ok() ? status : Annotate(status, path);
 }
@@ -60,14 +63,13 @@ DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, DiskDatase
       options_(std::move(options)),
       broken_(paths_.size(), options_.max_broken_fraction, options_.max_broken_place) {}
 
-absl::Status DiskDataset::Decode(int64_t index, Image* image) const {
-  return DecodeFile(*options_.file_system, paths_[index], options_.limits, image);
+absl::Status DiskDataset::Decode(int64_t index, Sample* sample) const {
+  return DecodeFile(*options_.file_system, paths_[index], options_.limits, sample);
 }
 
 absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
   sample->label = Label(index);
-  Image* image = &sample->view(0).image;
-  const absl::Status decoded = Decode(index, image);
+  const absl::Status decoded = Decode(index, sample);
   if (decoded.ok()) {
     broken_.AddGood(index);
     return absl::OkStatus();
@@ -75,15 +77,16 @@ absl::Status DiskDataset::Get(int64_t index, Sample* sample) const {
   if (!options_.refuses_broken.empty()) return Annotate(decoded, options_.refuses_broken);
   SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
   sample->fault = ReadFaultOf(decoded);
-  Replace(index, image);
+  Replace(index, sample);
   return absl::OkStatus();
 }
 
-void DiskDataset::Replace(int64_t index, Image* image) const {
+void DiskDataset::Replace(int64_t index, Sample* sample) const {
   const int64_t neighbours = options_.use_neighbour ? std::min(kMaxNeighbours, size() - 1) : 0;
   for (int64_t i = 1; i <= neighbours; ++i) {
-    if (Decode((index + i) % size(), image).ok()) return;
+    if (Decode((index + i) % size(), sample).ok()) return;
   }
+  Image* image = &sample->view(0).image;
   uint8_t* pixels = image->Allocate(options_.grey_side, options_.grey_side, 3);
   std::fill_n(pixels, image->size_bytes(), kGrey);
 }

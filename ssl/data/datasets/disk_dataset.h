@@ -60,8 +60,8 @@ class DiskDataset : public Dataset {
 
  private:
   // An error names the path.
-  absl::Status Decode(int64_t index, Image* image) const;
-  void Replace(int64_t index, Image* image) const;
+  absl::Status Decode(int64_t index, Sample* sample) const;
+  void Replace(int64_t index, Sample* sample) const;
 
   PathList paths_;
   std::vector<int64_t> labels_;

@@ -27,6 +27,13 @@ CropBox CentredBox(int height, int width, const Interval& ratio) {
 
 }  // namespace
 
+CropBox Union(const CropBox& a, const CropBox& b) {
+  const int top = std::min(a.top, b.top);
+  const int left = std::min(a.left, b.left);
+  return {top, left, std::max(a.top + a.height, b.top + b.height) - top,
+          std::max(a.left + a.width, b.left + b.width) - left};
+}
+
 CropBox DrawCropBox(CounterRandom& random, int height, int width, const Interval& scale, const Interval& ratio) {
   const double image_area = static_cast<double>(height) * width;
   const double log_lo = std::log(ratio.lo);

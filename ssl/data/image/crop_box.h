@@ -16,6 +16,9 @@ struct CropBox {
   int width = 0;
 };
 
+// The smallest box that holds both, which are not empty.
+CropBox Union(const CropBox& a, const CropBox& b);
+
 struct Interval {
   double lo = 0.0;
   double hi = 0.0;

@@ -165,5 +165,18 @@ TEST(CropBox, EveryPositionIsReached) {
   EXPECT_EQ(corners.size(), 9u);
 }
 
+TEST(CropBox, Union_HoldsBothAndNoMore) {
+  const auto expect = [](const CropBox& a, const CropBox& b, const CropBox& expected) {
+    const CropBox result = Union(a, b);
+    EXPECT_EQ(result.top, expected.top);
+    EXPECT_EQ(result.left, expected.left);
+    EXPECT_EQ(result.height, expected.height);
+    EXPECT_EQ(result.width, expected.width);
+  };
+  expect({2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5});
+  expect({2, 3, 4, 5}, {3, 4, 1, 1}, {2, 3, 4, 5});
+  expect({2, 30, 4, 5}, {10, 3, 7, 8}, {2, 3, 15, 32});
+}
+
 }  // namespace
 }  // namespace ssl

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "ssl/data/image/decode_limits.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/image/needed_region.h"
 
 namespace ssl {
 
@@ -22,6 +23,11 @@ namespace ssl {
 // ResourceExhausted: over a limit. DataLoss: damaged or cut off. Unimplemented: neither JPEG nor PNG, or a rare kind of
 // them. Messages name numbers, not the file: the caller knows its path.
 absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Image* image);
+
+// The same, but of the pixels only those in the region that `needed` tells are sure to be written. Of a JPEG the other
+// rows and columns of blocks are not computed, nor what follows the last row of the region read: a file that is cut off
+// is an error all the same.
+absl::Status DecodeImageRegion(absl::string_view bytes, const DecodeLimits& limits, NeededRegion needed, Image* image);
 
 }  // namespace ssl
 

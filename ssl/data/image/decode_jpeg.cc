@@ -10,6 +10,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 
@@ -20,6 +21,9 @@ namespace {
 constexpr int64_t kMostPixelsPerByte = 8 * 64;
 // What a progressive JPEG of any size may have.
 constexpr int kFewScans = 20;
+// Columns beside a region that are decoded as well: at its sides smooth upsampling lacks the neighbours that it has
+// within the image.
+constexpr int kMarginColumns = 8;
 
 // The library reports an error by a call that must not return. It jumps back to the setjmp of the function that called
 // the library; no object with a destructor lives between the two.
@@ -87,8 +91,8 @@ class Decoder {
   // The three steps. False: error() says why.
   bool ReadHeader();
   bool Start(int max_scans);
-  // pixels: height x width x 3.
-  bool ReadRows(uint8_t* pixels);
+  // Writes the pixels of `region`, and maybe some beside it, into those of the image, height x width x 3.
+  bool ReadRows(const CropBox& region, uint8_t* pixels);
 
   bool is_cmyk() const { return decoder_.jpeg_color_space == JCS_CMYK || decoder_.jpeg_color_space == JCS_YCCK; }
   int64_t height() const { return decoder_.image_height; }
@@ -98,6 +102,9 @@ class Decoder {
   bool too_many_scans() const { return error_.too_many_scans; }
 
  private:
+  // ReadRows between errors, which jump out of it.
+  [[gnu::noinline]] void ReadRegion(const CropBox& region, uint8_t* pixels);
+
   jpeg_decompress_struct decoder_ = {};
   jpeg_source_mgr source_ = {};
   ErrorState error_ = {};
@@ -139,23 +146,40 @@ bool Decoder::Start(int max_scans) {
   return true;
 }
 
-bool Decoder::ReadRows(uint8_t* pixels) {
+bool Decoder::ReadRows(const CropBox& region, uint8_t* pixels) {
   if (setjmp(error_.jump) != 0) return false;
+  ReadRegion(region, pixels);
+  return true;
+}
+
+void Decoder::ReadRegion(const CropBox& region, uint8_t* pixels) {
   const size_t stride = static_cast<size_t>(decoder_.output_width) * 3;
+  JDIMENSION first_column = 0;
+  if (region.width < static_cast<int>(decoder_.output_width)) {
+    const int end = std::min<int>(region.left + region.width + kMarginColumns, decoder_.output_width);
+    first_column = std::max(region.left - kMarginColumns, 0);
+    JDIMENSION columns = end - first_column;
+    jpeg_crop_scanline(&decoder_, &first_column, &columns);  // begins at a whole block, no later
+  }
   JSAMPROW cmyk = nullptr;
   if (is_cmyk()) {
     auto* common = reinterpret_cast<j_common_ptr>(&decoder_);
     cmyk = decoder_.mem->alloc_sarray(common, JPOOL_IMAGE, decoder_.output_width * 4, 1)[0];
   }
-  while (decoder_.output_scanline < decoder_.output_height) {
-    uint8_t* output = pixels + decoder_.output_scanline * stride;
+  if (region.top > 0) jpeg_skip_scanlines(&decoder_, region.top);
+  const auto end_row = static_cast<JDIMENSION>(region.top + region.height);
+  while (decoder_.output_scanline < end_row) {
+    uint8_t* output = pixels + decoder_.output_scanline * stride + first_column * 3;
     JSAMPROW row = cmyk != nullptr ? cmyk : output;
     if (jpeg_read_scanlines(&decoder_, &row, 1) != 1) ERREXIT(&decoder_, JERR_INPUT_EOF);
     if (cmyk != nullptr) CmykToRgb(cmyk, decoder_.output_width, output);
   }
-  jpeg_finish_decompress(&decoder_);
-  return true;
+  if (end_row == decoder_.output_height) jpeg_finish_decompress(&decoder_);
 }
+
+// A file that was cut off is an error also where the missing part is not needed: whether an image counts as broken does
+// not depend on the crops.
+bool IsComplete(absl::string_view bytes) { return absl::EndsWith(bytes, "\xFF\xD9"); }
 
 int MaxScans(int64_t pixels, const DecodeLimits& limits) {
   return static_cast<int>(pixels * limits.max_scans <= limits.max_scan_pixels
@@ -170,7 +194,7 @@ absl::Status StepError(const Decoder& decoder, int max_scans) {
 
 }  // namespace
 
-absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
+absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, NeededRegion needed, Image* image) {
   Decoder decoder(bytes);
   if (!decoder.ReadHeader()) return StepError(decoder, 0);
   SSL_RETURN_IF_ERROR(CheckImageSize(decoder.height(), decoder.width(), limits));
@@ -182,8 +206,10 @@ absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Ima
   }
   const int max_scans = MaxScans(pixels, limits);
   if (!decoder.Start(max_scans)) return StepError(decoder, max_scans);
-  uint8_t* output = image->Allocate(static_cast<int>(decoder.height()), static_cast<int>(decoder.width()), 3);
-  if (!decoder.ReadRows(output)) return StepError(decoder, max_scans);
+  const auto height = static_cast<int>(decoder.height()), width = static_cast<int>(decoder.width());
+  uint8_t* output = image->Allocate(height, width, 3);
+  const CropBox region = IsComplete(bytes) ? needed(height, width) : CropBox{0, 0, height, width};
+  if (!decoder.ReadRows(region, output)) return StepError(decoder, max_scans);
   return absl::OkStatus();
 }
 

@@ -162,12 +162,13 @@ class Steps {
   std::vector<Step> steps_;
 };
 
-absl::Status ReadAndDecode(const std::string& path, std::string* bytes, Image* image, Steps* steps) {
+absl::Status ReadAndDecode(const std::string& path, NeededRegion needed, std::string* bytes, Image* image,
+                           Steps* steps) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, PosixFileSystem().OpenRead(path));
   bytes->resize(static_cast<size_t>(file->size()));
   SSL_RETURN_IF_ERROR(file->ReadAt(0, absl::MakeSpan(&(*bytes)[0], bytes->size())));
   steps->End(0, "read");
-  SSL_RETURN_IF_ERROR(DecodeImage(*bytes, DecodeLimits(), image));
+  SSL_RETURN_IF_ERROR(DecodeImageRegion(*bytes, DecodeLimits(), needed, image));
   steps->End(1, "decode");
   return absl::OkStatus();
 }
@@ -186,12 +187,15 @@ absl::Status RunSteps(const ImageFolder& folder, const std::string& recipe, int6
     if (i == warm_up) steps.Forget();
     sample.ResetViews(1);
     sample.index = i * 37 % folder.paths.size();  // not one class after the other
+    const auto context = [&](size_t operation) {
+      return TransformContext{/*seed=*/0, static_cast<uint64_t>(i), static_cast<uint64_t>(sample.index), operation,
+                              scratch};
+    };
+    const auto needed = [&](int height, int width) { return transforms[0]->Needs(context(0), 1, height, width); };
     steps.Begin();
-    SSL_RETURN_IF_ERROR(ReadAndDecode(folder.paths[sample.index], &bytes, &sample.view(0).image, &steps));
+    SSL_RETURN_IF_ERROR(ReadAndDecode(folder.paths[sample.index], needed, &bytes, &sample.view(0).image, &steps));
     for (size_t t = 0; t < transforms.size(); ++t) {
-      const TransformContext context{/*seed=*/0, static_cast<uint64_t>(i), static_cast<uint64_t>(sample.index), t,
-                                     scratch};
-      SSL_RETURN_IF_ERROR(transforms[t]->Apply(context, &sample));
+      SSL_RETURN_IF_ERROR(transforms[t]->Apply(context(t), &sample));
       steps.End(2 + t, transforms[t]->name());
     }
     if (batch == nullptr) {

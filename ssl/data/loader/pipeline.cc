@@ -29,6 +29,9 @@ std::vector<int64_t> ClassesBelow(int64_t count) {
 Pipeline::Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms,
                    LabelType label_type, uint64_t seed)
     : dataset_(std::move(dataset)), transforms_(std::move(transforms)), label_type_(label_type), seed_(seed) {
+  while (first_reader_ < transforms_.size() && transforms_[first_reader_]->CopiesOf(copies_) > 0) {
+    copies_ = transforms_[first_reader_++]->CopiesOf(copies_);
+  }
   for (const std::unique_ptr<Transform>& transform : transforms_) {
     if (transform->num_label_classes() > 0) made_classes_ = transform->num_label_classes();
   }
@@ -60,23 +63,32 @@ std::vector<std::string> Pipeline::ClassNames() const {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-absl::Status Pipeline::Load(int64_t index, Sample* sample) const {
+CropBox Pipeline::Needs(const TransformContext& first, int height, int width) const {
+  if (first_reader_ == transforms_.size()) return WholeImage(height, width);
+  return transforms_[first_reader_]->Needs(first, copies_, height, width);
+}
+
+absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample* sample) const {
   sample->ResetViews(1);
   sample->index = index;
   sample->label = -1;
   sample->label_row = {};
   sample->fault = ReadFault::kNone;
+  const auto needs = [&](int height, int width) { return Needs(first, height, width); };
+  const NeededRegion needed(needs);
+  sample->needed = &needed;
   const absl::Status read = dataset_->Get(index, sample);
+  sample->needed = nullptr;
   return read.ok() ? read : Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
 }
 
-absl::Status Pipeline::LoadOrSkip(int64_t index, Sample* sample) const {
-  SSL_RETURN_IF_ERROR(Load(index, sample));
+absl::Status Pipeline::LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const {
+  SSL_RETURN_IF_ERROR(Load(first, index, sample));
   const ReadFault fault = sample->fault;
   const int64_t size = dataset_->size();
   const int64_t others = skips_broken_ ? std::min(kMostSkipped, size - 1) : 0;
   for (int64_t i = 1; i <= others && sample->fault != ReadFault::kNone; ++i) {
-    SSL_RETURN_IF_ERROR(Load((index + i) % size, sample));
+    SSL_RETURN_IF_ERROR(Load(first, (index + i) % size, sample));
   }
   sample->fault = fault;
   return absl::OkStatus();
@@ -84,7 +96,10 @@ absl::Status Pipeline::LoadOrSkip(int64_t index, Sample* sample) const {
 
 absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
   Sample* sample = &scratch->sample;
-  SSL_RETURN_IF_ERROR(LoadOrSkip(index, sample));
+  // Another sample in place of a broken one goes through the transforms under the broken one's number.
+  const TransformContext first{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), first_reader_,
+                               scratch->transform};
+  SSL_RETURN_IF_ERROR(LoadOrSkip(first, index, sample));
 
   if (label_type_ != LabelType::kStandard) {
     sample->label = label_type_ == LabelType::kSampleIndex ? sample->index : 0;

@@ -57,15 +57,18 @@ class Pipeline {
   absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
 
  private:
-  // The sample at `index`, before the transforms.
-  absl::Status Load(int64_t index, Sample* sample) const;
-  absl::Status LoadOrSkip(int64_t index, Sample* sample) const;
+  // The sample at `index`, before the transforms; of its image what the first of them that looks at it needs.
+  absl::Status Load(const TransformContext& first, int64_t index, Sample* sample) const;
+  absl::Status LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const;
+  CropBox Needs(const TransformContext& first, int height, int width) const;
 
   // Whether labels come from LABEL_TYPE or from a transform, and not from the data set.
   bool GivesLabels() const { return label_type_ != LabelType::kStandard || made_classes_ > 0; }
 
   std::unique_ptr<Dataset> dataset_;
   std::vector<std::unique_ptr<Transform>> transforms_;
+  size_t first_reader_ = 0;  // of the transforms; those before it only copy the image, into
+  int copies_ = 1;           // so many views
   LabelType label_type_;
   int64_t made_classes_ = 0;  // of the labels that transforms give; 0: they give none
   uint64_t seed_;

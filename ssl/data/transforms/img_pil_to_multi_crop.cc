@@ -68,6 +68,14 @@ absl::Status CheckCounts(const ConfigNode& entry, const ImgPilToMultiCropOptions
 
 }  // namespace
 
+CropBox ImgPilToMultiCrop::Needs(const TransformContext& context, int, int height, int width) const {
+  CropBox needed = DrawBox(context, 0, crops_[0], height, width);
+  for (size_t v = 1; v < crops_.size(); ++v) {
+    needed = Union(needed, DrawBox(context, static_cast<int>(v), crops_[v], height, width));
+  }
+  return needed;
+}
+
 absl::Status ImgPilToMultiCrop::Apply(const TransformContext& context, Sample* sample) const {
   if (sample->num_views() != 1) {
     return absl::InvalidArgumentError(absl::StrCat("makes crops of one image, but gets ", sample->num_views()));

@@ -34,6 +34,11 @@ void LendImage(Image* original, Image* image) {
 
 }  // namespace
 
+int ImgReplicatePil::CopiesOf(int views) const {
+  const int64_t copies = int64_t{views} * num_times_;
+  return copies > kLargestNumber ? 0 : static_cast<int>(copies);
+}
+
 absl::Status ImgReplicatePil::Apply(const TransformContext& context, Sample* sample) const {
   const int before = sample->num_views();
   if (before * num_times_ > kLargestNumber) {

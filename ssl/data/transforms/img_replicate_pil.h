@@ -19,6 +19,7 @@ class ImgReplicatePil : public Transform {
   explicit ImgReplicatePil(int num_times) : num_times_(num_times) {}
 
   absl::string_view name() const override { return "ImgReplicatePil"; }
+  int CopiesOf(int views) const override;
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
 
  private:

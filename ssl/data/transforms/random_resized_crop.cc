@@ -28,11 +28,21 @@ struct RandomResizedCropOptions : public Options {
 
 }  // namespace
 
+CropBox DrawBox(const TransformContext& context, int view, const RandomCropRule& rule, int height, int width) {
+  CounterRandom random = context.Random(view);
+  return DrawCropBox(random, height, width, rule.scale, rule.ratio);
+}
+
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
               Image* result) {
-  CounterRandom random = context.Random(view);
-  const CropBox box = DrawCropBox(random, source.height(), source.width(), rule.scale, rule.ratio);
+  const CropBox box = DrawBox(context, view, rule, source.height(), source.width());
   context.scratch.Get<Resampler>().CropAndResize(source, box, rule.height, rule.width, result, rule.interpolation);
+}
+
+CropBox RandomResizedCrop::Needs(const TransformContext& context, int views, int height, int width) const {
+  CropBox needed = DrawBox(context, 0, rule_, height, width);
+  for (int v = 1; v < views; ++v) needed = Union(needed, DrawBox(context, v, rule_, height, width));
+  return needed;
 }
 
 absl::Status RandomResizedCrop::ApplyToView(const TransformContext& context, int index, View* view) const {
