@@ -97,6 +97,22 @@ TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfIsNoFailureOfThoseThatLose
   EXPECT_EQ(outcome.restarts, 0);
 }
 
+// The launcher's own SIGTERM, after the rank that lost the other was seen to end, comes too late for it.
+TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfMayBeSeenLast) {
+  const std::string ready = MakeFifo();
+  LaunchCase launch(2, {"1:open=" + ready, "1:exit=75", "0:exit=7"});
+  launch.options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {  // asked before the launcher sends anything
+    if (end.rank != 0) return false;
+    close(open(ready.c_str(), O_RDONLY | O_CLOEXEC));
+    siginfo_t info = {};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+    return false;
+  };
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_FALSE(outcome.first_failure.has_value());
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
 TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfStopsThoseThatWaitForIt) {
   LaunchCase launch(2, {"1:exit=75", "0:early=", "0:await=TERM", "0:exit=75"});
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());

@@ -161,7 +161,9 @@ void RankGroup::OnSignal(int number) {
 void RankGroup::SendAll(int number) {
   for (const auto& rank : ranks_) {
     if (rank->has_ended) continue;
-    rank->sent.insert(number);
+    // Of two ranks that end together, the one that lost the other may be seen first: what is sent then comes too late
+    // to be what the other has ended for.
+    if (!IsExiting(rank->pid)) rank->sent.insert(number);
     SignalRank(rank->pid, number);
   }
 }

@@ -28,7 +28,7 @@ struct RankEnd {
   int signal = 0;          // that ended it; 0 when it exited
   bool was_asked = false;  // by a signal that the launcher had sent it
   bool did_hang = false;   // the launcher has killed it, because another rank had waited for it in vain
-  bool was_told = false;   // the launcher had sent it a signal, whatever ended it
+  bool was_told = false;   // the launcher had sent it a signal before it exited, whatever ended it
 
   // As a shell shows it: 128 + signal when a signal ended it.
   int code() const { return signal == 0 ? exit_code : 128 + signal; }

@@ -8,11 +8,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -159,6 +166,18 @@ std::optional<ProcessEnd> TakeEnd(pid_t pid) {
   const siginfo_t info = WaitFor(pid, 0);
   if (info.si_code == CLD_EXITED) return ProcessEnd{info.si_status, 0};
   return ProcessEnd{0, info.si_status};
+}
+
+bool IsExiting(pid_t pid) {
+  constexpr uint64_t kExiting = 0x4;  // PF_EXITING of the kernel's linux/sched.h, which no header for programs has
+  constexpr size_t kFlags = 6;        // state, parent, group, session, terminal, foreground group, flags
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t name_end = text.rfind(") ");  // the name before it may hold anything
+  if (name_end == std::string::npos) return false;
+  const std::vector<absl::string_view> fields = absl::StrSplit(absl::string_view(text).substr(name_end + 2), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) && (flags & kExiting) != 0;
 }
 
 void KillRank(pid_t pid) {

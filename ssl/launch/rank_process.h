@@ -53,6 +53,10 @@ void SignalRank(pid_t pid, int number);
 // the pid is no longer this process's.
 std::optional<ProcessEnd> TakeEnd(pid_t pid);
 
+// Whether it is past its exit, though its end may not be there to take yet: it has its exit code, and no signal reaches
+// it any more. True before its exit closes the first of its open files.
+bool IsExiting(pid_t pid);
+
 // SIGKILL, and waits for the end.
 void KillRank(pid_t pid);
 
