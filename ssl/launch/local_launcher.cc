@@ -112,6 +112,13 @@ int CommonCode(const LaunchOutcome& outcome, const LaunchOptions& options) {
   return code;
 }
 
+LaunchOutcome StoppedBefore(const LaunchOptions& options) {
+  LaunchOutcome outcome;
+  outcome.exit_code = options.stopped_code;
+  outcome.user_stopped = true;
+  return outcome;
+}
+
 class Launcher {
  public:
   Launcher(const LaunchOptions& options, SignalPipe* signals)
@@ -270,7 +277,13 @@ class Launcher {
 absl::StatusOr<LaunchOutcome> LaunchLocalRanks(const LaunchOptions& options) {
   SSL_RETURN_IF_ERROR(CheckOptions(options));
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<SignalPipe> signals, SignalPipe::Install());
-  return Launcher(options, signals.get()).Run();
+  if (options.is_stopped_before != nullptr && options.is_stopped_before()) return StoppedBefore(options);
+  SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, Launcher(options, signals.get()).Run());
+  // Nobody has looked since the last rank was seen to end. What comes from here on is the caller's to hear.
+  signals->PutBack();
+  const std::vector<int> late = signals->Take();
+  outcome.user_stopped = outcome.user_stopped || std::any_of(late.begin(), late.end(), IsStop);
+  return outcome;
 }
 
 }  // namespace ssl

@@ -48,7 +48,8 @@ struct LaunchOutcome {
   std::optional<RankEnd> first_failure;  // of ranks with its mistake, or damaged file, the lowest
   std::vector<RankEnd> ends;             // of all ranks, in the order in which they were seen
   int64_t restarts = 0;
-  bool user_stopped = false;  // by a signal to the launcher
+  // By a signal to the launcher, also one that came when the last rank had ended: then the code is what it was.
+  bool user_stopped = false;
 };
 
 struct LaunchOptions {
@@ -73,6 +74,8 @@ struct LaunchOptions {
   // Whether the rank that ended says that it has waited in vain for the process `pid` of this host: then that one
   // hangs, and is killed at once. Not set: nobody knows, and such a rank has the grace.
   std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
+  // Whether a stop was asked for before signals came to the launcher: then no rank is started. Not set: it was not.
+  std::function<bool()> is_stopped_before;
   // Called when the ranks of a start have ended with a failure, before they start again. Not set: nobody is told.
   std::function<void(const LaunchOutcome& outcome)> on_failure;
   int output_fd = 1;  // where the ranks' stdout goes

@@ -87,6 +87,23 @@ TEST(LocalLauncherStopTest, AStopWhileRanksAreStartedStartsNoFurtherOne) {
   EXPECT_EQ(outcome.exit_code, 75);
 }
 
+TEST(LocalLauncherStopTest, AStopBeforeTheLauncherHasSignalsStartsNoRank) {
+  LaunchCase launch(2, {"*:print=came"});
+  launch.options.is_stopped_before = [] { return true; };
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_THAT(launch.Output(), SizeIs(0));
+  EXPECT_TRUE(outcome.user_stopped);
+  EXPECT_EQ(outcome.exit_code, 75);
+}
+
+TEST(LocalLauncherStopTest, AStopWhenTheLastRankHasEndedIsTheUsers) {
+  LaunchCase launch(1, {"0:exit=3"});
+  launch.options.on_failure = [](const LaunchOutcome&) { raise(SIGINT); };
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_TRUE(outcome.user_stopped);
+  EXPECT_EQ(outcome.exit_code, 3);
+}
+
 TEST(LocalLauncherStopTest, ARankThatIsStoppedByItselfIsNoFailureOfThoseThatLoseIt) {
   const std::string held = MakeFifo();
   LaunchCase launch(2, {"1:hold=" + held, "1:exit=75", "0:until_closed=" + held, "0:exit=7"});

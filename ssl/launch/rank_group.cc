@@ -151,7 +151,7 @@ void RankGroup::ReadAll(Stream* stream) {
 void RankGroup::OnSignal(int number) {
   if (number == SIGCHLD) return;                    // woke poll
   if (number == SIGXCPU && asked_to_stop_) return;  // the kernel repeats it: no wish of the user's
-  if (number != SIGUSR1) {
+  if (IsStop(number)) {
     ++user_stops_;
     if (asked_to_stop_ && user_stops_ == 1) return;
   }
@@ -222,7 +222,7 @@ absl::Status RankGroup::Flush() {
     for (const OutputStream* output : outputs) fds.push_back({output->fd(), POLLOUT, 0});
     SSL_ASSIGN_OR_RETURN(const bool any_ready, Poll(&fds, -1));
     for (const int number : context_.signals->Take()) {
-      if (number == SIGCHLD || number == SIGUSR1) continue;
+      if (!IsStop(number)) continue;
       ++user_stops_;
       for (OutputStream* output : outputs) output->Drop();
     }

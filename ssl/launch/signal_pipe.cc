@@ -35,6 +35,8 @@ bool IsIgnored(int number) {
 
 }  // namespace
 
+bool IsStop(int number) { return number != SIGUSR1 && number != SIGCHLD; }
+
 absl::StatusOr<std::unique_ptr<SignalPipe>> SignalPipe::Install() {
   SSL_ASSIGN_OR_RETURN(Pipe pipe, Pipe::Create());
   SetNonBlocking(pipe.read_fd());
@@ -62,8 +64,13 @@ void SignalPipe::Handle(int number, void (*handler)(int)) {
 }
 
 SignalPipe::~SignalPipe() {
-  for (const auto& [number, action] : before_) sigaction(number, &action, nullptr);
+  PutBack();
   pipe_of_handler.store(kNoPipe);
+}
+
+void SignalPipe::PutBack() {
+  for (const auto& [number, action] : before_) sigaction(number, &action, nullptr);
+  before_.clear();
 }
 
 std::vector<int> SignalPipe::Take() {

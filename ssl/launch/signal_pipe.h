@@ -20,10 +20,13 @@
 
 namespace ssl {
 
+// Whether a signal that Take tells of asks for an end: any but SIGUSR1 and SIGCHLD.
+bool IsStop(int number);
+
 class SignalPipe {
  public:
   // Takes SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGXCPU and SIGCHLD, and SIGHUP unless it is ignored (nohup); ignores
-  // SIGPIPE. The destructor puts back what stood before.
+  // SIGPIPE. The destructor does as PutBack does.
   static absl::StatusOr<std::unique_ptr<SignalPipe>> Install();
   ~SignalPipe();
   SignalPipe(const SignalPipe&) = delete;
@@ -32,6 +35,9 @@ class SignalPipe {
   int fd() const { return pipe_.read_fd(); }
   // Those that came since the last call, in their order; never waits.
   std::vector<int> Take();
+
+  // Puts back what stood before: from now on signals go there, and Take tells those that came until now.
+  void PutBack();
 
  private:
   explicit SignalPipe(Pipe pipe) : pipe_(std::move(pipe)) {}

@@ -30,6 +30,16 @@ TEST(SignalPipeTest, AnIgnoredHangupStaysIgnored) {
   EXPECT_EQ(signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
+TEST(SignalPipeTest, WhatCameBeforeItIsPutBackIsTold) {
+  signal(SIGTERM, SIG_IGN);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SignalPipe> signals, SignalPipe::Install());
+  raise(SIGTERM);
+  signals->PutBack();
+  raise(SIGTERM);
+  EXPECT_THAT(signals->Take(), ElementsAre(SIGTERM));
+  EXPECT_EQ(signal(SIGTERM, SIG_DFL), SIG_IGN);
+}
+
 TEST(SignalPipeTest, ThereIsOneAtATime) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SignalPipe> signals, SignalPipe::Install());

@@ -6,8 +6,9 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,7 +18,6 @@
 #include "ssl/distributed/store_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
-#include "ssl/launch/local_launcher.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_failure.h"
 
@@ -32,25 +32,29 @@ absl::Status RemoveLeftStore(const WorldPlace& first) {
   return absl::OkStatus();
 }
 
-// Its path rather than /proc/self/exe: by that name it finds the files that lie beside it.
-absl::StatusOr<std::string> ThisProgram() {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ThisProgram>> ThisProgram::Open() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::NotFoundError(absl::StrCat("/proc/self/exe cannot be read: ", error.message()));
-  return path.string();
+  return absl::WrapUnique(new ThisProgram(path.string(), open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
 }
 
-}  // namespace
+ThisProgram::ThisProgram(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
-absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
-                                const std::vector<std::string>& arguments, int64_t restarts) {
+ThisProgram::~ThisProgram() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunWorld& world, const ConfigNode& root,
+                                          const std::vector<std::string>& arguments, int64_t restarts,
+                                          const StopToken& stop) {
   const std::string directory = root.FindPath("config.CHECKPOINT.DIR")->text();
   const std::string command = Trains(root) ? kTrainCommand : absl::StrJoin(EngineNames(root), "_");
   LaunchOptions options;
-  SSL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
-  options.command = {program};
-  options.program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  const auto close_program = absl::MakeCleanup([&options] { close(options.program_fd); });
+  options.command = {program.path()};
+  options.program_fd = program.fd();
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.first = world.place;
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
@@ -59,6 +63,7 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {
     return HasWaitedInVain(end, pid, directory, command, PosixFileSystem());
   };
+  options.is_stopped_before = [&stop] { return stop.requested(); };
   options.stopped_code = kExitStopped;
   options.mistake_code = kExitConfiguration;
   options.damage_code = kExitData;
@@ -69,13 +74,13 @@ absl::StatusOr<int> LaunchRanks(const RunWorld& world, const ConfigNode& root,
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
   };
-  SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome, LaunchLocalRanks(options));
+  SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));
   if (outcome.first_failure.has_value()) {
     SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
   } else {
     RemoveLaunchFailure(directory, command, outcome, PosixFileSystem());
   }
-  return outcome.exit_code;
+  return outcome;
 }
 
 }  // namespace ssl

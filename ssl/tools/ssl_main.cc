@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -152,13 +153,17 @@ void LogErrorsOnly() {
 
 // The ranks say the rest; what is wrong with the configuration is said once, here.
 absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composition,
-                           const std::vector<std::string>& arguments, const ssl::Registries& registries) {
+                           const std::vector<std::string>& arguments, const ssl::Registries& registries,
+                           const ssl::StopToken& stop) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ssl::ThisProgram> program, ssl::ThisProgram::Open());
   LogErrorsOnly();
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
   SSL_RETURN_IF_ERROR(ssl::CheckLaunch(*root, world, registries));
-  return ssl::LaunchRanks(world, *root, arguments, FLAGS_restarts);
+  SSL_ASSIGN_OR_RETURN(const ssl::LaunchOutcome outcome,
+                       ssl::LaunchRanks(*program, world, *root, arguments, FLAGS_restarts, stop));
+  return outcome.exit_code;
 }
 
 // As one process, or as a rank.
@@ -194,7 +199,7 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
     SSL_RETURN_IF_ERROR(ssl::DryRun(root, world, registries, std::cout));
     return Printed(ssl::kExitFinished);
   }
-  if (world.launches) return Launch(world, std::move(composition), arguments, registries);
+  if (world.launches) return Launch(world, std::move(composition), arguments, registries, stop);
   // Where the output of many comes together, or is sent elsewhere, a message has to say whose it is.
   absl::StatusOr<int> code = RunAsRank(world, std::move(composition), registries, stop);
   if (code.ok() || world.place.size == 1) return code;

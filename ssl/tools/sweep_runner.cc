@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/check_config.h"
+#include "ssl/config/yaml.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/exit_codes.h"
@@ -28,6 +30,22 @@ namespace {
 constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
 // Numbers of a run in the table; results.json has all.
 constexpr size_t kMostResults = 12;
+
+// What all runs of a sweep have in common.
+struct SweepContext {
+  const CommandLine& line;
+  const Registries& registries;
+  StopToken& stop;
+  std::ostream& out;
+  // As it was when the sweep began, which takes days: a deployment must not change its later runs.
+  absl::StatusOr<std::unique_ptr<ThisProgram>> program;
+};
+
+struct RunEnd {
+  int exit_code = kExitFinished;
+  bool user_stopped = false;
+  std::string error;  // "" unless it failed
+};
 
 struct Outcome {
   std::string directory;
@@ -78,11 +96,31 @@ absl::StatusOr<RunWorld> WorldOfStart(const ConfigNode& root, const LaunchFlags&
   return world;
 }
 
-absl::StatusOr<ConfigNode> ComposeMember(const CommandLine& line, const Registries& registries, RunWorld* world,
-                                         std::vector<std::string>* warnings) {
+// below: of the directory of the sweep, where it runs.
+absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string& below, const Registries& registries) {
+  Member member;
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
-  SSL_ASSIGN_OR_RETURN(*world, WorldOfStart(composition.root, line.launch, /*is_sweep=*/true));
-  return ResolveRoot(std::move(composition), world->shape(), registries, warnings);
+  SSL_ASSIGN_OR_RETURN(member.world, WorldOfStart(composition.root, line.launch, /*is_sweep=*/true));
+  SSL_ASSIGN_OR_RETURN(member.root,
+                       ResolveRoot(std::move(composition), member.world.shape(), registries, &member.warnings));
+  const ConfigNode& base = *member.root.FindPath(kDirectory);
+  member.directory = absl::StrCat(base.text(), below);
+  ConfigNode node = ConfigNode::FromString(member.directory);
+  node.Relocate(base.location());  // where the user chose the directory of the sweep, if so
+  member.root.SetPath(kDirectory, std::move(node));
+  return member;
+}
+
+// What this host, or what lies in its directory, refuses its start for.
+absl::Status CheckMember(const Member& member, const SweepRun& run) {
+  SSL_RETURN_IF_ERROR(CheckRunIdentity(member.directory, run.choices, PosixFileSystem()));
+  return CheckCanStart(member.world);
+}
+
+// Once: what a host has no room for, it has no room for in any of the runs.
+void AddProblem(const absl::Status& status, std::vector<std::string>* problems) {
+  if (status.ok() || std::count(problems->begin(), problems->end(), status.message()) > 0) return;
+  problems->emplace_back(status.message());
 }
 
 // Ranks are started by a process without threads, which a run in it leaves behind.
@@ -96,58 +134,61 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
 }
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
-// every one that is wrong, or whose directory another sweep or run has made.
+// every one that is wrong, that has no room here, or whose directory another sweep or run has made.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
   std::vector<Member> members;
   std::vector<std::string> problems;
-  for (const SweepRun& run : runs) {
-    std::vector<std::string> warnings;
-    const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", members.size());
-    Member& member = members.emplace_back();
-    absl::StatusOr<ConfigNode> root = ComposeMember(WithTokens(line, run), registries, &member.world, &warnings);
-    if (!root.ok()) {
-      problems.push_back(absl::StrCat("sweep ", members.size(), " of ", runs.size(), " (",
-                                      absl::StrJoin(run.choices, " "), "): ", root.status().message()));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", i);
+    absl::StatusOr<Member> member = ComposeMember(WithTokens(line, runs[i]), below, registries);
+    if (!member.ok()) {
+      problems.push_back(absl::StrCat("sweep ", i + 1, " of ", runs.size(), " (", absl::StrJoin(runs[i].choices, " "),
+                                      "): ", member.status().message()));
       continue;
     }
-    member.root = *std::move(root);
-    member.warnings = std::move(warnings);
-    const ConfigNode& base = *member.root.FindPath(kDirectory);
-    member.directory = absl::StrCat(base.text(), below);
-    const absl::Status status = CheckRunIdentity(member.directory, run.choices, PosixFileSystem());
-    if (!status.ok()) problems.emplace_back(status.message());
-    ConfigNode node = ConfigNode::FromString(member.directory);
-    node.Relocate(base.location());  // where the user chose the directory of the sweep, if so
-    member.root.SetPath(kDirectory, std::move(node));
+    AddProblem(CheckMember(*member, runs[i]), &problems);
+    members.push_back(*std::move(member));
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
 }
 
-absl::StatusOr<int> RunHere(const Member& member, const Registries& registries, StopToken& stop, std::ostream& out) {
+absl::StatusOr<RunEnd> RunHere(const Member& member, const SweepContext& context) {
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
-  SSL_ASSIGN_OR_RETURN(const bool finished,
-                       RunEngines(member.root, member.warnings, registries, *communicator, stop, out));
-  return finished ? kExitFinished : kExitStopped;
+  SSL_ASSIGN_OR_RETURN(const bool finished, RunEngines(member.root, member.warnings, context.registries, *communicator,
+                                                       context.stop, context.out));
+  return RunEnd{finished ? kExitFinished : kExitStopped, /*user_stopped=*/false, ""};
+}
+
+// Of a rank. The directory is a value like any other there: one with a comma would be two.
+std::vector<std::string> ArgumentsOf(const Member& member, const SweepRun& run, const CommandLine& line) {
+  std::vector<std::string> arguments = run.tokens;
+  const std::string directory = WriteYaml(ConfigNode::FromString(member.directory));
+  arguments.push_back(absl::StrCat(kDirectory, "=", absl::StripSuffix(directory, "\n")));
+  if (!line.config_dir.empty()) arguments.push_back(absl::StrCat("--config_dir=", line.config_dir));
+  return arguments;
 }
 
 // The ranks find their place in the environment, so that they need none of the command's flags for it.
-absl::StatusOr<int> RunAsRanks(const Member& member, const SweepRun& run, const CommandLine& line,
-                               const Registries& registries) {
-  SSL_RETURN_IF_ERROR(CheckLaunch(member.root, member.world, registries));
-  std::vector<std::string> arguments = run.tokens;
-  arguments.push_back(absl::StrCat(kDirectory, "=", member.directory));
-  if (!line.config_dir.empty()) arguments.push_back(absl::StrCat("--config_dir=", line.config_dir));
-  return LaunchRanks(member.world, member.root, arguments, line.launch.restarts);
+absl::StatusOr<RunEnd> RunAsRanks(const Member& member, const SweepRun& run, const SweepContext& context) {
+  SSL_RETURN_IF_ERROR(context.program.status());
+  SSL_RETURN_IF_ERROR(CheckLaunch(member.root, member.world, context.registries));
+  SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome,
+                       LaunchRanks(**context.program, member.world, member.root, ArgumentsOf(member, run, context.line),
+                                   context.line.launch.restarts, context.stop));
+  // A second signal ends ranks that have not saved yet: not as they would have liked to, but no failure either.
+  const bool ended_by_user = outcome.user_stopped && !outcome.first_failure.has_value() && outcome.exit_code != 0;
+  RunEnd end{ended_by_user ? kExitStopped : outcome.exit_code, outcome.user_stopped, ""};
+  if (outcome.first_failure.has_value()) end.error = DescribeEnd(*outcome.first_failure);
+  return end;
 }
 
-absl::StatusOr<int> RunOne(const Member& member, const SweepRun& run, const CommandLine& line,
-                           const Registries& registries, StopToken& stop, std::ostream& out) {
+absl::StatusOr<RunEnd> RunOne(const Member& member, const SweepRun& run, const SweepContext& context) {
   SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  return member.world.launches ? RunAsRanks(member, run, line, registries) : RunHere(member, registries, stop, out);
+  return member.world.launches ? RunAsRanks(member, run, context) : RunHere(member, context);
 }
 
 // "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
@@ -212,6 +253,7 @@ std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome
 
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out) {
+  const SweepContext context{line, registries, stop, out, ThisProgram::Open()};
   SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
@@ -221,11 +263,11 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
         << std::flush;
     Outcome& outcome = outcomes.emplace_back();
     outcome.directory = members[i].directory;
-    const absl::StatusOr<int> code = RunOne(members[i], runs[i], line, registries, stop, out);
-    outcome.exit_code = code.ok() ? *code : ExitCodeOf(code.status());
-    if (!code.ok()) outcome.error = std::string(code.status().message());
-    // Ranks that were stopped have heard of it in this one's place.
-    is_stopped = stop.requested() || outcome.exit_code == kExitStopped;
+    const absl::StatusOr<RunEnd> end = RunOne(members[i], runs[i], context);
+    outcome.exit_code = end.ok() ? end->exit_code : ExitCodeOf(end.status());
+    outcome.error = end.ok() ? end->error : std::string(end.status().message());
+    // While ranks run, their launcher hears signals in this one's place. A run that stops by itself stops no other.
+    is_stopped = stop.requested() || (end.ok() && end->user_stopped);
     if (exit_code == kExitFinished) exit_code = outcome.exit_code;
   }
   for (size_t i = 0; i < outcomes.size(); ++i) out << TableLine(i, runs[i], outcomes[i]);
@@ -249,7 +291,11 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
     const int own_code = ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }
-  return exit_code;
+  if (runs.size() == 1 || exit_code != kExitFinished) return exit_code;
+  const absl::Status status = ComposeAll(line, runs, registries).status();
+  if (status.ok()) return kExitFinished;
+  out << "as a sweep they would not start: " << status.message() << "\n" << std::flush;
+  return ExitCodeOf(status);
 }
 
 }  // namespace ssl

@@ -20,15 +20,16 @@
 namespace ssl {
 
 // Runs all of `runs`, whose tokens replace those of `line`, and prints a table at the end. Returns the exit code:
-// 0 when every run finished, 75 when a stop was requested, else that of the first run that failed. InvalidArgument,
-// before anything runs, names every run whose configuration is wrong, and every directory that another sweep or run
-// made; or that this process is one of several ranks, or would start only some of them.
+// 0 when every run finished, 75 when the user stopped the sweep (by a signal to this process, or to the launcher of a
+// run's ranks), else that of the first run that did not finish. InvalidArgument, before anything runs, names every run
+// whose configuration is wrong, and every directory that another sweep or run made; or that this host has no room for
+// the ranks, that this process is one of several, or would start only some of them.
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
                              StopToken& stop, std::ostream& out);
 
 // --check_config for each of `runs`, with the ranks that `line` and the environment ask for, of which none is started
-// or connected: prints what is wrong with them. Returns the exit code: 0 when all would run here, 2 when one has
-// mistakes, else 3.
+// or connected, and for several as a sweep: prints what is wrong with them. Returns the exit code: 0 when all would run
+// here, 2 when one has mistakes, else 3.
 int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
               std::ostream& out);
 

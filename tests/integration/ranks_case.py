@@ -22,9 +22,9 @@ def has_variable(pid, text):
 class World:
     """One command that starts ranks, or one rank that the test starts. Its lines are kept as they are read."""
 
-    def __init__(self, folder, arguments, variables=()):
+    def __init__(self, folder, arguments, variables=(), command=(BINARY,)):
         self.lines = []
-        self.process = subprocess.Popen([BINARY, *arguments], cwd=folder, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, env={**environment(), **dict(variables)})
 
     @property
@@ -60,11 +60,11 @@ class World:
 
 class RanksCase(RunCase):
 
-    def world(self, *arguments, config="swav_tiny", run="run", variables=(), folder="."):
+    def world(self, *arguments, config="swav_tiny", run="run", variables=(), folder=".", command=(BINARY,)):
         """folder: the working directory, below the test's; what another host has where a path is relative."""
         (self.folder / folder).mkdir(exist_ok=True)
         world = World(self.folder / folder, [f"--config=test/{config}", f"config.CHECKPOINT.DIR={run}", "engine_name=train",
-                                    *arguments], variables)
+                                    *arguments], variables, command)
         self.addCleanup(world.close)
         return world
 
