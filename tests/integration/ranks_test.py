@@ -311,7 +311,7 @@ class MistakesTest(RanksCase):
                 (code, _), (other_code, other_output) = ends[culprit], ends[1 - culprit]
                 self.assertEqual((code, other_code), (4, 7), ends)
                 logs = {0: self.read("log.txt", run=run), 1: self.read("logs/rank1.txt", run=run)}
-                self.assertIn("image is neither JPEG nor PNG; it starts with 'no image'", logs[culprit])
+                self.assertIn("image is neither JPEG, PNG nor WebP; it starts with 'no image'", logs[culprit])
                 for text in (other_output, logs[1 - culprit]):
                     self.assertRegex(text, rf" on rank {1 - culprit} of 2 lost a connection: .*"
                                            rf"rank {culprit} \(process \d+ on ")

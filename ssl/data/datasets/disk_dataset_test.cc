@@ -125,7 +125,7 @@ TEST(DiskFolder, BrokenImage_IsAnErrorWhenAskedFor) {
   EXPECT_THAT(dataset->Get(2, &sample),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.BROKEN_IMAGES is error"),
-                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG nor PNG"))));
+                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG, PNG nor WebP"))));
 }
 
 TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {
@@ -137,7 +137,7 @@ TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {
   EXPECT_THAT(dataset->Get(2, &sample),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.1"),
-                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG nor PNG"))));
+                             HasSubstr(folder + "/dog/1.jpg: image is neither JPEG, PNG nor WebP"))));
 }
 
 TEST(DiskFolder, KnownDataSet_HasAFolderForEachSplit) {

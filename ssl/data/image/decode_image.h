@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoded images to 8-bit RGB, with the result of Pillow's Image.open(file).convert("RGB"), which VISSL and
-// torchvision use: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline and progressive) and PNG (every colour type and depth,
-// interlaced). The kind is told by the content, not by a name. As there, an alpha channel is dropped, not blended, and
-// the orientation that EXIF gives is not applied.
+// torchvision use: JPEG (grey, YCbCr, RGB, CMYK, YCCK; baseline and progressive), PNG (every colour type and depth,
+// interlaced) and WebP (lossy and lossless). The kind is told by the content, not by a name. As there, an alpha channel
+// is dropped, not blended, and the orientation that EXIF gives is not applied (exif_orientation.h does).
 //
 // Bytes are not trusted: sizes are checked before memory is taken, and a damaged file is an error, never an abort or a
 // line on stderr. A function without state; safe from any thread. Golden test: decode_image_test.
@@ -20,7 +20,7 @@ namespace ssl {
 
 // Writes the image into image->Allocate(height, width, 3): a reused image takes no new memory. After an error the
 // contents of *image are unspecified.
-// ResourceExhausted: over a limit. DataLoss: damaged or cut off. Unimplemented: neither JPEG nor PNG, or a rare kind of
+// ResourceExhausted: over a limit. DataLoss: damaged or cut off. Unimplemented: none of them, or a rare kind of
 // them. Messages name numbers, not the file: the caller knows its path.
 absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Image* image);
 

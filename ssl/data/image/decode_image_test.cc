@@ -44,7 +44,8 @@ bool IsJpeg(absl::string_view bytes) { return absl::StartsWith(bytes, "\xFF\xD8"
 
 std::string FormatLimit(const golden::Case& golden_case) {
   const std::string bytes = ReadGoldenFile(golden_case);
-  if (!IsJpeg(bytes) && !absl::StartsWith(bytes, "\x89PNG")) return "neither JPEG nor PNG";
+  const bool is_known = IsJpeg(bytes) || absl::StartsWith(bytes, "\x89PNG") || absl::StartsWith(bytes, "RIFF");
+  if (!is_known) return "neither JPEG, PNG nor WebP";
   return golden_case.Has("convert") && golden_case.Text("convert") != "RGB" ? "not converted to RGB" : "";
 }
 
@@ -133,7 +134,7 @@ TEST(DecodeImage, OtherKinds_AreNamedByTheirFirstBytes) {
   EXPECT_THAT(DecodeImage("", DecodeLimits(), &image), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is empty")));
   EXPECT_THAT(DecodeImage("GIF89a__________", DecodeLimits(), &image),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("neither JPEG nor PNG"), HasSubstr("starts with 'GIF89a__'"))));
+                       AllOf(HasSubstr("neither JPEG, PNG nor WebP"), HasSubstr("starts with 'GIF89a__'"))));
 }
 
 TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {

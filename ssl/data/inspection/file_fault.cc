@@ -37,6 +37,10 @@ bool IsJpeg(string_view bytes) { return absl::StartsWith(bytes, kJpegBegin); }
 
 bool IsPng(string_view bytes) { return absl::StartsWith(bytes, kPngBegin); }
 
+bool IsWebp(string_view bytes) {
+  return absl::StartsWith(bytes, "RIFF") && bytes.size() > 8 && absl::StartsWith(bytes.substr(8), "WEBP");
+}
+
 // "P6" and a space or line feed, as PBM, PGM and PPM begin.
 bool IsPortableMap(string_view bytes) {
   return bytes.size() > 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' &&
@@ -48,14 +52,19 @@ bool IsOtherImage(string_view bytes) {
   const auto is_brand = [bytes](string_view brand) {
     return bytes.size() > 4 && absl::StartsWith(bytes.substr(4), brand);
   };
-  const bool is_webp = begins("RIFF") && bytes.size() > 8 && absl::StartsWith(bytes.substr(8), "WEBP");
-  return is_webp || IsPortableMap(bytes) || std::any_of(std::begin(kOtherBegins), std::end(kOtherBegins), begins) ||
+  return IsWebp(bytes) || IsPortableMap(bytes) ||
+         std::any_of(std::begin(kOtherBegins), std::end(kOtherBegins), begins) ||
          std::any_of(std::begin(kBoxedBrands), std::end(kBoxedBrands), is_brand);
 }
 
 // Whether the end of the format stands at the end of the file. Some programs fill up with zeros after it; a download
 // that broke off in a file of its final size looks the same, but for the mark before the zeros.
 bool HasEnd(string_view bytes) {
+  if (IsWebp(bytes)) {
+    size_t size = 0;  // of what follows it, least significant byte first
+    for (size_t i = 4; i > 0; --i) size = size << 8 | static_cast<unsigned char>(bytes[3 + i]);
+    return bytes.size() >= 8 + size;
+  }
   if (IsPng(bytes)) return bytes.substr(bytes.size() - std::min<size_t>(bytes.size(), 64)).find(kPngEnd) != bytes.npos;
   while (absl::ConsumeSuffix(&bytes, string_view("\0", 1))) {
   }

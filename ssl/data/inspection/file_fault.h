@@ -16,10 +16,10 @@ enum class FileFault {
   kMissing,      // there is no such file
   kUnreadable,   // the system does not give its bytes: permissions, a broken disk
   kEmpty,        // 0 bytes
-  kTruncated,    // JPEG or PNG whose end is missing
-  kDamaged,      // JPEG or PNG with both ends that does not decode
+  kTruncated,    // JPEG, PNG or WebP whose end is missing
+  kDamaged,      // JPEG, PNG or WebP with both ends that does not decode
   kNotAnImage,   // begins like no image format that is known here
-  kUnsupported,  // an image of a format, or of a rare kind of JPEG or PNG, that the decoder does not have
+  kUnsupported,  // an image of a format, or of a rare kind of these, that the decoder does not have
   kTooLarge,     // over a limit of the decoder (ssl/data/image/decode_limits.h)
 };
 inline constexpr int kFileFaults = 9;  // how many there are

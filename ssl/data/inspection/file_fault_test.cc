@@ -73,5 +73,13 @@ TEST(FileFault, Names_AreDistinct) {
   EXPECT_EQ(FileFaultName(FileFault::kTooLarge), "too large");
 }
 
+TEST(FileFault, WebpIsCutOffWhereItsLengthSaysSo) {
+  const absl::Status damaged = absl::DataLossError("WebP is damaged");
+  const std::string webp = std::string("RIFF\x0C\0\0\0WEBPVP8 1234", 20);
+  EXPECT_EQ(ClassifyFileFault(webp, damaged), FileFault::kDamaged);
+  EXPECT_EQ(ClassifyFileFault(webp.substr(0, 19), damaged), FileFault::kTruncated);
+  EXPECT_EQ(ClassifyFileFault(webp, absl::UnimplementedError("an animation")), FileFault::kUnsupported);
+}
+
 }  // namespace
 }  // namespace ssl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The orientation that a camera notes in a file's EXIF data, and turning the image upright, as Pillow's
+// ImageOps.exif_transpose does. Bytes are not trusted: what is damaged has no orientation. Functions without state;
+// safe from any thread.
+#ifndef SSL_DATA_IMAGE_EXIF_ORIENTATION_H_
+#define SSL_DATA_IMAGE_EXIF_ORIENTATION_H_
+
+#include "absl/strings/string_view.h"
+#include "ssl/data/image/image.h"
+
+namespace ssl {
+
+// Of an encoded JPEG, PNG or WebP: 1 to 8 as in tag 0x0112 of the EXIF standard; 1, upright, when there is none.
+int ExifOrientation(absl::string_view bytes);
+
+// Turns and mirrors the image as `orientation`, 1 to 8, asks for.
+void TurnUpright(int orientation, Image* image);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_IMAGE_EXIF_ORIENTATION_H_
