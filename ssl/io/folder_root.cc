@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/io/folder_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/io/errno_status.h"
+#include "ssl/io/posix_fd.h"
+
+namespace ssl {
+namespace {
+
+// glibc has no function for it.
+int OpenBeneath(int folder, const char* path, int flags) {
+  open_how how = {};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  while (true) {
+    const long fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
+    // EAGAIN: something was renamed meanwhile.
+    if (fd >= 0 || (errno != EINTR && errno != EAGAIN)) return static_cast<int>(fd);
+  }
+}
+
+class FileBelow : public ReadableFile {
+ public:
+  FileBelow(UniqueFd fd, std::string path, int64_t size) : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+
+  int64_t size() const override { return size_; }
+
+  absl::Status ReadAt(int64_t offset, absl::Span<char> into) const override {
+    SSL_ASSIGN_OR_RETURN(const int64_t got, ReadUpTo(fd_.get(), offset, into, path_));
+    if (got == static_cast<int64_t>(into.size())) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("file ", path_, ": ends after ", offset + got, " bytes, expected at least ",
+                                            offset + static_cast<int64_t>(into.size())));
+  }
+
+ private:
+  const UniqueFd fd_;
+  const std::string path_;
+  const int64_t size_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FolderRoot>> FolderRoot::Open(const std::string& folder) {
+  SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenFd(folder, O_RDONLY | O_DIRECTORY, "opening"));
+  const UniqueFd probe(OpenBeneath(fd.get(), ".", O_RDONLY | O_DIRECTORY));
+  if (probe.get() < 0) {
+    return absl::UnimplementedError(absl::StrCat("file ", folder,
+                                                 ": the system cannot keep paths below it (openat2, Linux 5.6): ",
+                                                 ErrnoStatus(errno, "opening", folder).message()));
+  }
+  return absl::WrapUnique(new FolderRoot(absl::StrCat(absl::StripSuffix(folder, "/"), "/"), fd.Release()));
+}
+
+FolderRoot::FolderRoot(std::string prefix, int fd) : prefix_(std::move(prefix)), fd_(fd) {}
+
+FolderRoot::~FolderRoot() { close(fd_); }
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> FolderRoot::OpenRead(const std::string& path) const {
+  if (path.find('\0') != std::string::npos || !absl::StartsWith(path, prefix_)) {
+    return absl::PermissionDeniedError(absl::StrCat("file ", path, ": does not lie below ", prefix_));
+  }
+  // A pipe would wait for its writer otherwise.
+  UniqueFd fd(OpenBeneath(fd_, path.c_str() + prefix_.size(), O_RDONLY | O_NONBLOCK));
+  if (fd.get() < 0 && errno == EXDEV) {
+    return absl::PermissionDeniedError(absl::StrCat("file ", path, ": leads out of ", prefix_));
+  }
+  if (fd.get() < 0) return ErrnoStatus(errno, "opening", path);
+  SSL_ASSIGN_OR_RETURN(const int64_t size, RegularFileSize(fd.get(), path));
+  return std::make_unique<FileBelow>(std::move(fd), path, size);
+}
+
+}  // namespace ssl
