@@ -14,6 +14,8 @@ namespace ssl {
 void DataOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("NUM_DATALOADER_WORKERS", &num_dataloader_workers,
                 Doc("Threads that prepare batches; 0: the training thread does it.").Between(0, 256).MayChange());
+  visitor.Field("DATASET_CATALOG", &dataset_catalog,
+                Doc("File as VISSL's dataset_catalog.json: where the data sets of DATASET_NAMES lie. (ours)"));
 }
 
 void DataLimitSamplingOptions::VisitFields(FieldVisitor& visitor) {
@@ -41,16 +43,19 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("SPLIT", &split, Doc("Which part of a data set that has parts.").OneOf({"train", "test"}));
   visitor.Field("BASE_DATASET", &base_dataset, Doc("Data set type."));
   visitor.Field("DATA_SOURCES", &data_sources,
-                Doc("Kind of storage, one name: disk_filelist, disk_folder, synthetic, torchvision_dataset."));
+                Doc("Kinds of storage: disk_filelist, disk_folder, npy_images, synthetic, tar_shards, "
+                    "torchvision_dataset; of several the samples follow one another."));
   visitor.Field("DATASET_NAMES", &dataset_names,
-                Doc("Name of the data set, one; with empty DATA_PATHS it says where the data lies."));
+                Doc("Name of each data set; with empty DATA_PATHS it says where the data lies."));
   visitor.Field("DATA_PATHS", &data_paths,
-                Doc("Folder or file list, one; empty: where DATASET_NAMES is known to lie."));
+                Doc("Folder, file list, array or shards, one for each of DATA_SOURCES; empty: where DATASET_NAMES is "
+                    "known to lie."));
   visitor.Field(
       "LABEL_SOURCES", &label_sources,
-      Doc("Kind of storage of the labels, one name: disk_filelist or the data source; empty: what comes with the "
-          "images."));
-  visitor.Field("LABEL_PATHS", &label_paths, Doc("File of disk_filelist labels, one: .npy or text."));
+      Doc("Kind of storage of the labels, one for each of DATA_SOURCES: disk_filelist or the data source; empty: what "
+          "comes with the images."));
+  visitor.Field("LABEL_PATHS", &label_paths,
+                Doc("File of disk_filelist labels, one for each of DATA_SOURCES: .npy or text."));
   visitor.Field("LABEL_TYPE", &label_type,
                 Doc("Labels of the data set, the sample's index, or 0.").OneOf({"standard", "sample_index", "zero"}));
   visitor.Field("REMOVE_IMG_PATH_PREFIX", &remove_img_path_prefix,
@@ -68,6 +73,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                     "a row stop it at any time.")
                     .Between(0, 1)
                     .MayChange());
+  visitor.Field("EXIF_ORIENTATION", &exif_orientation,
+                Doc("Images are turned upright as their EXIF data say; torchvision and VISSL leave them. (ours)"));
+  visitor.Field("PATHS_BELOW", &paths_below,
+                Doc("Folder below which alone images are opened, for lists and links that nobody has checked; empty: "
+                    "anywhere. (ours)"));
   BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; BROKEN_IMAGES,
-// HOLD_OUT_FRACTION, IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
+// DATASET_CATALOG, EXIF_ORIENTATION, HOLD_OUT_FRACTION, IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS,
+// MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -20,6 +21,7 @@ namespace ssl {
 // DATA, without the splits.
 struct DataOptions : public Options {
   int64_t num_dataloader_workers = 4;
+  std::string dataset_catalog;
 
   void VisitFields(FieldVisitor& visitor) override;
 };
@@ -66,6 +68,8 @@ struct DataSplitOptions : public BatchSizeOptions {
   std::string broken_images = "gray";
   bool enable_queue_dataset = false;
   double max_broken_fraction = 0.1;
+  bool exif_orientation = false;
+  std::string paths_below;
   ConfigNode transforms = ConfigNode::List();
   std::string collate_function = "default_collate";
   ConfigNode collate_function_params = ConfigNode::Map();

@@ -46,8 +46,11 @@ class Dataset {
   // Empty where classes are numbers only.
   virtual absl::Span<const std::string> ClassNames() const { return {}; }
 
-  // For messages: one sample, such as the path of its file.
-  virtual std::string SampleName(int64_t index) const { return absl::StrCat("sample ", index, " of ", description()); }
+  // For messages: one sample, by the path of its file where it has one.
+  virtual std::string SampleName(int64_t index) const {
+    const std::string path = ImagePath(index);
+    return path.empty() ? absl::StrCat("sample ", index, " of ", description()) : path;
+  }
 };
 
 }  // namespace ssl

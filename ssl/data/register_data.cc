@@ -7,7 +7,9 @@
 #include "ssl/core/batch_source.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/datasets/npy_dataset.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
+#include "ssl/data/datasets/tar_dataset.h"
 #include "ssl/data/datasets/torchvision_dataset.h"
 #include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/transforms/register_transforms.h"
@@ -33,7 +35,9 @@ absl::Status RegisterData(Registries* registries) {
 
   SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_filelist", MakeDiskFilelist));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_folder", MakeDiskFolder));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("npy_images", MakeNpyImages));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("synthetic", MakeSyntheticDataset));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("tar_shards", MakeTarShards));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("torchvision_dataset", MakeTorchvisionDataset));
 
   SSL_RETURN_IF_ERROR(RegisterTransforms(registries));

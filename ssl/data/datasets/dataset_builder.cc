@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/dataset_builder.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
-#include "ssl/data/datasets/dataset_path.h"
+#include "ssl/data/datasets/concat_dataset.h"
 #include "ssl/data/datasets/label_source.h"
 #include "ssl/data/datasets/subset_dataset.h"
 
@@ -67,19 +68,74 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }
 
+// The one source of `split`, with its labels.
+absl::StatusOr<std::unique_ptr<Dataset>> BuildSource(const ConfigNode& split, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(split, context.config));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                       context.registries.datasets.Make(options.data_sources.front(), split, context));
+  return ApplyLabelSource(std::move(dataset), options, split, context);
+}
+
+// Lists with an entry for each source, or none.
+constexpr const char* kSourceLists[] = {"DATA_SOURCES", "DATA_PATHS", "DATASET_NAMES", "LABEL_SOURCES", "LABEL_PATHS"};
+
+// `split` with the entries of source `i` alone.
+absl::StatusOr<ConfigNode> SplitOfSource(const DataSplitOptions& options, const ConfigNode& split,
+                                         const ConfigNode& config, size_t i) {
+  ConfigNode one = split;
+  const size_t count = options.data_sources.size();
+  for (const char* key : kSourceLists) {
+    const ConfigNode* list = split.Find(key);
+    if (list == nullptr || list->items().empty()) continue;
+    ConfigNode entry = ConfigNode::List(list->location());
+    if (list->items().size() == count) {
+      entry.Append(list->items()[i]);
+    } else if (key != absl::string_view("DATASET_NAMES") || options.data_paths.empty()) {  // paths need no name
+      return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, config, key), " has ", list->items().size(),
+                                                     " entries, expected ", count, ", one for each of DATA_SOURCES"));
+    }
+    one.Set(key, std::move(entry));
+  }
+  return one;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> BuildSources(const DataSplitOptions& options, const ConfigNode& split,
+                                                      const BuildContext& context) {
+  std::vector<std::unique_ptr<Dataset>> parts;
+  for (size_t i = 0; i < options.data_sources.size(); ++i) {
+    SSL_ASSIGN_OR_RETURN(ConfigNode one, SplitOfSource(options, split, context.config, i));
+    // In a tree of its own, in which messages find the place of the split.
+    ConfigNode config = context.config;
+    const std::string path = SplitPath(split, context.config).substr(sizeof("config.") - 1);
+    config.SetPath(path, std::move(one));
+    const BuildContext of_part{config,
+                               context.registries,
+                               context.communicator,
+                               context.seed,
+                               context.run_directory,
+                               context.first_iteration,
+                               context.file_system,
+                               context.stop};
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> part, BuildSource(*config.FindPath(path), of_part));
+    parts.push_back(std::move(part));
+  }
+  absl::StatusOr<std::unique_ptr<ConcatDataset>> joined = ConcatDataset::Create(std::move(parts));
+  if (!joined.ok()) return Annotate(joined.status(), SplitKey(split, context.config, "DATA_SOURCES"));
+  return *std::move(joined);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(split, context.config));
-  SSL_RETURN_IF_ERROR(CheckSingle("DATA_SOURCES", options.data_sources, split, context));
   if (options.data_sources.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, context.config, "DATA_SOURCES"),
                                                    " is [], expected one of ",
                                                    absl::StrJoin(context.registries.datasets.Names(), ", ")));
   }
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                       context.registries.datasets.Make(options.data_sources.front(), split, context));
-  SSL_ASSIGN_OR_RETURN(dataset, ApplyLabelSource(std::move(dataset), options, split, context));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, options.data_sources.size() == 1
+                                                             ? BuildSource(split, context)
+                                                             : BuildSources(options, split, context));
   SSL_ASSIGN_OR_RETURN(dataset, ApplyLimit(std::move(dataset), options, split, context));
   return ApplyHoldOut(std::move(dataset), options, split, context);
 }

@@ -17,6 +17,7 @@
 #include "ssl/data/sample.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/testing/status_matchers.h"
@@ -142,9 +143,6 @@ TEST_F(DatasetBuilderTest, WrongSources_AreNamed) {
   EXPECT_THAT(Build("    DATA_SOURCES: []\n"),
               StatusIs(invalid, HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES is [], expected one of grey, "
                                           "plain")));
-  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n"),
-              StatusIs(invalid, AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES is [grey, plain]"),
-                                      HasSubstr("supports one data source at a time"))));
   EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [plain]\n"),
               StatusIs(invalid, HasSubstr("run.yaml:4: config.DATA.TRAIN.LABEL_SOURCES is [plain], expected nothing, "
                                           "[disk_filelist] or [grey] as DATA_SOURCES")));
@@ -153,6 +151,58 @@ TEST_F(DatasetBuilderTest, WrongSources_AreNamed) {
   EXPECT_THAT(
       Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n"),
       StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty and no folder is known")));
+}
+
+TEST_F(DatasetBuilderTest, SeveralSources_FollowOneAnotherWithTheirOwnLabels) {
+  const std::string path = WriteInts({12}, {5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 4});
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Build(absl::StrCat("    DATA_SOURCES: [grey, plain]\n    LABEL_SOURCES: [grey, disk_filelist]\n"
+                                          "    DATASET_NAMES: []\n    LABEL_PATHS: [unused, ",
+                                          path, "]\n")));
+  EXPECT_EQ(dataset->size(), 24);
+  EXPECT_EQ(dataset->description(), "twelve images + twelve images");
+  EXPECT_EQ(PixelsOf(*dataset)[13], 1);
+  const std::vector<int64_t> labels = LabelsOf(*dataset);
+  EXPECT_EQ(labels[1], 1);
+  EXPECT_EQ(labels[12], 5);
+  EXPECT_EQ(labels[23], 4);
+  ASSERT_OK_AND_ASSIGN(const auto limited, Build("    DATA_SOURCES: [grey, plain]\n    DATA_LIMIT: 20\n"
+                                                 "    DATASET_NAMES: []\n"));
+  EXPECT_EQ(limited->size(), 20);
+  EXPECT_FALSE(limited->has_labels()) << "plain has none";
+}
+
+TEST_F(DatasetBuilderTest, ListsOfSeveralSources_HaveAnEntryForEach) {
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n    DATA_PATHS: [a]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.yaml:4: config.DATA.TRAIN.DATA_PATHS has 1 entries, expected 2, one for each of "
+                                 "DATA_SOURCES")));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n    DATASET_NAMES: [a, b, c]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.DATA.TRAIN.DATASET_NAMES has 3 entries")));
+  EXPECT_OK(Build("    DATA_SOURCES: [grey, plain]\n    DATASET_NAMES: [one]\n    DATA_PATHS: [a, b]\n"));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n    LABEL_SOURCES: [grey, disk_filelist]\n"
+                    "    LABEL_PATHS: [x, no.npy]\n"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS: ")));
+}
+
+TEST_F(DatasetBuilderTest, Catalog_SaysWhereADataSetLies) {
+  const std::string labels = WriteInts({12}, {7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const std::string catalog = labels + ".catalog.json";
+  const std::string text =
+      absl::StrCat("{\"my_set\": {\"train\": [\"/images\", \"", labels, "\"], \"val\": [\"<img_path>\"]}}");
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), catalog, text));
+  const auto build = [&](const std::string& lines) {
+    return Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n",
+                              lines, "  DATASET_CATALOG: ", catalog, "\n"));
+  };
+  ASSERT_OK_AND_ASSIGN(const auto dataset, build("    DATASET_NAMES: [my_set]\n"));
+  EXPECT_EQ(dataset->Label(0), 7);
+  EXPECT_THAT(build("    DATASET_NAMES: [my_set]\n    SPLIT: test\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat("config.DATA.DATASET_CATALOG: ", catalog,
+                                              ":1: data set 'my_set' has no paths [images, labels] for val"))));
+  EXPECT_THAT(build("    DATASET_NAMES: [other]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no folder is known for DATASET_NAMES [other]")));
 }
 
 TEST_F(DatasetBuilderTest, BalancedLimit_HasEquallyManyOfEachClass) {

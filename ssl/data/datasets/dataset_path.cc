@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/dataset_path.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+#include "ssl/config/reader.h"
+#include "ssl/config/yaml.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -16,6 +22,24 @@ const std::string* FindFolder(const std::string& name, const Registries& registr
     if (absl::EqualsIgnoreCase(known, name)) return &folder;
   }
   return nullptr;
+}
+
+// What the catalog says of `name`; "" when it does not know the name.
+absl::StatusOr<std::string> FindInCatalog(const std::string& catalog, const std::string& name, const std::string& split,
+                                          bool labels, FileSystem& file_system) {
+  SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(catalog));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode root, ParseYaml(text, catalog, nullptr));
+  const auto entry = std::find_if(root.entries().begin(), root.entries().end(), [&](const ConfigNode::Entry& known) {
+    return absl::EqualsIgnoreCase(known.first, name);
+  });
+  if (entry == root.entries().end()) return std::string();
+  const ConfigNode* paths = entry->second.Find(split);
+  const size_t place = labels ? 1 : 0;
+  if (paths == nullptr || paths->items().size() != 2 || paths->items()[place].text().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(entry->second.location().ToString(), ": data set '", name,
+                                                   "' has no paths [images, labels] for ", split));
+  }
+  return paths->items()[place].text();
 }
 
 }  // namespace
@@ -32,10 +56,20 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
     return absl::InvalidArgumentError(absl::StrCat(place, " and DATASET_NAMES are empty, expected one of them"));
   }
   const std::string& name = options.dataset_names.front();
+  DataOptions data;
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("DATA"), "config.DATA", UnknownKeys::kIgnore, &data));
+  if (!data.dataset_catalog.empty()) {
+    const absl::StatusOr<std::string> path =
+        FindInCatalog(data.dataset_catalog, name, options.split == "test" ? "val" : "train", key == "LABEL_PATHS",
+                      context.file_system);
+    if (!path.ok()) return Annotate(path.status(), "config.DATA.DATASET_CATALOG");
+    if (!path->empty()) return path;
+  }
   const std::string* folder = FindFolder(name, context.registries);
   if (folder == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(place, " is empty and no folder is known for DATASET_NAMES [", name,
-                                                   "]; set ", key, " to where the data lies"));
+                                                   "]; set ", key,
+                                                   " to where the data lies, or config.DATA.DATASET_CATALOG"));
   }
   for (const std::string& part : below) {
     const std::string path = part.empty() ? *folder : absl::StrCat(*folder, "/", part);
@@ -49,8 +83,8 @@ absl::Status CheckSingle(absl::string_view key, const std::vector<std::string>& 
                          const BuildContext& context) {
   if (values.size() <= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key), " is [",
-                                                 absl::StrJoin(values, ", "), "], expected one: this program supports ",
-                                                 "one data source at a time"));
+                                                 absl::StrJoin(values, ", "), "], expected one, as DATA_SOURCES has ",
+                                                 "one entry"));
 }
 
 }  // namespace ssl

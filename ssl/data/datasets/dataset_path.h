@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a data set lies: DATA_PATHS or LABEL_PATHS when they are given, else the folder that
-// Registries::dataset_folders holds for DATASET_NAMES.
+// Where a data set lies: DATA_PATHS or LABEL_PATHS when they are given, else what the file DATA.DATASET_CATALOG says of
+// DATASET_NAMES, else the folder that Registries::dataset_folders holds for it.
+//
+// The catalog is VISSL's dataset_catalog.json: {"name": {"train": ["<images>", "<labels>"], "val": [...]}, ...}.
 #ifndef SSL_DATA_DATASETS_DATASET_PATH_H_
 #define SSL_DATA_DATASETS_DATASET_PATH_H_
 
@@ -17,9 +19,9 @@
 
 namespace ssl {
 
-// The first of `paths`, which is the value of `key`. When it is empty: the folder of the data set's name, and in it the
-// first of `below` that exists ("" is the folder itself).
-// InvalidArgument when neither is set; NotFound names what was looked for.
+// The first of `paths`, which is the value of `key`. When it is empty: what the catalog says of the data set's name
+// (its labels for LABEL_PATHS); else the folder of that name, and in it the first of `below` that exists ("" is the
+// folder itself). InvalidArgument when neither is set; NotFound names what was looked for.
 absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::vector<std::string>& paths,
                                             const std::vector<std::string>& below, const DataSplitOptions& options,
                                             const ConfigNode& data_split, const BuildContext& context);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -241,6 +242,24 @@ TEST(DiskFilelist, ListAndImages_AreReadThroughTheFileSystemOfTheRun) {
   EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().Summary(),
             "1 of 2 images cannot be read and were replaced: 1 damaged");
   EXPECT_FALSE(MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context).ok());
+}
+
+TEST(DiskFilelist, PathsBelow_AreTheOnlyOnesThatAreOpened) {
+  const std::string folder = MakeFolder();
+  const std::string outside = MakeFolder() + "/cat/2.png";
+  std::filesystem::create_symlink(outside, folder + "/link.png");
+  WriteFile(folder + "/list.txt", absl::StrCat(folder, "/cat/2.png\n", folder, "/link.png\n", outside, "\n"));
+  const std::string list = absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n    MAX_BROKEN_FRACTION: 1\n",
+                                        "    DEFAULT_GRAY_IMG_SIZE: 3\n");
+  ASSERT_OK_AND_ASSIGN(const auto anywhere, Make(MakeDiskFilelist, list));
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(PixelsOf(*anywhere, i, -1).size(), 48u * 64 * 3);
+  ASSERT_OK_AND_ASSIGN(const auto below, Make(MakeDiskFilelist, absl::StrCat(list, "    PATHS_BELOW: ", folder, "\n")));
+  EXPECT_EQ(PixelsOf(*below, 0, -1).size(), 48u * 64 * 3);
+  for (const int64_t i : {1, 2}) EXPECT_EQ(PixelsOf(*below, i, -1), std::string(3 * 3 * 3, '\x80'));
+  EXPECT_EQ(static_cast<const DiskDataset&>(*below).broken().Summary(),
+            "2 of 3 images cannot be read and were replaced: 2 unreadable");
+  EXPECT_THAT(Make(MakeDiskFilelist, absl::StrCat(list, "    PATHS_BELOW: no/folder\n")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:6: config.DATA.TRAIN.PATHS_BELOW: ")));
 }
 
 TEST(DiskFilelist, EmptyOrMissingList_IsRefused) {

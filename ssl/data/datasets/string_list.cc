@@ -23,7 +23,8 @@ constexpr int64_t kMaxEmptyTail = 1000;
 // that is no list costs no more than a piece.
 class LineCollector {
  public:
-  explicit LineCollector(const std::string& path) : path_(path) {}
+  LineCollector(const std::string& path, const std::function<void(absl::string_view)>& take)
+      : path_(path), take_(take) {}
 
   absl::Status Add(absl::string_view text) {
     for (size_t end = text.find('\n'); end != absl::string_view::npos; end = text.find('\n')) {
@@ -34,10 +35,7 @@ class LineCollector {
     return Extend(text);
   }
 
-  absl::StatusOr<std::vector<std::string>> Finish() {
-    if (!line_.empty()) SSL_RETURN_IF_ERROR(EndLine());
-    return std::move(lines_);
-  }
+  absl::Status Finish() { return line_.empty() ? absl::OkStatus() : EndLine(); }
 
  private:
   absl::Status Extend(absl::string_view part) {
@@ -52,15 +50,16 @@ class LineCollector {
 
   // Empty lines are kept back: they are wrong only when another follows.
   absl::Status EndLine() {
-    std::string line(absl::StripSuffix(line_, "\r"));
-    line_.clear();
+    const absl::string_view line = absl::StripSuffix(line_, "\r");
     ++number_;
     if (line.empty()) {
+      line_.clear();
       first_empty_ = first_empty_ == 0 ? number_ : first_empty_;
       return number_ - first_empty_ < kMaxEmptyTail ? absl::OkStatus() : EmptyLine();
     }
     if (first_empty_ > 0) return EmptyLine();
-    lines_.push_back(std::move(line));
+    take_(line);
+    line_.clear();
     return absl::OkStatus();
   }
 
@@ -74,7 +73,7 @@ class LineCollector {
   }
 
   const std::string& path_;
-  std::vector<std::string> lines_;
+  const std::function<void(absl::string_view)>& take_;
   std::string line_;         // begun
   int64_t number_ = 0;       // of complete lines
   int64_t first_empty_ = 0;  // number of the first of the empty lines at the end so far; 0: none
@@ -82,10 +81,15 @@ class LineCollector {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system, const std::string& path) {
-  if (absl::EndsWith(path, ".npy")) return ReadNpyStrings(file_system, path);
+absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
+                         const std::function<void(absl::string_view)>& take) {
+  if (absl::EndsWith(path, ".npy")) {
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadNpyStrings(file_system, path));
+    for (const std::string& line : lines) take(line);
+    return absl::OkStatus();
+  }
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
-  LineCollector lines(path);
+  LineCollector lines(path, take);
   std::string chunk;
   for (int64_t offset = 0; offset < file->size(); offset += static_cast<int64_t>(chunk.size())) {
     chunk.resize(std::min(kChunkBytes, file->size() - offset));
@@ -93,6 +97,12 @@ absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system,
     SSL_RETURN_IF_ERROR(lines.Add(chunk));
   }
   return lines.Finish();
+}
+
+absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system, const std::string& path) {
+  std::vector<std::string> lines;
+  SSL_RETURN_IF_ERROR(ForEachLine(file_system, path, [&lines](absl::string_view line) { lines.emplace_back(line); }));
+  return lines;
 }
 
 }  // namespace ssl

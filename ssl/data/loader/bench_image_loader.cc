@@ -105,7 +105,7 @@ absl::StatusOr<int> ReadBatches(DataLoader* loader, int64_t count, int64_t* epoc
 
 absl::Status RunLoader(const ImageFolder& folder, const std::string& recipe, int threads, int64_t images) {
   SSL_ASSIGN_OR_RETURN(Transforms transforms, MakeRecipe(recipe));
-  auto dataset = std::make_unique<DiskDataset>(folder.paths, folder.labels, DiskDatasetOptions{});
+  auto dataset = std::make_unique<DiskDataset>(folder.paths, folder.labels, EncodedImageOptions{});
   DistributedSamplerOptions order;
   order.dataset_size = dataset->size();
   DataLoaderOptions options;

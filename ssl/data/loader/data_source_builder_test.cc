@@ -124,7 +124,8 @@ TEST_F(DataSourceBuilderTest, Register_TwiceIsHarmlessAndNamesAreKnown) {
   EXPECT_OK(RegisterData(&registries_));
   EXPECT_THAT(registries_.batch_sources.Names(), ElementsAre("generic_ssl"));
   EXPECT_THAT(registries_.datasets.Names(),
-              ElementsAre("disk_filelist", "disk_folder", "synthetic", "torchvision_dataset"));
+              ElementsAre("disk_filelist", "disk_folder", "npy_images", "synthetic", "tar_shards",
+                          "torchvision_dataset"));
   EXPECT_THAT(registries_.transforms.Names(), IsSupersetOf({"ImgPilToMultiCrop", "Normalize", "ToTensor"}));
   EXPECT_EQ(registries_.resolvers.size(), 0u);
   EXPECT_THAT(registries_.options.Paths(), ElementsAre("DATA", "DATA.TEST", "DATA.TRAIN"));

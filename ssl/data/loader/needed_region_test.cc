@@ -31,7 +31,7 @@ std::unique_ptr<DiskDataset> Images() {
     paths.Add(absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"),
                            "/ssl/data/testdata/decode/images/", name));
   }
-  return std::make_unique<DiskDataset>(std::move(paths), std::vector<int64_t>(), DiskDatasetOptions());
+  return std::make_unique<DiskDataset>(std::move(paths), std::vector<int64_t>(), EncodedImageOptions());
 }
 
 Transforms MakeAll(const Recipe& recipe) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/concat_dataset.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/data/sample.h"
+
+namespace ssl {
+
+absl::StatusOr<std::unique_ptr<ConcatDataset>> ConcatDataset::Create(std::vector<std::unique_ptr<Dataset>> parts) {
+  auto dataset = absl::WrapUnique(new ConcatDataset(std::move(parts)));
+  SSL_RETURN_IF_ERROR(dataset->CheckLabels());
+  dataset->NumberClasses();
+  return dataset;
+}
+
+ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts) : parts_(std::move(parts)), begins_{0} {
+  for (const std::unique_ptr<Dataset>& part : parts_) begins_.push_back(begins_.back() + part->size());
+  has_labels_ = std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->has_labels(); });
+}
+
+absl::Status ConcatDataset::CheckLabels() const {
+  if (!has_labels_) return absl::OkStatus();
+  const Dataset& first = *parts_.front();
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    const size_t columns = first.LabelRow(0).size();
+    const size_t others = part->LabelRow(0).size();
+    if (others != columns) {
+      return absl::InvalidArgumentError(absl::StrCat(part->description(), " has ", others, " labels in a row and ",
+                                                     first.description(), " has ", columns,
+                                                     " (0: a class each), expected the same of all DATA_SOURCES"));
+    }
+    if (part->ClassNames().empty() != first.ClassNames().empty()) {
+      const Dataset& named = first.ClassNames().empty() ? *part : first;
+      const Dataset& numbered = first.ClassNames().empty() ? first : *part;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "classes of ", named.description(), " have names and those of ", numbered.description(),
+          " are numbers, expected names or numbers in all DATA_SOURCES: nothing says which of them are the same"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ConcatDataset::NumberClasses() {
+  numbers_.resize(parts_.size());
+  if (!has_labels_) return;
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    class_names_.insert(class_names_.end(), part->ClassNames().begin(), part->ClassNames().end());
+  }
+  std::sort(class_names_.begin(), class_names_.end());
+  class_names_.erase(std::unique(class_names_.begin(), class_names_.end()), class_names_.end());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    for (const std::string& name : parts_[i]->ClassNames()) {
+      numbers_[i].push_back(std::lower_bound(class_names_.begin(), class_names_.end(), name) - class_names_.begin());
+    }
+  }
+}
+
+std::string ConcatDataset::description() const {
+  return absl::StrJoin(parts_, " + ", [](std::string* out, const auto& part) { out->append(part->description()); });
+}
+
+std::pair<size_t, int64_t> ConcatDataset::Find(int64_t index) const {
+  const auto end = std::upper_bound(begins_.begin(), begins_.end(), index);
+  const size_t part = static_cast<size_t>(end - begins_.begin()) - 1;
+  return {part, index - begins_[part]};
+}
+
+int64_t ConcatDataset::Renumbered(size_t part, int64_t label) const {
+  const std::vector<int64_t>& numbers = numbers_[part];
+  const bool named = label >= 0 && label < static_cast<int64_t>(numbers.size());
+  return named ? numbers[label] : label;
+}
+
+absl::Status ConcatDataset::Get(int64_t index, Sample* sample) const {
+  const auto [part, place] = Find(index);
+  SSL_RETURN_IF_ERROR(parts_[part]->Get(place, sample));
+  sample->label = has_labels_ ? Renumbered(part, sample->label) : -1;
+  if (!has_labels_) sample->label_row = {};
+  return absl::OkStatus();
+}
+
+int64_t ConcatDataset::Label(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return has_labels_ ? Renumbered(part, parts_[part]->Label(place)) : -1;
+}
+
+absl::Span<const int64_t> ConcatDataset::LabelRow(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return has_labels_ ? parts_[part]->LabelRow(place) : absl::Span<const int64_t>();
+}
+
+std::string ConcatDataset::ImagePath(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return parts_[part]->ImagePath(place);
+}
+
+std::string ConcatDataset::SampleName(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return parts_[part]->SampleName(place);
+}
+
+}  // namespace ssl

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/concat_dataset.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/datasets/label_table.h"
+#include "ssl/data/datasets/labelled_dataset.h"
+#include "ssl/data/sample.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Grey images of one pixel, first, first + 1, ...
+std::unique_ptr<Dataset> Images(int first, int count, const std::string& name) {
+  ImageArray array;
+  array.count = count;
+  array.height = array.width = 1;
+  for (int i = 0; i < count; ++i) array.pixels.push_back(static_cast<uint8_t>(first + i));
+  return ArrayDataset::Create(std::move(array), name).value();
+}
+
+std::unique_ptr<Dataset> Labelled(std::unique_ptr<Dataset> images, std::vector<int64_t> values,
+                                  std::vector<std::string> names = {}, int64_t columns = 0) {
+  LabelTable table;
+  table.values = std::move(values);
+  table.class_names = std::move(names);
+  table.num_columns = columns;
+  return std::make_unique<LabelledDataset>(std::move(images), std::move(table));
+}
+
+absl::StatusOr<std::unique_ptr<ConcatDataset>> Join(std::unique_ptr<Dataset> a, std::unique_ptr<Dataset> b) {
+  std::vector<std::unique_ptr<Dataset>> parts;
+  parts.push_back(std::move(a));
+  parts.push_back(std::move(b));
+  return ConcatDataset::Create(std::move(parts));
+}
+
+std::vector<int64_t> LabelsOf(const Dataset& dataset) {
+  std::vector<int64_t> labels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_OK(dataset.Get(i, &sample));
+    EXPECT_EQ(sample.label, dataset.Label(i));
+    labels.push_back(sample.label);
+  }
+  return labels;
+}
+
+TEST(ConcatDataset, Samples_FollowOneAnother) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(Images(10, 2, "a"), Images(50, 3, "b")));
+  EXPECT_EQ(dataset->size(), 5);
+  EXPECT_EQ(dataset->description(), "a + b");
+  std::vector<int> pixels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < 5; ++i) {
+    ASSERT_OK(dataset->Get(i, &sample));
+    pixels.push_back(sample.view(0).image.pixels()[0]);
+  }
+  EXPECT_THAT(pixels, ElementsAre(10, 11, 50, 51, 52));
+  EXPECT_EQ(dataset->SampleName(3), "sample 1 of b");
+}
+
+TEST(ConcatDataset, NumberedClasses_StayWhatTheyAre) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Join(Labelled(Images(0, 2, "a"), {3, 0}), Labelled(Images(0, 2, "b"), {1, 3})));
+  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(3, 0, 1, 3));
+  EXPECT_THAT(dataset->ClassNames(), IsEmpty());
+}
+
+TEST(ConcatDataset, NamedClasses_AreOneByTheirNames) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(Labelled(Images(0, 2, "a"), {0, 1}, {"cat", "dog"}),
+                                                Labelled(Images(0, 3, "b"), {2, 1, 0}, {"ant", "cat", "emu"})));
+  EXPECT_THAT(dataset->ClassNames(), ElementsAre("ant", "cat", "dog", "emu"));
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(1, 2, 3, 1, 0));
+}
+
+TEST(ConcatDataset, RowsOfLabels_AreLent) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Join(Labelled(Images(0, 1, "a"), {1, 0}, {}, 2), Labelled(Images(0, 1, "b"), {-1, 1}, {}, 2)));
+  Sample sample;
+  sample.ResetViews(1);
+  ASSERT_OK(dataset->Get(1, &sample));
+  EXPECT_THAT(sample.label_row, ElementsAre(-1, 1));
+  EXPECT_THAT(dataset->LabelRow(0), ElementsAre(1, 0));
+}
+
+TEST(ConcatDataset, WithoutLabelsOfAll_ThereAreNone) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Join(Labelled(Images(0, 1, "a"), {7}, {"a", "b", "c", "d", "e", "f", "g", "h"}), Images(0, 1, "b")));
+  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(-1, -1));
+  EXPECT_THAT(dataset->ClassNames(), IsEmpty());
+}
+
+TEST(ConcatDataset, ClassesThatCannotBeCompared_AreRefused) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}, {"cat"}), Labelled(Images(0, 1, "b"), {0})),
+              StatusIs(invalid, HasSubstr("classes of a have names and those of b are numbers")));
+  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0}, {"cat"})),
+              StatusIs(invalid, HasSubstr("classes of b have names and those of a are numbers")));
+  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0, 1}, {}, 2)),
+              StatusIs(invalid, HasSubstr("b has 2 labels in a row and a has 0")));
+}
+
+}  // namespace
+}  // namespace ssl

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images that are decoded when they are asked for, whatever holds their bytes: a file each (disk_dataset.h), or tar
+// shards (tar_dataset.h).
+//
+// An image that cannot be read does not end a run, unless it is asked to: as in VISSL, a grey one (128 everywhere)
+// takes its place under the same label, or with use_neighbour the next image of the data set that can be read. (VISSL
+// takes one that happened to be decoded before, which depends on the timing of its workers.) Sample::fault says so. Too
+// many broken images are an error: broken_images.h.
+#ifndef SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
+#define SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ssl/config/node.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/image.h"
+#include "ssl/io/file_system.h"
+#include "ssl/io/folder_root.h"
+
+namespace ssl {
+
+struct EncodedImageOptions {
+  std::string description;               // for messages: the folder or the list
+  std::vector<std::string> class_names;  // by label; empty: labels are numbers only
+  int grey_side = 224;                   // pixels, of the image that replaces a broken one
+  bool use_neighbour = false;
+  std::string refuses_broken;  // the key that makes a broken image an error; empty: it is replaced
+  double max_broken_fraction = 0.1;
+  std::string max_broken_place;  // the key that says so
+  bool turns_upright = false;    // by the orientation that EXIF gives
+  DecodeLimits limits;
+  FileSystem* file_system = &PosixFileSystem();  // images are read through it; outlives the data set
+  std::shared_ptr<const FolderRoot> root;        // instead of it: nothing is opened elsewhere; null: anywhere
+};
+
+// As a DATA.<SPLIT> node has them; the rest is for the caller. Errors name PATHS_BELOW.
+absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptions& split, const ConfigNode& data_split,
+                                                            const BuildContext& context);
+
+// The bytes of an image; their memory is not filled with zeros first, as a string's would be.
+struct EncodedBytes {
+  std::unique_ptr<char[]> memory;
+  size_t size = 0;
+
+  absl::string_view view() const { return absl::string_view(memory.get(), size); }
+};
+
+// `size` bytes from `offset` on. ResourceExhausted for more than the limits allow; errors do not name the file.
+absl::StatusOr<EncodedBytes> ReadEncodedBytes(const ReadableFile& file, int64_t offset, int64_t size,
+                                              const DecodeLimits& limits);
+
+class EncodedImageDataset : public Dataset {
+ public:
+  // labels: one for each of `size` images, or none.
+  EncodedImageDataset(int64_t size, std::vector<int64_t> labels, EncodedImageOptions options);
+
+  int64_t size() const final { return size_; }
+  bool has_labels() const final { return !labels_.empty(); }
+  std::string description() const final { return options_.description; }
+  // The image is 8-bit RGB; of a JPEG only what Sample::needed asks for is sure to be there.
+  absl::Status Get(int64_t index, Sample* sample) const final;
+  int64_t Label(int64_t index) const final { return labels_.empty() ? -1 : labels_[index]; }
+  absl::Span<const std::string> ClassNames() const final { return options_.class_names; }
+
+  // What was replaced so far.
+  const BrokenImages& broken() const { return broken_; }
+
+ protected:
+  const EncodedImageOptions& options() const { return options_; }
+  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFile(const std::string& path) const;
+
+ private:
+  // Errors need not name the image: SampleName does. Called by many threads at once.
+  virtual absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const = 0;
+
+  // An error names the image.
+  absl::Status Decode(int64_t index, Sample* sample) const;
+  void Replace(int64_t index, Sample* sample) const;
+
+  const int64_t size_;
+  const std::vector<int64_t> labels_;
+  const EncodedImageOptions options_;
+  mutable BrokenImages broken_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/npy_dataset.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/sample.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
+// What numpy.save writes, with the header of format version 1 (a length of 2 bytes) or 2 (of 4 bytes).
+std::string Npy(const std::string& descr, const std::string& shape, const std::string& values, int version = 1,
+                const std::string& fortran = "False") {
+  std::string header =
+      absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran, ", 'shape': (", shape, "), }");
+  const size_t before = version == 1 ? 10 : 12;
+  header.append(63 - (before + header.size()) % 64, ' ');
+  header.push_back('\n');
+  std::string bytes = std::string("\x93NUMPY", 6) + static_cast<char>(version) + '\0';
+  for (size_t i = 0; i < (version == 1 ? 2u : 4u); ++i) bytes.push_back(static_cast<char>(header.size() >> (8 * i)));
+  return bytes + header + values;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& bytes) {
+  const std::string path = MakeTempDir("npy") + "/images.npy";
+  EXPECT_OK(WriteFileAtomically(PosixFileSystem(), path, bytes));
+  const ConfigNode config =
+      ParseYaml(absl::StrCat("DATA:\n  TRAIN: {DATA_PATHS: ['", path, "']}"), "run.yaml", nullptr).value();
+  const Registries registries;
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  return MakeNpyImages(*config.FindPath("DATA.TRAIN"), {config, registries, *communicator});
+}
+
+std::string Counting(int count) {
+  std::string values;
+  for (int i = 0; i < count; ++i) values.push_back(static_cast<char>(i));
+  return values;
+}
+
+TEST(NpyImages, ColourImages_AreLentInOrder) {
+  for (const int version : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", "2, 2, 4, 3", Counting(48), version)));
+    EXPECT_EQ(dataset->size(), 2);
+    EXPECT_FALSE(dataset->has_labels());
+    Sample sample;
+    sample.ResetViews(1);
+    for (const int index : {1, 0}) {
+      ASSERT_OK(dataset->Get(index, &sample));
+      const Image& image = sample.view(0).image;
+      EXPECT_EQ(image.height(), 2);
+      EXPECT_EQ(image.width(), 4);
+      EXPECT_EQ(image.channels(), 3);
+      EXPECT_TRUE(image.is_borrowed());
+      for (int i = 0; i < 24; ++i) EXPECT_EQ(image.pixels()[i], 24 * index + i);
+    }
+  }
+}
+
+TEST(NpyImages, GreyImages_MayLackTheirChannel) {
+  for (const char* shape : {"3, 2, 2", "3, 2, 2, 1"}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", shape, Counting(12))));
+    EXPECT_EQ(dataset->size(), 3);
+    Sample sample;
+    sample.ResetViews(1);
+    ASSERT_OK(dataset->Get(2, &sample));
+    EXPECT_EQ(sample.view(0).image.channels(), 1);
+    EXPECT_EQ(sample.view(0).image.pixels()[3], 11);
+  }
+}
+
+TEST(NpyImages, OtherArrays_AreRefusedWithAWayOut) {
+  const auto refused = [](const std::string& text) {
+    return StatusIs(kInvalid, AllOf(HasSubstr("run.yaml:2: config.DATA.TRAIN.DATA_PATHS: "), HasSubstr("/images.npy: "),
+                                    HasSubstr(text)));
+  };
+  EXPECT_THAT(Open(Npy("<f4", "1, 1, 1", std::string(4, '\0'))), refused("(255 * images).round().astype('uint8')"));
+  EXPECT_THAT(Open(Npy("<i8", "1, 1, 1", std::string(8, '\0'))), refused("expected 8-bit images (|u1)"));
+  EXPECT_THAT(Open(Npy("|u1", "1, 3, 2, 2", Counting(12))), refused("images.transpose(0, 2, 3, 1)"));
+  EXPECT_THAT(Open(Npy("|u1", "12, ", Counting(12))), refused("images have the shape [12], expected [N, height"));
+  EXPECT_THAT(Open(Npy("|u1", "0, 2, 2", "")), refused("images have the shape [0, 2, 2]"));
+}
+
+TEST(NpyImages, BadFiles_AreNamed) {
+  const std::string whole = Npy("|u1", "3, 2, 2", Counting(12));
+  for (const size_t size : {size_t{0}, size_t{5}, size_t{40}, whole.size() - 1}) {
+    EXPECT_THAT(Open(whole.substr(0, size)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/images.npy")));
+  }
+  EXPECT_THAT(Open(Npy("|u1", "3, 2, 2", Counting(12), 1, "True")),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/images.npy")));
+  EXPECT_THAT(Open(Npy("|O", "3, 2, 2", Counting(96))),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/images.npy")));
+}
+
+}  // namespace
+}  // namespace ssl

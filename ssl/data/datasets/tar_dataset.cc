@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/tar_dataset.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/datasets/dataset_path.h"
+#include "ssl/data/datasets/tar_index.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kTarEnding[] = ".tar";
+constexpr int64_t kMaxShards = 1000000;
+
+// "a-{008..010}.tar" is a-008.tar, a-009.tar and a-010.tar; a path without braces is itself.
+absl::StatusOr<std::vector<std::string>> ExpandBraces(const std::string& pattern) {
+  const size_t open = pattern.find('{');
+  if (open == std::string::npos) return std::vector<std::string>{pattern};
+  const size_t dots = pattern.find("..", open);
+  const size_t close = pattern.find('}', open);
+  int64_t first = 0, last = 0;
+  const bool valid = dots < close && close != std::string::npos &&
+                     absl::SimpleAtoi(pattern.substr(open + 1, dots - open - 1), &first) &&
+                     absl::SimpleAtoi(pattern.substr(dots + 2, close - dots - 2), &last) && first >= 0 &&
+                     last >= first && last - first < kMaxShards;
+  if (!valid) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(pattern, ": expected two numbers in the braces that do not fall, ", "as in train-{000..146}.tar"));
+  }
+  std::vector<std::string> paths;
+  const auto digits = static_cast<int>(dots - open - 1);
+  for (int64_t number = first; number <= last; ++number) {
+    paths.push_back(absl::StrFormat("%s%0*d%s", pattern.substr(0, open), digits, number, pattern.substr(close + 1)));
+  }
+  return paths;
+}
+
+absl::StatusOr<std::vector<std::string>> ListShards(const std::string& path, FileSystem& file_system) {
+  if (!file_system.IsDirectory(path)) return ExpandBraces(path);
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(path));
+  std::vector<std::string> shards;
+  for (const std::string& name : names) {
+    if (absl::EndsWith(name, kTarEnding)) shards.push_back(absl::StrCat(path, "/", name));
+  }
+  std::sort(shards.begin(), shards.end());
+  if (!shards.empty()) return shards;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": holds no file that ends in ", kTarEnding));
+}
+
+// The same file under two names would count its samples twice.
+absl::Status CheckDifferent(const std::vector<std::string>& shards, FileSystem& file_system) {
+  std::map<std::string, std::string> seen;
+  for (const std::string& shard : shards) {
+    SSL_ASSIGN_OR_RETURN(std::string identity, file_system.Identity(shard));
+    const auto [first, is_new] = seen.emplace(std::move(identity), shard);
+    if (is_new) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(shard, " and ", first->second, " are the same file, expected each shard once"));
+  }
+  return absl::OkStatus();
+}
+
+// The samples of all shards.
+struct Shards {
+  std::vector<std::string> paths;
+  std::vector<TarPlace> places;
+  PathList names;
+  std::vector<int64_t> labels;
+  // What does not count.
+  int64_t without_image = 0;
+  int64_t unknown = 0;
+  int64_t other = 0;
+
+  void Add(size_t shard, const TarIndex& index) {
+    for (const TarSample& sample : index.samples) {
+      places.push_back({static_cast<int32_t>(shard), sample.offset, sample.size});
+      names.Add(sample.name);
+      labels.push_back(sample.label);
+    }
+    without_image += index.samples_without_image;
+    unknown += index.unknown_members;
+    other += index.other_members;
+  }
+};
+
+// All samples have labels, or none.
+absl::Status CheckLabels(Shards* shards) {
+  const auto unlabelled = std::find(shards->labels.begin(), shards->labels.end(), -1);
+  if (unlabelled == shards->labels.end()) return absl::OkStatus();
+  const bool none = std::all_of(shards->labels.begin(), shards->labels.end(), [](int64_t label) { return label < 0; });
+  if (none) {
+    shards->labels.clear();
+    return absl::OkStatus();
+  }
+  const int64_t index = unlabelled - shards->labels.begin();
+  return absl::InvalidArgumentError(absl::StrCat(
+      shards->paths[shards->places[index].shard], ": '", absl::CHexEscape(shards->names[index]), "' has no label, but ",
+      "others have; expected .cls, or \"label\" in .json, for all samples or for none"));
+}
+
+absl::StatusOr<Shards> ReadShards(const std::string& path, const BuildContext& context) {
+  Shards shards;
+  SSL_ASSIGN_OR_RETURN(shards.paths, ListShards(path, context.file_system));
+  SSL_RETURN_IF_ERROR(CheckDifferent(shards.paths, context.file_system));
+  for (size_t i = 0; i < shards.paths.size(); ++i) {
+    SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(context.file_system, shards.paths[i], context.stop));
+    shards.Add(i, index);
+  }
+  if (shards.places.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": no member of ", shards.paths.size(), " tar files ends in .jpg, .jpeg, .png or .webp"));
+  }
+  SSL_RETURN_IF_ERROR(CheckLabels(&shards));
+  return shards;
+}
+
+void WarnOfRest(const std::string& path, const Shards& shards) {
+  if (shards.without_image == 0 && shards.unknown == 0 && shards.other == 0) return;
+  SSL_LOG(WARNING) << path << ": of " << shards.paths.size() << " tar files were passed over: " << shards.without_image
+                   << " samples without an image, " << shards.unknown << " members that are neither image nor label, "
+                   << shards.other << " links and the like";
+}
+
+}  // namespace
+
+TarDataset::TarDataset(std::vector<std::string> shards, std::vector<TarPlace> places, PathList names,
+                       std::vector<int64_t> labels, EncodedImageOptions options)
+    : EncodedImageDataset(static_cast<int64_t>(places.size()), std::move(labels), std::move(options)),
+      shards_(std::move(shards)),
+      places_(std::move(places)),
+      names_(std::move(names)) {}
+
+std::string TarDataset::SampleName(int64_t index) const {
+  return absl::StrCat(shards_[places_[index].shard], "/", absl::CHexEscape(names_[index]));
+}
+
+// A shard is opened for each image, as a file of its own would be: thousands that stay open reach the system's limit.
+absl::StatusOr<EncodedBytes> TarDataset::ReadBytes(int64_t index) const {
+  const TarPlace& place = places_[index];
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenFile(shards_[place.shard]));
+  return ReadEncodedBytes(*file, place.offset, place.size, options().limits);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_split, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
+  const std::vector<std::string> below =
+      split.split == "test" ? std::vector<std::string>{"val", "test"} : std::vector<std::string>{"train"};
+  SSL_ASSIGN_OR_RETURN(const std::string path,
+                       FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
+  absl::StatusOr<Shards> shards = ReadShards(path, context);
+  if (!shards.ok()) return Annotate(shards.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
+  WarnOfRest(path, *shards);
+  SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
+  options.description = path;
+  return std::make_unique<TarDataset>(std::move(shards->paths), std::move(shards->places), std::move(shards->names),
+                                      std::move(shards->labels), std::move(options));
+}
+
+}  // namespace ssl

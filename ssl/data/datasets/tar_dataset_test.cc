@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/tar_dataset.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
+#include "ssl/data/sample.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
+
+// A member as tar writes it: a header of 512 bytes, and the content in blocks.
+std::string Member(const std::string& name, const std::string& content, char type = '0') {
+  std::string header(512, '\0');
+  const auto put = [&header](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+  const auto octal = [](uint64_t value, int digits) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%0*llo", digits, static_cast<unsigned long long>(value));
+    return std::string(text);
+  };
+  put(0, name);
+  put(100, "0000644");
+  put(124, octal(content.size(), 11));
+  put(136, octal(0, 11));
+  header[156] = type;
+  put(257, std::string("ustar\0", 6) + "00");
+  put(148, "        ");
+  uint64_t sum = 0;
+  for (const char byte : header) sum += static_cast<uint8_t>(byte);
+  put(148, octal(sum, 6) + std::string("\0 ", 2));
+  return header + content + std::string((512 - content.size() % 512) % 512, '\0');
+}
+
+std::string End() { return std::string(1024, '\0'); }
+
+// A grey image of one value.
+std::string Png(int value) {
+  Image image;
+  uint8_t* pixels = image.Allocate(2, 3, 1);
+  std::fill_n(pixels, 6, static_cast<uint8_t>(value));
+  return EncodePng(image).value();
+}
+
+std::string WriteTar(const std::string& bytes, const std::string& name = "a.tar", std::string folder = "") {
+  if (folder.empty()) folder = MakeTempDir("tar");
+  EXPECT_OK(WriteFileAtomically(PosixFileSystem(), folder + "/" + name, bytes));
+  return folder + "/" + name;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& path, const std::string& more = "",
+                                              const StopToken* stop = nullptr) {
+  const ConfigNode config =
+      ParseYaml(absl::StrCat("DATA:\n  TRAIN: {DATA_PATHS: ['", path, "']", more, "}"), "run.yaml", nullptr).value();
+  const Registries registries;
+  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  return MakeTarShards(*config.FindPath("DATA.TRAIN"),
+                       {config, registries, *communicator, 0, "", 0, PosixFileSystem(), stop});
+}
+
+// The first pixel of each image.
+std::vector<int> PixelsOf(const Dataset& dataset) {
+  std::vector<int> pixels;
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_OK(dataset.Get(i, &sample));
+    EXPECT_EQ(sample.label, dataset.Label(i));
+    EXPECT_EQ(sample.fault, ReadFault::kNone);
+    pixels.push_back(sample.view(0).image.pixels()[0]);
+  }
+  return pixels;
+}
+
+std::vector<int64_t> LabelsOf(const Dataset& dataset) {
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.Label(i));
+  return labels;
+}
+
+TEST(TarShards, Samples_AreReadInAnyOrder) {
+  const std::string path =
+      WriteTar(Member("x/0.png", Png(10)) + Member("x/0.cls", "4") + Member("x/1.json", "{\"label\": 2, \"w\": 1.5}") +
+               Member("x/1.png", Png(20)) + Member("x/2.PNG", Png(30)) + Member("x/2.cls", " 0\n") + End());
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path));
+  EXPECT_EQ(dataset->size(), 3);
+  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_THAT(PixelsOf(*dataset), ElementsAre(10, 20, 30));
+  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(4, 2, 0));
+  Sample sample;
+  sample.ResetViews(1);
+  for (const int64_t index : {2, 0, 1, 2}) {
+    ASSERT_OK(dataset->Get(index, &sample));
+    EXPECT_EQ(sample.view(0).image.pixels()[0], 10 * (index + 1));
+  }
+  EXPECT_EQ(dataset->SampleName(1), path + "/x/1.png");
+  EXPECT_EQ(dataset->description(), path);
+}
+
+TEST(TarShards, FilesOfPythonsTarfile_AreRead) {
+  for (const char* name : {"pax.tar", "gnu.tar"}) {
+    SCOPED_TRACE(name);
+    const CapturedLog log;
+    ASSERT_OK_AND_ASSIGN(const auto dataset,
+                         Open(absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"),
+                                           "/ssl/data/testdata/tar/", name)));
+    EXPECT_EQ(PixelsOf(*dataset).size(), 3u);
+    EXPECT_THAT(LabelsOf(*dataset), ElementsAre(3, 5, 1));
+    EXPECT_THAT(dataset->SampleName(1), HasSubstr("longlonglonglong/0002.webp"));
+    EXPECT_THAT(log.lines,
+                Contains(HasSubstr("passed over: 1 samples without an image, 2 members that are neither image "
+                                   "nor label, 1 links and the like")));
+  }
+}
+
+TEST(TarShards, AFolderOrAPattern_NamesSeveral) {
+  const std::string folder = MakeTempDir("shards");
+  for (int shard = 9; shard <= 11; ++shard) {
+    WriteTar(Member("0.png", Png(shard)) + Member("1.png", Png(shard + 100)) + End(),
+             absl::StrCat("t-", shard < 10 ? "0" : "", shard, ".tar"), folder);
+  }
+  WriteTar("no tar", "README", folder);
+  ASSERT_OK_AND_ASSIGN(const auto all, Open(folder));
+  EXPECT_THAT(PixelsOf(*all), ElementsAre(9, 109, 10, 110, 11, 111));
+  EXPECT_FALSE(all->has_labels());
+  EXPECT_EQ(all->Label(0), -1);
+  ASSERT_OK_AND_ASSIGN(const auto some, Open(folder + "/t-{09..10}.tar"));
+  EXPECT_THAT(PixelsOf(*some), ElementsAre(9, 109, 10, 110));
+  EXPECT_THAT(Open(folder + "/t-{10..9}.tar"), StatusIs(kInvalid, HasSubstr("expected two numbers in the braces")));
+  EXPECT_THAT(Open(folder + "/t-{11..12}.tar"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/t-12.tar")));
+  EXPECT_THAT(Open(MakeTempDir("empty")), StatusIs(kInvalid, HasSubstr("holds no file that ends in .tar")));
+}
+
+TEST(TarShards, TheSameFileTwice_IsRefused) {
+  const std::string folder = MakeTempDir("shards");
+  const std::string path = WriteTar(Member("0.png", Png(1)) + End(), "a.tar", folder);
+  ASSERT_EQ(symlink(path.c_str(), (folder + "/b.tar").c_str()), 0);
+  EXPECT_THAT(Open(folder), StatusIs(kInvalid, AllOf(HasSubstr("run.yaml:2: config.DATA.TRAIN.DATA_PATHS: "),
+                                                     HasSubstr("/b.tar and "), HasSubstr("are the same file"))));
+}
+
+TEST(TarShards, CutOffFiles_AreRefusedAtAnyByte) {
+  const std::string whole = Member("0.png", Png(1)) + Member("0.txt", "1") + Member("1.png", Png(2)) + End();
+  for (size_t size = 0; size + 512 < whole.size(); size += 256) {
+    EXPECT_THAT(Open(WriteTar(whole.substr(0, size))),
+                StatusIs(kDataLoss, AllOf(HasSubstr("a.tar: byte "), HasSubstr("cut off, write it anew"))))
+        << size;
+  }
+  EXPECT_OK(Open(WriteTar(whole.substr(0, whole.size() - 512)))) << "one empty block says that nothing follows";
+}
+
+TEST(TarShards, DamagedHeaders_AreNamedWithTheirPlace) {
+  std::string damaged = Member("0.png", Png(1)) + Member("1.png", Png(2)) + End();
+  const size_t second = Member("0.png", Png(1)).size();
+  damaged[second + 3] ^= 1;
+  EXPECT_THAT(Open(WriteTar(damaged)),
+              StatusIs(kDataLoss, HasSubstr(absl::StrCat("byte ", second, ": a header has a wrong checksum"))));
+  EXPECT_THAT(Open(WriteTar(std::string(2048, 'x'))), StatusIs(kDataLoss, HasSubstr("not a tar file")));
+  EXPECT_THAT(Open(WriteTar(Member("l", "7 path", 'x') + End())),
+              StatusIs(kDataLoss, HasSubstr("an extended header is damaged")));
+  EXPECT_THAT(Open(WriteTar(Member("l", "16 size=9999999\n", 'x') + Member("0.png", Png(1)) + End())),
+              StatusIs(kDataLoss, HasSubstr("member '0.png' has 9999999 bytes, but the file ends")));
+}
+
+TEST(TarShards, ASampleInTwoPieces_IsRefused) {
+  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("1.png", Png(2)) + Member("0.cls", "1") + End())),
+              StatusIs(kInvalid, HasSubstr("the members of sample '0' do not follow one another")));
+}
+
+TEST(TarShards, Labels_AreOfAllOrNoneAndClasses) {
+  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.cls", "1") + Member("1.png", Png(2)) + End())),
+              StatusIs(kInvalid, HasSubstr("a.tar: '1.png' has no label, but others have")));
+  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.cls", "dog") + End())),
+              StatusIs(kInvalid, HasSubstr("member '0.cls' holds the label 'dog', expected a class from 0 on")));
+  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.json", "[1") + End())),
+              StatusIs(kInvalid, HasSubstr("member '0.json' is no JSON map")));
+  EXPECT_THAT(Open(WriteTar(Member("0.txt", "a") + End())), StatusIs(kInvalid, HasSubstr("no member of 1 tar files")));
+}
+
+TEST(TarShards, NamesThatAreNoText_AreEscaped) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Open(WriteTar(Member("\xFF\xFE/\xC0.png", Png(5)) + Member("x/._0.png", "of macOS") +
+                                     Member("Makefile", "") + End())));
+  EXPECT_THAT(PixelsOf(*dataset), ElementsAre(5));
+  EXPECT_THAT(dataset->SampleName(0), HasSubstr("a.tar/\\xff\\xfe/\\xc0.png"));
+}
+
+TEST(TarShards, BrokenImages_AreReplacedAndCounted) {
+  const std::string path = WriteTar(Member("0.png", "no image") + Member("1.png", Png(2)) + End());
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path, ", MAX_BROKEN_FRACTION: 1"));
+  Sample sample;
+  sample.ResetViews(1);
+  ASSERT_OK(dataset->Get(0, &sample));
+  EXPECT_EQ(sample.fault, ReadFault::kFormat);
+  ASSERT_OK_AND_ASSIGN(const auto strict, Open(path, ", BROKEN_IMAGES: error"));
+  EXPECT_THAT(strict->Get(0, &sample),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(path + "/0.png: image is")));
+}
+
+TEST(TarShards, AStop_EndsTheScan) {
+  StopToken stop;
+  stop.Request(kStopTerminate);
+  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + End()), "", &stop),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("was stopped")));
+}
+
+}  // namespace
+}  // namespace ssl

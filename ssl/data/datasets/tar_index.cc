@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/data/datasets/tar_index.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
+#include "ssl/config/yaml.h"
+#include "ssl/data/datasets/tar_reader.h"
+
+namespace ssl {
+namespace {
+
+constexpr int64_t kMaxLabelBytes = int64_t{1} << 20;
+
+// "train/0001.seg.png": the sample "train/0001", and what its member is, "seg.png". A name without a dot, or that
+// begins with one ("._0001.jpg", which macOS adds), is of no sample.
+struct MemberName {
+  explicit MemberName(absl::string_view name) {
+    const size_t slash = name.rfind('/');
+    const size_t begin = slash == absl::string_view::npos ? 0 : slash + 1;
+    const size_t dot = std::min(name.find('.', begin), name.size());
+    key = name.substr(0, dot);
+    is_of_sample = dot > begin && dot < name.size();
+    ending = absl::AsciiStrToLower(name.substr(std::min(dot + 1, name.size())));
+  }
+  absl::string_view key;
+  std::string ending;
+  bool is_of_sample = false;
+};
+
+bool IsImage(const std::string& ending) {
+  static constexpr absl::string_view kEndings[] = {"jpg", "jpeg", "png", "webp"};
+  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
+}
+
+class IndexBuilder {
+ public:
+  IndexBuilder(const ReadableFile& file, const std::string& path) : reader_(file, path), path_(path) {}
+
+  absl::StatusOr<TarIndex> Build(const StopToken* stop) {
+    TarMember member;
+    while (true) {
+      if (stop != nullptr && stop->requested()) {
+        return absl::CancelledError(absl::StrCat("reading the index of ", path_, " was stopped"));
+      }
+      SSL_ASSIGN_OR_RETURN(const bool found, reader_.Next(&member));
+      if (!found) break;
+      SSL_RETURN_IF_ERROR(Add(member));
+    }
+    EndSample();
+    return std::move(index_);
+  }
+
+ private:
+  absl::Status Add(const TarMember& member) {
+    if (!member.is_file) {
+      ++index_.other_members;
+      return absl::OkStatus();
+    }
+    const MemberName name(member.name);
+    if (!name.is_of_sample) {
+      ++index_.unknown_members;
+      return absl::OkStatus();
+    }
+    if (!has_sample_ || name.key != key_) SSL_RETURN_IF_ERROR(BeginSample(name.key));
+    if (IsImage(name.ending) && sample_.name.empty()) {
+      sample_.offset = member.offset;
+      sample_.size = member.size;
+      sample_.name = member.name;
+      return absl::OkStatus();
+    }
+    if (name.ending == "cls") return TakeLabel(member);
+    if (name.ending == "json") return TakeJson(member);
+    ++index_.unknown_members;
+    return absl::OkStatus();
+  }
+
+  absl::Status BeginSample(absl::string_view key) {
+    EndSample();
+    key_ = std::string(key);
+    has_sample_ = true;
+    if (keys_.insert(key_).second) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        path_, ": the members of sample '", absl::CHexEscape(key_),
+        "' do not follow one another, or two samples have this name; write the tar file sorted by name, each once"));
+  }
+
+  void EndSample() {
+    if (has_sample_ && sample_.name.empty()) ++index_.samples_without_image;
+    if (!sample_.name.empty()) index_.samples.push_back(std::move(sample_));
+    sample_ = {};
+  }
+
+  absl::Status TakeLabel(const TarMember& member) {
+    SSL_ASSIGN_OR_RETURN(const std::string text, ReadLabel(member));
+    return SetLabel(member, absl::StripAsciiWhitespace(text));
+  }
+
+  absl::Status TakeJson(const TarMember& member) {
+    SSL_ASSIGN_OR_RETURN(const std::string text, ReadLabel(member));
+    const absl::StatusOr<ConfigNode> json = ParseYaml(text, member.name, nullptr);
+    if (!json.ok() || !json->is_map()) return LabelError(member, "is no JSON map");
+    for (const char* key : {"label", "cls"}) {
+      if (const ConfigNode* label = json->Find(key)) return SetLabel(member, label->text());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> ReadLabel(const TarMember& member) {
+    if (member.size <= kMaxLabelBytes) return reader_.Read(member);
+    return LabelError(member, absl::StrCat("has ", member.size, " bytes, expected at most ", kMaxLabelBytes));
+  }
+
+  absl::Status SetLabel(const TarMember& member, absl::string_view text) {
+    int64_t label = 0;
+    if (!absl::SimpleAtoi(text, &label) || label < 0) {
+      return LabelError(member, absl::StrCat("holds the label '", absl::CHexEscape(text.substr(0, 80)),
+                                             "', expected a class from 0 on"));
+    }
+    sample_.label = label;
+    return absl::OkStatus();
+  }
+
+  absl::Status LabelError(const TarMember& member, absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": member '", absl::CHexEscape(member.name), "' ", what));
+  }
+
+  TarReader reader_;
+  const std::string& path_;
+  TarIndex index_;
+  TarSample sample_;  // begun
+  bool has_sample_ = false;
+  std::string key_;  // of sample_
+  std::unordered_set<std::string> keys_;
+};
+
+}  // namespace
+
+absl::StatusOr<TarIndex> ReadTarIndex(FileSystem& file_system, const std::string& path, const StopToken* stop) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
+  return IndexBuilder(*file, path).Build(stop);
+}
+
+}  // namespace ssl

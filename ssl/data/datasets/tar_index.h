@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lies where in a tar file of WebDataset's layout: members whose path is the same up to the first dot of the file
+// name are one sample ("train/0001.jpg", "train/0001.cls"), and follow one another.
+//
+// The file is not trusted. Read are the headers alone (POSIX ustar, pax paths and sizes, GNU long names) and the
+// labels. A sample's image is its first member that ends in .jpg, .jpeg, .png or .webp; its label is the integer that
+// .cls holds, or "label" or "cls" of .json; other members count as unknown.
+#ifndef SSL_DATA_DATASETS_TAR_INDEX_H_
+#define SSL_DATA_DATASETS_TAR_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+struct TarSample {
+  int64_t offset = 0;  // of the image's bytes in the file
+  int64_t size = 0;
+  int64_t label = -1;  // -1: none
+  std::string name;    // of the image: "train/0001.jpg"; any bytes but NUL
+};
+
+struct TarIndex {
+  std::vector<TarSample> samples;     // in the order of the file
+  int64_t samples_without_image = 0;  // left out
+  int64_t unknown_members = 0;        // files that are neither image nor label
+  int64_t other_members = 0;          // links, devices: left out
+};
+
+// DataLoss: not a tar file, a damaged header, a member or the end mark cut off. InvalidArgument: a label that is none,
+// a sample in two pieces. Cancelled: stopped (`stop` may be null). Messages name the path and what was found.
+absl::StatusOr<TarIndex> ReadTarIndex(FileSystem& file_system, const std::string& path, const StopToken* stop);
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_DATASETS_TAR_INDEX_H_
