@@ -100,6 +100,7 @@ TEST_F(CheckpointerTest, SaveWithinAPhase_IsReplacedAtItsEnd) {
   FakeRun run;
   run.state.iteration = 5;
   run.state.phase_index = 0;
+  run.state.phase_ended = 0;
   const std::unique_ptr<Checkpointer> checkpointer = Make(PosixFileSystem(), run);
   ASSERT_OK(checkpointer->Save());
   run.weight.fill_(2.0);
