@@ -135,7 +135,7 @@ TEST_F(HookCheckTest, WhatHasThePlaceOfMetricsJson_IsFound) {
                                                  directory_, "/metrics.json: move it away"))));
   std::filesystem::remove(directory_ + "/metrics.json");
   std::filesystem::create_symlink("elsewhere", directory_ + "/metrics.json");
-  EXPECT_THAT(Check(directory_, "").mistakes, ElementsAre(HasSubstr("in whose place is the link ")));
+  EXPECT_THAT(Check(directory_, "").mistakes, ElementsAre(HasSubstr("in whose place is the symbolic link ")));
   std::filesystem::remove(directory_ + "/metrics.json");
   std::ofstream(directory_ + "/metrics.json") << "";
   EXPECT_THAT(Check(directory_, "").mistakes, ElementsAre());
