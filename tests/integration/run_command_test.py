@@ -43,7 +43,7 @@ class RunCommandTest(RunCase):
 
     def test_engines_that_are_not_here_are_not_offered(self):
         result = self.tiny("engine_name=cluster")
-        self.assert_refused(result, 2, "which is no engine", "known: check_data, export, extract_features, ")
+        self.assert_refused(result, 2, "which is no engine", "known: check_data, estimate, evaluate, export, ")
         self.assertNotIn("extract_cluster", result.stderr)
 
     # An evaluation after a training.
