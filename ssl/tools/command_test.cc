@@ -26,9 +26,12 @@ class CommandTest : public ::testing::Test {
 
 // Literal lists: a component that is dropped or forgotten is noticed.
 TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
-  EXPECT_EQ(Listed("data_sources"), "disk_filelist\ndisk_folder\nsynthetic\ntorchvision_dataset\n");
+  EXPECT_EQ(Listed("data_sources"),
+            "disk_filelist\ndisk_folder\nnpy_images\nsynthetic\ntar_shards\n"
+            "torchvision_dataset\n");
   EXPECT_EQ(Listed("engines"),
-            "check_data\nestimate\nevaluate\nexport\nextract_features\nextract_label_predictions\nfull_tune\nknn\nlinear_eval\nneighbors\npreview\ntrain\n");
+            "check_data\nestimate\nevaluate\nexport\nextract_features\nextract_label_predictions\nfull_tune\n"
+            "knn\nlinear_eval\nneighbors\npreview\ntrain\n");
   EXPECT_EQ(
       Listed("heads"),
       "eval_mlp\neval_mlp_fsdp\nidentity\nmlp\nmlp_fsdp\nmlp_res\nsiamese_concat_view\nswav_head\nswav_head_fsdp\n");
