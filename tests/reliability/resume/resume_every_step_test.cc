@@ -144,6 +144,10 @@ class ResumeEveryStepTest : public ::testing::TestWithParam<Case> {
     return config;
   }
 
+  // Whether `step` is the last of an epoch: then the checkpoint of a session that stops there is made anew by the one
+  // that goes on, and tells the epoch's end.
+  bool EndsEpoch(int64_t step, int64_t total) const { return step > 0 && step % (total / GetParam().epochs) == 0; }
+
   // One session on each rank that makes `steps` updates, or all with -1. Returns the iteration at which it ends.
   int64_t RunSession(const ConfigNode& config, int64_t steps) const {
     const Case& run = GetParam();
@@ -157,7 +161,7 @@ class ResumeEveryStepTest : public ::testing::TestWithParam<Case> {
                            Session::Create(config, registries_, std::move(options)));
       SSL_RETURN_IF_ERROR(session->Start());
       const TrainState& state = session->state();
-      // The checkpoint of the last step is made before the end of its epoch is told, as those of all others.
+      // Stops behind the update of the last step: of an epoch's last one, before its end is told.
       const int64_t end = steps < 0 ? -1 : std::min(state.iteration + steps, state.max_iterations);
       for (bool more = true; more && state.iteration != end;) {
         SSL_ASSIGN_OR_RETURN(more, session->Step());
@@ -193,10 +197,13 @@ TEST_P(ResumeEveryStepTest, IsTheUninterruptedRun) {
     for (int64_t step = 0; step < total;) {
       const int64_t next = std::min(step + stride, total);
       ASSERT_EQ(RunSession(config, stride), next) << "a session must go on where the one before stopped";
-      ExpectEqualCheckpoints(parts, whole, next);
+      if (EndsEpoch(step, total)) ExpectEqualCheckpoints(parts, whole, step);
+      if (!EndsEpoch(next, total)) ExpectEqualCheckpoints(parts, whole, next);
       if (HasFailure()) return;
       step = next;
     }
+    ASSERT_EQ(RunSession(config, -1), total);
+    ExpectEqualCheckpoints(parts, whole, total);
   }
 }
 
