@@ -40,10 +40,7 @@ class FileBelow : public ReadableFile {
   int64_t size() const override { return size_; }
 
   absl::Status ReadAt(int64_t offset, absl::Span<char> into) const override {
-    SSL_ASSIGN_OR_RETURN(const int64_t got, ReadUpTo(fd_.get(), offset, into, path_));
-    if (got == static_cast<int64_t>(into.size())) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("file ", path_, ": ends after ", offset + got, " bytes, expected at least ",
-                                            offset + static_cast<int64_t>(into.size())));
+    return ReadExactly(fd_.get(), offset, into, path_);
   }
 
  private:

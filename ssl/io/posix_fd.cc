@@ -77,6 +77,13 @@ absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into, 
   return static_cast<int64_t>(got);
 }
 
+absl::Status ReadExactly(int fd, int64_t offset, absl::Span<char> into, const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const int64_t got, ReadUpTo(fd, offset, into, path));
+  if (got == static_cast<int64_t>(into.size())) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("file ", path, ": ends after ", offset + got, " bytes, expected at least ",
+                                          offset + static_cast<int64_t>(into.size())));
+}
+
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t count = write(fd, bytes.data(), bytes.size());

@@ -52,6 +52,9 @@ absl::StatusOr<int64_t> RegularFileSize(int fd, const std::string& path);
 // Up to into.size() bytes from `offset`, fewer only at the end of the file.
 absl::StatusOr<int64_t> ReadUpTo(int fd, int64_t offset, absl::Span<char> into, const std::string& path);
 
+// Exactly into.size() bytes from `offset`; DataLoss when the file ends before.
+absl::Status ReadExactly(int fd, int64_t offset, absl::Span<char> into, const std::string& path);
+
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path);
 absl::Status SyncFd(int fd, const std::string& path);
 
