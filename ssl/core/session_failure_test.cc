@@ -272,6 +272,30 @@ TEST(FailingSinkTest, AFlushThatFailsOnce_EndsTheRunAndLosesNoCheckpoint) {
   }
 }
 
+TEST(FailingSinkTest, AFlushThatFailsInFrontOfASave_NamesWhoAskedForTheSaveAndWhen) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(MakeTempDir("flush"))));
+  std::vector<absl::Status> refused;
+  int flushes = 0;
+  ASSERT_OK(session->AddHook(std::make_unique<EagerSaver>(&refused)));
+  session->metrics().AddSink(std::make_unique<OnceFailingSink>(3, &flushes));
+  EXPECT_THAT(session->Train(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "hook 'eager_saver' (OnStep, iteration 3): metrics before a save: pages are lost"));
+  EXPECT_EQ(session->progress().failing_hook, "eager_saver");
+  EXPECT_EQ(session->progress().failing_event, "OnStep");
+  EXPECT_EQ(session->progress().last_checkpoint, 2);
+}
+
+TEST(FailingSinkTest, AFlushThatFailsInFrontOfASnapshot_NamesTheSnapshot) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig(MakeTempDir("flush"))));
+  int flushes = 0;
+  session->metrics().AddSink(std::make_unique<OnceFailingSink>(1, &flushes));
+  ASSERT_OK(session->Step());
+  session->RequestSnapshot();
+  EXPECT_THAT(session->Train(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                         "snapshot asked for at iteration 1: metrics before a save: pages are lost"));
+}
+
 // A method that fails in one of its calls of the third step.
 class FailingMethod : public Method {
  public:

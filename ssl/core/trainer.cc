@@ -16,6 +16,7 @@
 #include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/train_step.h"
@@ -71,14 +72,16 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   collects_saves_ = false;
   context_.meter_reports.clear();  // reports of one event are none of the next
   SSL_RETURN_IF_ERROR(told);
-  if (!asked_saves_.empty()) SSL_RETURN_IF_ERROR(KeepReports());
+  if (asked_saves_.empty()) return absl::OkStatus();
+  const absl::Status kept = KeepReports();
+  if (!kept.ok()) return hooks_.Attribute(asked_saves_.front().hook, event.name, context_, kept);
   for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeAskedSave(asked, event));
   return absl::OkStatus();
 }
 
 // Before a save: else a loss of power could take reports that a run which goes on from there does not make again.
 absl::Status Trainer::KeepReports() {
-  return AgreeOnStatus(metrics_.Flush(), "writing metrics", context_.communicator);
+  return Annotate(AgreeOnStatus(metrics_.Flush(), "writing metrics", context_.communicator), "metrics before a save");
 }
 
 absl::Status Trainer::MakeAskedSave(const AskedSave& asked, const HookEvent& event) {
@@ -180,8 +183,9 @@ absl::Status Trainer::SaveSnapshot() {
                   << (is_new ? ": saving, and going on" : ": there is nothing new to save, going on");
   }
   if (!is_new) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(KeepReports());
-  return Save();
+  absl::Status saved = KeepReports();
+  if (saved.ok()) saved = Save();
+  return Annotate(std::move(saved), absl::StrCat("snapshot asked for at iteration ", iteration));
 }
 
 absl::StatusOr<bool> Trainer::NextBatch() {
