@@ -47,7 +47,7 @@ class HelpCollector : public FieldVisitor {
     Add(name, "list of float", ConfigNode::FromDoubles(*value), doc);
   }
   void Field(absl::string_view name, std::vector<std::string>* value, const Doc& doc) override {
-    Add(name, "list of string", ConfigNode::FromStrings(*value), doc);
+    Add(name, doc.may_be_one() ? "list of string, or one" : "list of string", ConfigNode::FromStrings(*value), doc);
   }
   void Field(absl::string_view name, ConfigNode* value, const Doc& doc) override { Add(name, "any", *value, doc); }
   void Section(absl::string_view name, Options* nested, const Doc& doc) override {

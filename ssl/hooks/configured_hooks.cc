@@ -2,6 +2,7 @@
 #include "ssl/hooks/configured_hooks.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,8 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
+#include "ssl/config/lists_in_full.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/node.h"
 #include "ssl/config/reader.h"
@@ -230,7 +233,42 @@ absl::StatusOr<std::vector<Choice>> ChooseSinks(const BuildContext& context) {
   return choices;
 }
 
+void WriteSectionInFull(const Component& component, ConfigNode* config) {
+  const std::unique_ptr<ComponentOptions> options = component.make_options();
+  if (options->section() == kHookList) return;
+  ConfigNode* map = config;
+  for (absl::string_view part : absl::StrSplit(options->section(), '.', absl::SkipEmpty())) {
+    map = map == nullptr ? nullptr : map->FindMutable(part);
+  }
+  if (map != nullptr) WriteListsInFull(*options, map);
+}
+
+// Of a hook or a sink; nullptr for a type of the host's own, or one that nobody has.
+const Component* FindComponent(const std::string& type, const Registries& registries) {
+  for (const auto* components : {&registries.hook_components, &registries.sink_components}) {
+    const auto found = components->find(type);
+    if (found != components->end()) return &found->second;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+absl::Status WriteListsOfHooksInFull(const Registries& registries, ConfigNode* config) {
+  for (const auto* components : {&registries.hook_components, &registries.sink_components}) {
+    for (const auto& [name, component] : *components) WriteSectionInFull(component, config);
+  }
+  SSL_ASSIGN_OR_RETURN(std::vector<HookEntry> entries, ReadHookEntries(*config));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Component* component = FindComponent(entries[i].type, registries);
+    if (component == nullptr || entries[i].kwargs.entries().empty()) continue;
+    const std::unique_ptr<ComponentOptions> options = component->make_options();
+    ComponentParameters parameters(options.get());
+    WriteListsInFull(parameters, &entries[i].kwargs);
+    config->SetPath(absl::StrCat("hooks.", i, ".kwargs"), std::move(entries[i].kwargs));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,

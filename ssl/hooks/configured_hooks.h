@@ -18,6 +18,10 @@
 
 namespace ssl {
 
+// One string that stands for a list of it (Doc::MayBeOne) becomes that list, in the sections of hooks and sinks and in
+// the entries of config.hooks, by our names. Values that are wrong stay. config: the tree under "config".
+absl::Status WriteListsOfHooksInFull(const Registries& registries, ConfigNode* config);
+
 // Made through context.registries.hooks, in the order in which they run within an event: by stage, then by rank
 // (Component::rank), then by name, those that only the list names last and in its order. InvalidArgument, with places,
 // for values that are wrong, whether their hook is turned on or not.

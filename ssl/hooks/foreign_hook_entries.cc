@@ -53,14 +53,6 @@ std::string OurName(const std::string& key, const HookAlias& alias) {
   return found == alias.keys.end() ? key : found->second;
 }
 
-// Where one text may stand for a list of it.
-ConfigNode AsList(const ConfigNode& value) {
-  if (!value.is_scalar()) return value;
-  ConfigNode list = ConfigNode::List(value.location());
-  list.Append(value);
-  return list;
-}
-
 // Whoever knows the hook from there looks for that program's keys first.
 std::string UnknownKey(const std::string& key, const HookEntry& entry, const HookAlias& alias,
                        const std::vector<std::string>& our_keys) {
@@ -121,7 +113,7 @@ ConfigNode Renamed(const HookEntry& entry, const HookAlias& alias, const std::ve
       problems->push_back({value.location(), absl::StrCat(entry.path, ".kwargs.", key, " stands there twice, as ", name,
                                                           " and by its name in ", alias.program)});
     } else {
-      renamed.Set(name, alias.lists.count(name) > 0 ? AsList(value) : value);
+      renamed.Set(name, value);
     }
   }
   return renamed;

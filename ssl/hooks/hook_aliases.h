@@ -6,7 +6,6 @@
 #define SSL_HOOKS_HOOK_ALIASES_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,6 @@ struct HookAlias {
   // Values of keys of ours that neither the entry nor the configuration sets: what the other program documents, where
   // ours differs.
   std::map<std::string, std::string> defaults = {};
-  // Keys of ours that have a list, where one text may stand there.
-  std::set<std::string> lists = {};
   // Their keys that are none here, each with a sentence for their users.
   std::map<std::string, std::string> without = {};
   // Their keys that are taken and have no effect here, each with a sentence for their users.

@@ -145,6 +145,26 @@ TEST_F(HookEntriesTest, KwargsOfANestedSection_LeaveItsOtherKeysAlone) {
   EXPECT_THAT(told, ElementsAre("2 3", "1 4"));
 }
 
+// A run that goes on compares what its configuration is resolved to.
+TEST_F(HookEntriesTest, OneStringAndTheListOfIt_AreOneSetting) {
+  const auto resolved = [this](const std::string& yaml) {
+    const absl::StatusOr<ConfigNode> node = ParseYaml(yaml, "test.yaml", nullptr);
+    const absl::StatusOr<ConfigNode> config = node.ok() ? ResolveConfig(*node, registries_) : node;
+    EXPECT_OK(config);
+    return config.ok() ? *config : ConfigNode();
+  };
+  for (const char* form :
+       {"hooks: [{type: gradient_collector, kwargs: {hook_module: %s}}]",
+        "hooks: [{type: feature_vis, name: mine, kwargs: {layer_name: %s}}]",
+        "hooks: [{type: auto_save_best_multitask, kwargs: {tasks: %s}}]", "HOOKS: {BEST_CHECKPOINT: {METRICS: %s}}"}) {
+    const std::string yaml = form;
+    const size_t place = yaml.find("%s");
+    std::string one = yaml;
+    std::string list = yaml;
+    EXPECT_EQ(resolved(one.replace(place, 2, "trunk")), resolved(list.replace(place, 2, "[trunk]"))) << form;
+  }
+}
+
 TEST_F(HookEntriesTest, AnEntryThatTurnsItsHookOff_IsRefused) {
   for (const std::string entry :
        {"{type: check_nan, kwargs: {CHECK_NAN: false}}", "{type: grad_clip, kwargs: {USE_GRAD_CLIP: false}}",

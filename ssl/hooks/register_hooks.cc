@@ -90,6 +90,7 @@ absl::Status RegisterHooks(Registries* registries) {
   registries->resolvers.push_back(&ResolveForeignHookEntries);
   registries->resolvers.push_back(&ResolveRunKeys);
   registries->resolvers.push_back(&ResolveForeignRunBlocks);
+  registries->resolvers.push_back(&WriteListsOfHooksInFull);
   return absl::OkStatus();
 }
 
