@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,9 @@ std::string Counted(const std::string& metric, int64_t count) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
+// Of all phases' ends: a train phase and the test phase behind it end at one iteration.
+int64_t EndOf(const TrainState& state) { return 2 * state.iteration + (state.training ? 1 : 0); }
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeEarlyStop(const EarlyStopOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckPhaseMetric(options.metric, PlaceOf(params, "METRIC", context), context));
@@ -42,6 +46,12 @@ void EarlyStopOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("MIN_DELTA", &min_delta, Doc("by how much a value has to be better").AtLeast(0).MayChange());
 }
 
+EarlyStopHook::EarlyStopHook(const EarlyStopOptions& options, EarlyStopPaths paths)
+    : options_(options), paths_(std::move(paths)) {
+  counted_.metric = options_.metric;
+  counted_.mode = options_.mode;
+}
+
 std::vector<PlannedAction> EarlyStopHook::Plan() const { return {LooksForBetter(options_.metric)}; }
 
 bool EarlyStopHook::IsBetter(double value) const {
@@ -50,8 +60,11 @@ bool EarlyStopHook::IsBetter(double value) const {
   return options_.mode == kMin ? value < best_ - options_.min_delta : value > best_ + options_.min_delta;
 }
 
+// An end that has been counted and not been told to all hooks is told again, and ends the run then.
 absl::Status EarlyStopHook::OnStart(StepContext& context) {
-  EndIfDue(context);
+  const bool is_told_again =
+      counted_.end >= 0 && counted_.end / 2 == context.state.iteration && context.state.phase_ended == 0;
+  if (!is_told_again) EndIfDue(context);
   return absl::OkStatus();
 }
 
@@ -63,7 +76,9 @@ absl::Status EarlyStopHook::OnStep(StepContext& context) {
 
 absl::Status EarlyStopHook::OnPhaseEnd(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::optional<double> value, PhaseValue(options_.metric, paths_.metric, context));
-  if (value.has_value()) Count(*value, context);
+  if (!value.has_value()) return absl::OkStatus();
+  const bool is_counted = std::exchange(counted_.end, EndOf(context.state)) == EndOf(context.state);
+  is_counted ? EndIfDue(context) : Count(*value, context);
   return absl::OkStatus();
 }
 
@@ -105,10 +120,33 @@ void EarlyStopHook::EndIfDue(StepContext& context) const {
                                    " the same command goes on"));
 }
 
+void CountedValues::VisitState(StateVisitor& visitor) {
+  visitor.Int("end", end);
+  visitor.Text("metric", metric);
+  visitor.Text("mode", mode);
+}
+
+// A best value of another metric says nothing about this one.
+void EarlyStopHook::StartAnewForAnother() {
+  if (counted_.metric == options_.metric && counted_.mode == options_.mode) return;
+  SSL_LOG(WARNING) << instance_name() << ": counts anew: the checkpoint has counted values of " << counted_.metric
+                   << " (" << counted_.mode << "), and " << paths_.metric << " is " << options_.metric << " ("
+                   << options_.mode << ")";
+  counted_ = CountedValues();
+  counted_.metric = options_.metric;
+  counted_.mode = options_.mode;
+  best_ = 0.0;
+  has_best_ = 0;
+  phases_without_ = 0;
+}
+
 void EarlyStopHook::VisitState(StateVisitor& visitor) {
   visitor.Double("best", best_);
   visitor.Int("has_best", has_best_);
   visitor.Int("phases_without", phases_without_);
+  visitor.ScopesMayDiffer();
+  visitor.Scope("counted", counted_);
+  visitor.OnRestored([this] { StartAnewForAnother(); });
 }
 
 absl::Status RegisterEarlyStopHook(Registries* registries) {

@@ -9,7 +9,9 @@
 // than min_delta starts the count anew; `patience` others in a row end the run: its state is saved, OnEnd comes, and it
 // is finished (ssl/core/trainer.h). The log says why, also when a finished run starts again. Such a start trains
 // nothing, however many epochs it has; with a larger patience it goes on. NaN and infinity are never
-// better. State: `best`, `has_best`, `phases_without`.
+// better. A phase's end that is told of twice, because a hook behind this one gave way to a stop, counts once. State:
+// `best`, `has_best`, `phases_without`; `counted/end`, `counted/metric` and `counted/mode`, of what that was: another
+// metric or mode starts anew.
 #ifndef SSL_HOOKS_EARLY_STOP_HOOK_H_
 #define SSL_HOOKS_EARLY_STOP_HOOK_H_
 
@@ -46,10 +48,18 @@ struct EarlyStopPaths {
   std::string patience = "config.HOOKS.EARLY_STOP.PATIENCE";
 };
 
+// What a count is of. A part of the state that a checkpoint of an older version lacks.
+struct CountedValues : public Stateful {
+  void VisitState(StateVisitor& visitor) override;
+
+  std::string metric;
+  std::string mode;
+  int64_t end = -1;  // the last phase's end that was counted; below 0: none
+};
+
 class EarlyStopHook : public Hook {
  public:
-  explicit EarlyStopHook(const EarlyStopOptions& options, EarlyStopPaths paths = {})
-      : options_(options), paths_(std::move(paths)) {}
+  explicit EarlyStopHook(const EarlyStopOptions& options, EarlyStopPaths paths = {});
 
   absl::string_view name() const override { return "early_stop"; }
   HookStage stage() const override { return HookStage::kPersist; }
@@ -70,9 +80,11 @@ class EarlyStopHook : public Hook {
   bool IsBetter(double value) const;
   void Count(double value, StepContext& context);
   void EndIfDue(StepContext& context) const;
+  void StartAnewForAnother();
 
   const EarlyStopOptions options_;
   const EarlyStopPaths paths_;
+  CountedValues counted_;
   double best_ = 0.0;
   int64_t has_best_ = 0;
   int64_t phases_without_ = 0;

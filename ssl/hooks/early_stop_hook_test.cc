@@ -38,6 +38,7 @@ int PhasesUntilEnd(EarlyStopHook& hook, const std::vector<double>& values) {
   FakeStep step;
   step.state.training = false;
   for (size_t i = 0; i < values.size(); ++i) {
+    step.state.iteration += 10;
     step.context.meter_reports = {{"accuracy", {{"top_1", "0", values[i]}}}};
     EXPECT_OK(hook.OnPhaseEnd(step.context));
     if (step.stop.requested()) {
@@ -90,6 +91,7 @@ TEST(EarlyStopHook, Evaluations_CountInWhicheverPhaseTheyCome) {
   FakeStep step;
   for (const double value : {50.0, 0.0, 49.0, 0.0, 48.0}) {
     EXPECT_FALSE(step.stop.requested());
+    ++step.state.iteration;
     step.context.meter_reports = {{"knn", {{"top_1", "", value}}, "Evaluation"}};
     if (value == 0.0) step.context.meter_reports = {{"loss", {{"mean", "", 0.5}}}};  // a phase without one
     ASSERT_OK(hook.OnPhaseEnd(step.context));
@@ -114,6 +116,7 @@ TEST(EarlyStopHook, WhatAHookOfTheHostReports_CountsWhereItComesAndIsMissedAtThe
   EXPECT_THAT(log.warnings,
               ElementsAre(HasSubstr("is 'Host/words_seen', which no hook of the program's own has reported")));
   for (const double value : {5.0, 4.0}) {
+    ++step.state.iteration;
     step.context.meter_reports = {{"words", {{"seen", "", value}}, "Host"}};
     ASSERT_OK(hook.OnPhaseEnd(step.context));
   }
@@ -136,6 +139,43 @@ TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndOneThatHasEndedEndsAgain) {
   EXPECT_TRUE(step.stop.requested());
   EXPECT_THAT(step.context.end_reason,
               HasSubstr("has not been better than 10 for 2 phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE"));
+}
+
+// A train phase and its test phase end at one iteration, with a value each.
+TEST(EarlyStopHook, TheEndsOfATrainAndOfATestPhase_CountBoth) {
+  EarlyStopOptions options = Options("max", 1);
+  options.metric = "Host/words_seen";
+  EarlyStopHook hook(options);
+  FakeStep step;
+  step.context.meter_reports = {{"words", {{"seen", "", 7.0}}, "Host"}};
+  ASSERT_OK(hook.OnPhaseEnd(step.context));
+  EXPECT_FALSE(step.stop.requested());
+  step.state.training = false;
+  ASSERT_OK(hook.OnPhaseEnd(step.context));
+  EXPECT_TRUE(step.stop.requested());
+}
+
+// config.CHECKPOINT.ALLOW_CHANGES lets them differ.
+TEST(EarlyStopHook, ACountOfAnotherMetricOrMode_StartsAnew) {
+  EarlyStopHook before(Options("max", 2));
+  EXPECT_EQ(PhasesUntilEnd(before, {10, 9}), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(before));
+  CapturedLog log;
+  EarlyStopHook other_mode(Options("min", 2));
+  ASSERT_OK(RestoreState(other_mode, state, "test"));
+  EXPECT_EQ(PhasesUntilEnd(other_mode, {11, 12, 13}), 3) << "11 is the best so far, not 10";
+  EarlyStopOptions of_top5 = Options("max", 2);
+  of_top5.metric = "Testing/accuracy_top_5_Output_0";
+  EarlyStopHook other_metric(of_top5);
+  ASSERT_OK(RestoreState(other_metric, state, "test"));
+  FakeStep step;
+  step.state.training = false;
+  step.state.iteration = 30;
+  step.context.meter_reports = {{"accuracy", {{"top_5", "0", 5.0}}}};
+  ASSERT_OK(other_metric.OnPhaseEnd(step.context));
+  EXPECT_FALSE(step.stop.requested()) << "5 is the best so far, not 10, without which 9 was";
+  EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("Testing/accuracy_top_1_Output_0 (max)"),
+                                        HasSubstr("is Testing/accuracy_top_5_Output_0 (max)")));
 }
 
 TEST(PhaseValues, HaveTheNamesOfTheSinksAndNoLists) {

@@ -135,6 +135,54 @@ TEST(HostReportsTest, ListsOfSteps_MakeNoEmptyReport) {
   }
 }
 
+// Behind all of this library's hooks: gives way to a stop that comes as the phase of iteration `at` ends.
+class GivesWay : public Hook {
+ public:
+  explicit GivesWay(int64_t at) : at_(at) {}
+  absl::string_view name() const override { return "gives_way"; }
+  HookStage stage() const override { return HookStage::kPersist; }
+  absl::Status OnPhaseEnd(StepContext& context) override {
+    if (context.state.iteration != at_) return absl::OkStatus();
+    context.stop.Request(kStopTerminate);
+    return absl::CancelledError("gives way");
+  }
+
+ private:
+  const int64_t at_;
+};
+
+// The iteration at which early_stop ends a run whose value is never better than at first, and that is stopped in the
+// phase's end at `stop`.
+int64_t EndOfRunThatIsStoppedAt(int64_t stop) {
+  Registries registries;
+  EXPECT_OK(RegisterHooks(&registries));
+  EXPECT_OK(RegisterFakes(&registries));
+  ConfigNode config = FakeConfig(MakeTempDir("gives_way"));
+  MergeInto(&config, *ParseYaml("OPTIMIZER: {num_epochs: 6}\n"
+                                "HOOKS: {EARLY_STOP: {METRIC: Host/words_seen, MODE: max, PATIENCE: 2}}\n",
+                                "test.yaml", nullptr));
+  int64_t end = 0;
+  for (const int64_t at : {stop, int64_t{-1}}) {
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config, registries, {});
+    EXPECT_OK(session);
+    EXPECT_OK((*session)->AddHook(std::make_unique<WordCounter>(HookStage::kReport)));
+    EXPECT_OK((*session)->AddHook(std::make_unique<GivesWay>(at)));
+    const absl::StatusOr<TrainOutcome> outcome = (*session)->Train();
+    EXPECT_OK(outcome);
+    EXPECT_TRUE(outcome.ok() && (*outcome == TrainOutcome::kStopped) == (at > 0));
+    end = (*session)->state().iteration;
+  }
+  return end;
+}
+
+// The process that goes on tells all hooks of that end again.
+TEST(HostReportsTest, AnEndThatIsToldTwice_CountsOnce) {
+  EXPECT_EQ(EndOfRunThatIsStoppedAt(-1), 30);
+  EXPECT_EQ(EndOfRunThatIsStoppedAt(10), 30);
+  EXPECT_EQ(EndOfRunThatIsStoppedAt(20), 30);
+  EXPECT_EQ(EndOfRunThatIsStoppedAt(30), 30);
+}
+
 // At each step, on rank 1 alone.
 class SecondRankCounter : public StepCounter {
  public:
