@@ -9,11 +9,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/metric_summaries.h"
 #include "ssl/distributed/agree.h"
@@ -54,6 +58,8 @@ std::vector<double> Numbers(const std::vector<at::Tensor>& values) {
   return numbers;
 }
 
+constexpr char kReducing[] = "reducing the metrics of a report, of which every rank adds the same names";
+
 // Of one name since the last report.
 struct Window {
   int64_t count = 0;
@@ -89,6 +95,29 @@ double Unpack(MetricReduction reduction, const double* cells, int64_t world_size
   double largest = cells[0];
   for (int64_t rank = 1; rank < world_size; ++rank) largest = Larger(cells[rank], largest);
   return reduction == MetricReduction::kMax ? largest : -largest;
+}
+
+// Of the names and rules that a rank packs: as many cells may be of other things. 32 bits, whose sum over ranks is
+// exact.
+template <class Reduced>
+double FingerprintOf(const Reduced& reduced) {
+  uint32_t fingerprint = 0;
+  for (const auto& [name, series] : reduced) {
+    fingerprint = ExtendCrc32c(fingerprint, absl::StrCat(*name, "\n", static_cast<int>(series->rule.reduction), " ",
+                                                         series->rule.median_window, "\n"));
+  }
+  return static_cast<double>(fingerprint);
+}
+
+// Which of the others differ is not known; each of those that do says what it has.
+template <class Reduced>
+absl::Status OtherNames(const Reduced& reduced, int64_t rank) {
+  std::vector<std::string> names;
+  for (const auto& [name, series] : reduced) names.push_back(absl::StrCat(*name, " (", Describe(series->rule), ")"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("rank ", rank, " has added ", names.empty() ? "no metric" : absl::StrJoin(names, ", "),
+                   ", another rank others; expected every rank to add the same names, with the same rules, between two "
+                   "reports"));
 }
 
 }  // namespace
@@ -242,7 +271,7 @@ absl::Status MetricStore::Reduce(Communicator& communicator, int64_t iteration, 
   for (const auto& [_, series] : series_) all.push_back(series.get());
   Series::ReadAll(all);
   std::vector<std::pair<const std::string*, Series*>> reduced;
-  int64_t num_cells = 0;
+  int64_t num_cells = 1;
   for (auto& [name, series] : series_) {
     if (series->window.count == 0) continue;
     if (series->is_set) {
@@ -255,13 +284,16 @@ absl::Status MetricStore::Reduce(Communicator& communicator, int64_t iteration, 
   }
   at::Tensor packed = at::zeros({num_cells}, at::kDouble);
   double* cells = packed.mutable_data_ptr<double>();
+  const double fingerprint = *cells++ = FingerprintOf(reduced);
   for (auto& [name, series] : reduced) {
     series->Pack(iteration, communicator.rank(), cells);
     series->window = {};
     cells += NumCells(series->rule.reduction, world_size);
   }
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(packed, ReduceOp::kSum));
+  SSL_RETURN_IF_ERROR(Annotate(communicator.AllReduce(packed, ReduceOp::kSum), kReducing));
   const double* sums = packed.const_data_ptr<double>();
+  const bool is_one_sum = *sums++ == fingerprint * static_cast<double>(world_size);
+  if (!is_one_sum) misuse_.Update(OtherNames(reduced, communicator.rank()));
   for (const auto& [name, series] : reduced) {
     report->values[*name] = Unpack(series->rule.reduction, sums, world_size);
     sums += NumCells(series->rule.reduction, world_size);
@@ -283,7 +315,7 @@ absl::Status MetricStore::Write(const MetricReport& report, Communicator& commun
 }
 
 absl::Status MetricStore::WriteAndAgree(const MetricReport& report, absl::Status status, Communicator& communicator) {
-  if (communicator.rank() == 0) {
+  if (communicator.rank() == 0 && status.ok()) {
     for (const auto& sink : sinks_) status.Update(GuardTorch("metric sink", [&] { return sink->Write(report); }));
   }
   return AgreeOnStatus(status, "writing metrics", communicator);

@@ -26,6 +26,7 @@ namespace ssl {
 namespace {
 
 using ::testing::_;
+using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -296,6 +297,27 @@ TEST(MetricStoreRanksTest, MeansAreOverAllRanksAndRankZeroWrites) {
   EXPECT_EQ(written[0][0].values.at("loss"), 5.0);
   EXPECT_EQ(written[0][0].values.at("accuracy"), 1.0);
   EXPECT_TRUE(written[1].empty());
+}
+
+// As many of them, so that a sum fits; it would be one of different things.
+TEST(MetricStoreRanksTest, OtherNamesOrRulesOnARank_AreAnErrorOnAllRanks) {
+  for (const bool other_rule : {false, true}) {
+    absl::Status status_of[2];
+    ASSERT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) -> absl::Status {
+      const bool is_other = communicator.rank() == 1;
+      MetricStore metrics;
+      if (is_other && other_rule) {
+        SSL_RETURN_IF_ERROR(metrics.Declare("loss", {MetricReduction::kMean, /*median_window=*/2}));
+      }
+      metrics.Add(is_other && !other_rule ? "words" : "loss", 1.0);
+      status_of[communicator.rank()] = metrics.Report(4, 0, communicator).status();
+      return absl::OkStatus();
+    }));
+    for (const absl::Status& status : status_of) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("expected every rank to add the same names"));
+    }
+    EXPECT_THAT(std::string(status_of[0].message()), AllOf(HasSubstr("rank 0 "), HasSubstr("loss"))) << other_rule;
+  }
 }
 
 // Fails to write, one way or another.
