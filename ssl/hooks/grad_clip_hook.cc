@@ -185,6 +185,7 @@ std::string GradClipHook::MetricName(absl::string_view what) const {
 }
 
 absl::Status GradClipHook::OnBackward(StepContext& context) {
+  if (context.skips_update) return absl::OkStatus();
   gradients_.clear();
   for (const at::Tensor& parameter : parameters_) {
     if (parameter.grad().defined()) gradients_.push_back(parameter.grad());
@@ -192,12 +193,10 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
   if (gradients_.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const at::Tensor norm, NormOfAll(context));
   context.metrics.Add(MetricName("grad_norm"), norm);
-  if (rule_.mode == GradClipMode::kPreDefined || !context.skips_update) {
-    const at::Tensor limit = NextLimit(norm);
-    ClipToNorm(gradients_, norm, limit);
-    if (rule_.mode != GradClipMode::kPreDefined) context.metrics.Add(MetricName("grad_norm_limit"), limit);
-    SSL_RETURN_IF_ERROR(Show(context, limit));
-  }
+  const at::Tensor limit = NextLimit(norm);
+  ClipToNorm(gradients_, norm, limit);
+  if (rule_.mode != GradClipMode::kPreDefined) context.metrics.Add(MetricName("grad_norm_limit"), limit);
+  SSL_RETURN_IF_ERROR(Show(context, limit));
   gradients_.clear();
   return absl::OkStatus();
 }
