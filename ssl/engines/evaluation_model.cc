@@ -87,6 +87,19 @@ absl::StatusOr<int64_t> RestoreStep(const CheckpointStore& store, int64_t wanted
   return wanted;
 }
 
+// A name may move on while its checkpoint is read, which may go then: the one that has it now is meant.
+absl::StatusOr<int64_t> RestoreWanted(const CheckpointStore& store, int64_t wanted, const CheckpointOptions& options,
+                                      const std::string& directory, EngineContext& context, Model& model) {
+  const std::string key = absl::StrCat("config.CHECKPOINT.", options.evaluate.empty() ? "RESUME_FROM" : "EVALUATE");
+  while (true) {
+    const absl::StatusOr<int64_t> restored = RestoreStep(store, wanted, key, context, model);
+    if (restored.ok() || options.evaluate.empty()) return restored;  // an error is one of all ranks
+    SSL_ASSIGN_OR_RETURN(const int64_t now, WantedStep(store, options, directory, context));
+    if (now == wanted) return restored;
+    wanted = now;
+  }
+}
+
 void WarnOfChanges(const CheckpointStore& store, int64_t iteration, const EngineContext& context) {
   if (context.communicator.rank() != 0) return;
   const std::string origin = absl::StrCat(store.StepDirectory(iteration), "/", kConfigFile);
@@ -113,10 +126,9 @@ absl::Status RestoreCheckpoint(EngineContext& context, const CheckpointOptions& 
   if (context.run_directory.empty()) return absl::NotFoundError("no run directory");
   const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
   SSL_ASSIGN_OR_RETURN(const int64_t wanted, WantedStep(store, options, directory, context));
-  const std::string key = absl::StrCat("config.CHECKPOINT.", options.evaluate.empty() ? "RESUME_FROM" : "EVALUATE");
   const absl::StatusOr<int64_t> iteration =
-      wanted >= 0 ? RestoreStep(store, wanted, key, context, *network->model)
-                  : RestoreModel(directory, context.file_system, context.communicator, *network->model);
+      wanted < 0 ? RestoreModel(directory, context.file_system, context.communicator, *network->model)
+                 : RestoreWanted(store, wanted, options, directory, context, *network->model);
   if (absl::IsInvalidArgument(iteration.status()) && absl::StrContains(iteration.status().message(), kModelFile)) {
     return absl::InvalidArgumentError(absl::StrCat(
         iteration.status().message(), "; evaluate with the settings of the training: --config=", context.run_directory,

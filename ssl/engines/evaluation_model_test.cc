@@ -183,6 +183,32 @@ TEST_F(EvaluationModelTest, ResumeFromThatVanishesWhileItIsRead_IsDataLoss) {
   EXPECT_GT(removed_at, 3);
 }
 
+// A training beside the evaluation has found a better one, and the one before goes. Counted calls are reads as well.
+TEST_F(EvaluationModelTest, NameThatMovesOnWhileItsCheckpointIsRead_IsFollowed) {
+  Set("CHECKPOINT.EVALUATE", "best");
+  CheckpointStore store({CheckpointDirectory(directory_), 0, ""}, PosixFileSystem(), *communicator_);
+  int moved_at = 1;
+  for (bool moved = true; moved; ++moved_at) {
+    SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
+    SaveCheckpoint(at::full({64, 4}, 2.0, at::kFloat), 8);
+    ASSERT_OK(store.SetName("best", 7, /*replaceable=*/false));
+    FaultFileSystem files(PosixFileSystem(), directory_);
+    files.set_fault_reads(true);
+    files.ActAtCall(moved_at, [&] {
+      ASSERT_OK(store.SetName("best", 8, /*replaceable=*/false));
+      ASSERT_OK(PosixFileSystem().RemoveAll(store.StepDirectory(7)));
+    });
+    file_system_ = &files;
+    EngineContext context = Context();
+    const absl::StatusOr<EvaluationModel> network = MakeEvaluationModel(context, EvaluationWeights::kTrained);
+    file_system_ = &PosixFileSystem();
+    moved = files.calls() >= moved_at;
+    ASSERT_OK(network) << "moved at read " << moved_at;
+    EXPECT_THAT(network->weights, AnyOf("checkpoint of iteration 7", "checkpoint of iteration 8")) << moved_at;
+  }
+  EXPECT_GT(moved_at, 3);
+}
+
 // What one rank cannot read, no rank evaluates.
 TEST_F(EvaluationModelTest, ResumeFromThatOneRankCannotRead_IsAnErrorOfAll) {
   SaveCheckpoint(at::full({64, 4}, 1.0, at::kFloat), 7);
