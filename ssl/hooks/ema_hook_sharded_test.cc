@@ -25,6 +25,7 @@
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/ema_hook.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/recording_meter.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -59,24 +60,6 @@ class ShardedModel : public Model {
  private:
   at::Tensor weight_ = at::ones({1, 2}).set_requires_grad(true);
   std::unique_ptr<ParameterShards> shards_;
-};
-
-class RecordingMeter : public Meter {
- public:
-  explicit RecordingMeter(std::vector<double>* outputs) : outputs_(outputs) {}
-
-  absl::string_view name() const override { return "recording"; }
-  absl::Status Update(const std::vector<at::Tensor>& outputs, const at::Tensor& targets) override {
-    outputs_->push_back(outputs[0].item<double>());
-    return absl::OkStatus();
-  }
-  absl::StatusOr<std::vector<MeterValue>> Values(Communicator& communicator) override {
-    return std::vector<MeterValue>();
-  }
-  void Reset() override { outputs_->clear(); }
-
- private:
-  std::vector<double>* outputs_;
 };
 
 TEST(EmaHookOfShards, Meters_SeeTheAverages) {

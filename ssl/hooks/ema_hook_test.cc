@@ -27,6 +27,7 @@
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/hooks/testing/recording_meter.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -72,25 +73,6 @@ class LinearModel : public Model {
   at::Tensor count = at::zeros({}, at::kLong);
   bool training = true;
   bool fails = false;
-};
-
-// Notes the outputs that it is given.
-class RecordingMeter : public Meter {
- public:
-  explicit RecordingMeter(std::vector<double>* outputs) : outputs_(outputs) {}
-
-  absl::string_view name() const override { return "recording"; }
-  absl::Status Update(const std::vector<at::Tensor>& outputs, const at::Tensor& targets) override {
-    outputs_->push_back(outputs[0].item<double>());
-    return absl::OkStatus();
-  }
-  absl::StatusOr<std::vector<MeterValue>> Values(Communicator& communicator) override {
-    return std::vector<MeterValue>{{"batches", "0", static_cast<double>(outputs_->size())}};
-  }
-  void Reset() override { outputs_->clear(); }
-
- private:
-  std::vector<double>* outputs_;
 };
 
 class EmaHookTest : public ::testing::Test {
