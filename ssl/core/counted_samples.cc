@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/counted_samples.h"
 
-#include <cstdint>
+#include <ATen/TensorOperators.h>
 
 namespace ssl {
 namespace {
@@ -21,13 +21,25 @@ bool EndsWithRepeat(const StepContext& context) {
 
 }  // namespace
 
+int64_t CountedSamples(const StepContext& context) { return context.batch->size() - (EndsWithRepeat(context) ? 1 : 0); }
+
+int64_t CountedLabels(const StepContext& context, int64_t ignored_label) {
+  const at::Tensor& targets = context.batch->targets;
+  if (!targets.defined() || targets.dim() != 1 || targets.scalar_type() != at::kLong) return CountedSamples(context);
+  return CountedRows(targets, context).ne(ignored_label).sum().item<int64_t>();
+}
+
+at::Tensor CountedRows(const at::Tensor& rows, const StepContext& context) {
+  return EndsWithRepeat(context) ? rows.slice(0, 0, -1) : rows;
+}
+
 absl::Status UpdateWithCounted(const std::vector<at::Tensor>& outputs, const StepContext& context, Meter& meter) {
   const at::Tensor& targets = context.batch->targets;
   if (!targets.defined() || !EndsWithRepeat(context)) return meter.Update(outputs, targets);
   if (context.batch->size() == 1) return absl::OkStatus();
   std::vector<at::Tensor> of_counted;
-  for (const at::Tensor& output : outputs) of_counted.push_back(output.slice(0, 0, -1));
-  return meter.Update(of_counted, targets.slice(0, 0, -1));
+  for (const at::Tensor& output : outputs) of_counted.push_back(CountedRows(output, context));
+  return meter.Update(of_counted, CountedRows(targets, context));
 }
 
 }  // namespace ssl

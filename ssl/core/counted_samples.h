@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which samples of a test phase count. Ranks have equally many, so that where their number does not divide the data
-// some ranks end with a sample that another one has as well (ssl/data/data_source_builder.h): what meters
-// measure is measured once for each sample, on any number of ranks. The loss of a test phase is not: it is the mean of
-// the batches' losses, with these samples in them.
+// some ranks end with a sample that another one has as well (ssl/data/loader/data_source_builder.h): what a test phase
+// says, in its meters and its mean loss, is said of each sample once, on any number of ranks.
 #ifndef SSL_CORE_COUNTED_SAMPLES_H_
 #define SSL_CORE_COUNTED_SAMPLES_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,8 +17,20 @@
 
 namespace ssl {
 
-// Adds the samples of context.batch that count to `meter`, each of which has a row in each of `outputs`: in a train
-// phase all, in a test phase all but a last one that fills up this rank's share. May throw LibTorch exceptions.
+// How many samples at the beginning of context.batch count: in a train phase all, in a test phase all but a last one
+// that fills up this rank's share.
+int64_t CountedSamples(const StepContext& context);
+
+// Those of them whose label, a class number, is not `ignored_label`: what the mean of a loss is over. May throw
+// LibTorch exceptions.
+int64_t CountedLabels(const StepContext& context, int64_t ignored_label);
+
+// The rows of the samples of context.batch that count, of `rows`, which has one for each. May throw LibTorch
+// exceptions.
+at::Tensor CountedRows(const at::Tensor& rows, const StepContext& context);
+
+// Adds the samples of context.batch that count to `meter`, each of which has a row in each of `outputs`. May throw
+// LibTorch exceptions.
 absl::Status UpdateWithCounted(const std::vector<at::Tensor>& outputs, const StepContext& context, Meter& meter);
 
 }  // namespace ssl

@@ -18,6 +18,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/counted_samples.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/train_step.h"
 #include "ssl/distributed/agree.h"
@@ -277,21 +278,38 @@ absl::Status Trainer::InterruptPhaseEnd(const absl::Status& cancelled) {
 void Trainer::ResetMeters() {
   for (const std::unique_ptr<Meter>& meter : task_->meters()) meter->Reset();
   phase_loss_.zero_();
-  phase_batches_ = 0;
+  phase_weight_ = 0;
 }
 
-// FitPosition has counted the batches anew; the mean of those that were stands for them.
+// FitPosition has counted the batches anew, and has test phases begin anew: the mean of the batches that were stands
+// for them.
 void Trainer::FitPhaseLoss() {
   const int64_t batches = task_->state().batch_in_phase;
-  if (phase_batches_ == batches || phase_batches_ == 0) return;
-  phase_loss_.mul_(static_cast<double>(batches) / static_cast<double>(phase_batches_));
-  phase_batches_ = batches;
+  if (phase_weight_ == batches || phase_weight_ == 0) return;
+  phase_loss_.mul_(static_cast<double>(batches) / static_cast<double>(phase_weight_));
+  phase_weight_ = batches;
+}
+
+int64_t Trainer::WeightOfLoss() const {
+  // A host's batch may not say how many samples it has.
+  if (task_->state().training || context_.batch->size() == 0) return 1;
+  const Method& method = task_->method();
+  return method.labels_are_classes() ? CountedLabels(context_, method.ignored_label()) : CountedSamples(context_);
+}
+
+void Trainer::AddToPhaseLoss() {
+  const int64_t weight = WeightOfLoss();
+  if (weight == 0) return;  // its loss need not be a number
+  phase_loss_.add_(context_.loss.detach(), weight);
+  phase_weight_ += weight;
 }
 
 absl::Status Trainer::ReadMeters() {
-  at::Tensor loss = phase_loss_.div(std::max<int64_t>(phase_batches_, 1));
-  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(loss, ReduceOp::kMean));
-  context_.meter_reports.push_back({"loss", {{"mean", "", loss.item<double>()}}});
+  at::Tensor sums = at::full({2}, phase_weight_, at::kDouble);
+  sums[0].copy_(phase_loss_);
+  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(sums, ReduceOp::kSum));
+  const double loss = sums[0].item<double>() / std::max(sums[1].item<double>(), 1.0);
+  context_.meter_reports.push_back({"loss", {{"mean", "", loss}}});
   if (task_->state().training && !task_->options().meters_in_training) return absl::OkStatus();
   for (const std::unique_ptr<Meter>& meter : task_->meters()) {
     SSL_ASSIGN_OR_RETURN(std::vector<MeterValue> values, meter->Values(context_.communicator));
@@ -311,8 +329,7 @@ absl::Status Trainer::RunStep() {
   for (batch = 0; batch < context_.batches_per_update; ++batch) {
     if (batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
     SSL_RETURN_IF_ERROR(RunBatch());
-    phase_loss_.add_(context_.loss.detach());
-    ++phase_batches_;
+    AddToPhaseLoss();
     AdvanceCounters();
   }
   if (task_->state().training) ++task_->state().iteration;
@@ -369,7 +386,7 @@ void Trainer::VisitState(StateVisitor& visitor) {
   visitor.Tensor("phase_loss", phase_loss_);
   visitor.MayBeNonFinite("phase_loss");  // a report: a run without CHECK_NAN may go on after a loss that is infinite
   visitor.RanksDiffer("phase_loss", RankValues::kMean);
-  visitor.Int("phase_batches", phase_batches_);
+  visitor.Int("phase_batches", phase_weight_);  // a phase that goes on is a train phase, where each batch counts as one
   visitor.Scope("hooks", hooks_);
 }
 

@@ -126,6 +126,10 @@ class Trainer : public Stateful, private CheckpointSaver {
   void ResetMeters();
   // Counts the batches of a phase in progress as this run does: it may accumulate others than the run that saved it.
   void FitPhaseLoss();
+  // Of the batch that was done, in the phase's mean loss: a batch of a train phase counts as one, one of a test phase
+  // as its samples that count.
+  int64_t WeightOfLoss() const;
+  void AddToPhaseLoss();
   absl::Status ReadMeters();
 
   std::unique_ptr<SelfSupervisionTask> task_;
@@ -150,8 +154,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   double waited_before_ = 0;  // the step, for other ranks
   bool failed_ = false;
   HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
-  at::Tensor phase_loss_;     // scalar: the sum over this rank's batches of the phase
-  int64_t phase_batches_ = 0;
+  at::Tensor phase_loss_;     // scalar: the weighted sum over this rank's batches of the phase
+  int64_t phase_weight_ = 0;  // the sum of the weights
 };
 
 }  // namespace ssl

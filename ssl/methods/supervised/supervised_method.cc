@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/core/counted_samples.h"
 
 namespace ssl {
 namespace {
@@ -22,11 +23,21 @@ absl::Status NoLabelsError(const std::string& name, bool training) {
 
 }  // namespace
 
+// A batch of nothing but a repeated sample keeps it: there is no mean over nothing.
+absl::StatusOr<std::vector<at::Tensor>> SupervisedMethod::TermsOfCounted(const StepContext& context) {
+  const at::Tensor& targets = context.batch->targets;
+  const int64_t counted = CountedSamples(context);
+  if (counted == context.batch->size() || counted == 0) return loss_->Terms(context.outputs, targets);
+  std::vector<at::Tensor> outputs;
+  for (const at::Tensor& output : context.outputs) outputs.push_back(CountedRows(output, context));
+  return loss_->Terms(outputs, CountedRows(targets, context));
+}
+
 absl::Status SupervisedMethod::ComputeLoss(StepContext& context) {
   const at::Tensor& targets = context.batch->targets;
   if (!targets.defined()) return NoLabelsError(name_, context.state.training);
   SSL_RET_CHECK(!context.outputs.empty(), "a model returned no output");
-  absl::StatusOr<std::vector<at::Tensor>> terms = loss_->Terms(context.outputs, targets);
+  absl::StatusOr<std::vector<at::Tensor>> terms = TermsOfCounted(context);
   if (!terms.ok()) return Annotate(terms.status(), name_);
   context.loss = (*terms)[0];
   for (size_t i = 1; i < terms->size(); ++i) context.loss = context.loss + (*terms)[i];

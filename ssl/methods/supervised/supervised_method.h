@@ -3,16 +3,21 @@
 // Training with labels: the model on all views, then a loss of its outputs against the labels of the batch.
 //
 // The objective is the sum of the loss's terms. When there are several (one for each output), each is a metric by
-// itself, "Loss/output_<i>", the mean of train steps. No state.
+// itself, "Loss/output_<i>", the mean of train steps. The loss of a test batch is that of its samples that count
+// (ssl/core/counted_samples.h). No state.
 #ifndef SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
 #define SSL_METHODS_SUPERVISED_SUPERVISED_METHOD_H_
+
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/core/method.h"
 #include "ssl/core/step_context.h"
 #include "ssl/methods/supervised/supervised_loss.h"
@@ -35,6 +40,8 @@ class SupervisedMethod : public Method {
   bool scores_classes() const override { return true; }
 
  private:
+  absl::StatusOr<std::vector<at::Tensor>> TermsOfCounted(const StepContext& context);
+
   const std::string name_;
   const std::unique_ptr<SupervisedLoss> loss_;
 };
