@@ -38,6 +38,7 @@ const FileRule& RuleFor(absl::string_view name) {
   return kFilesOfRankZero[0];  // not reached: every name begins with ""
 }
 
+constexpr char kRestoring[] = "restoring";
 constexpr char kFinishing[] = "noting that the run is finished";
 
 std::string FileOfRank(int64_t rank) { return absl::StrCat("state_rank", rank, ".safetensors"); }
@@ -146,7 +147,7 @@ absl::Status Checkpointer::SaveState() {
   const int64_t iteration = state_.iteration;
   const Asked asked = {iteration, state_.finished(options_.num_phases), IsWithinPhase(), iteration == within_phase_};
   if (IsAskedFor(asked)) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(Wait());
+  SSL_RETURN_IF_ERROR(WaitForTask());
   SavedState state;
   const absl::Status collected = GuardTorch("collecting the state", [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(state.own, CollectFiniteState(root_));
@@ -245,16 +246,23 @@ absl::Status Checkpointer::Poll() {
   return writes ? absl::OkStatus() : Wait();
 }
 
-absl::Status Checkpointer::Wait() {
+absl::Status Checkpointer::WaitForTask() {
   absl::Status status;
   if (task_.started()) status = AgreeOnStatus(FinishTask(), "writing a checkpoint", communicator_);
-  if (!status.ok()) {
-    if (asked_.replaces) within_phase_ = asked_.iteration;
-    asked_ = {};
-  }
-  // After the last save of a run, nothing else would.
-  store_.TidyUpAgain();
+  if (status.ok()) return status;
+  if (asked_.replaces) within_phase_ = asked_.iteration;
+  asked_ = {};
   return status;
+}
+
+absl::Status Checkpointer::Wait() {
+  SSL_RETURN_IF_ERROR(WaitForTask());
+  // After the last save of a run, nothing else would.
+  const auto tidy_up = [this] {
+    store_.TidyUpAgain();
+    return absl::OkStatus();
+  };
+  return OnRankZero(tidy_up, "tidying up checkpoints", communicator_);
 }
 
 void Checkpointer::LetEnd() {
@@ -281,13 +289,12 @@ absl::StatusOr<std::vector<NamedTensor>> Checkpointer::LoadOfRank(int64_t iterat
 absl::StatusOr<std::vector<NamedTensor>> Checkpointer::Load(int64_t iteration) {
   Manifest manifest;
   WalkedState walked;
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(GuardTorch("restoring",
-                                               [&]() -> absl::Status {
-                                                 SSL_ASSIGN_OR_RETURN(manifest, store_.ReadManifest(iteration));
-                                                 SSL_ASSIGN_OR_RETURN(walked, WalkState(root_));
-                                                 return absl::OkStatus();
-                                               }),
-                                    "restoring", communicator_));
+  const auto look = [&]() -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(manifest, store_.ReadManifest(iteration));
+    SSL_ASSIGN_OR_RETURN(walked, WalkState(root_));
+    return absl::OkStatus();
+  };
+  SSL_RETURN_IF_ERROR(AgreeOnWork(look, kRestoring, communicator_));
   SavedRanks saved(manifest.world_size, [&](int64_t rank) { return LoadOfRank(iteration, rank); });
   absl::StatusOr<std::vector<NamedTensor>> state = saved.StateOf(walked, communicator_);
   SSL_RETURN_IF_ERROR(Annotate(state.status(), store_.StepDirectory(iteration)));
@@ -310,9 +317,9 @@ absl::Status Checkpointer::CheckLoaded(const std::vector<NamedTensor>& state, in
                    "; raise config.OPTIMIZER.num_epochs, or choose another config.CHECKPOINT.DIR"));
 }
 
-absl::Status Checkpointer::Restore(int64_t iteration) {
-  const absl::StatusOr<std::vector<NamedTensor>> loaded = Load(iteration);
-  const absl::Status restored = GuardTorch("restoring", [&]() -> absl::Status {
+// Tensors of files are read as they are copied.
+absl::Status Checkpointer::TakeLoaded(int64_t iteration, const absl::StatusOr<std::vector<NamedTensor>>& loaded) {
+  const absl::Status restored = GuardTorch(kRestoring, [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(std::vector<NamedTensor> state, loaded);
     SSL_RETURN_IF_ERROR(KeepOwnRows(options_.model, &state));
     SSL_RETURN_IF_ERROR(CheckLoaded(state, iteration));
@@ -320,14 +327,16 @@ absl::Status Checkpointer::Restore(int64_t iteration) {
     if (options_.after_restore == nullptr) return absl::OkStatus();
     return Annotate(options_.after_restore(), store_.StepDirectory(iteration));
   });
-  const absl::Status explained =
-      absl::IsDataLoss(restored)
-          ? Annotate(restored, "no resuming (config.CHECKPOINT.RESUME_FROM=STEP goes back to another checkpoint)")
-          : restored;
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(explained, "restoring", communicator_));
+  if (!absl::IsDataLoss(restored)) return restored;
+  return Annotate(restored, "no resuming (config.CHECKPOINT.RESUME_FROM=STEP goes back to another checkpoint)");
+}
+
+absl::Status Checkpointer::Restore(int64_t iteration) {
+  const absl::StatusOr<std::vector<NamedTensor>> loaded = Load(iteration);
+  SSL_RETURN_IF_ERROR(AgreeOnWork([&] { return TakeLoaded(iteration, loaded); }, kRestoring, communicator_));
   last_saved_ = iteration;
   if (IsWithinPhase()) within_phase_ = iteration;
-  SSL_ASSIGN_OR_RETURN(const int64_t is_replaceable, AskRankZero("restoring", [&]() -> absl::StatusOr<int64_t> {
+  SSL_ASSIGN_OR_RETURN(const int64_t is_replaceable, AskRankZero(kRestoring, [&]() -> absl::StatusOr<int64_t> {
                          SSL_ASSIGN_OR_RETURN(const bool replaceable, store_.IsReplaceable(iteration));
                          return replaceable ? 1 : 0;
                        }));

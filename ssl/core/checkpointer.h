@@ -123,9 +123,12 @@ class Checkpointer : public CheckpointSaver {
   absl::Status WriteGuarded(const Asked& asked, const SavedState& state);
   absl::Status Write(const Asked& asked, const SavedState& state);
   absl::Status FinishTask();
+  absl::Status WaitForTask();
   absl::StatusOr<std::vector<NamedTensor>> LoadOfRank(int64_t iteration, int64_t rank) const;
   // What this rank restores. Collective.
   absl::StatusOr<std::vector<NamedTensor>> Load(int64_t iteration);
+  // Restores this rank's state.
+  absl::Status TakeLoaded(int64_t iteration, const absl::StatusOr<std::vector<NamedTensor>>& loaded);
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
 
   const CheckpointerOptions options_;
