@@ -124,7 +124,8 @@ PhaseMetricsHook::PhaseMetricsHook(FileSystem& file_system, const std::string& p
   if (path.empty()) return;
   // By iteration: the same update may have another phase number when a run goes on with other test phases.
   const std::vector<std::string> place_keys = {"iteration", "phase_idx", "train_phase_idx"};
-  file_ = std::make_unique<JsonLinesFile>(file_system, path, place_keys);
+  // What a hook of the program's own reports, it may report of train and test phases alike.
+  file_ = std::make_unique<JsonLinesFile>(file_system, path, place_keys, /*anywhere=*/"host_");
 }
 
 std::vector<PlannedAction> PhaseMetricsHook::Plan() const {

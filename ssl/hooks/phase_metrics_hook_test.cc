@@ -86,6 +86,20 @@ TEST_F(PhaseMetricsHookTest, ResumedRun_DropsWhatItMeasuresAgain) {
             "\"test_accuracy_list_meter\":{\"top_1\":{\"0\":71.25}}}\n");
 }
 
+// A hook of the program's own reports at the ends of all phases.
+TEST_F(PhaseMetricsHookTest, ResumedTestPhase_KeepsTheTrainPhaseThatHasTheSameValuesOfTheHost) {
+  const MeterReport words = {"words", {{"seen", "", 7.0}}, "Host"};
+  ASSERT_OK(EndPhase(step_, hook_, 0, {kLoss, words}));
+  const std::string before = Content();
+  PhaseMetricsHook resumed(PosixFileSystem(), path_);
+
+  ASSERT_OK(EndPhase(step_, resumed, 1, {kLoss, words}));
+
+  EXPECT_EQ(Content(), before +
+                           "{\"iteration\":20,\"phase_idx\":1,\"train_phase_idx\":0,\"test_loss\":{\"mean\":2.5},"
+                           "\"host_words\":{\"seen\":7.0}}\n");
+}
+
 // Without its test phases a run has smaller phase numbers than the lines before have.
 TEST_F(PhaseMetricsHookTest, RunThatGoesOnWithOtherPhases_KeepsTheLinesOfItsUpdates) {
   ASSERT_OK(EndPhase(step_, hook_, 5, {kLoss}));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ssl/base/log.h"
@@ -21,11 +22,20 @@ struct KeptLines {
   int unreadable = 0;
 };
 
-// Whether both reports have a value of the same name.
-bool ShareValue(const Json& a, const Json& b, const std::vector<std::string>& place_keys) {
+// What says of a file's reports which of a place they are.
+struct ReportKeys {
+  const std::vector<std::string>& place;
+  const std::string& anywhere;
+
+  bool Identify(const std::string& key) const {
+    return std::find(place.begin(), place.end(), key) == place.end() && !absl::StartsWith(key, anywhere);
+  }
+};
+
+// Whether both reports have a value of the same name that tells which they are.
+bool ShareValue(const Json& a, const Json& b, const ReportKeys& keys) {
   for (const auto& [key, value] : a.items()) {
-    const bool is_place = std::find(place_keys.begin(), place_keys.end(), key) != place_keys.end();
-    if (!is_place && b.contains(key)) return true;
+    if (keys.Identify(key) && b.contains(key)) return true;
   }
   return false;
 }
@@ -47,19 +57,17 @@ struct ReportLine {
 // `first`, as an earlier process made it: the end of `lines` when it did not. Another report of the place may have some
 // of the same values, such as the evaluation of an epoch's last iteration and the report of that epoch.
 std::vector<ReportLine>::const_iterator FindEarlier(const std::vector<ReportLine>& lines, const Json& first,
-                                                    const std::vector<std::string>& place_keys) {
+                                                    const ReportKeys& keys) {
   const auto same = std::find_if(lines.begin(), lines.end(),
                                  [&first](const ReportLine& line) { return HaveTheSameNames(line.object, first); });
   if (same != lines.end()) return same;
-  return std::find_if(lines.begin(), lines.end(), [&first, &place_keys](const ReportLine& line) {
-    return ShareValue(line.object, first, place_keys);
-  });
+  return std::find_if(lines.begin(), lines.end(),
+                      [&first, &keys](const ReportLine& line) { return ShareValue(line.object, first, keys); });
 }
 
 // The lines of `text` that come before the report `first`, whose place is `place`.
-KeptLines LinesBefore(absl::string_view text, const std::vector<std::string>& place_keys, int64_t place,
-                      const Json& first) {
-  const std::string& key = place_keys.front();
+KeptLines LinesBefore(absl::string_view text, const ReportKeys& keys, int64_t place, const Json& first) {
+  const std::string& key = keys.place.front();
   KeptLines kept;
   std::vector<ReportLine> here;  // of `place`, the last that may stay
   // A last line without its line feed was cut off, and may parse nevertheless.
@@ -75,15 +83,19 @@ KeptLines LinesBefore(absl::string_view text, const std::vector<std::string>& pl
     if (line_place < place) absl::StrAppend(&kept.text, line, "\n");
     if (line_place == place) here.push_back({object, line});
   }
-  const auto end = FindEarlier(here, first, place_keys);
+  const auto end = FindEarlier(here, first, keys);
   for (auto line = here.cbegin(); line != end; ++line) absl::StrAppend(&kept.text, line->text, "\n");
   return kept;
 }
 
 }  // namespace
 
-JsonLinesFile::JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys)
-    : file_system_(file_system), path_(std::move(path)), place_keys_(std::move(place_keys)) {}
+JsonLinesFile::JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys,
+                             std::string anywhere)
+    : file_system_(file_system),
+      path_(std::move(path)),
+      place_keys_(std::move(place_keys)),
+      anywhere_(std::move(anywhere)) {}
 
 absl::Status JsonLinesFile::Append(int64_t place, absl::string_view json) {
   if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(place, json));
@@ -112,7 +124,7 @@ absl::Status JsonLinesFile::Open(int64_t place, absl::string_view first_line) {
 absl::StatusOr<bool> JsonLinesFile::DropFrom(int64_t place, absl::string_view first_line) {
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system_.Read(path_));
   const Json first = Json::parse(first_line.begin(), first_line.end(), nullptr, /*allow_exceptions=*/false);
-  const KeptLines kept = LinesBefore(text, place_keys_, place, first);
+  const KeptLines kept = LinesBefore(text, {place_keys_, anywhere_}, place, first);
   if (kept.unreadable > 0) {
     SSL_LOG(WARNING) << path_ << " has " << kept.unreadable << " lines that are no reports; they are dropped";
   }

@@ -26,8 +26,9 @@ class JsonLinesFile {
  public:
   // path: made with its directory when missing. place_keys: the integer's key first, then others that say where a
   // report belongs; all further keys are values. Two reports of one place are the same when they have the same names;
-  // where none has, when they share one. The file system outlives the object.
-  JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys);
+  // where none has, when they share one that does not begin with `anywhere`: such values may stand in any report. The
+  // file system outlives the object.
+  JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys, std::string anywhere);
 
   // json: an object on one line, whose first place key is `place`. It reaches the operating system at once. Errors name
   // the path; the next line opens and repairs the file then. FailedPrecondition when something that is no file has its
@@ -45,6 +46,7 @@ class JsonLinesFile {
   FileSystem& file_system_;
   const std::string path_;
   const std::vector<std::string> place_keys_;
+  const std::string anywhere_;
   std::unique_ptr<WritableFile> file_;  // null before the first line
 };
 

@@ -23,7 +23,9 @@ std::string FormatLine(const MetricReport& report) {
 
 class JsonlSink : public MetricSink {
  public:
-  JsonlSink(FileSystem& file_system, std::string path) : file_(file_system, std::move(path), {"iteration", "epoch"}) {}
+  // What hooks of a program's own measure, they may report at any moment.
+  JsonlSink(FileSystem& file_system, std::string path)
+      : file_(file_system, std::move(path), {"iteration", "epoch"}, /*anywhere=*/"Host/") {}
 
   absl::Status Write(const MetricReport& report) override {
     const bool has_only_others = report.values.empty() && !(report.histograms.empty() && report.images.empty());

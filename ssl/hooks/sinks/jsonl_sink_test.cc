@@ -164,6 +164,30 @@ TEST_F(JsonlSinkTest, ResumeBeforeTheReportOfAnEpoch_KeepsThatOfItsLastIteration
   EXPECT_EQ(Content(), all);
 }
 
+// What a hook of the program's own measures may stand in several reports of an iteration.
+TEST_F(JsonlSinkTest, ResumeBehindAReportWithValuesOfTheHost_KeepsIt) {
+  const MetricReport step{10, 0, {{"Host/words_seen", 4.0}}};
+  const MetricReport train{10, 0, {{"Host/words_seen", 5.0}, {"Training/loss_mean", 0.75}}};
+  const MetricReport test{10, 0, {{"Host/words_seen", 6.0}, {"Testing/loss_mean", 0.5}}};
+  const auto write = [this](std::initializer_list<MetricReport> reports) {
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
+  };
+  write({Report(9), step, train, test, Report(11)});
+  const std::string all = Content();
+
+  SetContent("");
+  write({Report(9), step});
+  write({train, test, Report(11)});
+  EXPECT_EQ(Content(), all) << "killed before the epoch's report";
+  SetContent("");
+  write({Report(9), step, train});
+  write({test, Report(11)});
+  EXPECT_EQ(Content(), all) << "killed before that of the test phase";
+  write({train, test, Report(11)});
+  EXPECT_EQ(Content(), all) << "made once more";
+}
+
 TEST_F(JsonlSinkTest, ResumeAfterTheLastLine_KeepsAllLines) {
   RunProcess({1, 2});
 
