@@ -17,6 +17,7 @@
 #include "ssl/core/batch_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
 
@@ -54,7 +55,10 @@ std::array<int64_t, kNumReadFaults> CountFaults(const std::map<int64_t, ReadFaul
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeBrokenImages(const BrokenImagesOptions& options, const ConfigNode& params,
                                                        const BuildContext& context) {
-  std::string file = context.run_directory.empty() ? "" : absl::StrCat(context.run_directory, "/", kFile);
+  std::string file;
+  if (!context.run_directory.empty()) {
+    SSL_ASSIGN_OR_RETURN(file, FileInRun(context, "hook 'broken_images'", kFile));
+  }
   return std::make_unique<BrokenImagesHook>(std::move(file), context.file_system);
 }
 

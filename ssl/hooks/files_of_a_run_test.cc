@@ -87,6 +87,9 @@ TEST(FilesOfARunTest, WhatStandsInTheirPlace_IsAMistakeOfTheirKey) {
   const std::string folders = MakeTempDir("folders");
   ASSERT_OK(PosixFileSystem().CreateDirectories(folders + "/metrics.jsonl"));
   EXPECT_THAT(opened(folders, "TEST_MODEL: False"), mistake("metric sink 'jsonl'", folders + "/metrics.jsonl"));
+  const std::string broken = MakeTempDir("broken");
+  ASSERT_OK(PosixFileSystem().CreateDirectories(broken + "/broken_images.json"));
+  EXPECT_THAT(opened(broken, "TEST_MODEL: False"), mistake("hook 'broken_images'", broken + "/broken_images.json"));
 }
 
 // What a run leaves that reads no image of its list.
