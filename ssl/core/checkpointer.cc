@@ -232,7 +232,10 @@ absl::StatusOr<bool> Checkpointer::NameSaved(const std::string& name, int64_t it
   SSL_ASSIGN_OR_RETURN(
       const int64_t is_there, AskRankZero("naming a checkpoint", [&]() -> absl::StatusOr<int64_t> {
         SSL_ASSIGN_OR_RETURN(const std::vector<int64_t> iterations, store_.Iterations());
-        const bool there = std::binary_search(iterations.begin(), iterations.end(), iteration);
+        bool there = std::binary_search(iterations.begin(), iterations.end(), iteration);
+        const absl::Status verified = there ? store_.Verify(iteration).status() : absl::OkStatus();
+        if (IsDamage(verified)) there = false;
+        if (there) SSL_RETURN_IF_ERROR(verified);
         SSL_RETURN_IF_ERROR(there ? store_.SetName(name, iteration, /*replaceable=*/false) : store_.DropName(name));
         return there ? 1 : 0;
       }));

@@ -16,6 +16,7 @@
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -78,6 +79,21 @@ TEST_F(SavedNamesTest, NameMovesToWhatIsThere_AndIsDroppedForWhatIsNot) {
   }));
   EXPECT_EQ(moved, (std::vector<bool>{true, false}));
   EXPECT_THAT(Names(), Not(Contains("chosen.step")));
+}
+
+TEST_F(SavedNamesTest, ADamagedCheckpoint_IsNoneThatANameCouldMoveTo) {
+  ASSERT_OK(Train([this](StepContext& context) -> absl::Status {
+    if (context.state.iteration == 3) return context.checkpoints->SaveAs("best", /*replaceable=*/false);
+    if (context.state.iteration != 5) return absl::OkStatus();
+    SSL_RETURN_IF_ERROR(context.checkpoints->Wait());
+    const std::string weights = run_ + "/checkpoints/step_3/model.safetensors";
+    SSL_ASSIGN_OR_RETURN(const std::string bytes, PosixFileSystem().Read(weights));
+    SSL_RETURN_IF_ERROR(WriteFileAtomically(PosixFileSystem(), weights, bytes.substr(1)));
+    SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved("best", 3));
+    EXPECT_FALSE(is_there);
+    EXPECT_EQ(context.checkpoints->Named("best").value(), -1);
+    return absl::OkStatus();
+  }));
 }
 
 // The save may still be written when the name is given: it has the checkpoint only once that is on disk.

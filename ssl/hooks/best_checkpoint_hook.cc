@@ -109,7 +109,7 @@ absl::Status BestCheckpointHook::OnStart(StepContext& context) {
   return absl::OkStatus();
 }
 
-// A checkpoint that went (by hand, or because the run was sent back behind the best one) is no best one.
+// A checkpoint that went (by hand, or because the run was sent back behind the best one) or is damaged is no best one.
 absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const {
   best->is_to_be_settled = false;
   if (best->iteration < 0) return absl::OkStatus();
@@ -117,7 +117,7 @@ absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const 
   if (is_there) return absl::OkStatus();
   if (context.communicator.rank() == 0) {
     SSL_LOG(WARNING) << instance_name() << ": the checkpoint of iteration " << best->iteration << ", the best by "
-                     << best->metric << " (" << best->value << "), is gone: the next value will be the best";
+                     << best->metric << " (" << best->value << "), is gone or damaged: the next value will be the best";
   }
   best->iteration = -1;
   return absl::OkStatus();
