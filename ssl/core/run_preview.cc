@@ -17,7 +17,6 @@ namespace {
 
 constexpr char kIteration[] = "<iteration>";
 constexpr size_t kMostTimes = 6;  // of a list in the table
-constexpr char kNameSuffix[] = ".step";
 constexpr char kNamed[] = ", and the checkpoint that it names, beside the newest";
 constexpr Cadence kAtEnd{Cadence::Unit::kUpdate, 0, 1, 0, true};
 constexpr char kRow[] = "%-20s %-44s %-26s %-26s %s\n";
@@ -149,7 +148,7 @@ class Previewer {
     absl::StrAppend(&preview_.text, "files that stay:\n");
     for (const auto& [file, iterations] : files_) {
       if (!absl::StrContains(file, kIteration)) {
-        absl::StrAppend(&preview_.text, "  ", file, absl::EndsWith(file, kNameSuffix) ? kNamed : "", "\n");
+        absl::StrAppend(&preview_.text, "  ", file, absl::EndsWith(file, kCheckpointNameSuffix) ? kNamed : "", "\n");
         continue;
       }
       const int64_t count = static_cast<int64_t>(iterations.size());

@@ -16,6 +16,8 @@ namespace ssl {
 
 // PlannedAction::file of what saves the run. Of these, and of no other files, the newest are kept.
 inline constexpr char kCheckpointFile[] = "checkpoints/step_<iteration>";
+// How that of what names a checkpoint ends (checkpoint_names.h).
+inline constexpr char kCheckpointNameSuffix[] = ".step";
 
 struct RunPreview {
   std::string text;                   // a table for people, in lines

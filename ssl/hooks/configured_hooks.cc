@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -20,6 +21,7 @@
 #include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/component.h"
+#include "ssl/core/run_preview.h"
 #include "ssl/hooks/hook_aliases.h"
 #include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/once_per_run.h"
@@ -226,6 +228,22 @@ absl::Status AddEntries(const BuildContext& context, ComponentKind kind, std::ve
   return absl::OkStatus();
 }
 
+// Two hooks that name checkpoints alike would take the name from one another.
+absl::Status CheckNamesOfCheckpoints(const std::vector<std::unique_ptr<Hook>>& hooks) {
+  std::map<std::string, std::string> owners;
+  for (const std::unique_ptr<Hook>& hook : hooks) {
+    for (const PlannedAction& action : hook->Plan()) {
+      if (!absl::EndsWith(action.file, kCheckpointNameSuffix)) continue;
+      const auto [owner, is_new] = owners.emplace(action.file, hook->instance_name());
+      if (is_new || owner->second == hook->instance_name()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("hooks '", owner->second, "' and '", hook->instance_name(),
+                                                     "' would both keep ", action.file,
+                                                     "; give the entry of config.hooks another name"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Choice>> ChooseSinks(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(std::vector<Choice> choices,
                        ChooseBySections(context.registries.sink_components, context.config));
@@ -287,6 +305,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Hook>>> MakeConfiguredHooks(const Bui
   }
   std::stable_sort(hooks.begin(), hooks.end(),
                    [](const auto& left, const auto& right) { return left->stage() < right->stage(); });
+  SSL_RETURN_IF_ERROR(CheckNamesOfCheckpoints(hooks));
   return hooks;
 }
 
