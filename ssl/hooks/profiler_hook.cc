@@ -196,10 +196,15 @@ std::vector<PlannedAction> ProfilerHook::Plan() const {
   const std::vector<int64_t>& ranks = options_.profiled_ranks;
   const std::string rank = ranks.size() == 1 ? absl::StrCat(ranks[0]) : "*";
   // The last update is that of the run where it ends before the range does.
-  return {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
-           {Cadence::Unit::kUpdate, kNeverAgain, first, first, false},
-           false,
-           absl::StrCat("profile/rank", rank, "_iterations_", first, "-*.json")}};
+  std::vector<PlannedAction> plan = {{absl::StrCat("records ", options_.num_iterations, " updates from this one on"),
+                                      {Cadence::Unit::kUpdate, kNeverAgain, first, first, false},
+                                      false,
+                                      absl::StrCat("profile/rank", rank, "_iterations_", first, "-*.json")}};
+  const int64_t last = first + options_.num_iterations - 1;
+  if (options_.stop_training_after_profiling) {
+    plan.push_back({"stops the run, which saves itself", {Cadence::Unit::kUpdate, kNeverAgain, last, last, false}});
+  }
+  return plan;
 }
 
 absl::Status ProfilerHook::OnStart(StepContext& context) {

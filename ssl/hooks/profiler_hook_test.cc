@@ -41,6 +41,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::SizeIs;
 
 ProfilerOptions Options(int64_t start, int64_t warmup, int64_t count) {
   ProfilerOptions options;
@@ -297,6 +298,11 @@ TEST_F(ProfilerHookTest, PlanNamesTheTrace) {
   options.profiled_ranks = {1};
   EXPECT_EQ(ProfilerHook(options, PosixFileSystem(), {directory_, ""}).Plan()[0].file,
             "profile/rank1_iterations_5-*.json");
+  options.stop_training_after_profiling = true;
+  const std::vector<PlannedAction> plan = ProfilerHook(options, PosixFileSystem(), {directory_, ""}).Plan();
+  ASSERT_THAT(plan, SizeIs(2));
+  EXPECT_EQ(plan[1].what, "stops the run, which saves itself");
+  EXPECT_THAT(plan[1].when.DueIn(1, 100, 100), ElementsAre(6)) << "5 and 6 are recorded";
 }
 
 TEST_F(ProfilerHookTest, LinkBesideTheTrace_IsNotWrittenThrough) {
