@@ -107,7 +107,8 @@ absl::Status EarlyStopHook::OnEnd(StepContext& context) {
   return absl::OkStatus();
 }
 
-// The values are those of all ranks, so all of them ask at once.
+// The values are those of all ranks, so all of them ask at once. How many there were beyond the patience is not told: a
+// finished run that starts again with a smaller one does not know of those behind its last checkpoint.
 void EarlyStopHook::EndIfDue(StepContext& context) const {
   if (phases_without_ < options_.patience) return;
   const std::string what =
@@ -115,7 +116,7 @@ void EarlyStopHook::EndIfDue(StepContext& context) const {
   // The list of hooks is one value of the configuration, in which nothing may change by itself.
   const bool is_of_list = absl::StartsWith(paths_.patience, "config.hooks.");
   context.RequestStop(absl::StrCat(instance_name(), ": ", options_.metric, " ", what, " for ",
-                                   Counted(options_.metric, phases_without_), "; with a larger ", paths_.patience,
+                                   Counted(options_.metric, options_.patience), "; with a larger ", paths_.patience,
                                    is_of_list ? " and config.CHECKPOINT.ALLOW_CHANGES=[hooks]" : "",
                                    " the same command goes on"));
 }

@@ -139,6 +139,13 @@ TEST(EarlyStopHook, AResumedRun_GoesOnCountingAndOneThatHasEndedEndsAgain) {
   EXPECT_TRUE(step.stop.requested());
   EXPECT_THAT(step.context.end_reason,
               HasSubstr("has not been better than 10 for 2 phases; with a larger config.HOOKS.EARLY_STOP.PATIENCE"));
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> ended, CollectFiniteState(after));
+  EarlyStopHook less_patient(Options("max", 1));
+  ASSERT_OK(RestoreState(less_patient, ended, "test"));
+  FakeStep start;
+  ASSERT_OK(less_patient.OnStart(start.context));
+  EXPECT_THAT(start.context.end_reason, HasSubstr("has not been better than 10 for 1 phase; with a larger"));
 }
 
 // A train phase and its test phase end at one iteration, with a value each.
