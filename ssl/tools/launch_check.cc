@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -19,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/available_memory.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -39,15 +39,6 @@ int64_t Limit(int resource) {
     return kUnlimited;
   }
   return static_cast<int64_t>(limit.rlim_cur);
-}
-
-int64_t AvailableBytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (int64_t kilobytes = 0; file >> name >> kilobytes; file.ignore(kUnlimited, '\n')) {
-    if (name == "MemAvailable:") return kilobytes << 10;
-  }
-  return kUnlimited;
 }
 
 absl::Status TooMany(int64_t ranks, absl::string_view why) {
@@ -112,7 +103,7 @@ HostRoom HostRoom::OfThisHost() {
   HostRoom room;
   cpu_set_t set;
   room.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
-  room.free_bytes = AvailableBytes();
+  room.free_bytes = AvailableMemoryBytes();
   room.descriptors = Limit(RLIMIT_NOFILE);
   room.processes = geteuid() == 0 ? kUnlimited : Limit(RLIMIT_NPROC);  // the kernel does not count root's
   return room;
