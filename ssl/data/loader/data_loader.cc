@@ -13,8 +13,17 @@ namespace ssl {
 namespace {
 
 constexpr int64_t kRingSize = 3;
+constexpr int64_t kRingSizeOfLarge = 2;
+constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
 // Small enough that several workers share a batch, large enough that the lock is rarely taken.
 constexpr int64_t kChunkSize = 16;
+
+int64_t RingSize(const BatchLayout& layout) {
+  int64_t floats = 0;
+  for (const ViewShape& view : layout.views) floats += int64_t{view.height} * view.width * layout.channels;
+  const int64_t bytes = floats * layout.batch_size * static_cast<int64_t>(sizeof(float));
+  return bytes > kLargeBatchBytes ? kRingSizeOfLarge : kRingSize;
+}
 
 }  // namespace
 
@@ -54,7 +63,7 @@ absl::Status DataLoader::Initialize() {
   has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
 
-  const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(kRingSize, num_batches_ + 1);
+  const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(RingSize(layout), num_batches_ + 1);
   for (int64_t i = 0; i < ring_size; ++i) ring_.push_back(std::make_unique<Slot>(layout));
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;

@@ -3,9 +3,10 @@
 // Batches from a pipeline, prepared ahead by threads of this process.
 //
 // Workers share the oldest unfinished batch in chunks of samples, so the next batch is ready as early as possible.
-// Batches live in a ring of three buffers: one that the consumer holds and two ahead; a full ring puts the workers to
-// sleep, so they take no more processor time than the consumer needs. Contents and order do not depend on the number
-// of threads. With 0 workers the calling thread does the work and one buffer is kept.
+// Batches live in a ring of three buffers: one that the consumer holds and two ahead; of batches above 32 MiB there are
+// two, for the second one ahead would cost more memory than all the rest. A full ring puts the workers to sleep, so
+// they take no more processor time than the consumer needs. Contents and order do not depend on the number of threads.
+// With 0 workers the calling thread does the work and one buffer is kept.
 //
 //   Ring, by batch number:   held | being filled or ready | being filled or ready
 //   Next() releases the held one, waits for the following one, and hands it out.
