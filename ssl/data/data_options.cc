@@ -75,6 +75,21 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                     .MayChange());
   visitor.Field("EXIF_ORIENTATION", &exif_orientation,
                 Doc("Images are turned upright as their EXIF data say; torchvision and VISSL leave them. (ours)"));
+  visitor.Field(
+      "DECODE", &decode,
+      Doc("exact: pixels as Pillow's; fast: a JPEG at a half, a quarter or an eighth of its size where every crop of "
+          "the sample is scaled down that much. (ours)")
+          .OneOf({"exact", "fast"}));
+  visitor.Field("CACHE", &cache,
+                Doc("What is kept in memory of images that are files or in shards, so that later epochs need not read "
+                    "them: none, raw (the files' bytes) or decoded; the batches are the same. (ours)")
+                    .OneOf({"none", "raw", "decoded"})
+                    .MayChange());
+  visitor.Field("CACHE_BYTES", &cache_bytes,
+                Doc("The most memory that CACHE takes, of each rank; the images that come first are kept. (ours)")
+                    .AtLeast(1)
+                    .MayChange()
+                    .Unit("bytes"));
   visitor.Field("PATHS_BELOW", &paths_below,
                 Doc("Folder below which alone images are opened, for lists and links that nobody has checked; empty: "
                     "anywhere. (ours)"));
@@ -146,6 +161,11 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "ENABLE_QUEUE_DATASET"),
                                                    " is True and ", SplitKey(data_split, config, "BROKEN_IMAGES"),
                                                    " is ", options.broken_images, ", expected one of them"));
+  }
+  if (options.cache == "decoded" && options.decode == "fast") {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "CACHE"), " is decoded and ",
+                                                   SplitKey(data_split, config, "DECODE"),
+                                                   " is fast, expected exact: kept images serve crops of any size"));
   }
   if (options.image_channels == 2) {
     return absl::InvalidArgumentError(

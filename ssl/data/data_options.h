@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; BROKEN_IMAGES,
-// DATASET_CATALOG, EXIF_ORIENTATION, HOLD_OUT_FRACTION, IMAGE_CHANNELS, MAX_BROKEN_FRACTION, MINI_EPOCHS,
-// MINI_EPOCH_GROUPS and SPLIT are ours.
+// CACHE, CACHE_BYTES, DATASET_CATALOG, DECODE, EXIF_ORIENTATION, HOLD_OUT_FRACTION, IMAGE_CHANNELS,
+// MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
 
@@ -69,6 +69,9 @@ struct DataSplitOptions : public BatchSizeOptions {
   bool enable_queue_dataset = false;
   double max_broken_fraction = 0.1;
   bool exif_orientation = false;
+  std::string decode = "exact";
+  std::string cache = "none";
+  int64_t cache_bytes = int64_t{1} << 30;
   std::string paths_below;
   ConfigNode transforms = ConfigNode::List();
   std::string collate_function = "default_collate";

@@ -90,6 +90,14 @@ TEST(DataSplitOptions, OneReplacementForBrokenImages) {
   EXPECT_OK(ReadTrain(Parse("DATA:\n  TRAIN:\n    ENABLE_QUEUE_DATASET: True\n")));
 }
 
+TEST(DataSplitOptions, KeptImagesAreWhole) {
+  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    CACHE: decoded\n    DECODE: fast\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.CACHE is decoded"),
+                             HasSubstr("run.yaml:4: config.DATA.TRAIN.DECODE is fast, expected exact"))));
+  EXPECT_OK(ReadTrain(Parse("DATA:\n  TRAIN:\n    CACHE: raw\n    DECODE: fast\n")));
+}
+
 TEST(SplitKey, NamesTheSplitAndThePlace) {
   const ConfigNode config = Parse("DATA:\n  TRAIN: {}\n  TEST:\n    DATA_LIMIT: 5\n");
 

@@ -16,6 +16,16 @@ namespace ssl {
 
 class Sample;
 
+// What a data set may keep of its images, so that it need not read them again.
+enum class CacheContent {
+  kDecoded,  // whole images
+  kRaw,      // the bytes of their files
+};
+struct DatasetCache {
+  CacheContent content = CacheContent::kDecoded;
+  int64_t max_bytes = 0;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -30,6 +40,10 @@ class Dataset {
   // sample: has one plain view, and its index is set already. Where sample->needed tells a region of the image, one
   // that decodes may leave the pixels outside it unspecified; the image has its whole size all the same.
   virtual absl::Status Get(int64_t index, Sample* sample) const = 0;
+
+  // Lets the data set keep images in memory: worth it where they are read again and again. Called before the first Get,
+  // by one thread. One that decodes nothing has no use for it.
+  virtual void KeepInMemory(const DatasetCache& cache) {}
 
   // The file that holds the image of a sample and nothing else, for messages, captions and tools; "" where there is
   // none, such as for arrays.

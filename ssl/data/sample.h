@@ -7,6 +7,7 @@
 #define SSL_DATA_SAMPLE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -43,6 +44,8 @@ class Sample {
   ReadFault fault = ReadFault::kNone;
   // What a data set's Get may leave the rest of the image out for; null: all of it is needed. Lent during Get.
   const NeededRegion* needed = nullptr;
+  // A buffer of data sets for the path of a file; without meaning outside Get.
+  std::string path_buffer;
 
   int num_views() const { return num_views_; }
   View& view(int i) { return views_[i]; }

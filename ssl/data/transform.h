@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/random.h"
-#include "ssl/data/image/crop_box.h"
+#include "ssl/data/image/needed_region.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform_scratch.h"
 
@@ -49,9 +49,10 @@ class Transform {
   virtual absl::Status Apply(const TransformContext& context, Sample* sample) const = 0;
 
   // The box that holds all pixels that it reads when a sample has `views` equal views of this size, plain and just
-  // read: the rest need not be decoded. May be asked before there is an image, and draws as Apply does.
-  virtual CropBox Needs(const TransformContext& context, int views, int height, int width) const {
-    return {0, 0, height, width};
+  // read: the rest need not be decoded. May be asked before there is an image, and draws as Apply does. One that says
+  // more than 1 for the reduction takes images of that fraction of their size as well (Image::reduction).
+  virtual NeededPixels Needs(const TransformContext& context, int views, int height, int width) const {
+    return WholeImage(height, width);
   }
 
   // How many equal views a sample has behind it when it does no more than to copy `views` equal ones; 0 when it does

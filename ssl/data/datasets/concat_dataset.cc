@@ -85,6 +85,13 @@ absl::Status ConcatDataset::Get(int64_t index, Sample* sample) const {
   return absl::OkStatus();
 }
 
+void ConcatDataset::KeepInMemory(const DatasetCache& cache) {
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    const double share = static_cast<double>(part->size()) / static_cast<double>(size());
+    part->KeepInMemory({cache.content, static_cast<int64_t>(share * static_cast<double>(cache.max_bytes))});
+  }
+}
+
 int64_t ConcatDataset::Label(int64_t index) const {
   const auto [part, place] = Find(index);
   return has_labels_ ? Renumbered(part, parts_[part]->Label(place)) : -1;

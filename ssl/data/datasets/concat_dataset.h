@@ -30,6 +30,8 @@ class ConcatDataset : public Dataset {
   // "a + b"
   std::string description() const override;
   absl::Status Get(int64_t index, Sample* sample) const override;
+  // Each part gets a share of the memory by the number of its samples.
+  void KeepInMemory(const DatasetCache& cache) override;
   int64_t Label(int64_t index) const override;
   absl::Span<const int64_t> LabelRow(int64_t index) const override;
   absl::Span<const std::string> ClassNames() const override { return class_names_; }

@@ -27,6 +27,7 @@ class DiskDataset : public EncodedImageDataset {
 
  private:
   absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;
+  void GetSourcePath(int64_t index, std::string* path) const override { paths_.Get(index, path); }
 
   const PathList paths_;
 };

@@ -10,6 +10,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/exif_orientation.h"
+#include "ssl/data/image/needed_region.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {
@@ -19,16 +20,35 @@ constexpr uint8_t kGrey = 128;
 // How many neighbours of a broken image are tried before a grey one is taken.
 constexpr int64_t kMaxNeighbours = 16;
 
-absl::Status DecodeBytes(absl::string_view bytes, const EncodedImageOptions& options, Sample* sample) {
-  Image* image = &sample->view(0).image;
+// What is needed of an image that is turned after it was decoded, when this is needed of the upright one.
+NeededPixels BeforeTurning(int orientation, NeededRegion needed, int height, int width) {
+  const bool exchanges_sides = ExchangesSides(orientation);
+  NeededPixels result = WholeImage(height, width);
+  result.reduction = needed(exchanges_sides ? width : height, exchanges_sides ? height : width).reduction;
+  while (height % result.reduction != 0 || width % result.reduction != 0) result.reduction /= 2;
+  return result;
+}
+
+absl::Status DecodeBytes(absl::string_view bytes, const EncodedImageOptions& options, NeededRegion needed,
+                         Image* image) {
   const int orientation = options.turns_upright ? ExifOrientation(bytes) : 1;
-  // The region is one of the image as it will stand.
-  if (sample->needed != nullptr && orientation == 1) {
-    return DecodeImageRegion(bytes, options.limits, *sample->needed, image);
-  }
-  SSL_RETURN_IF_ERROR(DecodeImage(bytes, options.limits, image));
+  if (orientation == 1) return DecodeImageRegion(bytes, options.limits, options.decode_mode, needed, image);
+  const auto turned = [&](int height, int width) { return BeforeTurning(orientation, needed, height, width); };
+  SSL_RETURN_IF_ERROR(DecodeImageRegion(bytes, options.limits, options.decode_mode, turned, image));
   TurnUpright(orientation, image);
   return absl::OkStatus();
+}
+
+NeededRegion NeededOf(const Sample& sample) {
+  return sample.needed != nullptr ? *sample.needed : NeededRegion(WholeImage);
+}
+
+absl::string_view TextOf(absl::Span<const uint8_t> bytes) {
+  return absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+absl::Span<const uint8_t> BytesOf(absl::string_view text) {
+  return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(text.data()), text.size());
 }
 
 }  // namespace
@@ -45,6 +65,7 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   options.max_broken_fraction = split.max_broken_fraction;
   options.max_broken_place = SplitKey(data_split, context.config, "MAX_BROKEN_FRACTION");
   options.turns_upright = split.exif_orientation;
+  options.decode_mode = split.decode == "fast" ? DecodeMode::kFast : DecodeMode::kExact;
   if (!split.paths_below.empty()) {
     absl::StatusOr<std::unique_ptr<FolderRoot>> root = FolderRoot::Open(split.paths_below);
     if (!root.ok()) return Annotate(root.status(), SplitKey(data_split, context.config, "PATHS_BELOW"));
@@ -73,10 +94,43 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> EncodedImageDataset::OpenFile(cons
   return options_.root == nullptr ? options_.file_system->OpenRead(path) : options_.root->OpenRead(path);
 }
 
+void EncodedImageDataset::KeepInMemory(const DatasetCache& cache) {
+  cache_ = std::make_unique<ImageCache>(cache, size_, options_.description);
+}
+
+absl::Status EncodedImageDataset::DecodeSource(int64_t index, Sample* sample) const {
+  SSL_ASSIGN_OR_RETURN(const EncodedBytes bytes, ReadBytes(index));
+  return DecodeBytes(bytes.view(), options_, NeededOf(*sample), &sample->view(0).image);
+}
+
+absl::Status EncodedImageDataset::DecodeCached(int64_t index, Sample* sample) const {
+  Image* image = &sample->view(0).image;
+  // Before the file is read: one that changes meanwhile does not pass for what was read.
+  GetSourcePath(index, &sample->path_buffer);
+  SSL_ASSIGN_OR_RETURN(const FileStamp source, ReadFileStamp(sample->path_buffer));
+  const CachedImage* kept = cache_->Find(index, source);
+  if (cache_->content() == CacheContent::kRaw && kept != nullptr) {
+    return DecodeBytes(TextOf(kept->bytes()), options_, NeededOf(*sample), image);
+  }
+  if (kept != nullptr) {
+    image->Borrow(kept->memory.get(), kept->height, kept->width, 3);
+    return absl::OkStatus();
+  }
+  if (cache_->full()) return DecodeSource(index, sample);
+  SSL_ASSIGN_OR_RETURN(const EncodedBytes bytes, ReadBytes(index));
+  if (cache_->content() == CacheContent::kRaw) {
+    SSL_RETURN_IF_ERROR(DecodeBytes(bytes.view(), options_, NeededOf(*sample), image));
+    cache_->Add(index, source, BytesOf(bytes.view()), 0, 0);
+    return absl::OkStatus();
+  }
+  SSL_RETURN_IF_ERROR(DecodeBytes(bytes.view(), options_, WholeImage, image));
+  cache_->Add(index, source, absl::MakeConstSpan(image->pixels(), static_cast<size_t>(image->size_bytes())),
+              image->height(), image->width());
+  return absl::OkStatus();
+}
+
 absl::Status EncodedImageDataset::Decode(int64_t index, Sample* sample) const {
-  const absl::StatusOr<EncodedBytes> bytes = ReadBytes(index);
-  absl::Status status = bytes.status();
-  if (status.ok()) status = DecodeBytes(bytes->view(), options_, sample);
+  const absl::Status status = cache_ == nullptr ? DecodeSource(index, sample) : DecodeCached(index, sample);
   if (status.ok()) return status;
   // Errors of the file system name their path already.
   const std::string name = SampleName(index);

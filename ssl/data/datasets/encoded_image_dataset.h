@@ -25,7 +25,9 @@
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/image_cache.h"
 #include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/decode_mode.h"
 #include "ssl/data/image/image.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/folder_root.h"
@@ -41,6 +43,7 @@ struct EncodedImageOptions {
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
   bool turns_upright = false;    // by the orientation that EXIF gives
+  DecodeMode decode_mode = DecodeMode::kExact;
   DecodeLimits limits;
   FileSystem* file_system = &PosixFileSystem();  // images are read through it; outlives the data set
   std::shared_ptr<const FolderRoot> root;        // instead of it: nothing is opened elsewhere; null: anywhere
@@ -72,6 +75,8 @@ class EncodedImageDataset : public Dataset {
   std::string description() const final { return options_.description; }
   // The image is 8-bit RGB; of a JPEG only what Sample::needed asks for is sure to be there.
   absl::Status Get(int64_t index, Sample* sample) const final;
+  // Images that are broken are not kept: they are read, counted and replaced as without.
+  void KeepInMemory(const DatasetCache& cache) final;
   int64_t Label(int64_t index) const final { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const final { return options_.class_names; }
 
@@ -85,15 +90,21 @@ class EncodedImageDataset : public Dataset {
  private:
   // Errors need not name the image: SampleName does. Called by many threads at once.
   virtual absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const = 0;
+  // Sets `path` to the file from which ReadBytes reads the image.
+  virtual void GetSourcePath(int64_t index, std::string* path) const = 0;
 
   // An error names the image.
   absl::Status Decode(int64_t index, Sample* sample) const;
+  // These two need not.
+  absl::Status DecodeSource(int64_t index, Sample* sample) const;
+  absl::Status DecodeCached(int64_t index, Sample* sample) const;
   void Replace(int64_t index, Sample* sample) const;
 
   const int64_t size_;
   const std::vector<int64_t> labels_;
   const EncodedImageOptions options_;
   mutable BrokenImages broken_;
+  std::unique_ptr<ImageCache> cache_;  // null: nothing is kept
 };
 
 }  // namespace ssl

@@ -28,12 +28,21 @@ class PathList {
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
 
-  std::string operator[](int64_t index) const {
-    const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
-    return absl::StrCat(prefix_, absl::string_view(text_).substr(begin, ends_[index] - begin));
+  std::string operator[](int64_t index) const { return absl::StrCat(prefix_, Rest(index)); }
+
+  // The same into `path`, which keeps its memory: reused, it takes no new one.
+  void Get(int64_t index, std::string* path) const {
+    *path = prefix_;
+    const absl::string_view rest = Rest(index);
+    path->append(rest.data(), rest.size());
   }
 
  private:
+  absl::string_view Rest(int64_t index) const {
+    const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
+    return absl::string_view(text_).substr(begin, ends_[index] - begin);
+  }
+
   std::string prefix_;
   std::string text_;
   std::vector<uint64_t> ends_;  // of each path in text_

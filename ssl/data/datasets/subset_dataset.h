@@ -43,6 +43,7 @@ class SubsetDataset : public Dataset {
   bool has_labels() const override { return dataset_->has_labels(); }
   std::string description() const override { return dataset_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
+  void KeepInMemory(const DatasetCache& cache) override { dataset_->KeepInMemory(cache); }
   std::string ImagePath(int64_t index) const override { return dataset_->ImagePath(positions_[index]); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
   absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }

@@ -38,6 +38,7 @@ class TarDataset : public EncodedImageDataset {
 
  private:
   absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;
+  void GetSourcePath(int64_t index, std::string* path) const override { *path = shards_[places_[index].shard]; }
 
   const std::vector<std::string> shards_;
   const std::vector<TarPlace> places_;

@@ -34,6 +34,12 @@ CropBox Union(const CropBox& a, const CropBox& b) {
           std::max(a.left + a.width, b.left + b.width) - left};
 }
 
+CropBox ReducedBox(const CropBox& box, int reduction) {
+  const int top = box.top / reduction, left = box.left / reduction;
+  return {top, left, (box.top + box.height + reduction - 1) / reduction - top,
+          (box.left + box.width + reduction - 1) / reduction - left};
+}
+
 CropBox DrawCropBox(CounterRandom& random, int height, int width, const Interval& scale, const Interval& ratio) {
   const double image_area = static_cast<double>(height) * width;
   const double log_lo = std::log(ratio.lo);

@@ -19,6 +19,9 @@ struct CropBox {
 // The smallest box that holds both, which are not empty.
 CropBox Union(const CropBox& a, const CropBox& b);
 
+// The pixels that `box` touches in an image of one over `reduction` of the size.
+CropBox ReducedBox(const CropBox& box, int reduction);
+
 struct Interval {
   double lo = 0.0;
   double hi = 0.0;

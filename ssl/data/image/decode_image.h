@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/decode_mode.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/needed_region.h"
 
@@ -26,8 +27,10 @@ absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Im
 
 // The same, but of the pixels only those in the region that `needed` tells are sure to be written. Of a JPEG the other
 // rows and columns of blocks are not computed, nor what follows the last row of the region read: a file that is cut off
-// is an error all the same.
-absl::Status DecodeImageRegion(absl::string_view bytes, const DecodeLimits& limits, NeededRegion needed, Image* image);
+// is an error all the same. mode: only with kFast is the image reduced (Image::reduction), by no more than `needed`
+// allows.
+absl::Status DecodeImageRegion(absl::string_view bytes, const DecodeLimits& limits, DecodeMode mode,
+                               NeededRegion needed, Image* image);
 
 }  // namespace ssl
 

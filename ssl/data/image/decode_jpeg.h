@@ -8,12 +8,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/decode_mode.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/needed_region.h"
 
 namespace ssl {
 
-absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, NeededRegion needed, Image* image);
+absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, DecodeMode mode, NeededRegion needed,
+                        Image* image);
 
 }  // namespace ssl
 

@@ -3,17 +3,15 @@
 // Regions of JPEGs of every kind, drawn from a seed, against the same pixels of the whole image.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>  // jpeglib.h uses FILE and size_t without including them
-#include <cstdlib>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
-// After <cstdio>.
-#include <jpeglib.h>
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "ssl/data/image/decode_image.h"
+#include "ssl/data/testing/jpeg_encoder.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -28,19 +26,16 @@ int Draw(std::mt19937_64* random, int least, int most) {
 struct Kind {
   std::string name;
   int components;
-  int horizontal;  // how many times as many columns and rows the first component has as the others
-  int vertical;
-  bool progressive = false;
-  int restart_rows = 0;
+  JpegKind jpeg;
 };
 
 std::vector<Kind> Kinds() {
-  std::vector<Kind> kinds = {{"grey", 1, 1, 1}, {"cmyk", 4, 1, 1}, {"cmyk 2x2", 4, 2, 2}};
+  std::vector<Kind> kinds = {{"grey", 1, {1, 1}}, {"cmyk", 4, {1, 1}}, {"cmyk 2x2", 4, {2, 2}}};
   for (const bool progressive : {false, true}) {
     for (const int restart_rows : {0, 1, 3}) {
       for (const auto& [horizontal, vertical] :
            std::vector<std::pair<int, int>>{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {1, 4}}) {
-        kinds.push_back({"colour", 3, horizontal, vertical, progressive, restart_rows});
+        kinds.push_back({"colour", 3, {horizontal, vertical, progressive, restart_rows}});
       }
     }
   }
@@ -48,37 +43,21 @@ std::vector<Kind> Kinds() {
 }
 
 // Noise over slopes: every block differs, in all components.
-std::string EncodeJpeg(std::mt19937_64* random, const Kind& kind, int height, int width) {
-  jpeg_compress_struct encoder = {};
-  jpeg_error_mgr errors;
-  encoder.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&encoder);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&encoder, &bytes, &size);
-  encoder.image_height = height;
-  encoder.image_width = width;
-  encoder.input_components = kind.components;
-  encoder.in_color_space = kind.components == 1 ? JCS_GRAYSCALE : kind.components == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&encoder);
-  jpeg_set_quality(&encoder, Draw(random, 30, 97), TRUE);
-  encoder.comp_info[0].h_samp_factor = kind.horizontal;
-  encoder.comp_info[0].v_samp_factor = kind.vertical;
-  encoder.restart_in_rows = kind.restart_rows;
-  if (kind.progressive) jpeg_simple_progression(&encoder);
-  jpeg_start_compress(&encoder, TRUE);
-  std::vector<uint8_t> row(static_cast<size_t>(width) * kind.components);
-  for (int y = 0; y < height; ++y) {
-    for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<uint8_t>(3 * y + 2 * i + Draw(random, 0, 90));
-    JSAMPROW pointer = row.data();
-    jpeg_write_scanlines(&encoder, &pointer, 1);
+std::string NoiseAsJpeg(std::mt19937_64* random, Kind kind, int height, int width) {
+  kind.jpeg.quality = Draw(random, 30, 97);
+  const size_t row_size = static_cast<size_t>(width) * kind.components;
+  std::vector<uint8_t> pixels(height * row_size);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<uint8_t>(3 * (i / row_size) + 2 * (i % row_size) + Draw(random, 0, 90));
   }
-  jpeg_finish_compress(&encoder);
-  jpeg_destroy_compress(&encoder);
-  std::string result(reinterpret_cast<char*>(bytes), size);
-  std::free(bytes);
-  return result;
+  return EncodeJpeg(pixels.data(), height, width, kind.components, kind.jpeg);
 }
+
+// What is decoded, and how.
+struct Choice {
+  DecodeMode mode = DecodeMode::kExact;
+  int reduction = 1;
+};
 
 CropBox DrawBox(std::mt19937_64* random, int height, int width) {
   CropBox box = {0, 0, Draw(random, 1, height), Draw(random, 1, width)};
@@ -92,71 +71,99 @@ CropBox DrawBox(std::mt19937_64* random, int height, int width) {
   return box;
 }
 
-void ExpectRegion(const std::string& jpeg, const Image& whole, const CropBox& box) {
+Image DecodeWhole(const std::string& jpeg, const Choice& choice) {
+  Image image;
+  const auto all = [&](int height, int width) { return NeededPixels{{0, 0, height, width}, choice.reduction}; };
+  EXPECT_OK(DecodeImageRegion(jpeg, DecodeLimits(), choice.mode, all, &image));
+  return image;
+}
+
+// box: in the coordinates of the full image.
+void ExpectRegion(const std::string& jpeg, const Image& whole, const CropBox& box, const Choice& choice) {
   SCOPED_TRACE(::testing::Message() << "box " << box.top << " " << box.left << " " << box.height << " " << box.width);
   Image image;
-  std::fill_n(image.Allocate(whole.height(), whole.width(), 3), whole.size_bytes(), uint8_t{77});
+  std::fill_n(image.Allocate(whole.full_height(), whole.full_width(), 3, choice.reduction), whole.size_bytes(),
+              uint8_t{77});
   ASSERT_OK(DecodeImageRegion(
-      jpeg, DecodeLimits(),
+      jpeg, DecodeLimits(), choice.mode,
       [&](int height, int width) {
-        EXPECT_EQ(height, whole.height());
-        EXPECT_EQ(width, whole.width());
-        return box;
+        EXPECT_EQ(height, whole.full_height());
+        EXPECT_EQ(width, whole.full_width());
+        return NeededPixels{box, choice.reduction};
       },
       &image));
-  for (int y = box.top; y < box.top + box.height; ++y) {
-    ASSERT_TRUE(
-        std::equal(image.row(y) + 3 * box.left, image.row(y) + 3 * (box.left + box.width), whole.row(y) + 3 * box.left))
+  ASSERT_EQ(image.reduction(), choice.reduction);
+  ASSERT_EQ(image.size_bytes(), whole.size_bytes());
+  const CropBox read = ReducedBox(box, choice.reduction);
+  for (int y = read.top; y < read.top + read.height; ++y) {
+    ASSERT_TRUE(std::equal(image.row(y) + 3 * read.left, image.row(y) + 3 * (read.left + read.width),
+                           whole.row(y) + 3 * read.left))
         << "row " << y;
   }
 }
 
-TEST(DecodeRegion, OfEveryKindOfJpeg_HasThePixelsOfTheWholeImage) {
+class DecodeRegion : public ::testing::TestWithParam<Choice> {};
+
+TEST_P(DecodeRegion, OfEveryKindOfJpeg_HasThePixelsOfTheWholeImage) {
   std::mt19937_64 random(kSeed);
   for (const Kind& kind : Kinds()) {
     for (int i = 0; i < 12 && !HasFatalFailure(); ++i) {
       const int most = i % 3 == 0 ? 260 : 70;
       const int height = Draw(&random, 1, most), width = Draw(&random, 1, most);
-      SCOPED_TRACE(::testing::Message() << kind.name << " " << kind.horizontal << "x" << kind.vertical
-                                        << (kind.progressive ? " progressive" : "") << " restart " << kind.restart_rows
-                                        << ", " << height << " x " << width);
-      const std::string jpeg = EncodeJpeg(&random, kind, height, width);
-      Image whole;
-      ASSERT_OK(DecodeImage(jpeg, DecodeLimits(), &whole));
+      SCOPED_TRACE(::testing::Message() << kind.name << " " << kind.jpeg.horizontal << "x" << kind.jpeg.vertical
+                                        << (kind.jpeg.progressive ? " progressive" : "") << " restart "
+                                        << kind.jpeg.restart_rows << ", " << height << " x " << width);
+      const std::string jpeg = NoiseAsJpeg(&random, kind, height, width);
+      const Image whole = DecodeWhole(jpeg, GetParam());
       for (int box = 0; box < 25 && !HasFatalFailure(); ++box) {
-        ExpectRegion(jpeg, whole, DrawBox(&random, height, width));
+        ExpectRegion(jpeg, whole, DrawBox(&random, height, width), GetParam());
       }
     }
   }
 }
 
 // Every single row and column, where blocks and their upsampled neighbours meet.
-TEST(DecodeRegion, OfOneRowOrColumn_HasThePixelsOfTheWholeImage) {
+TEST_P(DecodeRegion, OfOneRowOrColumn_HasThePixelsOfTheWholeImage) {
   std::mt19937_64 random(kSeed);
-  for (const Kind& kind : {Kind{"colour", 3, 2, 2}, Kind{"colour", 3, 2, 1}, Kind{"colour", 3, 2, 2, true}}) {
-    const std::string jpeg = EncodeJpeg(&random, kind, 67, 83);
-    Image whole;
-    ASSERT_OK(DecodeImage(jpeg, DecodeLimits(), &whole));
-    for (int y = 0; y < 67 && !HasFatalFailure(); ++y) ExpectRegion(jpeg, whole, {y, 20, 1, 30});
-    for (int x = 0; x < 83 && !HasFatalFailure(); ++x) ExpectRegion(jpeg, whole, {20, x, 30, 1});
+  for (const Kind& kind : {Kind{"colour", 3, {2, 2}}, Kind{"colour", 3, {2, 1}}, Kind{"colour", 3, {2, 2, true}}}) {
+    const std::string jpeg = NoiseAsJpeg(&random, kind, 67, 83);
+    const Image whole = DecodeWhole(jpeg, GetParam());
+    for (int y = 0; y < 67 && !HasFatalFailure(); ++y) ExpectRegion(jpeg, whole, {y, 20, 1, 30}, GetParam());
+    for (int x = 0; x < 83 && !HasFatalFailure(); ++x) ExpectRegion(jpeg, whole, {20, x, 30, 1}, GetParam());
   }
 }
 
-// Otherwise an image would be broken in some epochs only.
-TEST(DecodeRegion, CutOffBehindTheRegion_IsAnErrorAllTheSame) {
+INSTANTIATE_TEST_SUITE_P(Choices, DecodeRegion,
+                         ::testing::Values(Choice{}, Choice{DecodeMode::kFast, 1}, Choice{DecodeMode::kFast, 2},
+                                           Choice{DecodeMode::kFast, 4}, Choice{DecodeMode::kFast, 8}),
+                         [](const auto& info) {
+                           return info.param.mode == DecodeMode::kExact
+                                      ? std::string("Exact")
+                                      : "FastBy" + std::to_string(info.param.reduction);
+                         });
+
+TEST(DecodeExactly, IsNotReduced) {
   std::mt19937_64 random(kSeed);
-  const std::string jpeg = EncodeJpeg(&random, {"colour", 3, 2, 2}, 100, 100);
-  const auto top_row = [](int, int width) { return CropBox{0, 0, 1, width}; };
-  Image image;
-  EXPECT_OK(DecodeImageRegion(jpeg, DecodeLimits(), top_row, &image));
+  const std::string jpeg = NoiseAsJpeg(&random, {"colour", 3, {2, 2}}, 64, 64);
+  EXPECT_EQ(DecodeWhole(jpeg, {DecodeMode::kExact, 8}).reduction(), 1);
+}
+
+// Otherwise an image would be broken in some epochs only.
+TEST_P(DecodeRegion, CutOffBehindTheRegion_IsAnErrorAllTheSame) {
+  std::mt19937_64 random(kSeed);
+  const std::string jpeg = NoiseAsJpeg(&random, {"colour", 3, {2, 2}}, 100, 100);
+  const auto top_row = [](int, int width) { return NeededPixels{{0, 0, 1, width}, GetParam().reduction}; };
+  const auto code = [&](const std::string& bytes, NeededRegion needed) {
+    Image image;
+    return DecodeImageRegion(bytes, DecodeLimits(), GetParam().mode, needed, &image).code();
+  };
+  EXPECT_EQ(code(jpeg, top_row), absl::StatusCode::kOk);
   for (const size_t missing : {1u, 2u, 3u, 100u}) {
     const std::string cut = jpeg.substr(0, jpeg.size() - missing);
-    EXPECT_EQ(DecodeImageRegion(cut, DecodeLimits(), top_row, &image).code(),
-              DecodeImage(cut, DecodeLimits(), &image).code())
-        << missing;
+    Image image;
+    EXPECT_EQ(code(cut, top_row), DecodeImage(cut, DecodeLimits(), &image).code()) << missing;
   }
-  EXPECT_EQ(DecodeImageRegion(jpeg.substr(0, jpeg.size() - 100), DecodeLimits(), top_row, &image).code(),
-            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(jpeg.substr(0, jpeg.size() - 100), top_row), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ int ExifOrientation(absl::string_view bytes) {
 void TurnUpright(int orientation, Image* image) {
   if (orientation <= kUpright || orientation > kMaxOrientation) return;
   // From 5 on rows become columns; the result's columns or rows run backwards in the source by these rules.
-  const bool transposed = orientation >= 5;
+  const bool transposed = ExchangesSides(orientation);
   const bool rows_backwards = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const bool columns_backwards = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const int channels = image->channels();
@@ -125,7 +125,9 @@ void TurnUpright(int orientation, Image* image) {
   const int64_t row_step = transposed ? channels : line;
   const int64_t column_step = transposed ? line : channels;
   const std::vector<uint8_t> source(image->pixels(), image->pixels() + image->size_bytes());
-  uint8_t* row = image->Allocate(height, width, channels);
+  const int full_height = transposed ? image->full_width() : image->full_height();
+  const int full_width = transposed ? image->full_height() : image->full_width();
+  uint8_t* row = image->Allocate(full_height, full_width, channels, image->reduction());
   for (int y = 0; y < height; ++y, row += static_cast<int64_t>(width) * channels) {
     const int64_t source_y = rows_backwards ? height - 1 - y : y;
     const uint8_t* first = source.data() + source_y * row_step;

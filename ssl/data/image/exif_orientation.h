@@ -14,7 +14,11 @@ namespace ssl {
 // Of an encoded JPEG, PNG or WebP: 1 to 8 as in tag 0x0112 of the EXIF standard; 1, upright, when there is none.
 int ExifOrientation(absl::string_view bytes);
 
-// Turns and mirrors the image as `orientation`, 1 to 8, asks for.
+// Whether the sides of the image are exchanged when it is turned upright.
+inline bool ExchangesSides(int orientation) { return orientation >= 5; }
+
+// Turns and mirrors the image as `orientation`, 1 to 8, asks for. The sides of a reduced one (Image::reduction) are
+// whole multiples: otherwise its last pixels stand for less than the others, and would come first.
 void TurnUpright(int orientation, Image* image);
 
 }  // namespace ssl

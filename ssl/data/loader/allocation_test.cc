@@ -2,12 +2,15 @@
 //
 // Counts calls of operator new, to show that a sample costs none once the buffers have grown.
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/datasets/disk_dataset.h"
 #include "ssl/data/loader/batch_buffer.h"
 #include "ssl/data/loader/data_loader.h"
 #include "ssl/data/loader/pipeline.h"
@@ -68,6 +71,34 @@ TEST(Allocation, SampleInTheSteadyState_AllocatesNothing) {
   EXPECT_TRUE(ok);
   EXPECT_EQ(during, 0);
   EXPECT_GT(before, 0);  // the counter works
+}
+
+TEST(Allocation, ImageFromTheCacheOfDecodedImages_AllocatesNothing) {
+  PathList paths;
+  for (const char* name : {"rgb_q90.jpg", "rgb_q75_444.jpg", "gray.png"}) {
+    paths.Add(absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"),
+                           "/ssl/data/testdata/decode/images/", name));
+  }
+  DiskDataset images(std::move(paths), {}, EncodedImageOptions());
+  images.KeepInMemory({CacheContent::kDecoded, int64_t{1} << 30});
+  Sample sample;
+  const auto read_all = [&] {
+    bool ok = true;
+    for (int64_t i = 0; i < images.size(); ++i) {
+      sample.ResetViews(1);
+      ok = ok && images.Get(i, &sample).ok();
+    }
+    return ok;
+  };
+  ASSERT_TRUE(read_all());
+  ASSERT_TRUE(read_all());
+
+  const int64_t before = AllocationCount();
+  const bool ok = read_all();
+  const int64_t during = AllocationCount() - before;
+
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(during, 0);
 }
 
 }  // namespace

@@ -3,14 +3,18 @@
 // How fast batches are made from a folder of image files, and where the time of an image goes. The recipes are those of
 // tools/bench/peer_loader.py: swav, 2 crops of 224 pixels and 6 of 96; moco, 2 crops of 224.
 //
-//   bench_image_loader FOLDER [swav|moco] [threads] [images]
+//   bench_image_loader FOLDER [swav|moco] [threads] [images] [exact|fast] [none|raw|decoded]
 //
-// With 0 threads it prints the processor time of each step besides.
+// The last two are DECODE and CACHE; with a cache the first epoch does not count. With 0 threads it prints the
+// processor time of each step besides. With very many images (640000 are 20,000 batches) the growth of memory tells of
+// leaks.
 #include <time.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,12 +38,14 @@
 #include "ssl/data/transforms/transform_list.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/allocation_count.h"
 
 namespace ssl {
 namespace {
 
 constexpr int64_t kBatchSize = 32;
 constexpr int64_t kWarmUpBatches = 3;
+constexpr int64_t kCacheBytes = int64_t{4} << 30;
 
 constexpr char kSwavCrops[] = R"(
 - name: ImgPilToMultiCrop
@@ -103,30 +109,58 @@ absl::StatusOr<int> ReadBatches(DataLoader* loader, int64_t count, int64_t* epoc
   return views;
 }
 
-absl::Status RunLoader(const ImageFolder& folder, const std::string& recipe, int threads, int64_t images) {
-  SSL_ASSIGN_OR_RETURN(Transforms transforms, MakeRecipe(recipe));
-  auto dataset = std::make_unique<DiskDataset>(folder.paths, folder.labels, EncodedImageOptions{});
+double ResidentMegabytes() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;  // the second number
+  return static_cast<double>(pages * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+struct Choice {
+  std::string recipe = "swav";
+  int threads = 0;
+  int64_t images = 1000;
+  DecodeMode decode = DecodeMode::kExact;
+  std::string cache = "none";
+};
+
+absl::Status RunLoader(const ImageFolder& folder, const Choice& choice) {
+  SSL_ASSIGN_OR_RETURN(Transforms transforms, MakeRecipe(choice.recipe));
+  EncodedImageOptions image_options;
+  image_options.decode_mode = choice.decode;
+  auto dataset = std::make_unique<DiskDataset>(folder.paths, folder.labels, std::move(image_options));
+  if (choice.cache != "none") {
+    dataset->KeepInMemory({choice.cache == "raw" ? CacheContent::kRaw : CacheContent::kDecoded, kCacheBytes});
+  }
   DistributedSamplerOptions order;
   order.dataset_size = dataset->size();
   DataLoaderOptions options;
   options.batch_size = kBatchSize;
   options.drop_last = true;
-  options.num_workers = threads;
+  options.num_workers = choice.threads;
   Pipeline pipeline(std::move(dataset), std::move(transforms), LabelType::kStandard, /*seed=*/0);
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<DataLoader> loader,
                        DataLoader::Create(std::move(pipeline), std::make_unique<DistributedSampler>(order), options));
   int64_t epoch = 0;
   SSL_RETURN_IF_ERROR(loader->StartEpoch(epoch, 0));
-  SSL_RETURN_IF_ERROR(ReadBatches(loader.get(), kWarmUpBatches, &epoch).status());
+  const int64_t filled = choice.cache == "none" ? 0 : loader->batches_per_epoch();
+  SSL_RETURN_IF_ERROR(ReadBatches(loader.get(), filled + kWarmUpBatches, &epoch).status());
   const auto start = std::chrono::steady_clock::now();
   const double processor_start = ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID);
-  const int64_t batches = images / kBatchSize + 1;
-  SSL_ASSIGN_OR_RETURN(const int views, ReadBatches(loader.get(), batches, &epoch));
+  const int64_t allocations_before = AllocationCount();
+  const int64_t batches = choice.images / kBatchSize + 2, first_batches = batches / 10 + 1;
+  SSL_RETURN_IF_ERROR(ReadBatches(loader.get(), first_batches, &epoch).status());
+  const double early_mb = ResidentMegabytes();
+  SSL_ASSIGN_OR_RETURN(const int views, ReadBatches(loader.get(), batches - first_batches, &epoch));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double rate = static_cast<double>(batches * kBatchSize) / seconds.count();
   const double processor_s = ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID) - processor_start;
-  std::printf("%s, %d workers: %.1f images/s, %.0f views/s, %.0f us of processor time per image\n", recipe.c_str(),
-              threads, rate, rate * views, 1e6 * processor_s / static_cast<double>(batches * kBatchSize));
+  const auto allocations = static_cast<double>(AllocationCount() - allocations_before);
+  const double late_mb = ResidentMegabytes();
+  const auto counted = static_cast<double>(batches * kBatchSize);
+  std::printf("%.0f MB resident, %+.3f MB per 1,000 batches; %.2f allocations per image\n", late_mb,
+              1e3 * (late_mb - early_mb) / static_cast<double>(batches - first_batches), allocations / counted);
+  std::printf("%s, %d workers: %.1f images/s, %.0f views/s, %.0f us of processor time per image\n",
+              choice.recipe.c_str(), choice.threads, rate, rate * views, 1e6 * processor_s / counted);
   return absl::OkStatus();
 }
 
@@ -162,19 +196,19 @@ class Steps {
   std::vector<Step> steps_;
 };
 
-absl::Status ReadAndDecode(const std::string& path, NeededRegion needed, std::string* bytes, Image* image,
-                           Steps* steps) {
+absl::Status ReadAndDecode(const std::string& path, DecodeMode mode, NeededRegion needed, std::string* bytes,
+                           Image* image, Steps* steps) {
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, PosixFileSystem().OpenRead(path));
   bytes->resize(static_cast<size_t>(file->size()));
   SSL_RETURN_IF_ERROR(file->ReadAt(0, absl::MakeSpan(&(*bytes)[0], bytes->size())));
   steps->End(0, "read");
-  SSL_RETURN_IF_ERROR(DecodeImageRegion(*bytes, DecodeLimits(), needed, image));
+  SSL_RETURN_IF_ERROR(DecodeImageRegion(*bytes, DecodeLimits(), mode, needed, image));
   steps->End(1, "decode");
   return absl::OkStatus();
 }
 
-absl::Status RunSteps(const ImageFolder& folder, const std::string& recipe, int64_t images) {
-  SSL_ASSIGN_OR_RETURN(const Transforms transforms, MakeRecipe(recipe));
+absl::Status RunSteps(const ImageFolder& folder, const Choice& choice) {
+  SSL_ASSIGN_OR_RETURN(const Transforms transforms, MakeRecipe(choice.recipe));
   Steps steps;
   TransformScratch scratch;
   Sample sample;
@@ -183,7 +217,7 @@ absl::Status RunSteps(const ImageFolder& folder, const std::string& recipe, int6
   layout.batch_size = kBatchSize;
   std::unique_ptr<BatchBuffer> batch;
   const int64_t warm_up = kBatchSize * kWarmUpBatches;
-  for (int64_t i = 0; i < warm_up + images; ++i) {
+  for (int64_t i = 0; i < warm_up + choice.images; ++i) {
     if (i == warm_up) steps.Forget();
     sample.ResetViews(1);
     sample.index = i * 37 % folder.paths.size();  // not one class after the other
@@ -193,7 +227,8 @@ absl::Status RunSteps(const ImageFolder& folder, const std::string& recipe, int6
     };
     const auto needed = [&](int height, int width) { return transforms[0]->Needs(context(0), 1, height, width); };
     steps.Begin();
-    SSL_RETURN_IF_ERROR(ReadAndDecode(folder.paths[sample.index], needed, &bytes, &sample.view(0).image, &steps));
+    SSL_RETURN_IF_ERROR(
+        ReadAndDecode(folder.paths[sample.index], choice.decode, needed, &bytes, &sample.view(0).image, &steps));
     for (size_t t = 0; t < transforms.size(); ++t) {
       SSL_RETURN_IF_ERROR(transforms[t]->Apply(context(t), &sample));
       steps.End(2 + t, transforms[t]->name());
@@ -205,24 +240,34 @@ absl::Status RunSteps(const ImageFolder& folder, const std::string& recipe, int6
     SSL_RETURN_IF_ERROR(batch->Write(sample, i % kBatchSize));
     steps.End(2 + transforms.size(), "normalised into the batch");
   }
-  steps.Print(images);
+  steps.Print(choice.images);
   return absl::OkStatus();
 }
 
-absl::Status Run(const std::string& path, const std::string& recipe, int threads, int64_t images) {
-  SSL_ASSIGN_OR_RETURN(const ImageFolder folder, ScanImageFolder(path));
-  SSL_RETURN_IF_ERROR(RunLoader(folder, recipe, threads, images));
-  return threads == 0 ? RunSteps(folder, recipe, images) : absl::OkStatus();
+absl::Status Run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    return absl::InvalidArgumentError(
+        "usage: bench_image_loader FOLDER [swav|moco] [threads] [images] [exact|fast] [none|raw|decoded]");
+  }
+  const auto argument = [&](size_t i, const char* otherwise) {
+    return i < arguments.size() ? arguments[i] : otherwise;
+  };
+  Choice choice;
+  choice.recipe = argument(1, "swav");
+  choice.threads = std::atoi(argument(2, "0").c_str());
+  choice.images = std::atoi(argument(3, "1000").c_str());
+  choice.decode = argument(4, "exact") == "fast" ? DecodeMode::kFast : DecodeMode::kExact;
+  choice.cache = argument(5, "none");
+  SSL_ASSIGN_OR_RETURN(const ImageFolder folder, ScanImageFolder(arguments[0]));
+  SSL_RETURN_IF_ERROR(RunLoader(folder, choice));
+  return choice.threads == 0 && choice.cache == "none" ? RunSteps(folder, choice) : absl::OkStatus();
 }
 
 }  // namespace
 }  // namespace ssl
 
 int main(int argc, char** argv) {
-  const absl::Status status =
-      argc < 2 ? absl::InvalidArgumentError("usage: bench_image_loader FOLDER [swav|moco] [threads] [images]")
-               : ssl::Run(argv[1], argc > 2 ? argv[2] : "swav", argc > 3 ? std::atoi(argv[3]) : 0,
-                          argc > 4 ? std::atoi(argv[4]) : 1000);
+  const absl::Status status = ssl::Run(std::vector<std::string>(argv + 1, argv + argc));
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }

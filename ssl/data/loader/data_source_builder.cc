@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "ssl/base/available_memory.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
@@ -27,6 +29,8 @@
 
 namespace ssl {
 namespace {
+
+constexpr int64_t kBytesPerMegabyte = 1000000;
 
 LabelType LabelTypeOf(const DataSplitOptions& options) {
   if (options.label_type == "sample_index") return LabelType::kSampleIndex;
@@ -51,6 +55,34 @@ absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const Confi
       std::vector<std::unique_ptr<Transform>> list,
       MakeTransforms(transforms.transforms, SplitKey(transforms_split, context.config, "TRANSFORMS"), context));
   return Pipeline(std::move(dataset), std::move(list), LabelTypeOf(data), static_cast<uint64_t>(context.seed));
+}
+
+// The bound of a split's CACHE; 0: there is none.
+absl::StatusOr<int64_t> CacheBytes(const char* path, const ConfigNode& config) {
+  const ConfigNode* node = config.FindPath(path);
+  if (node == nullptr) return 0;
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(*node, config));
+  return split.cache == "none" ? 0 : split.cache_bytes;
+}
+
+// Lets the data set keep its images as CACHE says, which is worth it where they are read in every epoch.
+absl::Status ApplyCache(const DataSplitOptions& split, const ConfigNode& node, const BuildContext& context,
+                        Pipeline* pipeline) {
+  if (split.cache == "none") return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
+  SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
+  const int64_t available = AvailableMemoryBytes();
+  const std::string key = SplitKey(node, context.config, "CACHE_BYTES");
+  if (available - train_bytes < test_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, " is ", split.cache_bytes, ", expected that the caches of ", "DATA.TRAIN and DATA.TEST, ", train_bytes,
+        " and ", test_bytes, " bytes, fit into the ", available, " bytes of memory that are free"));
+  }
+  SSL_LOG(INFO) << SplitPath(node, context.config) << ".CACHE: " << split.cache << " images take up to "
+                << split.cache_bytes / kBytesPerMegabyte << " MB of memory, of which " << available / kBytesPerMegabyte
+                << " MB are free";
+  pipeline->KeepInMemory({split.cache == "raw" ? CacheContent::kRaw : CacheContent::kDecoded, split.cache_bytes});
+  return absl::OkStatus();
 }
 
 absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& split, const ConfigNode& node,
@@ -131,6 +163,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
                                                                 const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   pipeline.set_skips_broken(split.broken_images == "skip");
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
@@ -172,6 +205,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key),
                                                    " is True, expected False: a test phase visits all samples"));
   }
+  SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
   return BuildLoader(std::move(pipeline), std::move(sampler), options,

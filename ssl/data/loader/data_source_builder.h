@@ -15,6 +15,8 @@
 
 namespace ssl {
 
+// Sources of phases keep images in memory as CACHE says; an evaluation, which reads each once, does not.
+
 // BASE_DATASET generic_ssl: a test source for the node DATA.TEST of context.config, a training source for any other.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakePhaseSource(const ConfigNode& data_split, const BuildContext& context);
 

@@ -25,6 +25,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -35,6 +36,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 // Line 3 is the first below TRAIN.
 constexpr char kRun[] = R"(DATA:
@@ -123,9 +125,8 @@ std::vector<int64_t> FirstIndices(int64_t count) {
 TEST_F(DataSourceBuilderTest, Register_TwiceIsHarmlessAndNamesAreKnown) {
   EXPECT_OK(RegisterData(&registries_));
   EXPECT_THAT(registries_.batch_sources.Names(), ElementsAre("generic_ssl"));
-  EXPECT_THAT(registries_.datasets.Names(),
-              ElementsAre("disk_filelist", "disk_folder", "npy_images", "synthetic", "tar_shards",
-                          "torchvision_dataset"));
+  EXPECT_THAT(registries_.datasets.Names(), ElementsAre("disk_filelist", "disk_folder", "npy_images", "synthetic",
+                                                        "tar_shards", "torchvision_dataset"));
   EXPECT_THAT(registries_.transforms.Names(), IsSupersetOf({"ImgPilToMultiCrop", "Normalize", "ToTensor"}));
   EXPECT_EQ(registries_.resolvers.size(), 0u);
   EXPECT_THAT(registries_.options.Paths(), ElementsAre("DATA", "DATA.TEST", "DATA.TRAIN"));
@@ -294,6 +295,36 @@ TEST_F(DataSourceBuilderTest, Files_BecomeTheSameBatchesWithAnyNumberOfThreads) 
     EXPECT_TRUE(batch->views[0].equal(expected)) << workers << " workers";
     EXPECT_TRUE(batch->views[0][2].equal(batch->views[0][3])) << "the broken image is its neighbour";
   }
+}
+
+TEST_F(DataSourceBuilderTest, Cache_HoldsTheImagesOfPhasesAndNotOfEvaluations) {
+  Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
+                         "]\n    MAX_BROKEN_FRACTION: 0.5\n    CACHE: decoded\n    CACHE_BYTES: 3000000\n",
+                         "    TRANSFORMS: [{name: Resize, size: [8, 8]}, {name: ToTensor}]\n"));
+  CapturedLog log;
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> phase, MakeTest());
+    for (int64_t epoch = 0; epoch < 2; ++epoch) ReadIndices(*phase, epoch);
+  }
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr("config.DATA.TEST.CACHE: decoded images take up to 3 MB of memory"),
+                                HasSubstr("3 images (decoded, 0.0 MB of at most 3.0 MB) served 4 of 9 reads")));
+  log.lines.clear();
+  const ConfigNode& test = *config_.FindPath("DATA.TEST");
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> evaluation,
+                         MakeEvaluationSource(test, test, Context(*local_)));
+    ReadIndices(*evaluation, 0);
+  }
+  EXPECT_THAT(log.Text(), Not(HasSubstr("served")));
+}
+
+TEST_F(DataSourceBuilderTest, CacheThatIsLargerThanMemory_IsRefused) {
+  Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
+                         "]\n    CACHE: raw\n    CACHE_BYTES: 4000000000000000\n"));
+  EXPECT_THAT(MakeTest().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.yaml:6: config.DATA.TEST.CACHE_BYTES is 4000000000000000, expected that"),
+                             HasSubstr("0 and 4000000000000000 bytes, fit into"))));
 }
 
 TEST_F(DataSourceBuilderTest, ClassNames_AreThoseOfTheFolder_UnlessLabelsAreOthers) {

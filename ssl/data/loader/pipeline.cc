@@ -63,7 +63,7 @@ std::vector<std::string> Pipeline::ClassNames() const {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-CropBox Pipeline::Needs(const TransformContext& first, int height, int width) const {
+NeededPixels Pipeline::Needs(const TransformContext& first, int height, int width) const {
   if (first_reader_ == transforms_.size()) return WholeImage(height, width);
   return transforms_[first_reader_]->Needs(first, copies_, height, width);
 }

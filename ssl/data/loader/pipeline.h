@@ -42,6 +42,9 @@ class Pipeline {
   // that was asked for, its fault remains. By default it keeps its place with the image that the data set puts there.
   void set_skips_broken(bool skips_broken) { skips_broken_ = skips_broken; }
 
+  // Dataset::KeepInMemory. Before the first Read.
+  void KeepInMemory(const DatasetCache& cache) { dataset_->KeepInMemory(cache); }
+
   const Dataset& dataset() const { return *dataset_; }
   bool has_labels() const { return GivesLabels() || dataset_->has_labels(); }
   uint64_t seed() const { return seed_; }
@@ -60,7 +63,7 @@ class Pipeline {
   // The sample at `index`, before the transforms; of its image what the first of them that looks at it needs.
   absl::Status Load(const TransformContext& first, int64_t index, Sample* sample) const;
   absl::Status LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const;
-  CropBox Needs(const TransformContext& first, int height, int width) const;
+  NeededPixels Needs(const TransformContext& first, int height, int width) const;
 
   // Whether labels come from LABEL_TYPE or from a transform, and not from the data set.
   bool GivesLabels() const { return label_type_ != LabelType::kStandard || made_classes_ > 0; }

@@ -68,10 +68,10 @@ absl::Status CheckCounts(const ConfigNode& entry, const ImgPilToMultiCropOptions
 
 }  // namespace
 
-CropBox ImgPilToMultiCrop::Needs(const TransformContext& context, int, int height, int width) const {
-  CropBox needed = DrawBox(context, 0, crops_[0], height, width);
+NeededPixels ImgPilToMultiCrop::Needs(const TransformContext& context, int, int height, int width) const {
+  NeededPixels needed = NeededForCrop(context, 0, crops_[0], height, width);
   for (size_t v = 1; v < crops_.size(); ++v) {
-    needed = Union(needed, DrawBox(context, static_cast<int>(v), crops_[v], height, width));
+    needed = Union(needed, NeededForCrop(context, static_cast<int>(v), crops_[v], height, width));
   }
   return needed;
 }

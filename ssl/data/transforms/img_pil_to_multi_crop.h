@@ -31,7 +31,7 @@ class ImgPilToMultiCrop : public Transform {
   explicit ImgPilToMultiCrop(std::vector<RandomCropRule> crops) : crops_(std::move(crops)) {}
 
   absl::string_view name() const override { return "ImgPilToMultiCrop"; }
-  CropBox Needs(const TransformContext& context, int views, int height, int width) const override;
+  NeededPixels Needs(const TransformContext& context, int views, int height, int width) const override;
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
 
  private:

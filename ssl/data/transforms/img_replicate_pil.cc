@@ -29,7 +29,7 @@ struct LentImage {
 void LendImage(Image* original, Image* image) {
   if (image->is_borrowed()) return;
   std::swap(*original, *image);
-  image->Borrow(original->pixels(), original->height(), original->width(), original->channels());
+  image->Borrow(*original);
 }
 
 }  // namespace

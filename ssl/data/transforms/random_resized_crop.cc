@@ -26,22 +26,28 @@ struct RandomResizedCropOptions : public Options {
   }
 };
 
-}  // namespace
-
+// height, width: of the full image.
 CropBox DrawBox(const TransformContext& context, int view, const RandomCropRule& rule, int height, int width) {
   CounterRandom random = context.Random(view);
   return DrawCropBox(random, height, width, rule.scale, rule.ratio);
 }
 
+}  // namespace
+
+NeededPixels NeededForCrop(const TransformContext& context, int view, const RandomCropRule& rule, int height,
+                           int width) {
+  return NeededFor(DrawBox(context, view, rule, height, width), rule.height, rule.width);
+}
+
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
               Image* result) {
-  const CropBox box = DrawBox(context, view, rule, source.height(), source.width());
+  const CropBox box = DrawBox(context, view, rule, source.full_height(), source.full_width());
   context.scratch.Get<Resampler>().CropAndResize(source, box, rule.height, rule.width, result, rule.interpolation);
 }
 
-CropBox RandomResizedCrop::Needs(const TransformContext& context, int views, int height, int width) const {
-  CropBox needed = DrawBox(context, 0, rule_, height, width);
-  for (int v = 1; v < views; ++v) needed = Union(needed, DrawBox(context, v, rule_, height, width));
+NeededPixels RandomResizedCrop::Needs(const TransformContext& context, int views, int height, int width) const {
+  NeededPixels needed = NeededForCrop(context, 0, rule_, height, width);
+  for (int v = 1; v < views; ++v) needed = Union(needed, NeededForCrop(context, v, rule_, height, width));
   return needed;
 }
 

@@ -26,8 +26,9 @@ struct RandomCropRule {
   Interpolation interpolation = Interpolation::kBilinear;
 };
 
-// The box that DrawCrop cuts out of an image of this size.
-CropBox DrawBox(const TransformContext& context, int view, const RandomCropRule& rule, int height, int width);
+// What DrawCrop reads of an image of this full size.
+NeededPixels NeededForCrop(const TransformContext& context, int view, const RandomCropRule& rule, int height,
+                           int width);
 
 // Draws a box in `source` by `rule` and view `view`'s stream, and resizes it into `result`, another image.
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
@@ -38,7 +39,7 @@ class RandomResizedCrop : public ViewTransform {
   explicit RandomResizedCrop(const RandomCropRule& rule) : rule_(rule) {}
 
   absl::string_view name() const override { return "RandomResizedCrop"; }
-  CropBox Needs(const TransformContext& context, int views, int height, int width) const override;
+  NeededPixels Needs(const TransformContext& context, int views, int height, int width) const override;
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:

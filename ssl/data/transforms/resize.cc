@@ -32,11 +32,16 @@ ImageSize SizeForShorterSide(int height, int width, int shorter_side) {
                         : ImageSize{scaled(height, width), shorter_side};
 }
 
+NeededPixels Resize::Needs(const TransformContext&, int, int height, int width) const {
+  const ImageSize size = SizeFor(height, width);
+  return NeededFor(WholeImage(height, width).box, size.height, size.width);
+}
+
 absl::Status Resize::ApplyToView(const TransformContext& context, int index, View* view) const {
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
-  const int height = view->image.height();
-  const int width = view->image.width();
-  const ImageSize size = keep_proportions_ ? SizeForShorterSide(height, width, size_.height) : size_;
+  const int height = view->image.full_height();
+  const int width = view->image.full_width();
+  const ImageSize size = SizeFor(height, width);
   if (size.height == height && size.width == width) return absl::OkStatus();
   ApplyFlip(view);
   Image& source = context.scratch.image;

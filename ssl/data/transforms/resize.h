@@ -27,9 +27,15 @@ class Resize : public ViewTransform {
       : size_(size), keep_proportions_(keep_proportions), interpolation_(interpolation) {}
 
   absl::string_view name() const override { return "Resize"; }
+  NeededPixels Needs(const TransformContext& context, int views, int height, int width) const override;
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
 
  private:
+  // Of the result.
+  ImageSize SizeFor(int height, int width) const {
+    return keep_proportions_ ? SizeForShorterSide(height, width, size_.height) : size_;
+  }
+
   ImageSize size_;
   bool keep_proportions_;
   Interpolation interpolation_;
