@@ -11,6 +11,7 @@ from tools.bench import compare_loader
 from tools.bench import compare_ranks
 from tools.bench import compare_sharding
 from tools.bench import compare_swav
+from tools.bench import compare_swav_photos
 from tools.bench import compile_times
 from tools.bench import hook_overhead
 from tools.bench import trace_overlap
@@ -61,6 +62,13 @@ class CompareLoaderTest(unittest.TestCase):
         lines = "swav, 2 workers: 97.5 images/s, 780 views/s\nswav, 2 workers: 567.0 images/s, 4536 views/s, 1 us\n"
         self.assertEqual(compare_loader.read_rate(lines), {"rate": 567.0})
         self.assertEqual(compare_loader.read_rate("no such line"), {})
+
+    def test_growth_and_allocations_are_read_and_told(self):
+        state = "231 MB resident, -0.125 MB per 1,000 batches; 14.50 allocations per image\n"
+        ours = {**compare_loader.read_rate(state + "moco, 2 workers: 900.0 images/s"), "pss": 100.0}
+        self.assertEqual((ours["growth"], ours["allocations"]), (-0.125, 14.5))
+        text = compare_loader.report([ours], [{"rate": 100.0, "pss": 400.0}])
+        self.assertIn("ours grew by -0.125 MB per 1,000 batches and took 14.50 allocations per image", text)
 
     def test_ratio_is_that_of_the_medians(self):
         ours = [{"rate": rate, "pss": 100.0} for rate in (900.0, 1000.0, 1200.0)]
@@ -140,6 +148,20 @@ class CompareSwavTest(unittest.TestCase):
         self.assertRegex(text, r"ms/step +510.0 +1020.0 +2.00")
         self.assertRegex(text, r"peak PSS MB +500.0 +1500.0 +3.00")
         self.assertIn("ours 500.0-900.0, peer 10.0-1020.0", text)
+
+
+class CompareSwavPhotosTest(unittest.TestCase):
+    def test_epochs_make_at_least_the_steps(self):
+        self.assertEqual([compare_swav_photos.epochs_of(steps, 555) for steps in (8, 9, 48)], [1, 2, 6])
+
+    def test_rates_and_shares_of_waiting_are_medians(self):
+        ours = [{"rate": rate, "ms": 1000.0, "wait": 20.0, "pss": 500.0} for rate in (40.0, 50.0, 90.0)]
+        peer = [{"rate": rate, "ms": 2000.0, "wait": 500.0, "pss": 1500.0} for rate in (30.0, 25.0, 10.0)]
+        text = compare_swav_photos.report(ours, peer)
+        self.assertRegex(text, r"samples/s +50.0 +25.0 +2.00")
+        self.assertRegex(text, r"data wait +2.0% +25.0%")
+        self.assertRegex(text, r"peak PSS MB +500 +1500 +3.00")
+        self.assertIn("ours 40.0-90.0, peer 10.0-30.0", text)
 
 
 class CompareRanksTest(unittest.TestCase):

@@ -18,12 +18,16 @@ import compare_swav
 
 OURS = "bazel-bin/ssl/data/loader/bench_image_loader"
 RESULT = re.compile(r"(?P<rate>[\d.]+) images/s")
+STATE = re.compile(r"(?P<growth>[-+][\d.]+) MB per 1,000 batches; (?P<allocations>[\d.]+) allocations per image")
 
 
 def read_rate(output):
     """The last result line, or nothing."""
-    matches = RESULT.findall(output)
-    return {"rate": float(matches[-1])} if matches else {}
+    rates = RESULT.findall(output)
+    if not rates:
+        return {}
+    state = STATE.search(output)
+    return {"rate": float(rates[-1]), **({key: float(value) for key, value in state.groupdict().items()} if state else {})}
 
 
 def report(ours, peer):
@@ -32,10 +36,12 @@ def report(ours, peer):
     memory, peer_memory = compare_swav.median(ours, "pss"), compare_swav.median(peer, "pss")
     spread = ", ".join(f"{name} {min(r['rate'] for r in runs):.0f}-{max(r['rate'] for r in runs):.0f}"
                        for name, runs in (("ours", ours), ("peer", peer)))
+    state = (f"; ours grew by {compare_swav.median(ours, 'growth'):.3f} MB per 1,000 batches and took "
+             f"{compare_swav.median(ours, 'allocations'):.2f} allocations per image") if "growth" in ours[0] else ""
     return "\n".join([f"{'median of ' + str(len(ours)):16}{'ours':>10}{'peer':>10}{'ours/peer':>11}",
                       f"{'images/s':16}{rate:10.0f}{peer_rate:10.0f}{rate / peer_rate:11.2f}",
                       f"{'peak PSS MB':16}{memory:10.0f}{peer_memory:10.0f}{memory / peer_memory:11.2f}",
-                      f"range of images/s: {spread}"])
+                      f"range of images/s: {spread}{state}"])
 
 
 def main():
@@ -46,9 +52,11 @@ def main():
     parser.add_argument("--recipe", choices=("swav", "moco"), default="swav")
     parser.add_argument("--workers", type=int, default=2, help="threads of ours, processes of the peer")
     parser.add_argument("--images", type=int, default=600, help="of the peer; ours prepares four times as many")
+    parser.add_argument("--decode", choices=("exact", "fast"), default="exact", help="of ours: DATA.TRAIN.DECODE")
+    parser.add_argument("--cache", choices=("none", "raw", "decoded"), default="none", help="of ours: DATA.TRAIN.CACHE")
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args()
-    ours_command = [OURS, args.data, args.recipe, str(args.workers), str(4 * args.images)]
+    ours_command = [OURS, args.data, args.recipe, str(args.workers), str(4 * args.images), args.decode, args.cache]
     peer_command = [args.python, str(args.peer), args.data, "--recipe", args.recipe, "--workers", str(args.workers),
                     "--images", str(args.images)]
     print(compare_swav.machine(), flush=True)

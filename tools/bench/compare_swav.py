@@ -99,7 +99,7 @@ def read_peer(output):
     return {key: float(value) for key, value in matches[-1].groupdict().items()} if matches else {}
 
 
-def read_ours(run_directory):
+def read_ours(run_directory, batch=BATCH_SIZE):
     """Mean step time after the warm-up, from the reports in metrics.jsonl; nothing when there are none."""
     path = pathlib.Path(run_directory, "metrics.jsonl")
     reports = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -108,13 +108,13 @@ def read_ours(run_directory):
         if previous["iteration"] < WARM_UP_STEPS:
             continue
         window = current["iteration"] - previous["iteration"]
-        window_seconds = window * BATCH_SIZE / current["Speed/samples_per_sec"]
+        window_seconds = window * batch / current["Speed/samples_per_sec"]
         steps += window
         seconds += window_seconds
         waited += window_seconds * current["Speed/data_wait_share"]
     if not steps:
         return {}
-    return {"ms": 1e3 * seconds / steps, "rate": BATCH_SIZE * steps / seconds, "wait": 1e3 * waited / steps}
+    return {"ms": 1e3 * seconds / steps, "rate": batch * steps / seconds, "wait": 1e3 * waited / steps}
 
 
 def measure(command, read):

@@ -72,10 +72,9 @@ def backbone(width):
 
 class Swav(nn.Module):
 
-    def __init__(self, width, prototypes):
+    def __init__(self, trunk, features, prototypes):
         super().__init__()
-        features = 8 * width
-        self.backbone = backbone(width)
+        self.backbone = trunk
         self.head = nn.Sequential(nn.Linear(features, features), nn.BatchNorm1d(features), nn.ReLU(),
                                   nn.Linear(features, 128))
         self.prototypes = nn.Linear(128, prototypes, bias=False)
@@ -118,7 +117,10 @@ def endless(loader):
 
 
 def make_net(args):
-    net = Swav(args.width, args.prototypes)
+    return in_format(args, Swav(backbone(args.width), 8 * args.width, args.prototypes))
+
+
+def in_format(args, net):
     return net.to(memory_format=torch.channels_last) if args.channels_last else net
 
 
@@ -167,12 +169,13 @@ def train(args):
     report(args, *run_steps(args, net, net, endless(loader), swav_loss))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", help="folder of the Fashion-MNIST files")
-    parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
+def parse(description, data, batch, add_arguments):
+    """The arguments that all programs of this kind take, and those that `add_arguments` adds to the parser."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", help=data)
+    add_arguments(parser)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=batch)
     parser.add_argument("--prototypes", type=int, default=100)
     parser.add_argument("--learning-rate", type=float, default=0.6)
     parser.add_argument("--workers", type=int, default=2)
@@ -182,7 +185,12 @@ def main():
     args = parser.parse_args()
     if args.steps <= WARM_UP_STEPS:
         parser.error(f"--steps is {args.steps}, expected more than {WARM_UP_STEPS}")
-    train(args)
+    return args
+
+
+def main():
+    train(parse(__doc__, "folder of the Fashion-MNIST files", 256, lambda parser: parser.add_argument(
+        "--width", type=int, default=64, help="channels of the first stage")))
 
 
 if __name__ == "__main__":
