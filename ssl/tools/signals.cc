@@ -100,6 +100,15 @@ bool IsDefault(int signal_number) {
   return (present.sa_flags & SA_SIGINFO) == 0 && present.sa_handler == SIG_DFL;
 }
 
+// What ends or saves a run, and may come at any moment.
+sigset_t Requests() {
+  sigset_t requests;
+  sigemptyset(&requests);
+  for (const int number : kStops) sigaddset(&requests, number);
+  sigaddset(&requests, SIGUSR1);
+  return requests;
+}
+
 void OpenStandardDescriptors() {
   // open gives the lowest free number, so this ends above the standard ones.
   int fd = 0;
@@ -108,6 +117,11 @@ void OpenStandardDescriptors() {
 }
 
 }  // namespace
+
+void HoldSignals() {
+  const sigset_t requests = Requests();
+  sigprocmask(SIG_BLOCK, &requests, nullptr);
+}
 
 void PrepareProcess() {
   // As launchers set it; what the rank is otherwise is known later (run_world.h).
@@ -125,10 +139,8 @@ void PrepareProcess() {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGALRM}) {
     if (IsDefault(number)) Handle(number, ReportCrash, SA_ONSTACK);
   }
-  sigset_t stops;
-  sigemptyset(&stops);
-  for (const int number : kStops) sigaddset(&stops, number);
-  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+  const sigset_t requests = Requests();
+  pthread_sigmask(SIG_UNBLOCK, &requests, nullptr);
   std::set_terminate(ReportTerminate);
 }
 

@@ -3,7 +3,7 @@
 // What the process does with signals: stops in order, leaves a report, or goes on.
 //
 //   int main(...) {
-//     PrepareProcess();              // first of all: a signal before it kills
+//     PrepareProcess();              // first of all: a signal before it kills, or waits where HoldSignals was called
 //     ...
 //     StopOnSignals(&stop);          // as soon as there may be something to save
 #ifndef SSL_TOOLS_SIGNALS_H_
@@ -13,9 +13,14 @@
 
 namespace ssl {
 
+// Lets the stop signals and SIGUSR1 wait for PrepareProcess. For an executable's DT_PREINIT_ARRAY, which runs before
+// the initialisers of its libraries: it calls nothing but the system. What was ignored is ignored still once it is
+// delivered.
+void HoldSignals();
+
 // - SIGINT, SIGTERM, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
-//   process with kExitStopped at once: before StopOnSignals there is nothing to save. They are unblocked: a launcher
-//   that starts this process blocks them until here.
+//   process with kExitStopped at once: before StopOnSignals there is nothing to save. They are unblocked, as
+//   is SIGUSR1: HoldSignals, or a launcher that starts this process, blocks them until here.
 //   Ranks other than 0 (RANK) say nothing of it.
 // - SIGUSR1 does nothing yet, for the same reason.
 // - SIGPIPE and SIGXFSZ are ignored: a reader that closes stdout, or a limit of file sizes, is an error of the write

@@ -257,6 +257,10 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
 
 }  // namespace
 
+// LibTorch's initialisers take a good part of a second: a signal in that time is to do what it does later. Only an
+// executable has this section, so that no program which embeds the library gets it.
+__attribute__((section(".preinit_array"), used)) void (*const hold_signals)() = ssl::HoldSignals;
+
 int main(int argc, char** argv) {
   ssl::PrepareProcess();
   // LibTorch's recorder would report a machine without a GPU as an error whenever the hook `profiler` saves a trace.
