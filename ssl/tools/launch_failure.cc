@@ -50,13 +50,25 @@ bool HadDirectory(const std::vector<RankEnd>& ends, const std::string& run_direc
          });
 }
 
-// Whether the run's report is to stay. These ranks have only seen a connection break: where rank 0 is on another host,
-// that host's launcher writes of it, and a rank of another host that is named already is the culprit.
+// Of whom the report is: the first failure, or the lowest rank that a user's second signal has ended before it had
+// saved; null when nothing has failed.
+const RankEnd* ReportedEnd(const LaunchOutcome& outcome) {
+  if (outcome.first_failure.has_value()) return &*outcome.first_failure;
+  const RankEnd* lowest = nullptr;
+  for (const RankEnd& end : outcome.ends) {
+    const bool is_unsaved = outcome.user_stopped && end.signal != 0;
+    if (is_unsaved && (lowest == nullptr || end.rank < lowest->rank)) lowest = &end;
+  }
+  return lowest;
+}
+
+// Whether the run's report is to stay. These ranks have only seen a connection break, or were stopped: where rank 0 is
+// on another host, that host's launcher writes of it, and a rank of another host that is named already is the culprit.
 bool IsAnotherHosts(const LaunchOutcome& outcome, const std::string& report_path, FileSystem& file_system) {
   const auto is_ours = [&](int64_t rank) {
     return std::any_of(outcome.ends.begin(), outcome.ends.end(), [&](const RankEnd& end) { return end.rank == rank; });
   };
-  if (outcome.first_failure->code() != kExitPeer) return false;
+  if (outcome.first_failure.has_value() && outcome.first_failure->code() != kExitPeer) return false;
   if (!is_ours(0)) return true;
   const absl::StatusOr<ConfigNode> report = ReadResults(report_path, file_system);
   const ConfigNode* rank = report.ok() ? report->Find("rank") : nullptr;
@@ -167,17 +179,17 @@ bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_dir
 
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system) {
-  if (!outcome.first_failure.has_value() || outcome.exit_code == kExitConfiguration) return;
+  const RankEnd* failed = ReportedEnd(outcome);
+  if (failed == nullptr || outcome.exit_code == kExitConfiguration) return;
   const std::string path = absl::StrCat(run_directory, "/", CommandFailureFile(command));
   if (IsAnotherHosts(outcome, path, file_system)) return;
-  const RankEnd& failed = *outcome.first_failure;
-  std::optional<ConfigNode> report = ReportOf(failed, run_directory, command, file_system);
+  std::optional<ConfigNode> report = ReportOf(*failed, run_directory, command, file_system);
   std::optional<ConfigNode> of_another;
   for (const RankEnd& end : outcome.ends) {
     if (!of_another.has_value()) of_another = ReportOf(end, run_directory, command, file_system);
   }
   if (!of_another.has_value() && !HadDirectory(outcome.ends, run_directory, file_system)) return;
-  if (!report.has_value()) report = ReportOfEnd(failed, of_another.value_or(ConfigNode::Map()), world_size);
+  if (!report.has_value()) report = ReportOfEnd(*failed, of_another.value_or(ConfigNode::Map()), world_size);
   AddNewestCheckpoint(run_directory, command, file_system, &*report);
   report->Set("restarts", ConfigNode::FromInt(outcome.restarts));
   ReportFile(path).Replace(ToJson(*report));

@@ -21,12 +21,13 @@ SavedProgress SavedIn(const std::string& run_directory, FileSystem& file_system)
 bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_directory, const std::string& command,
                      FileSystem& file_system);
 
-// Writes the report of `outcome.first_failure` as the failure report of `command` (ssl/engines/run_files.h), with
-// docs/exit_codes.md's members and `restarts`: what that rank has said of itself, or else what is known of its end,
-// with the step at which the others noticed and, of one that hung, what they said. Best effort. Nothing where these
-// ranks never had the directory, such as when another run uses it, nor where they only lost a connection to ranks of
-// another host, whose launcher knows more: when rank 0 is there, or the report names a rank that is none of these.
-// Nothing after a mistake (exit code 2), which the ranks report where it is due.
+// Writes the report of `outcome.first_failure`, or of the lowest rank that a user's second signal has ended before it
+// had saved, as the failure report of `command` (ssl/engines/run_files.h), with docs/exit_codes.md's members and
+// `restarts`: what that rank has said of itself, or else what is known of its end, with the step at which the others
+// noticed and, of one that hung, what they said. Best effort. Nothing where these ranks never had the directory, such
+// as when another run uses it, nor where they only lost a connection to ranks of another host, whose launcher knows
+// more: when rank 0 is there, or the report names a rank that is none of these. Nothing after a mistake (exit code 2),
+// which the ranks report where it is due, nor where nothing has failed.
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system);
 

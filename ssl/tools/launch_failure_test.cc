@@ -135,6 +135,33 @@ TEST_F(LaunchFailureTest, AMistakeIsReportedByTheRanksAlone) {
   EXPECT_TRUE(Write(Outcome({1, 101, 2})).entries().empty());
 }
 
+// As a single process leaves one.
+TEST_F(LaunchFailureTest, RanksThatASecondSignalEnded_LeaveTheReportOfTheLowest) {
+  LaunchOutcome stopped;
+  stopped.ends = {{1, 101, 0, SIGINT, /*was_asked=*/true}, {2, 102, 7}, {0, 100, 0, SIGINT, /*was_asked=*/true}};
+  stopped.exit_code = 128 + SIGINT;
+  stopped.user_stopped = true;
+  Leave("failure.json", R"({"code": "SIGNAL", "message": "stopped", "rank": 0, "pid": 100, "step": 4})");
+  Leave("logs/rank1_failure.json", R"({"code": "SIGNAL", "message": "stopped", "rank": 1, "pid": 101, "step": 4})");
+  const ConfigNode report = Write(stopped);
+  EXPECT_EQ(Text(report, "rank"), "0");
+  EXPECT_EQ(Text(report, "message"), "stopped");
+  EXPECT_EQ(Text(report, "restarts"), "0");
+  // Where it could leave none, as while it waited for a page of a disk that is gone.
+  ASSERT_OK(files_.RemoveFile(absl::StrCat(directory_, "/failure.json")));
+  EXPECT_THAT(Text(Write(stopped), "message"), HasSubstr("rank 0 (pid 100) was ended by SIGINT"));
+  EXPECT_EQ(Text(Write(stopped), "step"), "4");
+}
+
+TEST_F(LaunchFailureTest, RanksThatASecondSignalEnded_LeaveTheReportToRankZerosHost) {
+  LaunchOutcome stopped;
+  stopped.ends = {{2, 102, 0, SIGINT, /*was_asked=*/true}};
+  stopped.exit_code = 128 + SIGINT;
+  stopped.user_stopped = true;
+  Leave("logs/rank2_failure.json", R"({"code": "SIGNAL", "message": "stopped", "rank": 2, "pid": 102, "step": 4})");
+  EXPECT_TRUE(Write(stopped).entries().empty());
+}
+
 TEST_F(LaunchFailureTest, WithoutAFailureNothingIsWritten) {
   Leave(".lock", "process 100 on host a\n");
   EXPECT_TRUE(Write(LaunchOutcome()).entries().empty());

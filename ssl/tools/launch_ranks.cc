@@ -77,8 +77,10 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));
   if (outcome.first_failure.has_value()) {
     SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
-  } else {
+  } else if (outcome.exit_code == kExitFinished || outcome.exit_code == kExitStopped) {
     RemoveLaunchFailure(directory, command, outcome, PosixFileSystem());
+  } else {  // a second signal has ended ranks before they had saved
+    WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
   }
   return outcome;
 }

@@ -94,6 +94,29 @@ class EarlyStopTest(RanksCase):
             self.assertNotIn("failure.json", self.files(f"run{number}"))
 
     def test_a_stop_of_one_rank_while_it_is_built_is_a_stop_of_all(self):
+    def test_a_second_signal_before_the_save_leaves_a_report(self):
+        """As in one process."""
+        world = self.world(TWO, ENDLESS)
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        pids = [world.rank(rank) for rank in range(2)]
+        first = os.pidfd_open(pids[0])
+        os.kill(pids[1], signal.SIGSTOP)  # so that they cannot agree on a step at which to save
+        for number in (signal.SIGINT, signal.SIGTERM):  # two of a kind may arrive as one
+            world.process.send_signal(number)
+        self.assert_gone(first)
+        os.kill(pids[1], signal.SIGCONT)
+        code = world.end()
+        self.assertIn(code, (128 + signal.SIGINT, 128 + signal.SIGTERM), world.output)
+        report = self.failure()
+        self.assertEqual((report["rank"], report["pid"], report["exit_code"]), (0, pids[0], code))
+        self.assertEqual(report["message"], "stopped by a second signal before the state was saved")
+        self.assertEqual((report["phase"], report["restarts"], report["world_size"]), ("training", 0, 2))
+        self.assertGreaterEqual(report["step"], 4)
+        again = self.world(TWO, ENDLESS)
+        self.assertTrue(again.wait_for("| step "), again.output)
+        self.assertIn("resuming at iteration", again.output)
+        self.assertEqual({name for name in self.files() if "failure" in name}, set(), "it was of the start before")
+
         world = self.world("--launch=local:3", ENDLESS, "--restarts=3")
         self.assertTrue(world.wait_for("run directory: "), world.output)
         os.kill(world.rank(2), signal.SIGTERM)
