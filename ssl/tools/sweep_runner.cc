@@ -284,18 +284,20 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
     return absl::OkStatus();
   };
   for (const SweepRun& run : runs) {
+  std::string reports;
     ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
     if (runs.size() == 1) AddRefusal(line, registries, &report);
-    if (runs.size() > 1) out << absl::StrJoin(run.choices, " ") << "\n";
-    out << FormatReport(report) << std::flush;
+    if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");
+    absl::StrAppend(&reports, FormatReport(report));
     const int own_code = ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }
-  if (runs.size() == 1 || exit_code != kExitFinished) return exit_code;
-  const absl::Status status = ComposeAll(line, runs, registries).status();
-  if (status.ok()) return kExitFinished;
-  out << "as a sweep they would not start: " << status.message() << "\n" << std::flush;
-  return ExitCodeOf(status);
+  const bool may_start = runs.size() > 1 && exit_code == kExitFinished;
+  const absl::Status refusal = may_start ? ComposeAll(line, runs, registries).status() : absl::OkStatus();
+  // Alone: that each by itself would run is not what was asked.
+  if (!refusal.ok()) reports = absl::StrCat("as a sweep they would not start: ", refusal.message(), "\n");
+  out << reports << std::flush;
+  return refusal.ok() ? exit_code : ExitCodeOf(refusal);
 }
 
 }  // namespace ssl

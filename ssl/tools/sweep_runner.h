@@ -28,7 +28,8 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
                              StopToken& stop, std::ostream& out);
 
 // --check_config for each of `runs`, with the ranks that `line` and the environment ask for, of which none is started
-// or connected, and for several as a sweep: prints what is wrong with them. Returns the exit code: 0 when all would run
+// or connected, and for several as a sweep: prints what is wrong with them, or, where each would run and the sweep is
+// refused, that alone. Returns the exit code: 0 when all would run
 // here, 2 when one has mistakes, else 3.
 int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
               std::ostream& out);

@@ -84,9 +84,11 @@ class RanksSweepTest(RanksCase):
                                 prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "-"])
             self.assertEqual(limited.returncode, 2, limited.stdout + limited.stderr)
             self.assertEqual((limited.stdout + limited.stderr).count("25 ranks on this host"), 1)
+            self.assertNotIn("would run here", limited.stdout)
         mixed = self.tiny("engine_name=train", "config.DISTRIBUTED.NUM_PROC_PER_NODE=1,2", "--check_config")
         self.assertEqual(mixed.returncode, 2, mixed.stdout + mixed.stderr)
-        self.assertIn("of the 2 runs of this sweep 1 have several ranks", mixed.stdout)
+        self.assertRegex(mixed.stdout, "^as a sweep they would not start: of the 2 runs of this sweep 1 have several ranks")
+        self.assertNotIn("would run here", mixed.stdout)
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_a_sweep_goes_on_with_the_program_that_began_it(self):
