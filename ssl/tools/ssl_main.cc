@@ -34,6 +34,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
+#include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/dry_run.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/join_world.h"
@@ -160,7 +161,7 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
-  SSL_RETURN_IF_ERROR(ssl::CheckLaunch(*root, world, registries));
+  SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckLaunch(*root, world, registries), *root));
   SSL_ASSIGN_OR_RETURN(const ssl::LaunchOutcome outcome,
                        ssl::LaunchRanks(*program, world, *root, arguments, FLAGS_restarts, stop));
   return outcome.exit_code;
@@ -171,7 +172,9 @@ absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition compo
                               const ssl::Registries& registries, ssl::StopToken& stop) {
   SSL_ASSIGN_OR_RETURN(const ssl::WorldOptions options, ssl::ReadWorldOptions(composition.root));
   if (world.place.size > 1 && world.place.rank == 0) SSL_LOG(INFO) << ssl::Describe(world);
-  SSL_ASSIGN_OR_RETURN(const ssl::JoinedWorld joined, ssl::JoinWorld(world.place, options));
+  const absl::StatusOr<ssl::JoinedWorld> met = ssl::JoinWorld(world.place, options);
+  if (!met.ok()) return ssl::UnlessInUse(met.status(), composition.root);
+  const ssl::JoinedWorld& joined = *met;
   if (world.place.rank > 0) LogErrorsOnly();
   std::vector<std::string> warnings;
   const absl::StatusOr<ssl::ConfigNode> root =

@@ -18,6 +18,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
+#include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_check.h"
 #include "ssl/tools/launch_ranks.h"
@@ -175,7 +176,7 @@ std::vector<std::string> ArgumentsOf(const Member& member, const SweepRun& run, 
 // The ranks find their place in the environment, so that they need none of the command's flags for it.
 absl::StatusOr<RunEnd> RunAsRanks(const Member& member, const SweepRun& run, const SweepContext& context) {
   SSL_RETURN_IF_ERROR(context.program.status());
-  SSL_RETURN_IF_ERROR(CheckLaunch(member.root, member.world, context.registries));
+  SSL_RETURN_IF_ERROR(UnlessInUse(CheckLaunch(member.root, member.world, context.registries), member.root));
   SSL_ASSIGN_OR_RETURN(const LaunchOutcome outcome,
                        LaunchRanks(**context.program, member.world, member.root, ArgumentsOf(member, run, context.line),
                                    context.line.launch.restarts, context.stop));
@@ -283,8 +284,8 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
     SetWorldShape(world.shape(), root);
     return absl::OkStatus();
   };
-  for (const SweepRun& run : runs) {
   std::string reports;
+  for (const SweepRun& run : runs) {
     ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
     if (runs.size() == 1) AddRefusal(line, registries, &report);
     if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");

@@ -4,7 +4,8 @@ import os
 import signal
 import unittest
 
-from tests.integration.ranks_case import RanksCase, children, has_variable
+from tests.integration.ranks_case import RanksCase, bound_socket, children, has_variable, rank_variables
+from tests.integration.run_case import BINARY
 
 TWO = "--launch=local:2"
 ENDLESS = "config.OPTIMIZER.num_epochs=100000"
@@ -93,7 +94,6 @@ class EarlyStopTest(RanksCase):
             self.assertEqual(world.end(), 75, world.output)
             self.assertNotIn("failure.json", self.files(f"run{number}"))
 
-    def test_a_stop_of_one_rank_while_it_is_built_is_a_stop_of_all(self):
     def test_a_second_signal_before_the_save_leaves_a_report(self):
         """As in one process."""
         world = self.world(TWO, ENDLESS)
@@ -117,6 +117,7 @@ class EarlyStopTest(RanksCase):
         self.assertIn("resuming at iteration", again.output)
         self.assertEqual({name for name in self.files() if "failure" in name}, set(), "it was of the start before")
 
+    def test_a_stop_of_one_rank_while_it_is_built_is_a_stop_of_all(self):
         world = self.world("--launch=local:3", ENDLESS, "--restarts=3")
         self.assertTrue(world.wait_for("run directory: "), world.output)
         os.kill(world.rank(2), signal.SIGTERM)
@@ -161,6 +162,33 @@ class BeforeTheStartTest(RanksCase):
         self.assertIn("/store, at which ranks met that have ended", again.output)
         again.process.send_signal(signal.SIGTERM)
         self.assertEqual(again.end(), 75, again.output)
+
+    def test_a_second_start_is_refused_for_the_first_whatever_else_is_wrong(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        meets = f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{port}"
+        first = self.world(TWO, ENDLESS, meets)
+        self.assertTrue(first.wait_for("step 5/"), first.output)
+        before = self.read(".lock")
+        starts = [self.world(TWO, ENDLESS, meets)]  # its port
+        starts += [self.world(ENDLESS, variables=rank_variables(rank, 2, port)) for rank in range(2)]
+        # Ranks that take turns are looked at before they are started: these are too many for the checkpoints.
+        starts.append(self.world("--launch=local:3", ENDLESS, command=("taskset", "1", BINARY)))
+        for start in starts:
+            self.assertEqual(start.end(), 5, start.output)
+            self.assertIn("run directory run cannot be used: lock run/.lock: is held by process ", start.output)
+        self.assertEqual(self.read(".lock"), before)
+        self.assertEqual(self.tiny(TWO, ENDLESS, meets, "engine_name=knn").returncode, 2, "an evaluation may go beside it")
+        first.process.send_signal(signal.SIGTERM)
+        self.assertEqual(first.end(), 75, first.output)
+
+    def test_missing_data_are_said_once(self):
+        folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
+        world = self.world(TWO, *folder)
+        self.assertEqual(world.end(), 2, world.output)
+        self.assertEqual(world.output.count("/no/such/folder: "), 1, world.output)
+        if "this command starts 2 ranks" in world.output:  # with a core for each
+            self.assertRegex(world.output, r"rank 0 of 2 \(on \S+\): .*config.DATA.TRAIN.DATA_PATHS: ")
 
 
 class ReportTest(RanksCase):

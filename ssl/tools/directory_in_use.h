@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether what refuses the start of a training is another training in its directory. Who starts the same command twice
+// finds the first one's port taken, and one who starts it with other ranks finds its checkpoints: neither is a mistake
+// in the command, and the way out is the same as for a directory that is found locked.
+#ifndef SSL_TOOLS_DIRECTORY_IN_USE_H_
+#define SSL_TOOLS_DIRECTORY_IN_USE_H_
+
+#include "absl/status/status.h"
+#include "ssl/config/node.h"
+
+namespace ssl {
+
+// `refusal`, or Unavailable, with the directory and the process that uses it, where that is a mistake (exit code 2) of
+// a start of `root` that trains, and another process trains in its CHECKPOINT.DIR. Changes nothing there. A process
+// that is not to be seen from here, as on a file system that keeps locks to each host, changes nothing in the refusal.
+absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root);
+
+}  // namespace ssl
+
+#endif  // SSL_TOOLS_DIRECTORY_IN_USE_H_
