@@ -35,35 +35,41 @@ class RanksTest(RanksCase):
             self._whole.append(self.weights(STEPS, run="whole"))
         return self._whole[0]
 
-    def check_run(self, config, ranks):
-        world = self.finished(f"--launch=local:{ranks}", "config.OPTIMIZER.num_epochs=1", config=config)
+    def check_run(self, config, ranks, run):
+        world = self.finished(f"--launch=local:{ranks}", "config.OPTIMIZER.num_epochs=1", config=config, run=run)
         self.assertIn(f"this command starts {ranks} ranks, 0 to {ranks - 1} of {ranks}", world.output)
         self.assertEqual([line for line in world.lines if line.startswith(f"[{ranks - 1}]")], [], "only rank 0 prints")
         steps = 80 // (8 * ranks)
-        files = self.files()
+        files = self.files(run=run)
         for name in ("log.txt", "train_config.yaml", "results.json", "metrics.jsonl"):
             self.assertIn(name, files)
         for rank in range(ranks):
             self.assertIn(f"checkpoints/step_{steps}/state_rank{rank}.safetensors", files)
             self.assertEqual(f"logs/rank{rank}.txt" in files, rank > 0)
         self.assertNotIn("failure.json", files)
-        self.assertIn(f"NUM_PROC_PER_NODE: {ranks}\n", self.read("train_config.yaml"))
+        self.assertIn(f"NUM_PROC_PER_NODE: {ranks}\n", self.read("train_config.yaml", run=run))
+
+    def check_runs(self, config):
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                self.check_run(config, ranks, run=f"run{ranks}")
 
     def test_swav(self):
-        self.check_run("swav_tiny", 4)
+        self.check_runs("swav_tiny")
 
     def test_moco(self):
-        self.check_run("moco_tiny", 2)
+        self.check_runs("moco_tiny")
 
     def test_simclr(self):
-        self.check_run("simclr_tiny", 2)
-        self.assertIn("world_size: 2\n", self.read("train_config.yaml"))
+        self.check_runs("simclr_tiny")
+        for ranks in (2, 4):
+            self.assertIn(f"world_size: {ranks}\n", self.read("train_config.yaml", run=f"run{ranks}"))
 
     def test_barlow_twins(self):
-        self.check_run("barlow_twins_tiny", 2)
+        self.check_runs("barlow_twins_tiny")
 
     def test_supervised(self):
-        self.check_run("supervised_tiny", 2)
+        self.check_runs("supervised_tiny")
 
     def test_keys_start_ranks_and_the_run_goes_on_by_its_own_configuration(self):
         self.finished("config.DISTRIBUTED.NUM_PROC_PER_NODE=2", "config.OPTIMIZER.num_epochs=1")
@@ -368,14 +374,6 @@ class MistakesTest(RanksCase):
         self.assertEqual(world.end(), 2, world.output)
         self.assertEqual(world.output.count("no trained weights: "), 1, world.output)
         self.assertIn("the first failure: rank 0 ", world.output)
-
-    def test_missing_data_are_said_once(self):
-        folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
-        world = self.world(TWO, *folder)
-        self.assertEqual(world.end(), 2, world.output)
-        self.assertEqual(world.output.count("/no/such/folder: "), 1, world.output)
-        if "this command starts 2 ranks" in world.output:  # with a core for each
-            self.assertRegex(world.output, r"rank 0 of 2 \(on \S+\): .*config.DATA.TRAIN.DATA_PATHS: ")
 
     def test_a_mistake_is_said_once_and_starts_nothing(self):
         world = self.world(TWO, "config.LOSS.name=swav_los", "--restarts=3")
