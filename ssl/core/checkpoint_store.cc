@@ -4,12 +4,14 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/crc32c.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -37,6 +39,14 @@ bool IsLeftOver(absl::string_view name) {
          CheckpointNames::IsLeftOver(name);
 }
 
+// A rename cannot replace it: the note could not be written at the end of a run.
+absl::Status CheckIsNoDirectory(const std::string& path, FileSystem& file_system) {
+  if (!file_system.IsDirectory(path)) return absl::OkStatus();
+  const std::string message =
+      absl::StrCat("directory ", path, ": is in the way, and a file is needed there; move it away");
+  return WithDetail(absl::FailedPreconditionError(message), kDetailErrno, absl::StrCat(EISDIR));
+}
+
 }  // namespace
 
 std::string CheckpointDirectory(absl::string_view run_directory) { return absl::StrCat(run_directory, "/checkpoints"); }
@@ -55,6 +65,7 @@ absl::Status CheckpointStore::Open() {
   const auto open = [this]() -> absl::Status {
     SSL_RETURN_IF_ERROR(CheckNoLink(options_.directory));
     SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(options_.directory));
+    SSL_RETURN_IF_ERROR(CheckIsNoDirectory(absl::StrCat(options_.directory, "/", kFinishedName), file_system_));
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_.List(options_.directory));
     for (const std::string& name : names) {
       if (!IsLeftOver(name)) continue;
@@ -181,15 +192,16 @@ absl::Status CheckpointStore::WriteManifest(const std::string& temporary, const 
   return file_system_.SyncDirectory(temporary);
 }
 
-// `newest` is saved, whatever fails here: an error would say that it is not.
+// `newest` is saved, whatever fails here: an error would say that it is not. What is tried again was told before.
 void CheckpointStore::TidyUp(int64_t newest) {
   intact_.insert(newest);
   absl::Status status = WriteNote(kLatestName, absl::StrCat(StepName(newest), "\n"));
   status.Update(RemoveOld(newest));
   status.Update(RemoveRenamed(newest));
+  const bool is_told = untidy_ == newest;
   tidied_ = status.ok() ? newest : -1;
   untidy_ = status.ok() ? -1 : newest;
-  if (status.ok()) return;
+  if (status.ok() || is_told) return;
   SSL_LOG(WARNING) << StepDirectory(newest)
                    << " is saved; tidying up after it failed, and the next save tries again: " << status.message();
 }

@@ -29,6 +29,7 @@ namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class Lines : public CapturedLog {
  public:
@@ -142,6 +143,33 @@ TEST_F(ResumeStartTest, NotesThatAKilledProcessWasWriting_AreRemoved) {
   }
   ASSERT_OK(CheckAndStart());
   EXPECT_THAT(Names(), ElementsAre("LATEST", "notes.txt", "step_10", "step_5"));
+}
+
+// The steps and saves between try again, and say nothing more.
+TEST_F(ResumeStartTest, DirectoryInThePlaceOfLatest_IsToldOncePerSave) {
+  for (const char* in_background : {"false", "true"}) {
+    Set("CHECKPOINT.SAVE_IN_BACKGROUND", in_background);
+    ASSERT_OK(files_.RemoveAll(run_));
+    ASSERT_OK(files_.CreateDirectories(Path("LATEST")));
+    const Lines log;
+    ASSERT_OK(Train());
+    for (const char* step : {"step_5 is saved; ", "step_10 is saved; ", "step_15 is saved; ", "step_20 is saved; "}) {
+      EXPECT_EQ(log.With(step), 1) << step << log.Text();
+    }
+  }
+}
+
+// Else the end of a long run would be the first to find it.
+TEST_F(ResumeStartTest, DirectoryInThePlaceOfFinished_IsFoundAtTheStart) {
+  const auto is_refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                   HasSubstr("/FINISHED: is in the way, and a file is needed there; move it away"));
+  ASSERT_OK(files_.CreateDirectories(Path("FINISHED/notes")));
+  EXPECT_THAT(Train(), is_refused);
+  ASSERT_OK(files_.RemoveAll(Path("FINISHED")));
+  ASSERT_OK(Train(10));
+  ASSERT_OK(files_.CreateDirectories(Path("FINISHED/notes")));
+  EXPECT_THAT(Train(), is_refused);
+  EXPECT_THAT(Names(), ElementsAre("FINISHED", "LATEST", "step_10", "step_5"));
 }
 
 // Whatever fails once in the last save: when the run ends well, LATEST names its last checkpoint.
