@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -69,6 +70,12 @@ absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
   absl::StatusOr<ConfigNode> value = ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), nullptr);
   if (value.ok()) value->Relocate(location);
   return value;
+}
+
+// In a message about a key that cannot be there.
+std::string DescribeKeys(const ConfigNode& node) {
+  if (!node.is_list() || node.items().empty()) return node.Describe();
+  return absl::StrCat("a list with entries 0 to ", node.items().size() - 1);
 }
 
 // Null in the place of a section means that nothing is set there. Any other value there has
@@ -163,7 +170,23 @@ class Composer {
     Append(found.wrong_kinds, &problems_);
     const bool refused = request_.strict_files || HasUnknownSection(*file);
     Append(found.unknown_keys, refused ? &problems_ : &result_.warnings);
+    if (group != token.key) WarnOfReplacedLists(token.key, *file);
     MergeInto(&result_.root, *file);
+  }
+
+  // Fragments of one group look as if they added up.
+  void WarnOfReplacedLists(const std::string& group, const ConfigNode& file) {
+    for (const ConfigNode& earlier : fragments_[group]) {
+      for (const std::string& key : CommonKeys(earlier, file)) {
+        const ConfigNode* replaced = earlier.FindPath(key);  // null where a name has dots of its own
+        const ConfigNode* list = file.FindPath(key);
+        if (replaced == nullptr || list == nullptr) continue;
+        if (!replaced->is_list() || !list->is_list() || *replaced == *list) continue;
+        result_.warnings.push_back(absl::StrCat(list->location().ToString(), ": ", key, " replaces that of ",
+                                                replaced->location().ToString(), ": lists are not joined"));
+      }
+    }
+    fragments_[group].push_back(file);
   }
 
   // What stands beside 'config' is no mistyped key of a run but a file of another program, whose settings would have no
@@ -204,7 +227,9 @@ class Composer {
       return false;
     }
     const bool is_known = HasKey(result_.root, token.key) || HasKey(request_.defaults, token.key);
-    if (!token.is_addition && !is_known) {
+    // A plus adds keys to the run's settings; beside them nobody would read one.
+    const bool may_be_added = token.is_addition && request_.defaults.Find(parts.front()) != nullptr;
+    if (!may_be_added && !is_known) {
       Report(UnknownKey(token.key, result_.root));
       return false;
     }
@@ -218,7 +243,7 @@ class Composer {
       if (parent == nullptr || parent->is_null()) return true;
       const std::string next = JoinPath(path, part);
       if (!parent->is_map() && parent->FindPath(part) == nullptr) {
-        Report(absl::StrCat("key '", next, "' cannot be set: ", path, " is ", parent->Describe(), " (",
+        Report(absl::StrCat("key '", next, "' cannot be set: ", path, " is ", DescribeKeys(*parent), " (",
                             parent->location().ToString(), ")"));
         return false;
       }
@@ -236,6 +261,7 @@ class Composer {
 
   const ComposeRequest& request_;
   ComposedConfig result_;
+  std::map<std::string, std::vector<ConfigNode>> fragments_;  // by their group
   std::vector<Override> files_;
   std::vector<Override> values_;
   std::vector<std::string> problems_;

@@ -248,6 +248,13 @@ TEST_F(ComposeTest, DuplicateKeysOfEveryFile_ReachTheWarningsWithBothLines) {
                           b + ":3: key 'config' stands twice, first in line 1; the last one counts"));
 }
 
+TEST_F(ComposeTest, ListThatAFragmentOfTheSameGroupReplaces_IsWarnedOf) {
+  const std::string a = Make("g/a", "config: {LIST: [{a: 3}], PARAMS: {x.y: [1]}}\n");
+  const std::string b = Make("g/b", "config:\n  LIST: []\n  PARAMS: {x.y: [2]}\n");
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"+config/g=a", "+config/g=b", "+config=g/a"}));
+  EXPECT_THAT(composed.warnings, ElementsAre(b + ":2: config.LIST replaces that of " + a + ":1: lists are not joined"));
+}
+
 TEST_F(ComposeTest, HydraInAFile_IsIgnoredWithAWarning) {
   const std::string path = Make("a", "config: {}\nhydra:\n  verbose: true\nengine_name: knn\n");
   request_.strict_files = true;
@@ -287,7 +294,8 @@ TEST_F(ComposeTest, KeysThatCannotBeSet_AreNamed) {
             "command line: key 'config.OPTIMIZER.name.x' cannot be set: config.OPTIMIZER.name "
             "is 'sgd' (defaults:4)");
   EXPECT_EQ(ErrorOf({"+config.LIST.2=1"}),
-            "command line: key 'config.LIST.2' cannot be set: config.LIST is a list (defaults:7)");
+            "command line: key 'config.LIST.2' cannot be set: config.LIST is a list with entries 0 to 1 (defaults:7)");
+  EXPECT_EQ(ErrorOf({"+LIST=[1]"}), "command line: unknown key 'LIST'; did you mean 'config.LIST'?");
   EXPECT_EQ(ErrorOf({"config.LIST.2=1"}), "command line: unknown key 'config.LIST.2'");
   std::string deep = "+config";
   for (int i = 0; i < 100000; ++i) deep += ".a";

@@ -13,6 +13,9 @@
 namespace ssl {
 namespace {
 
+// Names of files are made of it and of others: what a system allows for one is 255.
+constexpr size_t kMaxNameLength = 100;
+
 // A part of names in checkpoints and of keys of the command line.
 bool IsName(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
@@ -29,6 +32,9 @@ absl::StatusOr<HookEntry> ReadEntry(const ConfigNode& node, std::string path) {
   if (status.ok() && entry.type.empty()) status = wrong(" has no type, expected {type: HOOK, kwargs: {...}}");
   if (status.ok() && !IsName(entry.name)) {
     status = wrong(absl::StrCat(".name is '", entry.name, "', expected letters, digits, '_' and '-'"));
+  }
+  if (status.ok() && entry.name.size() > kMaxNameLength) {
+    status = wrong(absl::StrCat(".name has ", entry.name.size(), " characters, expected at most ", kMaxNameLength));
   }
   const ConfigNode* kwargs = node.Find("kwargs");
   if (kwargs == nullptr || kwargs->is_null()) entry.kwargs = ConfigNode::Map(node.location());

@@ -69,6 +69,12 @@ TEST_F(HookEntriesTest, WrongEntries_AreNamedWithTheirPlace) {
   EXPECT_THAT(Error("  - {type: ema, arguments: 1}"), HasSubstr("unknown key 'config.hooks.0.arguments'"));
   EXPECT_THAT(Error("  - {type: ema, kwargs: 3}"), HasSubstr("kwargs is '3', expected a map"));
   EXPECT_THAT(Error("  - {type: ema, name: a/b}"), HasSubstr("config.hooks.0.name is 'a/b'"));
+  EXPECT_EQ(Error(absl::StrCat("  - {type: grad_clipper, kwargs: {mode: pre_defined, max_norm: 1}, name: ",
+                               std::string(100, 'x'), "}")),
+            "");
+  EXPECT_THAT(Error(absl::StrCat("  - {type: grad_clipper, kwargs: {mode: pre_defined, max_norm: 1}, name: ",
+                                 std::string(101, 'x'), "}")),
+              HasSubstr("test.yaml:2: config.hooks.0.name has 101 characters, expected at most 100"));
   EXPECT_THAT(Error("  - {type: ema}\n  - {type: EmaHook}"),
               AllOf(HasSubstr("test.yaml:3"), HasSubstr("a second hook 'ema' beside config.hooks.0")));
   EXPECT_THAT(Error("  {type: ema}"), HasSubstr("config.hooks is a map, expected a list"));

@@ -63,9 +63,11 @@ config:
   well, has the section's value. With a `name` it is one more hook of that type, and what `kwargs` do not set has its default; hooks of
   which a run has one (below) take no name and have one entry, and the name of another hook is refused. Named clippers report as
   `Training/<name>/grad_norm`.
-- `name` is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of hooks that a run no longer has, and missing
-  state of new ones, is named in the log and does not keep a run from going on. The list itself is compared whole: a run that goes on
-  with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
+- `name`, of at most 100 letters, digits, `_` and `-`, is the scope of the hook's state in checkpoints (`hooks/<name>/...`). State of
+  hooks that a run no longer has, and missing state of new ones, is named in the log and does not keep a run from going on. The list
+  itself is compared whole: a run that goes on with another one needs `CHECKPOINT.ALLOW_CHANGES=[hooks]`; keys in sections may change as [checkpoints.md](checkpoints.md) says.
+- Lists are not joined: of two files that have one, the last one's counts. A warning names both where they are fragments of one group,
+  `+config/hooks=a +config/hooks=b`. Fragments that turn hooks on in sections add up.
 - `type` may be another program's name (last table), with that program's keys where the table lists them. What neither `kwargs` nor
   the section set has that program's default, where ours differs. The resolved configuration (`train_config.yaml`) has what an entry
   comes to: our names, with those defaults among `kwargs`. A key that we do not have is an error with its place and the nearest name,
