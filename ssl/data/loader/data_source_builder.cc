@@ -177,10 +177,14 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
     if (sampler == nullptr) sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
   }
   if (split.batch_size_per_replica > sampler->size()) {
+    const std::string part = split.mini_epochs == 1
+                                 ? ""
+                                 : absl::StrCat("one of ", split.mini_epochs, " parts (",
+                                                SplitKey(data_split, context.config, "MINI_EPOCHS"), ") of ");
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, context.config, "BATCHSIZE_PER_REPLICA"), " is ",
                      split.batch_size_per_replica, ", expected at most ", sampler->size(), ", the samples of each of ",
-                     context.communicator.size(), " ranks in ", pipeline.dataset().description()));
+                     context.communicator.size(), " ranks in ", part, pipeline.dataset().description()));
   }
   return BuildLoader(std::move(pipeline), std::move(sampler), options,
                      SplitKey(data_split, context.config, "TRANSFORMS"));

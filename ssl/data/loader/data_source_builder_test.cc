@@ -253,6 +253,14 @@ TEST_F(DataSourceBuilderTest, MiniEpochs_TogetherVisitTheDataOnceWhateverIsTeste
   EXPECT_THAT(MakeTest().status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test phase visits all")));
 }
 
+TEST_F(DataSourceBuilderTest, MiniEpochsThatAreTooSmall_AreNamed) {
+  Configure(With("DATA_LIMIT", "64\n    MINI_EPOCHS: 64"));
+  EXPECT_THAT(MakeTraining().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("expected at most 1, the samples of each of 1 ranks in one of 64 parts ("),
+                             HasSubstr("config.DATA.TRAIN.MINI_EPOCHS) of "))));
+}
+
 TEST_F(DataSourceBuilderTest, StatefulSampler_GoesOnAtABatch) {
   Configure(With("DATA_LIMIT", "50\n    USE_STATEFUL_DISTRIBUTED_SAMPLER: True"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<BatchSource> source, MakeTraining());
