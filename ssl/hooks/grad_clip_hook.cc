@@ -104,7 +104,8 @@ void GradClipperOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("tolerance", &tolerance, Doc("average, moving_average: factor of the norms").Above(0));
   visitor.Field("bias_correction", &bias_correction,
                 Doc("average, moving_average: take the share of the first limit out (ours)"));
-  visitor.Field("display_freq", &display_freq, Doc("updates between lines with the limit, -1 for none").AtLeast(-1));
+  visitor.Field("display_freq", &display_freq,
+                Doc("updates between lines with the limit, -1 or 0 for none").AtLeast(-1));
 }
 
 absl::StatusOr<double> ParseNormType(absl::string_view text, absl::string_view place) {

@@ -103,7 +103,7 @@ void CheckpointPatternsOptions::VisitFields(FieldVisitor& visitor) {
 void DynamicCheckpointOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("warmup_iters", &warmup_iters, Doc("batches in which parts are measured").AtLeast(0));
   visitor.Field("max_memory", &max_memory, Doc("of large tensors at once").Above(0).Unit("GB"));
-  visitor.Field("debug_freq", &debug_freq, Doc("iterations between lines with the plan, -1 for none").AtLeast(-1));
+  visitor.Field("debug_freq", &debug_freq, Doc("iterations between lines with the plan, -1 or 0 for none").AtLeast(-1));
   visitor.Field("strategy", &strategy,
                 Doc("how parts are chosen; optimal is ours").OneOf({"memory_time", "greedy", "optimal"}));
 }
