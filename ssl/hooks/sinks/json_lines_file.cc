@@ -2,6 +2,7 @@
 #include "ssl/hooks/sinks/json_lines_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -65,8 +66,8 @@ std::vector<ReportLine>::const_iterator FindEarlier(const std::vector<ReportLine
                       [&first, &keys](const ReportLine& line) { return ShareValue(line.object, first, keys); });
 }
 
-// The lines of `text` that come before the report `first`, whose place is `place`.
-KeptLines LinesBefore(absl::string_view text, const ReportKeys& keys, int64_t place, const Json& first) {
+// The lines of `text` that come before the report `first`, whose place is `place`, and none behind `last`.
+KeptLines LinesBefore(absl::string_view text, const ReportKeys& keys, int64_t place, int64_t last, const Json& first) {
   const std::string& key = keys.place.front();
   KeptLines kept;
   std::vector<ReportLine> here;  // of `place`, the last that may stay
@@ -80,6 +81,7 @@ KeptLines LinesBefore(absl::string_view text, const ReportKeys& keys, int64_t pl
       continue;
     }
     const int64_t line_place = object[key].get<int64_t>();
+    if (line_place > last) continue;
     if (line_place < place) absl::StrAppend(&kept.text, line, "\n");
     if (line_place == place) here.push_back({object, line});
   }
@@ -118,13 +120,14 @@ absl::Status JsonLinesFile::Open(int64_t place, absl::string_view first_line) {
   }
   SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(directory));
   file_ = std::move(file);
+  goes_on_from_ = std::numeric_limits<int64_t>::max();  // what stands behind it from now on is this process's
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> JsonLinesFile::DropFrom(int64_t place, absl::string_view first_line) {
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system_.Read(path_));
   const Json first = Json::parse(first_line.begin(), first_line.end(), nullptr, /*allow_exceptions=*/false);
-  const KeptLines kept = LinesBefore(text, {place_keys_, anywhere_}, place, first);
+  const KeptLines kept = LinesBefore(text, {place_keys_, anywhere_}, place, goes_on_from_, first);
   if (kept.unreadable > 0) {
     SSL_LOG(WARNING) << path_ << " has " << kept.unreadable << " lines that are no reports; they are dropped";
   }

@@ -11,6 +11,7 @@
 #define SSL_HOOKS_SINKS_JSON_LINES_FILE_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ class JsonLinesFile {
   // file system outlives the object.
   JsonLinesFile(FileSystem& file_system, std::string path, std::vector<std::string> place_keys, std::string anywhere);
 
+  // Lines behind `place` tell of what is done again: they go with the first new line, whatever that is of. Before it.
+  void GoOnFrom(int64_t place) { goes_on_from_ = place; }
+
   // json: an object on one line, whose first place key is `place`. It reaches the operating system at once. Errors name
   // the path; the next line opens and repairs the file then. FailedPrecondition when something that is no file has its
   // name.
@@ -47,7 +51,8 @@ class JsonLinesFile {
   const std::string path_;
   const std::vector<std::string> place_keys_;
   const std::string anywhere_;
-  std::unique_ptr<WritableFile> file_;  // null before the first line
+  int64_t goes_on_from_ = std::numeric_limits<int64_t>::max();  // not known: the first new line's place tells
+  std::unique_ptr<WritableFile> file_;                          // null before the first line
 };
 
 }  // namespace ssl

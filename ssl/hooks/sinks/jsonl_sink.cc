@@ -24,8 +24,10 @@ std::string FormatLine(const MetricReport& report) {
 class JsonlSink : public MetricSink {
  public:
   // What hooks of a program's own measure, they may report at any moment.
-  JsonlSink(FileSystem& file_system, std::string path)
-      : file_(file_system, std::move(path), {"iteration", "epoch"}, /*anywhere=*/"Host/") {}
+  JsonlSink(FileSystem& file_system, std::string path, int64_t first_iteration)
+      : file_(file_system, std::move(path), {"iteration", "epoch"}, /*anywhere=*/"Host/") {
+    file_.GoOnFrom(first_iteration);
+  }
 
   absl::Status Write(const MetricReport& report) override {
     const bool has_only_others = report.values.empty() && !(report.histograms.empty() && report.images.empty());
@@ -40,13 +42,13 @@ class JsonlSink : public MetricSink {
 absl::StatusOr<std::unique_ptr<MetricSink>> MakeJsonl(const JsonlSinkOptions& options, const ConfigNode& params,
                                                       const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(std::string path, FileInRun(context, "metric sink 'jsonl'", "metrics.jsonl"));
-  return MakeJsonlSink(context.file_system, std::move(path));
+  return MakeJsonlSink(context.file_system, std::move(path), context.first_iteration);
 }
 
 }  // namespace
 
-std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path) {
-  return std::make_unique<JsonlSink>(file_system, std::move(path));
+std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path, int64_t first_iteration) {
+  return std::make_unique<JsonlSink>(file_system, std::move(path), first_iteration);
 }
 
 absl::Status RegisterJsonlSink(Registries* registries) {

@@ -10,6 +10,7 @@
 #ifndef SSL_HOOKS_SINKS_JSONL_SINK_H_
 #define SSL_HOOKS_SINKS_JSONL_SINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,8 +24,9 @@
 namespace ssl {
 
 // path: made with its directory when missing. The file system outlives the sink. Every line reaches the operating
-// system at once; Flush makes the lines durable. Errors name the path.
-std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path);
+// system at once; Flush makes the lines durable. Errors name the path. first_iteration: updates that are done when the
+// run starts or goes on.
+std::unique_ptr<MetricSink> MakeJsonlSink(FileSystem& file_system, std::string path, int64_t first_iteration);
 
 // No keys: on in every run that keeps files, at <run directory>/metrics.jsonl.
 struct JsonlSinkOptions : public OncePerRunOptions {

@@ -38,7 +38,7 @@ class JsonlSinkTest : public ::testing::Test {
  protected:
   // Writes reports as one process would.
   void RunProcess(std::initializer_list<int64_t> iterations) {
-    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_, *iterations.begin() - 1);
     for (const int64_t iteration : iterations) ASSERT_OK(sink->Write(Report(iteration)));
     ASSERT_OK(sink->Flush());
   }
@@ -58,7 +58,7 @@ TEST_F(JsonlSinkTest, Reports_AreOneObjectALine) {
 
 TEST_F(JsonlSinkTest, SomethingElseOfItsName_IsAFaultOfThePlace) {
   ASSERT_OK(PosixFileSystem().CreateDirectories(path_));
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
   const absl::Status refused = sink->Write(Report(1));
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path_)));
   EXPECT_EQ(DetailOf(refused, kDetailErrno), absl::StrCat(EISDIR));
@@ -74,7 +74,7 @@ TEST_F(JsonlSinkTest, SomethingElseOfItsName_IsAFaultOfThePlace) {
 }
 
 TEST_F(JsonlSinkTest, OnlyScalars_AreWritten) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
   MetricReport report = Report(1);
   report.histograms["weights"] = {};
   ASSERT_OK(sink->Write(report));
@@ -86,7 +86,7 @@ TEST_F(JsonlSinkTest, OnlyScalars_AreWritten) {
 }
 
 TEST_F(JsonlSinkTest, MetricsCalledAsAPlace_DoNotHideIt) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
   MetricReport report = Report(1);
   report.values["iteration"] = 12.5;
   report.values["epoch"] = 3.5;
@@ -97,7 +97,7 @@ TEST_F(JsonlSinkTest, MetricsCalledAsAPlace_DoNotHideIt) {
 }
 
 TEST_F(JsonlSinkTest, EveryLine_IsInTheFileBeforeTheNext) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
 
   ASSERT_OK(sink->Write(Report(1)));
 
@@ -105,7 +105,7 @@ TEST_F(JsonlSinkTest, EveryLine_IsInTheFileBeforeTheNext) {
 }
 
 TEST_F(JsonlSinkTest, MissingDirectory_IsMade) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), directory_ + "/a/b/metrics.jsonl");
+  const auto sink = MakeJsonlSink(PosixFileSystem(), directory_ + "/a/b/metrics.jsonl", /*first_iteration=*/0);
 
   ASSERT_OK(sink->Write(Report(1)));
 
@@ -113,7 +113,7 @@ TEST_F(JsonlSinkTest, MissingDirectory_IsMade) {
 }
 
 TEST_F(JsonlSinkTest, WithoutReports_NoFileIsMadeOrChanged) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
 
   EXPECT_OK(sink->Flush());
 
@@ -133,7 +133,7 @@ TEST_F(JsonlSinkTest, ResumeBetweenTwoReportsOfAnIteration_KeepsTheFirst) {
   const MetricReport train{10, 1, {{"Training/accuracy", 50.0}}};
   const MetricReport test{10, 1, {{"Testing/accuracy", 40.0}}};
   const auto write = [this](std::initializer_list<MetricReport> reports) {
-    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_, reports.begin()->iteration);
     for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
   };
   write({Report(9), step, train, test, Report(11), Report(12)});
@@ -153,7 +153,7 @@ TEST_F(JsonlSinkTest, ResumeBeforeTheReportOfAnEpoch_KeepsThatOfItsLastIteration
   const MetricReport step{10, 0, {{"Training/Loss", 0.5}}};
   const MetricReport epoch{10, 0, {{"Evaluation/knn_top_1", 40.0}, {"Training/loss_mean", 0.75}}};
   const auto write = [this](std::initializer_list<MetricReport> reports) {
-    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_, reports.begin()->iteration);
     for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
   };
   write({Report(9), evaluation, step, epoch, Report(11), Report(12)});
@@ -170,7 +170,7 @@ TEST_F(JsonlSinkTest, ResumeBehindAReportWithValuesOfTheHost_KeepsIt) {
   const MetricReport train{10, 0, {{"Host/words_seen", 5.0}, {"Training/loss_mean", 0.75}}};
   const MetricReport test{10, 0, {{"Host/words_seen", 6.0}, {"Testing/loss_mean", 0.5}}};
   const auto write = [this](std::initializer_list<MetricReport> reports) {
-    const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_, reports.begin()->iteration);
     for (const MetricReport& report : reports) ASSERT_OK(sink->Write(report));
   };
   write({Report(9), step, train, test, Report(11)});
@@ -186,6 +186,18 @@ TEST_F(JsonlSinkTest, ResumeBehindAReportWithValuesOfTheHost_KeepsIt) {
   EXPECT_EQ(Content(), all) << "killed before that of the test phase";
   write({train, test, Report(11)});
   EXPECT_EQ(Content(), all) << "made once more";
+}
+
+// A process reports its first steps, whatever LOG_FREQUENCY says, and so other names first than the one before.
+TEST_F(JsonlSinkTest, ReportsOfAnIterationThatIsTrainedAgain_GoWhateverComesFirst) {
+  const MetricReport epoch{6, 0, {{"Training/loss_mean", 0.75}}};
+  {
+    const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
+    for (const MetricReport& report : {Report(5), epoch, Report(8)}) ASSERT_OK(sink->Write(report));
+  }
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/5);
+  ASSERT_OK(sink->Write(Report(6)));
+  EXPECT_EQ(Content(), Line(5) + Line(6));
 }
 
 TEST_F(JsonlSinkTest, ResumeAfterTheLastLine_KeepsAllLines) {
@@ -216,7 +228,7 @@ TEST_F(JsonlSinkTest, LinesThatAreNoReports_AreDropped) {
 }
 
 TEST_F(JsonlSinkTest, ValuesThatJsonLacks_AreNull) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
 
   ASSERT_OK(sink->Write(Report(1, std::nan(""))));
   ASSERT_OK(sink->Write(Report(2, std::numeric_limits<double>::infinity())));
@@ -225,7 +237,7 @@ TEST_F(JsonlSinkTest, ValuesThatJsonLacks_AreNull) {
 }
 
 TEST_F(JsonlSinkTest, NameThatIsNoUtf8_StillGivesJson) {
-  const auto sink = MakeJsonlSink(PosixFileSystem(), path_);
+  const auto sink = MakeJsonlSink(PosixFileSystem(), path_, /*first_iteration=*/0);
   MetricReport report;
   report.values["a\xFFz"] = 1.0;
 
@@ -242,7 +254,7 @@ TEST_F(JsonlSinkTest, EveryFailingCall_IsReportedAndLeavesAFileThatContinues) {
     FaultFileSystem faults(PosixFileSystem(), directory_);
     faults.set_short_writes(true);
     faults.FailCall(call, ENOSPC, FaultFileSystem::Repeat::kOnce);
-    const auto sink = MakeJsonlSink(faults, path_);
+    const auto sink = MakeJsonlSink(faults, path_, /*first_iteration=*/2);
     bool failed = false;
     for (const int64_t iteration : {3, 4}) {
       const absl::Status status = sink->Write(Report(iteration));
