@@ -47,6 +47,21 @@ std::string Prefix(const std::string& block, int64_t level) {
   return absl::StrJoin(parts.begin(), parts.begin() + level, ".");
 }
 
+// What the parts are of which costs are measured, and whether in the short format.
+std::string Measurable(const std::vector<std::string>& blocks, const std::vector<BlockRange>& candidates,
+                       const std::string& number_format) {
+  std::string text = absl::StrCat(number_format, "; ", absl::StrJoin(blocks, " "), ";");
+  for (const BlockRange& range : candidates) absl::StrAppend(&text, " ", range.begin, "-", range.end);
+  return text;
+}
+
+std::string NumberFormat(const ConfigNode& config) {
+  const ConfigNode* is_short = config.FindPath("MODEL.AMP_PARAMS.USE_AMP");
+  const ConfigNode* type = config.FindPath("MODEL.AMP_PARAMS.AMP_DTYPE");
+  if (is_short == nullptr || !is_short->AsBool().value_or(false)) return "float32";
+  return type == nullptr ? "autocast" : type->text();
+}
+
 // Models of tests take a few of them, large ones many thousands.
 std::string Mebibytes(double bytes) { return absl::StrFormat("%.1f MiB", bytes / (1024.0 * 1024.0)); }
 
@@ -69,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeMemoryCheckpoint(const MemoryCheckpoin
   const bool is_dynamic = dynamic != nullptr && !dynamic->entries().empty();
   return std::make_unique<MemoryCheckpointHook>(options.enable, std::move(rule),
                                                 is_dynamic ? std::make_optional(options.dc_cfg) : std::nullopt,
-                                                PathOfKey("dc_cfg", context));
+                                                PathOfKey("dc_cfg", context), NumberFormat(context.config));
 }
 
 }  // namespace
@@ -169,8 +184,13 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
 }
 
 MemoryCheckpointHook::MemoryCheckpointHook(bool enable, CandidateRule rule,
-                                           std::optional<DynamicCheckpointOptions> dynamic, std::string path)
-    : enable_(enable), rule_(std::move(rule)), dynamic_(std::move(dynamic)), path_(std::move(path)) {}
+                                           std::optional<DynamicCheckpointOptions> dynamic, std::string path,
+                                           std::string number_format)
+    : enable_(enable),
+      rule_(std::move(rule)),
+      dynamic_(std::move(dynamic)),
+      path_(std::move(path)),
+      number_format_(std::move(number_format)) {}
 
 std::vector<PlannedAction> MemoryCheckpointHook::Plan() const {
   const char* what = !enable_               ? "recomputes nothing (enable: False)"
@@ -205,6 +225,8 @@ absl::Status MemoryCheckpointHook::OnStart(StepContext& context) {
         blocks, candidates_,
         MemoryPlannerOptions{dynamic_->warmup_iters, static_cast<int64_t>(dynamic_->max_memory * kGigabyte),
                              Strategies().at(dynamic_->strategy)});
+    measurable_ = Measurable(blocks, candidates_, number_format_);
+    GoOnFromState();
     WarnOfLongWarmUp(context);
   }
   context.model.SetRecomputePolicy(this);
@@ -215,15 +237,56 @@ void MemoryCheckpointHook::WarnOfLongWarmUp(const StepContext& context) const {
   const TrainState& state = context.state;
   const int64_t batches = (state.max_iterations - state.iteration) * state.batches_per_update;
   if (batches == 0) return;  // nothing is left to train
-  if (batches > dynamic_->warmup_iters || context.communicator.rank() != 0) return;
-  SSL_LOG(WARNING) << path_ << ".warmup_iters is " << dynamic_->warmup_iters << ", and the run has " << batches
+  const int64_t left = planner_->warm_up_left();
+  if (batches > left || context.communicator.rank() != 0) return;
+  const int64_t done = dynamic_->warmup_iters - left;
+  SSL_LOG(WARNING) << path_ << ".warmup_iters is " << dynamic_->warmup_iters
+                   << (done > 0 ? absl::StrCat(", of which ", done, " are done") : "") << ", and the run has "
+                   << batches
                    << " batches more: all of them are warm-up, in which every part is recomputed, and nothing "
-                   << "is planned; expected fewer than " << batches;
+                   << "is planned; expected fewer than " << done + batches;
+}
+
+void MemoryCheckpointHook::WarnOfMissedLimit() const {
+  const MemoryForecast& forecast = planner_->forecast();
+  const double limit = dynamic_->max_memory * kGigabyte;
+  const auto peak = static_cast<double>(forecast.peak_bytes);
+  if (peak <= limit) return;
+  SSL_LOG(WARNING) << path_ << ".max_memory is " << dynamic_->max_memory << " GB (" << Mebibytes(limit)
+                   << "), which cannot be kept: tensors take up to " << Mebibytes(peak)
+                   << " although all candidates are recomputed; expected at least "
+                   << absl::StrFormat("%.3g", 1.01 * peak / kGigabyte)
+                   << ", a smaller config.DATA.TRAIN.BATCHSIZE_PER_REPLICA (with more "
+                   << "config.OPTIMIZER.grad_acc_steps), or more candidates in checkpoint_patterns";
+}
+
+void MemoryCheckpointHook::GoOnFromState() {
+  if (measured_of_.empty()) return;
+  if (measured_of_ == measurable_ && planner_->GoOnFrom(measured_)) return;
+  SSL_LOG(INFO) << "memory_checkpoint: the checkpoint's measurements are of another network, of other candidates or in "
+                << "another number format: the warm-up begins anew";
+}
+
+void MemoryCheckpointHook::VisitState(StateVisitor& visitor) {
+  if (!enable_ || !dynamic_.has_value()) return;
+  if (planner_ != nullptr) {
+    measured_of_ = measurable_;
+    measured_ = planner_->measurements();
+  }
+  visitor.Text("measured_of", measured_of_);
+  visitor.Scope("measured", measured_);
+  // A run that has not started yet goes on from it once it knows its model.
+  visitor.OnRestored([this] {
+    if (planner_ != nullptr) GoOnFromState();
+  });
 }
 
 std::vector<RecomputePlan> MemoryCheckpointHook::Plan(const std::vector<PassShape>& passes) {
-  if (planner_ != nullptr) return planner_->Plan(passes);
-  return std::vector<RecomputePlan>(passes.size(), RecomputePlan{candidates_});
+  if (planner_ == nullptr) return std::vector<RecomputePlan>(passes.size(), RecomputePlan{candidates_});
+  const size_t plans = planner_->number_of_plans();
+  std::vector<RecomputePlan> planned = planner_->Plan(passes);
+  if (planner_->number_of_plans() > plans) WarnOfMissedLimit();
+  return planned;
 }
 
 absl::Status MemoryCheckpointHook::OnStep(StepContext& context) {

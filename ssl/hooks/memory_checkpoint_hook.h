@@ -10,7 +10,10 @@
 //         dc_cfg: {warmup_iters: 30, max_memory: 8, strategy: optimal}
 //
 // With dc_cfg, what is recomputed depends on measured time and memory: in float32 training is bitwise the same all the
-// same; under autocast it may differ in rounding from run to run, and after a resume (ssl/models/recompute.h).
+// same; under autocast it may differ in rounding from run to run (ssl/models/recompute.h). What was measured, and how
+// much of the warm-up is done, is state of the run, each rank's own: a run that resumes does not measure again. With
+// another number of ranks, each has what rank 0 has measured; another network, other candidates or another number
+// format are measured anew.
 #ifndef SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
 #define SSL_HOOKS_MEMORY_CHECKPOINT_HOOK_H_
 
@@ -28,6 +31,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/recompute_policy.h"
 #include "ssl/core/registries.h"
+#include "ssl/core/stateful.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/memory_planner.h"
 #include "ssl/hooks/once_per_run.h"
@@ -96,10 +100,10 @@ absl::StatusOr<CandidateRule> ReadCandidateRule(const ConfigNode& patterns, absl
 
 class MemoryCheckpointHook : public Hook, private RecomputePolicy {
  public:
-  // enable: false does nothing. dynamic: nullopt recomputes all candidates always.
-  // path: of dc_cfg, for messages.
+  // enable: false does nothing. dynamic: nullopt recomputes all candidates always. path: of dc_cfg, for messages.
+  // number_format: of the run, any text; what was measured in one does not hold in another.
   MemoryCheckpointHook(bool enable, CandidateRule rule, std::optional<DynamicCheckpointOptions> dynamic,
-                       std::string path = "dc_cfg");
+                       std::string path = "dc_cfg", std::string number_format = "");
 
   absl::string_view name() const override { return "memory_checkpoint"; }
   HookStage stage() const override { return HookStage::kMutate; }
@@ -110,20 +114,32 @@ class MemoryCheckpointHook : public Hook, private RecomputePolicy {
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnEnd(StepContext& context) override;
 
+  // With dc_cfg: what was measured, and of what.
+  void VisitState(StateVisitor& visitor) override;
+
   // Of the last forward pass; null before the first one, and without dc_cfg.
   const MemoryPlanner* planner() const { return planner_.get(); }
 
  private:
   std::vector<RecomputePlan> Plan(const std::vector<PassShape>& passes) override;
+  // From what a checkpoint has, if it is of this network.
+  void GoOnFromState();
   // Of one that lasts as long as what is left of the run.
   void WarnOfLongWarmUp(const StepContext& context) const;
+  // Of a plan that exceeds the limit, though all candidates are recomputed.
+  void WarnOfMissedLimit() const;
 
   const bool enable_;
   const CandidateRule rule_;
   const std::optional<DynamicCheckpointOptions> dynamic_;
   const std::string path_;
+  const std::string number_format_;
   std::vector<BlockRange> candidates_;
+  std::string measurable_;  // blocks, candidates and number format
   std::unique_ptr<MemoryPlanner> planner_;
+  // State.
+  std::string measured_of_;  // measurable_, of the run that measured
+  MemoryMeasurements measured_;
   bool told_ = false;  // what the first plan after the warm-up is
 };
 

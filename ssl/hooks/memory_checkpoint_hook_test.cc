@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/memory_checkpoint_hook.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/session.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
@@ -22,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 const std::vector<std::string>& Blocks() {
@@ -156,6 +162,66 @@ TEST(MemoryCheckpointHookTest, WarmUpThatNeverEnds_IsWarnedOf) {
   EXPECT_THAT(logged(10, 1), AllOf(HasSubstr("dc_cfg.warmup_iters is 30, and the run has 30 batches more"),
                                    HasSubstr("expected fewer than 30")));
   EXPECT_THAT(logged(40, 1), IsEmpty()) << "the run is over";
+}
+
+// Trains to the end in `directory`, in bfloat16 unless `overrides` say otherwise; the weights' bytes.
+std::string TrainIn(const std::string& directory, const std::string& kwargs, const std::string& overrides = "",
+                    const std::string& checkpoint = "") {
+  const std::string config =
+      absl::StrCat("hooks: [{type: memory_checkpoint, kwargs: ", kwargs, "}]\n", "CHECKPOINT: {DIR: ", directory,
+                   ", CHECKPOINT_ITER_FREQUENCY: 1, KEEP_LAST: 20", checkpoint, "}\n",
+                   overrides.empty() ? "MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: bfloat16}}" : overrides);
+  const absl::StatusOr<std::unique_ptr<Session>> session = OpenTinyRun(config);
+  EXPECT_OK(session.status());
+  if (!session.ok()) return "";
+  EXPECT_OK((*session)->Train().status());
+  const absl::StatusOr<std::string> weights =
+      PosixFileSystem().Read(directory + "/checkpoints/step_10/model.safetensors");
+  EXPECT_OK(weights.status());
+  return weights.value_or("");
+}
+
+// In the short format the sum of gradients depends on what is recomputed, so it shows a repeated warm-up.
+TEST(MemoryCheckpointHookTest, ARunThatResumes_EndsAsTheUndisturbedOne) {
+  InstallTensorMemory();
+  const std::string directory = MakeTempDir("memory_checkpoint");
+  const std::string kwargs = "{dc_cfg: {warmup_iters: 4}}";
+  const std::string undisturbed = TrainIn(directory, kwargs);
+  EXPECT_NE(undisturbed, TrainIn(MakeTempDir("long_warm_up"), "{dc_cfg: {warmup_iters: 8}}"));
+  for (const char* step : {"2", "4", "7"}) {
+    SCOPED_TRACE(step);
+    const CapturedLog log;
+    EXPECT_EQ(TrainIn(directory, kwargs, "", absl::StrCat(", RESUME_FROM: ", step)), undisturbed);
+    EXPECT_THAT(log.Text(), AllOf(HasSubstr("memory_checkpoint: tensors take"), Not(HasSubstr("begins anew"))));
+  }
+}
+
+TEST(MemoryCheckpointHookTest, MeasurementsInAnotherNumberFormat_AreMadeAnew) {
+  InstallTensorMemory();
+  const std::string directory = MakeTempDir("memory_checkpoint");
+  const std::string kwargs = "{dc_cfg: {warmup_iters: 2}}";
+  TrainIn(directory, kwargs);
+  const CapturedLog log;
+  TrainIn(directory, kwargs, "MODEL: {AMP_PARAMS: {USE_AMP: False}}",
+          ", RESUME_FROM: 5, ALLOW_CHANGES: [MODEL.AMP_PARAMS]");
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr("in another number format: the warm-up begins anew"),
+                                HasSubstr("memory_checkpoint: tensors take")));
+}
+
+TEST(MemoryCheckpointHookTest, LimitThatCannotBeKept_IsWarnedOf) {
+  InstallTensorMemory();
+  const auto warnings = [](const std::string& max_memory) {
+    const CapturedLog log;
+    TrainIn(MakeTempDir("memory_limit"), absl::StrCat("{dc_cfg: {warmup_iters: 2, max_memory: ", max_memory, "}}"),
+            "MODEL: {TRUNK: {RESNETS: {WIDTH_MULTIPLIER: 0.5}}, HEAD: {PARAMS: [[mlp, {dims: [256, 16]}]]}}");
+    return log.warnings;
+  };
+  EXPECT_THAT(warnings("1.0e-6"),
+              ElementsAre(AllOf(
+                  HasSubstr("config.hooks.0.kwargs.dc_cfg.max_memory is 1e-06 GB (0.0 MiB), which cannot be kept"),
+                  HasSubstr("MiB although all candidates are recomputed; expected at least 0.0"),
+                  HasSubstr("BATCHSIZE_PER_REPLICA"))));
+  EXPECT_THAT(warnings("1"), IsEmpty());
 }
 
 }  // namespace

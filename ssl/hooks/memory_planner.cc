@@ -15,6 +15,10 @@ namespace {
 
 // Pixels and budgets whose leading bits agree share a plan: at most 1.6 % are given away.
 constexpr int64_t kLeadingValues = 64;
+// A plan is kept while it fits and at most this part of the limit has become free: what a process has in use when it
+// begins a step varies with the loader and with saves in the background, and is least in its first step.
+constexpr int64_t kKeptShare = 4;
+constexpr size_t kNumbersOfSize = 6;  // MemoryMeasurements::sizes
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -35,6 +39,14 @@ int64_t Interpolated(int64_t low, int64_t high, double share) {
 }
 
 }  // namespace
+
+void MemoryMeasurements::VisitState(StateVisitor& visitor) {
+  visitor.Int("passes", passes);
+  visitor.Ints("sizes", sizes);
+  visitor.Doubles("seconds", seconds);
+  visitor.Int("max_bytes", max_bytes);
+  visitor.Ints("plans", plans);
+}
 
 // Fills the planner's record, while it is that of the observer's own forward pass.
 class MemoryPlanner::Observer : public RecomputeObserver {
@@ -99,6 +111,47 @@ MemoryPlanner::MemoryPlanner(const std::vector<std::string>& block_names, const 
   add({next, block_names.size()}, /*candidate=*/false);
 }
 
+int64_t MemoryPlanner::warm_up_left() const { return std::max<int64_t>(0, options_.warmup_passes - planned_); }
+
+// The last pass counts once its step is over, which a copy takes for granted: observers of this planner may still come.
+MemoryMeasurements MemoryPlanner::measurements() const {
+  MemoryPlanner settled(*this);
+  if (settled.warming_up()) settled.Commit();
+  MemoryMeasurements measured;
+  measured.passes = planned_;
+  measured.max_bytes = options_.max_bytes;
+  measured.plans = WriteBudgets();
+  for (size_t part = 0; part <= parts_.size(); ++part) {
+    for (const auto& [pixels, cost] : settled.CostsOf(part)) {
+      measured.sizes.insert(measured.sizes.end(), {static_cast<int64_t>(part), pixels, cost.bytes, cost.kept_bytes,
+                                                   cost.working_bytes, cost.samples});
+      measured.seconds.push_back(cost.seconds);
+    }
+  }
+  return measured;
+}
+
+bool MemoryPlanner::GoOnFrom(const MemoryMeasurements& measured) {
+  std::optional<Budgets> budgets = ReadBudgets(measured.plans);
+  if (!budgets.has_value() || measured.sizes.size() != kNumbersOfSize * measured.seconds.size()) return false;
+  std::vector<Costs> costs(parts_.size() + 1);
+  for (size_t i = 0; i < measured.seconds.size(); ++i) {
+    const int64_t* const size = &measured.sizes[kNumbersOfSize * i];
+    if (size[0] < 0 || size[0] > static_cast<int64_t>(parts_.size())) return false;
+    costs[static_cast<size_t>(size[0])][size[1]] = {size[2], size[3], size[4], measured.seconds[i], size[5]};
+  }
+  for (const Costs& of_part : costs) {
+    if (of_part.empty() != costs.front().empty()) return false;
+  }
+  for (size_t part = 0; part <= parts_.size(); ++part) CostsOf(part) = std::move(costs[part]);
+  record_ = Record();
+  plans_.clear();
+  budgets_ = measured.max_bytes == options_.max_bytes ? *std::move(budgets) : Budgets();
+  planned_ = measured.passes;
+  first_ = planned_ + 1;
+  return true;
+}
+
 std::vector<RecomputePlan> MemoryPlanner::Plan(const std::vector<PassShape>& passes) {
   if (warming_up()) Commit();
   ++planned_;
@@ -123,16 +176,45 @@ std::vector<RecomputePlan> MemoryPlanner::PlanToMeasure(const std::vector<PassSh
 std::vector<RecomputePlan> MemoryPlanner::PlanToFit(const std::vector<PassShape>& passes) {
   const int64_t start = GetTensorMemory().in_use;
   const int64_t unit = std::max<int64_t>(1, options_.max_bytes / kLeadingValues);
-  const int64_t budget = std::max<int64_t>(0, options_.max_bytes - start) / unit * unit;
   std::vector<int64_t> pixels;
   for (const PassShape& pass : passes) {
     const bool measured = parts_.front().costs.count(pass.pixels()) > 0;
     pixels.push_back(measured ? pass.pixels() : RoundUp(pass.pixels()));
   }
+  const int64_t budget = BudgetFor(pixels, std::max<int64_t>(0, options_.max_bytes - start) / unit * unit);
   const auto [planned, is_new] = plans_.try_emplace({pixels, budget});
   if (is_new) planned->second = MakePlan(passes, pixels, start, budget);
   forecast_ = planned->second.forecast;
   return planned->second.plans;
+}
+
+int64_t MemoryPlanner::BudgetFor(const std::vector<int64_t>& pixels, int64_t now) {
+  int64_t& used = budgets_.try_emplace(pixels, now).first->second;
+  const int64_t free = now - used;
+  if (free < 0 || free > options_.max_bytes / kKeptShare) used = now;
+  return used;
+}
+
+std::vector<int64_t> MemoryPlanner::WriteBudgets() const {
+  std::vector<int64_t> numbers;
+  for (const auto& [pixels, budget] : budgets_) {
+    numbers.push_back(static_cast<int64_t>(pixels.size()));
+    numbers.insert(numbers.end(), pixels.begin(), pixels.end());
+    numbers.push_back(budget);
+  }
+  return numbers;
+}
+
+std::optional<MemoryPlanner::Budgets> MemoryPlanner::ReadBudgets(const std::vector<int64_t>& numbers) {
+  Budgets budgets;
+  for (auto next = numbers.begin(); next != numbers.end();) {
+    const int64_t passes = *next++;
+    if (passes < 0 || passes >= numbers.end() - next) return std::nullopt;
+    const std::vector<int64_t> pixels(next, next + passes);
+    next += passes;
+    budgets[pixels] = *next++;
+  }
+  return budgets;
 }
 
 MemoryPlanner::Planned MemoryPlanner::MakePlan(const std::vector<PassShape>& passes, const std::vector<int64_t>& pixels,
@@ -184,10 +266,10 @@ RecomputeSet MemoryPlanner::Choose(const std::vector<BlockCost>& chain, int64_t 
 }
 
 // Without a backward there is nothing to take. A part that is not run again in it has no gradients to compute, and
-// keeps nothing but its output. The first pass is left out when others follow: memory is new to the process then, and
-// slower.
+// keeps nothing but its output. The first pass of a process is left out when others follow: memory is new to it then,
+// and slower.
 void MemoryPlanner::Commit() {
-  if (record_.rest < 0 || (planned_ == 1 && options_.warmup_passes > 1)) return;
+  if (record_.rest < 0 || (planned_ == first_ && planned_ < options_.warmup_passes)) return;
   // Other threads may take and free tensors meanwhile: what is impossible is cut.
   const auto add = [](const Cost& sample, Cost* cost) {
     cost->kept_bytes = std::max(cost->kept_bytes, sample.kept_bytes);

@@ -13,11 +13,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ssl/core/recompute_policy.h"
+#include "ssl/core/stateful.h"
 #include "ssl/models/recompute_plan.h"
 
 namespace ssl {
@@ -39,6 +41,21 @@ struct MemoryForecast {
   std::vector<std::string> recomputed = {};  // "res2.0 (4x224x224)": the part, and the images of its pass
 };
 
+// What a planner has measured, and for what it has planned. Plans follow from these alone: a planner that is given them
+// has the same ones.
+struct MemoryMeasurements : public Stateful {
+  int64_t passes = 0;  // that were planned, those of the warm-up included
+  // Six numbers for each part and size of a pass: the part's index (the number of parts for heads and loss), pixels,
+  // bytes, kept bytes, working bytes, samples.
+  std::vector<int64_t> sizes = {};
+  std::vector<double> seconds = {};  // one for each six
+  int64_t max_bytes = 0;             // the limit of the plans
+  // Of each plan in use: the number of passes, the pixels of each, the budget.
+  std::vector<int64_t> plans = {};
+
+  void VisitState(StateVisitor& visitor) override;
+};
+
 class MemoryPlanner : public RecomputePolicy {
  public:
   // block_names: Model::block_names(), not empty. candidates: what may be recomputed; ordered, disjoint.
@@ -53,6 +70,16 @@ class MemoryPlanner : public RecomputePolicy {
   bool has_forecast() const { return !plans_.empty(); }
   // Of the last such plan.
   const MemoryForecast& forecast() const { return forecast_; }
+  // How many different plans there are by now; one more after a Plan that made a new one.
+  size_t number_of_plans() const { return plans_.size(); }
+  // Forward passes of the warm-up that are still to come.
+  int64_t warm_up_left() const;
+
+  // Between steps: all that was measured until now.
+  MemoryMeasurements measurements() const;
+  // Goes on from what a planner of the same parts has measured, and with its plans where the limit is the same; false,
+  // and nothing is changed, when it is not of as many parts.
+  bool GoOnFrom(const MemoryMeasurements& measured);
 
  private:
   class Observer;
@@ -87,6 +114,9 @@ class MemoryPlanner : public RecomputePolicy {
     double start_seconds = 0.0;
   };
 
+  // By the rounded pixels of the passes: the rounded budget of the plan that was used last.
+  using Budgets = std::map<std::vector<int64_t>, int64_t>;
+
   // What is decided for passes of these shapes.
   struct Planned {
     std::vector<RecomputePlan> plans;
@@ -95,6 +125,12 @@ class MemoryPlanner : public RecomputePolicy {
 
   std::vector<RecomputePlan> PlanToMeasure(const std::vector<PassShape>& passes);
   std::vector<RecomputePlan> PlanToFit(const std::vector<PassShape>& passes);
+  // The budget that the plan for these passes is made for, when `now` is there: that of the one before, if it is to be
+  // kept.
+  int64_t BudgetFor(const std::vector<int64_t>& pixels, int64_t now);
+  std::vector<int64_t> WriteBudgets() const;
+  // Nullopt for what WriteBudgets has not written.
+  static std::optional<Budgets> ReadBudgets(const std::vector<int64_t>& numbers);
   // The chain of all parts of all passes, by their pixels, and of what follows them.
   std::vector<BlockCost> PredictChain(const std::vector<int64_t>& pixels) const;
   RecomputeSet Choose(const std::vector<BlockCost>& chain, int64_t budget) const;
@@ -105,6 +141,8 @@ class MemoryPlanner : public RecomputePolicy {
   void Commit();
   Cost& CostOf(size_t pass, BlockRange range);
   int64_t HeldBefore(size_t pass, BlockRange range) const;
+  // Of a part, or of heads and loss.
+  Costs& CostsOf(size_t part) { return part < parts_.size() ? parts_[part].costs : rest_; }
   static Cost Predict(const Costs& costs, int64_t pixels);
 
   const MemoryPlannerOptions options_;
@@ -112,7 +150,9 @@ class MemoryPlanner : public RecomputePolicy {
   Costs rest_;               // of heads and loss, by the pixels of all passes
   Record record_;
   int64_t planned_ = 0;
-  // By rounded pixels of the passes and rounded budget.
+  int64_t first_ = 1;  // number of the first pass of this process
+  Budgets budgets_;
+  // By pixels and budget; those that this process has used.
   std::map<std::pair<std::vector<int64_t>, int64_t>, Planned> plans_;
   MemoryForecast forecast_;
 };

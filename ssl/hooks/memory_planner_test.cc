@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/sin.h>
 
 #include <memory>
@@ -144,6 +145,85 @@ TEST_F(MemoryPlannerTest, FrozenBlocks_DoNotHoldUpTheWarmUp) {
   MemoryPlanner planner = Planner(limit, RecomputeStrategy::kOptimal);
   EXPECT_LE(PlannedStep(&planner), limit);
   EXPECT_THAT(planner.forecast().recomputed, Not(IsEmpty()));
+}
+
+// As a process that resumes goes on from what the one before it has measured.
+TEST_F(MemoryPlannerTest, AnotherPlanner_GoesOnFromMeasurements) {
+  const auto limit = static_cast<int64_t>(0.75 * static_cast<double>(Step()));
+  MemoryPlanner first = Planner(limit, RecomputeStrategy::kMemoryTime);
+  PlannedStep(&first);
+  MemoryPlanner second = Planner(limit, RecomputeStrategy::kMemoryTime);
+  ASSERT_TRUE(second.GoOnFrom(first.measurements()));
+  EXPECT_FALSE(second.warming_up());
+  model_->SetRecomputePolicy(&second);
+  Step();
+  EXPECT_EQ(second.forecast().recomputed, first.forecast().recomputed);
+  EXPECT_THAT(second.forecast().recomputed, Not(IsEmpty()));
+  EXPECT_EQ(second.forecast().recompute_seconds, first.forecast().recompute_seconds);
+  EXPECT_EQ(second.forecast().peak_without_bytes, first.forecast().peak_without_bytes);
+  EXPECT_EQ(second.measurements().seconds, first.measurements().seconds);
+  EXPECT_EQ(second.measurements().sizes, first.measurements().sizes);
+}
+
+// The memory in use when a step begins varies: the plan does not change as long as it fits.
+TEST_F(MemoryPlannerTest, MemoryThatBecomesFree_ChangesNoPlan_AlsoInAnotherPlanner) {
+  const int64_t limit = Step();
+  MemoryPlanner first = Planner(limit, RecomputeStrategy::kOptimal);
+  at::Tensor others = at::ones({limit / 10 / 4}, at::kFloat);
+  PlannedStep(&first);
+  const std::vector<std::string> recomputed = first.forecast().recomputed;
+  EXPECT_THAT(recomputed, Not(IsEmpty()));
+  others.reset();
+  MemoryPlanner second = Planner(limit, RecomputeStrategy::kOptimal);
+  ASSERT_TRUE(second.GoOnFrom(first.measurements()));
+  MemoryPlanner other_limit = Planner(limit * 2, RecomputeStrategy::kOptimal);
+  ASSERT_TRUE(other_limit.GoOnFrom(first.measurements()));
+  for (MemoryPlanner* planner : {&first, &second, &other_limit}) {
+    model_->SetRecomputePolicy(planner);
+    Step();
+  }
+  EXPECT_EQ(first.forecast().recomputed, recomputed);
+  EXPECT_EQ(second.forecast().recomputed, recomputed);
+  EXPECT_THAT(other_limit.forecast().recomputed, IsEmpty());
+}
+
+TEST_F(MemoryPlannerTest, AnotherPlanner_GoesOnWithinTheWarmUp) {
+  MemoryPlanner first = Planner(1, RecomputeStrategy::kOptimal);
+  model_->SetRecomputePolicy(&first);
+  Step();
+  MemoryPlanner second = Planner(1, RecomputeStrategy::kOptimal);
+  ASSERT_TRUE(second.GoOnFrom(first.measurements()));
+  EXPECT_EQ(second.warm_up_left(), kWarmup - 1);
+  model_->SetRecomputePolicy(&second);
+  Step();
+  EXPECT_TRUE(second.warming_up());
+  Step();
+  EXPECT_FALSE(second.warming_up());
+}
+
+// The last pass of the warm-up counts where a checkpoint is saved right behind it.
+TEST_F(MemoryPlannerTest, MeasurementsBehindAStep_HoldThatStep) {
+  MemoryPlanner planner = Planner(1, RecomputeStrategy::kOptimal);
+  model_->SetRecomputePolicy(&planner);
+  Step();
+  EXPECT_THAT(planner.measurements().seconds, IsEmpty()) << "the first pass of a process is left out";
+  Step();
+  EXPECT_THAT(planner.measurements().seconds, SizeIs(2 * model_->block_names().size() + 1));
+  EXPECT_EQ(planner.measurements().passes, 2);
+}
+
+TEST_F(MemoryPlannerTest, MeasurementsOfOtherParts_AreRefused) {
+  MemoryPlanner planner = Planner(1, RecomputeStrategy::kOptimal);
+  PlannedStep(&planner);
+  MemoryPlanner other({"one", "two"}, EachBlock(2), {kWarmup, 1, RecomputeStrategy::kOptimal});
+  EXPECT_FALSE(other.GoOnFrom(planner.measurements()));
+  EXPECT_TRUE(other.warming_up());
+  MemoryMeasurements cut = planner.measurements();
+  cut.sizes.pop_back();
+  EXPECT_FALSE(planner.GoOnFrom(cut));
+  cut = planner.measurements();
+  cut.plans.pop_back();
+  EXPECT_FALSE(planner.GoOnFrom(cut));
 }
 
 // A forward pass without a backward, as in a step that fails, is no measurement.

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lists of hooks of other programs (configs/config/hooks) on the quickstart's images, in its number format: what
 they do and leave, not only that they run."""
+import hashlib
 import json
+import signal
 import unittest
 
 from tests.integration.run_case import RunCase
@@ -53,6 +55,23 @@ class HookListsTest(RunCase):
         both = self.call(*arguments, "config.OPTIMIZER.num_epochs=3")
         self.assertEqual(both.returncode, 2)
         self.assertIn("config.trainer.max_epoch means config.OPTIMIZER.num_epochs: 4", both.stderr)
+
+    def test_a_stopped_run_in_mixed_precision_goes_on_with_its_plan(self):
+        arguments = ["config.MODEL.AMP_PARAMS.USE_AMP=True", "config.hooks=[{type: memory_checkpoint, "
+                     "kwargs: {dc_cfg: {warmup_iters: 8}}}]"]
+        self.finish("engine_name=train", *arguments, run="undisturbed")
+        for step in (2, 12):  # in the warm-up, and behind it
+            run = f"stopped_{step}"
+            process = self.start(step, *arguments, run=run)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(self.end(process)[0], 75)
+            result = self.finish("engine_name=train", *arguments, run=run)
+            self.assertEqual(self.weights(run), self.weights("undisturbed"), step)
+            self.assertEqual(result.stderr.count("memory_checkpoint: tensors take up to"), 1)
+
+    def weights(self, run):
+        file = self.folder / run / "checkpoints/step_20/model.safetensors"
+        return hashlib.sha256(file.read_bytes()).hexdigest()
 
     def test_those_of_libais_default_trainer(self):
         self.train("libai_default", "config.HOOKS.EVAL.NUM_TRAIN_SAMPLES=1000",
