@@ -42,6 +42,17 @@ std::string CheckpointHook::RollingName() const {
   return instance_name() == name() ? "rolling" : absl::StrCat("rolling.", instance_name());
 }
 
+bool CheckpointHook::IsRollingDue(const StepContext& context) const {
+  return context.checkpoints != nullptr && rolling_.IsDue(context.state.train_phase_index + 1, context.num_epochs);
+}
+
+absl::Status CheckpointHook::OnStart(StepContext& context) {
+  if (context.state.phase_ended == 0 || !IsRollingDue(context)) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t named, context.checkpoints->Named(RollingName()));
+  const bool is_behind = named < context.state.iteration;
+  return is_behind ? context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true) : absl::OkStatus();
+}
+
 absl::Status CheckpointHook::OnStep(StepContext& context) {
   if (context.checkpoints != nullptr) SSL_RETURN_IF_ERROR(context.checkpoints->Poll());
   const TrainState& state = context.state;
@@ -51,10 +62,8 @@ absl::Status CheckpointHook::OnStep(StepContext& context) {
 absl::Status CheckpointHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
   if (!state.training) return absl::OkStatus();
-  const int64_t done = state.train_phase_index + 1;
-  if (epochs_.IsDue(done, context.num_epochs)) SSL_RETURN_IF_ERROR(Save(context));
-  if (!rolling_.IsDue(done, context.num_epochs) || context.checkpoints == nullptr) return absl::OkStatus();
-  return context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true);
+  if (epochs_.IsDue(state.train_phase_index + 1, context.num_epochs)) SSL_RETURN_IF_ERROR(Save(context));
+  return IsRollingDue(context) ? context.checkpoints->SaveAs(RollingName(), /*replaceable=*/true) : absl::OkStatus();
 }
 
 absl::Status RegisterCheckpointHook(Registries* registries) {

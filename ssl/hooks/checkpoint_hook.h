@@ -46,11 +46,15 @@ class CheckpointHook : public Hook {
 
   std::vector<PlannedAction> Plan() const override;
 
+  // Gives the rolling checkpoint its name, when the process before was killed before it had done so.
+  absl::Status OnStart(StepContext& context) override;
   absl::Status OnStep(StepContext& context) override;
   absl::Status OnPhaseEnd(StepContext& context) override;
 
  private:
   std::string RollingName() const;
+  // Whether the epoch that has ended is one of those of the rolling checkpoint.
+  bool IsRollingDue(const StepContext& context) const;
 
   const Cadence epochs_;
   const Cadence updates_;

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -107,6 +108,26 @@ TEST(CheckpointHook, Rolling_IsIndependentOfTheFrequency) {
 
   EXPECT_THAT(step.saver.iterations, ElementsAre(8, 16, 24)) << "anchored at its start";
   EXPECT_THAT(step.saver.replaced, ElementsAre(8, 16));
+}
+
+// As a process leaves it that is killed between the save and the naming.
+TEST(CheckpointHook, Rolling_WithoutItsName_GetsItAtTheStart) {
+  FakeStep step;
+  CheckpointCadenceOptions options = Every(-1, -1);
+  options.rolling_start = 1;
+  options.rolling_frequency = 2;
+  CheckpointHook hook(options);
+  ASSERT_OK(hook.OnStart(step.context));
+  EXPECT_THAT(step.saver.names, IsEmpty()) << "nothing was trained yet";
+
+  Train(hook, step, 3);
+  step.saver.names["rolling"] = 4;
+  step.state.phase_ended = 0;
+  ASSERT_OK(hook.OnStart(step.context));
+  EXPECT_THAT(step.saver.names, ElementsAre(Pair("rolling", 4))) << "within a phase";
+  step.state.phase_ended = 1;
+  ASSERT_OK(hook.OnStart(step.context));
+  EXPECT_THAT(step.saver.names, ElementsAre(Pair("rolling", 12)));
 }
 
 TEST(CheckpointHook, FailedSave_IsReturned) {
