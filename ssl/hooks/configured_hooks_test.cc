@@ -273,19 +273,6 @@ TEST_F(ConfiguredHooksTest, ListAtAResume_IsComparedWholeAndSectionsByTheirKeys)
   EXPECT_OK(train("hooks: [{type: train_logger}]\nCHECKPOINT: {ALLOW_CHANGES: [hooks]}")) << "the clipper is gone";
 }
 
-TEST_F(ConfiguredHooksTest, TwoHooksThatNameACheckpointAlike_AreRefused) {
-  const std::string both = "{type: best_checkpoint, kwargs: {METRICS: [Training/loss_mean, Testing/loss_mean]}}";
-  const std::string named = "{type: best_checkpoint, name: %s, kwargs: {METRICS: [Training/loss_mean]}}";
-  const auto list = [&](const std::string& name) {
-    return "hooks: [" + both + ", " + std::string(named).replace(named.find("%s"), 2, name) + "]";
-  };
-  EXPECT_THAT(MakeConfiguredHooks(Context(list("Training_loss_mean"))),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("hooks 'best_checkpoint' and 'Training_loss_mean'"),
-                             HasSubstr("would both keep checkpoints/best.Training_loss_mean.step"))));
-  EXPECT_OK(MakeConfiguredHooks(Context(list("mine"))));
-}
-
 TEST_F(ConfiguredHooksTest, HooksOfWhichARunHasOne_TakeNoName) {
   for (const std::string type : {"train_logger", "train_val_logger", "phase_metrics", "perf_stats"}) {
     EXPECT_THAT(MakeConfiguredHooks(Context("hooks:\n  - {type: " + type + ", name: second}")),

@@ -171,6 +171,15 @@ TEST_F(HookEntriesTest, OneStringAndTheListOfIt_AreOneSetting) {
   }
 }
 
+TEST_F(HookEntriesTest, TwoHooksThatNameACheckpointAlike_AreRefused) {
+  const std::string both = "  - {type: best_checkpoint, kwargs: {METRICS: [Training/loss_mean, Testing/loss_mean]}}\n";
+  const std::string another = "  - {type: best_checkpoint, kwargs: {METRICS: [Training/loss_mean]}, name: ";
+  EXPECT_THAT(Error(both + another + "Training_loss_mean}"),
+              AllOf(HasSubstr("hooks 'best_checkpoint' and 'Training_loss_mean'"),
+                    HasSubstr("would both keep checkpoints/best.Training_loss_mean.step")));
+  EXPECT_EQ(Error(both + another + "mine}"), "");
+}
+
 TEST_F(HookEntriesTest, AnEntryThatTurnsItsHookOff_IsRefused) {
   for (const std::string entry :
        {"{type: check_nan, kwargs: {CHECK_NAN: false}}", "{type: grad_clip, kwargs: {USE_GRAD_CLIP: false}}",
