@@ -59,13 +59,9 @@ def main():
     ours_command = [OURS, args.data, args.recipe, str(args.workers), str(4 * args.images), args.decode, args.cache]
     peer_command = [args.python, str(args.peer), args.data, "--recipe", args.recipe, "--workers", str(args.workers),
                     "--images", str(args.images)]
-    print(compare_swav.machine(), flush=True)
-    ours, peer = [], []
-    for run in range(args.runs):
-        ours.append(compare_swav.measure(ours_command, read_rate))
-        peer.append(compare_swav.measure(peer_command, read_rate))
-        print(f"run {run + 1}: ours {ours[-1]['rate']:.0f}, peer {peer[-1]['rate']:.0f} images/s", flush=True)
-    print(report(ours, peer))
+    print(report(*compare_swav.take_turns(args.runs, lambda: compare_swav.measure(ours_command, read_rate),
+                                          lambda: compare_swav.measure(peer_command, read_rate), "rate", "images/s",
+                                          digits=0)))
 
 
 if __name__ == "__main__":

@@ -170,6 +170,17 @@ def machine():
             f"{memory_gb:.0f} GB, load at start {os.getloadavg()[0]:.1f}")
 
 
+def take_turns(runs, run_ours, run_peer, key, unit, digits=1):
+    """Runs ours and the peer in turn, so that a slow spell of the machine hits both; both lists of results."""
+    print(machine(), flush=True)
+    ours, peer = [], []
+    for run in range(runs):
+        ours.append(run_ours())
+        peer.append(run_peer())
+        print(f"run {run + 1}: ours {ours[-1][key]:.{digits}f}, peer {peer[-1][key]:.{digits}f} {unit}", flush=True)
+    return ours, peer
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--peer", default=pathlib.Path(__file__).with_name("peer_swav.py"), help="the peer's script")
@@ -182,13 +193,8 @@ def main():
     args = parser.parse_args()
     values = {"data": args.data.resolve(), "steps": args.steps, "images": args.steps * BATCH_SIZE}
     peer_command = [args.python, str(args.peer)] + fill(PEER + PEER_PRECISION[args.precision], **values)
-    print(machine(), flush=True)
-    ours, peer = [], []
-    for run in range(args.runs):
-        ours.append(measure_ours(values, args.precision, args.ours))
-        peer.append(measure(peer_command, read_peer))
-        print(f"run {run + 1}: ours {ours[-1]['ms']:.1f}, peer {peer[-1]['ms']:.1f} ms/step", flush=True)
-    print(report(ours, peer))
+    print(report(*take_turns(args.runs, lambda: measure_ours(values, args.precision, args.ours),
+                             lambda: measure(peer_command, read_peer), "ms", "ms/step")))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import argparse
 import pathlib
 import tempfile
 
-from compare_swav import OURS_PRECISION, PEER_PRECISION, fill, machine, measure, median, read_ours, read_peer
+from compare_swav import OURS_PRECISION, PEER_PRECISION, fill, measure, median, read_ours, read_peer, take_turns
 
 BATCH_SIZE = 64  # of both
 OURS = ["bazel-bin/ssl/tools/ssl_main", "--config=bench/swav_photos_peer", "config.DATA.TRAIN.DATA_PATHS=[{data}]",
@@ -63,13 +63,8 @@ def main():
         parser.error(f"--data has {images} JPEGs, expected at least {BATCH_SIZE}")
     values = {"data": args.data.resolve(), "steps": args.steps, "epochs": epochs_of(args.steps, images)}
     peer_command = [args.python, str(args.peer)] + fill(PEER + PEER_PRECISION[args.precision], **values) + args.peer_option
-    print(machine(), flush=True)
-    ours, peer = [], []
-    for run in range(args.runs):
-        ours.append(measure_ours(values, args.precision, args.ours))
-        peer.append(measure(peer_command, read_peer))
-        print(f"run {run + 1}: ours {ours[-1]['rate']:.1f}, peer {peer[-1]['rate']:.1f} samples/s", flush=True)
-    print(report(ours, peer))
+    print(report(*take_turns(args.runs, lambda: measure_ours(values, args.precision, args.ours),
+                             lambda: measure(peer_command, read_peer), "rate", "samples/s")))
 
 
 if __name__ == "__main__":
