@@ -12,6 +12,7 @@ from tools.bench import compare_ranks
 from tools.bench import compare_sharding
 from tools.bench import compare_swav
 from tools.bench import compare_swav_photos
+from tools.bench import compare_transforms
 from tools.bench import compile_times
 from tools.bench import hook_overhead
 from tools.bench import trace_overlap
@@ -94,6 +95,15 @@ class CompareShardingTest(unittest.TestCase):
                                                     "model 47.2 MB, gradients 47.0 MB, optimizer 46.0 MB\n")
             result = compare_sharding.read_training(run, 8)
         self.assertEqual(result, {"ms": 500.0, "peak": 462.0, "model": 47.2, "gradients": 47.0, "optimizer": 46.0})
+
+
+class CompareTransformsTest(unittest.TestCase):
+    def test_operations_are_matched_by_name_and_medians_compared(self):
+        ours = [compare_transforms.read_times(f"     {blur} us  Blur p=1\n      1.5 us  Ours only\n") for blur in (8.0, 2.0, 4.0)]
+        peer = [compare_transforms.read_times(f"   {blur} us  Blur p=1\n") for blur in (90.0, 40.0, 10.0)]
+        lines = compare_transforms.report(ours, peer).splitlines()
+        self.assertEqual(lines[1].split(), ["Blur", "p=1", "4.0", "40.0", "10.0"])
+        self.assertEqual(lines[2].split(), ["Ours", "only", "1.5"])
 
 
 class CompareSwavTest(unittest.TestCase):

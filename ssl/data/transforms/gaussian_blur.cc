@@ -36,37 +36,56 @@ SSL_PIXEL_FUNCTION void BlendFewTaps(const BlurBox& box, const uint8_t* const* t
   }
 }
 
-SSL_PIXEL_FUNCTION void BlendManyTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint32_t* sums,
-                                      uint8_t* __restrict output) {
-  const int last = 2 * box.radius + 2;
-  const uint32_t weight = box.weight;
-  const uint32_t edge_weight = box.edge_weight;
-  for (int64_t i = 0; i < size; ++i) sums[i] = taps[1][i];
-  for (int t = 2; t < last; ++t) {
-    const uint8_t* tap = taps[t];
-    for (int64_t i = 0; i < size; ++i) sums[i] += tap[i];
-  }
-  const uint8_t* first_tap = taps[0];
-  const uint8_t* last_tap = taps[last];
-  for (int64_t i = 0; i < size; ++i) {
-    output[i] = BoxMean(weight, sums[i], edge_weight, static_cast<uint32_t>(first_tap[i]) + last_tap[i]);
-  }
-}
+// The taps of the widest box that is added up anew for each pixel; a wider one carries its sum along.
+constexpr int kMostRadiusOfTaps = 2;
+constexpr int kMostTaps = 2 * kMostRadiusOfTaps + 3;
 
 // output[i] is the box over taps[0][i], taps[1][i], ...: 2 * radius + 3 of them, `size` bytes each. A sigma of 2 has
 // radius 1, of 3.4 radius 2.
 SSL_VECTORIZE
-void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint32_t* sums, uint8_t* output) {
+void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint8_t* output) {
   switch (box.radius) {
     case 0:
       return BlendFewTaps<0>(box, taps, size, output);
     case 1:
       return BlendFewTaps<1>(box, taps, size, output);
-    case 2:
-      return BlendFewTaps<2>(box, taps, size, output);
     default:
-      return BlendManyTaps(box, taps, size, sums, output);
+      return BlendFewTaps<kMostRadiusOfTaps>(box, taps, size, output);
   }
+}
+
+// sums[i] is that of the inner pixels of a box along a row of `size` bytes that has its border on both sides.
+void SumAlongRow(const uint8_t* input, int64_t size, int channels, int radius, uint32_t* sums) {
+  const int64_t inner = static_cast<int64_t>(radius) * channels;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    uint32_t sum = 0;
+    for (int64_t i = channel - inner; i <= channel + inner; i += channels) sum += input[i];
+    for (int64_t i = channel; i < size; i += channels) {
+      sums[i] = sum;
+      sum += input[i + inner + channels] - input[i - inner];
+    }
+  }
+}
+
+// output[i] is the box of the inner pixels' sum and the two outer ones.
+SSL_VECTORIZE
+void BlendSums(const BlurBox& box, const uint32_t* sums, const uint8_t* before, const uint8_t* after, int64_t size,
+               uint8_t* __restrict output) {
+  const uint32_t weight = box.weight;
+  const uint32_t edge_weight = box.edge_weight;
+  for (int64_t i = 0; i < size; ++i) {
+    output[i] = BoxMean(weight, sums[i], edge_weight, static_cast<uint32_t>(before[i]) + after[i]);
+  }
+}
+
+SSL_VECTORIZE
+void AddRow(const uint8_t* row, int64_t size, uint32_t* __restrict sums) {
+  for (int64_t i = 0; i < size; ++i) sums[i] += row[i];
+}
+
+SSL_VECTORIZE
+void SubtractRow(const uint8_t* row, int64_t size, uint32_t* __restrict sums) {
+  for (int64_t i = 0; i < size; ++i) sums[i] -= row[i];
 }
 
 // Repeats the first and the last pixel of a row in the `border` pixels before and after it.
@@ -76,6 +95,20 @@ void FillBorder(uint8_t* row, int width, int channels, int border) {
     std::memcpy(row - i * channels, row, channels);
     std::memcpy(row + (width - 1 + i) * channels, last, channels);
   }
+}
+
+// One pass along a row that has its border.
+void BlurLine(const BlurBox& box, const uint8_t* input, int64_t size, int channels, std::vector<uint32_t>* sums,
+              uint8_t* output) {
+  const int64_t border = static_cast<int64_t>(box.radius + 1) * channels;
+  if (box.radius > kMostRadiusOfTaps) {
+    sums->resize(size);
+    SumAlongRow(input, size, channels, box.radius, sums->data());
+    return BlendSums(box, sums->data(), input - border, input + border, size, output);
+  }
+  const uint8_t* taps[kMostTaps];
+  for (int t = 0; t < 2 * box.radius + 3; ++t) taps[t] = input - border + t * channels;
+  BlendTaps(box, taps, size, output);
 }
 
 // All passes along the rows, one row after the other.
@@ -92,23 +125,37 @@ void BlurRows(const BlurBox& box, BlurBuffers* buffers, Image* image) {
     std::memcpy(input, row, row_size);
     for (int pass = 0; pass < kPasses; ++pass) {
       FillBorder(input, image->width(), channels, border);
-      for (int t = 0; t <= 2 * border; ++t) buffers->taps[t] = input + (t - border) * channels;
       const bool is_last = pass == kPasses - 1;
-      BlendTaps(box, buffers->taps.data(), row_size, buffers->sums.data(), is_last ? row : output);
+      BlurLine(box, input, row_size, channels, &buffers->sums, is_last ? row : output);
       std::swap(input, output);
     }
   }
 }
 
+// Beyond an edge its row is repeated.
+const uint8_t* RowAt(const Image& image, int y) { return image.row(std::clamp(y, 0, image.height() - 1)); }
+
 // One pass along the columns.
-void BlurColumns(const BlurBox& box, BlurBuffers* buffers, const Image& image, uint8_t* output) {
+void BlurColumns(const BlurBox& box, const Image& image, uint8_t* output) {
+  const uint8_t* taps[kMostTaps];
   const int border = box.radius + 1;
   const int64_t row_size = static_cast<int64_t>(image.width()) * image.channels();
   for (int y = 0; y < image.height(); ++y, output += row_size) {
-    for (int t = 0; t <= 2 * border; ++t) {
-      buffers->taps[t] = image.row(std::clamp(y + t - border, 0, image.height() - 1));
-    }
-    BlendTaps(box, buffers->taps.data(), row_size, buffers->sums.data(), output);
+    for (int t = 0; t <= 2 * border; ++t) taps[t] = RowAt(image, y + t - border);
+    BlendTaps(box, taps, row_size, output);
+  }
+}
+
+// The same for a box of any radius.
+void BlurColumnsByCarrying(const BlurBox& box, std::vector<uint32_t>* sums, const Image& image, uint8_t* output) {
+  const int64_t row_size = static_cast<int64_t>(image.width()) * image.channels();
+  sums->assign(row_size, 0);
+  for (int y = -box.radius; y <= box.radius; ++y) AddRow(RowAt(image, y), row_size, sums->data());
+  for (int y = 0; y < image.height(); ++y, output += row_size) {
+    const uint8_t* entering = RowAt(image, y + box.radius + 1);
+    BlendSums(box, sums->data(), RowAt(image, y - box.radius - 1), entering, row_size, output);
+    AddRow(entering, row_size, sums->data());
+    SubtractRow(RowAt(image, y - box.radius), row_size, sums->data());
   }
 }
 
@@ -131,11 +178,14 @@ BlurBox BlurBoxFor(float sigma) {
 
 void GaussianBlur(float sigma, BlurBuffers* buffers, Image* image) {
   const BlurBox box = BlurBoxFor(sigma);
-  buffers->taps.resize(2 * box.radius + 3);
-  buffers->sums.resize(static_cast<size_t>(image->width()) * image->channels());
   BlurRows(box, buffers, image);
   for (int pass = 0; pass < kPasses; ++pass) {
-    BlurColumns(box, buffers, *image, buffers->rows.Allocate(image->height(), image->width(), image->channels()));
+    uint8_t* output = buffers->rows.Allocate(image->height(), image->width(), image->channels());
+    if (box.radius > kMostRadiusOfTaps) {
+      BlurColumnsByCarrying(box, &buffers->sums, *image, output);
+    } else {
+      BlurColumns(box, *image, output);
+    }
     std::swap(*image, buffers->rows);
   }
 }

@@ -16,10 +16,9 @@ namespace ssl {
 
 // Kept between calls, so that a blur allocates nothing in the steady state.
 struct BlurBuffers {
-  Image rows;                        // the result of a vertical pass
-  std::vector<uint8_t> line;         // a row with its border, twice
-  std::vector<const uint8_t*> taps;  // what a box adds up
-  std::vector<uint32_t> sums;        // one row
+  Image rows;                  // the result of a vertical pass
+  std::vector<uint8_t> line;   // a row with its border, twice
+  std::vector<uint32_t> sums;  // of the pixels in a wide box, one row
 };
 
 // The box that is repeated three times: output = (weight * sum of the inner pixels + edge_weight * the two outer

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/transforms/random_vertical_flip.h"
 
-#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/data/image/vectorize.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -17,11 +18,17 @@ struct RandomVerticalFlipOptions : public Options {
   void VisitFields(FieldVisitor& visitor) override { visitor.Field("p", &p, Doc("Probability.").Between(0.0, 1.0)); }
 };
 
+// std::swap_ranges goes byte by byte: the rows might overlap for all that it knows.
+SSL_VECTORIZE
+void SwapRows(uint8_t* __restrict a, uint8_t* __restrict b, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) std::swap(a[i], b[i]);
+}
+
 void FlipRows(Image* image) {
   const int64_t row_size = static_cast<int64_t>(image->width()) * image->channels();
   uint8_t* pixels = image->MutablePixels();
   for (int64_t top = 0, bottom = image->height() - 1; top < bottom; ++top, --bottom) {
-    std::swap_ranges(pixels + top * row_size, pixels + (top + 1) * row_size, pixels + bottom * row_size);
+    SwapRows(pixels + top * row_size, pixels + bottom * row_size, row_size);
   }
 }
 
