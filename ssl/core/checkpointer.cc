@@ -186,7 +186,17 @@ absl::Status Checkpointer::StartWriting(const Asked& asked, SavedState state) {
 }
 
 absl::Status Checkpointer::WriteGuarded(const Asked& asked, const SavedState& state) {
-  return GuardTorch("writing a checkpoint", [&] { return Write(asked, state); });
+  if (own_communicator_ == nullptr) return absl::FailedPreconditionError("an earlier save broke off: none follows it");
+  bool broke_off = true;
+  const absl::Status status = GuardTorch("writing a checkpoint", [&] {
+    absl::Status written = Write(asked, state);
+    broke_off = false;
+    return written;
+  });
+  // Those who write on other ranks may wait for this one in an operation that it will never begin, such as for the text
+  // of an error for which there was no memory. Without its connections they learn of it now.
+  if (broke_off) own_communicator_.reset();
+  return status;
 }
 
 absl::Status Checkpointer::Write(const Asked& asked, const SavedState& state) {

@@ -9,17 +9,20 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/testing/fake_run.h"
+#include "ssl/distributed/testing/process_world.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/io/testing/fault_file_system.h"
@@ -179,6 +182,59 @@ TEST_F(CheckpointerRanksTest, RankWithoutAThread_KeepsTheOthersFromWriting) {
   }));
   EXPECT_THAT(saved[0], StatusIs(absl::StatusCode::kAborted, HasSubstr("starting to write a checkpoint failed on")));
   EXPECT_THAT(saved[1], StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no thread")));
+}
+
+// Passes everything on. On a rank that fails its duplicates have no memory for a broadcast.
+class ScarceCommunicator : public Communicator {
+ public:
+  ScarceCommunicator(Communicator& base, bool rank_fails) : base_(base), rank_fails_(rank_fails) {}
+
+  int64_t rank() const override { return base_.rank(); }
+  int64_t size() const override { return base_.size(); }
+  absl::Status AllReduce(at::Tensor& tensor, ReduceOp op) override { return base_.AllReduce(tensor, op); }
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return base_.AllGather(tensor); }
+  absl::Status Broadcast(at::Tensor& tensor, int64_t root) override {
+    if (rank_fails_ && owned_ != nullptr) throw std::bad_alloc();
+    return base_.Broadcast(tensor, root);
+  }
+  absl::Status Barrier() override { return base_.Barrier(); }
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> duplicate, base_.Duplicate());
+    auto scarce = std::make_unique<ScarceCommunicator>(*duplicate, rank_fails_);
+    scarce->owned_ = std::move(duplicate);
+    return scarce;
+  }
+
+ private:
+  std::unique_ptr<Communicator> owned_;
+  Communicator& base_;
+  const bool rank_fails_;
+};
+
+// Its process lives on, and trains beside the thread that has failed.
+TEST_F(CheckpointerRanksTest, ARankThatBreaksOffBetweenOperations_EndsTheSaveOfAll) {
+  EXPECT_OK(ProcessWorld(2, absl::Seconds(10)).Run([&](Communicator& base) -> absl::Status {
+    const bool fails = base.rank() == 0;
+    ScarceCommunicator communicator(base, fails);
+    FakeRun run;
+    CheckpointerOptions options;
+    options.store.directory = directory_;
+    options.in_background = true;
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpointer> checkpointer,
+                         Checkpointer::Make(options, PosixFileSystem(), communicator, run, run.state));
+    SSL_RETURN_IF_ERROR(checkpointer->Open());
+    SSL_RETURN_IF_ERROR(checkpointer->Save());
+    const absl::Status status = checkpointer->Wait();
+    if (fails) {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("out of memory")));
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("lost a connection")));
+    }
+    SSL_RETURN_IF_ERROR(base.Barrier());
+    SSL_RETURN_IF_ERROR(checkpointer->Save());
+    EXPECT_FALSE(checkpointer->Wait().ok()) << "there is nobody to save with";
+    return base.Barrier();
+  }));
 }
 
 // The error of one rank's disk ends the run on all ranks at the same step.

@@ -148,6 +148,11 @@ absl::Status GlooCommunicator::Run(const std::string& operation, absl::Duration 
   const absl::Status status = GuardTorch("Gloo", body);
   // What is thrown while connecting or waiting is about other ranks: of Gloo's own types, or c10d's. Other errors of
   // LibTorch are about this rank's tensors.
+  // No memory in the middle of an operation: the others wait in it, and cannot be met there any more.
+  if (failure_.ok() && DetailOf(status, kDetailCause) == kCauseMemory) {
+    group_.reset();
+    failure_ = status;
+  }
   const bool of_peers = group_ == nullptr || absl::StartsWith(DetailOf(status, kDetailException), "gloo::") ||
                         DetailOf(status, kDetailCause) == kCausePeer;
   if (status.ok() || !failure_.ok() || !of_peers) return status;
@@ -229,7 +234,8 @@ std::unique_ptr<Work> GlooCommunicator::StartAllReduce(at::Tensor& tensor, Reduc
   const SigpipeBlock for_the_thread_of_the_queue;
   std::future<absl::Status> exchange =
       queue_.Post([this, operation = NextOperation(NameOf(op), tensor), prepared, flat, op] {
-        return prepared.ok() ? RunChecked(operation, [&] { Exchange(flat, op); }) : prepared;
+        if (prepared.ok()) return RunChecked(operation, [&] { Exchange(flat, op); });
+        return Run(operation.text, options_.timeout, [&] { return prepared; });
       });
   return std::make_unique<StartedAllReduce>(std::move(exchange), std::move(flat), op, size(), tensor);
 }

@@ -7,7 +7,7 @@
 // broke) or DeadlineExceeded (nothing came within the timeout). The message names the operation, this rank, and which
 // ranks do not answer; kDetailSilent (process_identity.h) of the latter has their processes. Such a communicator is out
 // of use: it closes its connections, so that the error travels to all ranks at once, and every later call returns the
-// same error.
+// same error. The same when this rank lacks memory in the middle of an operation (ResourceExhausted, kCauseMemory).
 //
 // Differences from ranks that are threads: float16 and bfloat16 sums are rounded after each addition.
 #ifndef SSL_DISTRIBUTED_GLOO_COMMUNICATOR_H_
