@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/config/world_shape.h"
@@ -29,6 +30,15 @@ absl::StatusOr<int64_t> RanksOfNode(const ConfigNode& config, int64_t ranks) {
       "ranks) or to a number of ranks"));
 }
 
+// apex asserts that groups divide the world; VISSL's groups of LibTorch's kind end with a smaller one.
+absl::Status CheckDivides(const SyncBatchNormSection& section, int64_t size, int64_t ranks, const ConfigNode& config) {
+  if (section.sync_bn_type != "apex" || ranks % size == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Node(config).location().ToString(), ": ", kPath, ".GROUP_SIZE is ", size, ", which does not divide ",
+                   ranks, " ranks, as SYNC_BN_TYPE apex demands; set GROUP_SIZE to 0 (all ranks) or to a divisor, or ",
+                   "SYNC_BN_TYPE to pytorch, whose last group is smaller"));
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> BatchNormGroupSize(const ConfigNode& config, int64_t ranks) {
@@ -36,13 +46,20 @@ absl::StatusOr<int64_t> BatchNormGroupSize(const ConfigNode& config, int64_t ran
   SSL_RETURN_IF_ERROR(ReadOptions(Node(config), kPath, UnknownKeys::kIgnore, &section));
   if (!section.convert_bn_to_sync_bn) return 1;
   if (section.group_size < 0) return RanksOfNode(config, ranks);
-  return section.group_size == 0 ? ranks : std::min(ranks, section.group_size);
+  const int64_t size = section.group_size == 0 ? ranks : std::min(ranks, section.group_size);
+  SSL_RETURN_IF_ERROR(CheckDivides(section, size, ranks, config));
+  return size;
 }
 
 absl::StatusOr<std::shared_ptr<Communicator>> MakeBatchNormGroup(const ConfigNode& config, Communicator& world) {
   SSL_ASSIGN_OR_RETURN(const int64_t size, BatchNormGroupSize(config, world.size()));
   if (size == 1) return nullptr;
   if (size == world.size()) return world.Duplicate();
+  const int64_t rest = world.size() % size;
+  if (rest > 0 && world.rank() == 0) {
+    SSL_LOG(WARNING) << kPath << ".GROUP_SIZE is " << size << " in a world of " << world.size()
+                     << " ranks: the last group has " << rest << ", and batch statistics of fewer images";
+  }
   SSL_ASSIGN_OR_RETURN(std::shared_ptr<Communicator> group, world.Split(world.rank() / size));
   if (group->size() == 1) return nullptr;  // the last one of a world that groups do not divide
   return group;

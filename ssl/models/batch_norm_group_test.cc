@@ -14,11 +14,13 @@
 #include "ssl/config/yaml.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ConfigNode Config(const std::string& settings, const std::string& distributed = "{}") {
@@ -62,6 +64,18 @@ TEST(BatchNormGroupSize, NodesOfAnotherWorld_AreAnError) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("GROUP_SIZE")));
 }
 
+// As apex.parallel.create_syncbn_process_group asserts; VISSL's split_world_in_process_groups goes on.
+TEST(BatchNormGroupSize, GroupsOfApexThatDoNotDivideTheWorld_AreAnError) {
+  constexpr char kApex[] = "CONVERT_BN_TO_SYNC_BN: True, SYNC_BN_TYPE: apex, GROUP_SIZE: ";
+  for (const int64_t ranks : {3, 5}) {
+    EXPECT_THAT(BatchNormGroupSize(Config(absl::StrCat(kApex, 2)), ranks),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("run.yaml:3: config.MODEL.SYNC_BN_CONFIG.GROUP_SIZE is 2, which does ",
+                                                "not divide ", ranks, " ranks, as SYNC_BN_TYPE apex demands"))));
+  }
+  for (const int64_t size : {0, 1, 2, 4, 8}) EXPECT_OK(BatchNormGroupSize(Config(absl::StrCat(kApex, size)), 4));
+}
+
 TEST(MakeBatchNormGroup, AllRanks_HaveACommunicatorOfTheirOwn) {
   EXPECT_OK(ThreadWorld(3, absl::Seconds(30)).Run([](Communicator& world) -> absl::Status {
     const auto group = MakeBatchNormGroup(Config("CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0"), world);
@@ -75,6 +89,7 @@ TEST(MakeBatchNormGroup, AllRanks_HaveACommunicatorOfTheirOwn) {
 }
 
 TEST(MakeBatchNormGroup, SmallerGroups_AreNeighbours) {
+  const CapturedLog log;
   EXPECT_OK(ThreadWorld(5, absl::Seconds(30)).Run([](Communicator& world) -> absl::Status {
     const auto group = MakeBatchNormGroup(Config("CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 2"), world);
     EXPECT_OK(group);
@@ -89,6 +104,7 @@ TEST(MakeBatchNormGroup, SmallerGroups_AreNeighbours) {
     EXPECT_EQ(ranks.item<int64_t>(), world.rank() < 2 ? 0 + 1 : 2 + 3);
     return absl::OkStatus();
   }));
+  EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("GROUP_SIZE is 2 in a world of 5 ranks: the last group has 1, ")));
 }
 
 TEST(MakeBatchNormGroup, RanksOfTheirOwn_NeedNone) {
