@@ -37,6 +37,11 @@ class BatchSource {
   // The names of the classes, by label; empty where classes are numbers only.
   virtual std::vector<std::string> ClassNames() const { return {}; }
 
+  // What tells sample `index` of the data set, in [0, dataset_size()), from others, without reading it: its file below
+  // the data set's folder, and its class. Equal on ranks that see the same data, wherever these lie. "" when the source
+  // cannot tell.
+  virtual std::string SampleIdentity(int64_t index) const { return ""; }
+
   // Starts epoch `epoch` (0, 1, ...) at batch `first_batch`. What was in flight is dropped.
   virtual absl::Status StartEpoch(int64_t epoch, int64_t first_batch) = 0;
 

@@ -2,6 +2,7 @@
 #include "ssl/core/equal_sources.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -26,21 +27,33 @@ using Names = std::vector<std::string>;
 
 constexpr absl::string_view kEndOfName("\0", 1);  // no file has it in its name
 
-enum Number : int64_t { kSamples, kBatches, kClasses, kNumbers };
+enum Number : int64_t { kSamples, kBatches, kClasses, kIdentities, kNumbers };
 
-// [numbers]; of the classes' names a checksum
+// A checksum of what tells samples [begin, end) from others, as far as the source has these.
+int64_t IdentitiesOf(const BatchSource& source, int64_t begin, int64_t end) {
+  uint32_t checksum = 0;
+  for (int64_t index = begin; index < std::min(end, source.dataset_size()); ++index) {
+    checksum = ExtendCrc32c(checksum, source.SampleIdentity(index));
+    checksum = ExtendCrc32c(checksum, kEndOfName);
+  }
+  return checksum;
+}
+
+// [numbers]; of the classes' names and the samples checksums
 at::Tensor NumbersOf(const BatchSource& source) {
   at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
   int64_t* values = numbers.mutable_data_ptr<int64_t>();
   values[kSamples] = source.dataset_size();
   values[kBatches] = source.batches_per_epoch();
   values[kClasses] = Crc32c(absl::StrJoin(source.ClassNames(), kEndOfName));
+  values[kIdentities] = IdentitiesOf(source, 0, source.dataset_size());
   return numbers;
 }
 
 struct Description {
   const int64_t* numbers;
   Names names;
+  std::string sample;  // the first one that differs, when nothing else does
 };
 
 // What of `own` is other than in `others`.
@@ -60,7 +73,23 @@ std::string Told(const Description& own, const Description& others) {
   } else if (equal < others.names.size()) {
     told.push_back(absl::StrCat("no class ", equal));
   }
+  if (own.sample != others.sample) told.push_back(absl::StrCat("'", own.sample, "'"));
   return absl::StrJoin(told, ", ");
+}
+
+// The first sample that is another one on `rank` than on rank 0, where both have as many: found by halves. Collective.
+absl::StatusOr<int64_t> FirstOtherSample(const BatchSource& source, int64_t rank, int64_t samples,
+                                         Communicator& communicator) {
+  int64_t begin = 0;
+  int64_t end = samples;
+  while (end - begin > 1) {
+    const int64_t middle = begin + (end - begin) / 2;
+    const at::Tensor own = at::full({1}, IdentitiesOf(source, begin, middle), at::kLong);
+    SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));  // [ranks, 1]
+    const bool differ = all[rank].item<int64_t>() != all[0].item<int64_t>();
+    (differ ? end : begin) = middle;
+  }
+  return begin;
 }
 
 // The same text on all ranks: that of `rank`, which knows itself what it has. Collective.
@@ -69,12 +98,23 @@ absl::Status Difference(absl::string_view what, const BatchSource& source, int64
   const std::string host = HostName("unknown");
   std::string first_host = host;
   std::string first_names = absl::StrJoin(source.ClassNames(), kEndOfName);
-  for (std::string* text : {&first_host, &first_names}) SSL_RETURN_IF_ERROR(BroadcastText(0, text, communicator));
-  const Description here = {own, source.ClassNames()};
-  const Description first = {firsts, first_names.empty() ? Names() : Names(absl::StrSplit(first_names, kEndOfName))};
+  std::string sample;
+  std::string place;
+  if (std::equal(own, own + kIdentities, firsts)) {
+    SSL_ASSIGN_OR_RETURN(const int64_t index, FirstOtherSample(source, rank, firsts[kSamples], communicator));
+    if (index < source.dataset_size()) sample = source.SampleIdentity(index);
+    place = absl::StrCat(" as sample ", index);
+  }
+  std::string first_sample = sample;
+  for (std::string* text : {&first_host, &first_names, &first_sample}) {
+    SSL_RETURN_IF_ERROR(BroadcastText(0, text, communicator));
+  }
+  const Description here = {own, source.ClassNames(), sample};
+  const Description first = {firsts, first_names.empty() ? Names() : Names(absl::StrSplit(first_names, kEndOfName)),
+                             first_sample};
   std::string message =
       absl::StrCat(what, " is not the same data set on all ranks: rank ", rank, " (on ", host, ") has ",
-                   Told(here, first), ", and rank 0 (on ", first_host, ") has ", Told(first, here),
+                   Told(here, first), place, ", and rank 0 (on ", first_host, ") has ", Told(first, here),
                    "; copy it whole to every host, or read it from a shared file system");
   SSL_RETURN_IF_ERROR(BroadcastText(rank, &message, communicator));
   return absl::InvalidArgumentError(message);
@@ -83,6 +123,7 @@ absl::Status Difference(absl::string_view what, const BatchSource& source, int64
 }  // namespace
 
 absl::Status CheckEqualSources(absl::string_view what, const BatchSource& source, Communicator& communicator) {
+  if (communicator.size() == 1) return absl::OkStatus();  // a large data set takes a second
   SSL_ASSIGN_OR_RETURN(const at::Tensor gathered, communicator.AllGather(NumbersOf(source)));  // [ranks, numbers]
   const at::Tensor all = gathered.contiguous();
   const int64_t* firsts = all.const_data_ptr<int64_t>();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,19 +26,28 @@ using Names = std::vector<std::string>;
 
 class NamedSource : public FakeSource {
  public:
-  NamedSource(int64_t samples, Names names) : FakeSource(samples, 4, 0, 1), names_(std::move(names)) {}
+  // other: a sample that is another one than elsewhere; -1: none.
+  NamedSource(int64_t samples, Names names, int64_t other = -1)
+      : FakeSource(samples, 4, 0, 1), names_(std::move(names)), other_(other) {}
   Names ClassNames() const override { return names_; }
+  std::string SampleIdentity(int64_t index) const override {
+    return absl::StrCat(index == other_ ? "b/" : "a/", index, ".png");
+  }
 
  private:
   const Names names_;
+  const int64_t other_;
 };
 
-// Of three ranks, the last of which has `other`; OK when all returned that.
-absl::Status Check(const NamedSource& first, const NamedSource& other) {
-  return ThreadWorld(3, absl::Seconds(60)).Run([&](Communicator& communicator) {
-    return CheckEqualSources("config.DATA.TEST", communicator.rank() == 2 ? other : first, communicator);
+// Of as many ranks as sources; OK when all returned that.
+absl::Status Check(const std::vector<NamedSource>& sources) {
+  return ThreadWorld(static_cast<int64_t>(sources.size()), absl::Seconds(60)).Run([&](Communicator& communicator) {
+    return CheckEqualSources("config.DATA.TEST", sources[communicator.rank()], communicator);
   });
 }
+
+// Of three ranks, the last of which has `other`.
+absl::Status Check(const NamedSource& first, const NamedSource& other) { return Check({first, first, other}); }
 
 TEST(EqualSourcesTest, EqualOnesAreTaken) {
   EXPECT_OK(Check(NamedSource(40, {"ant", "bee"}), NamedSource(40, {"ant", "bee"})));
@@ -61,6 +71,24 @@ TEST(EqualSourcesTest, AMissingClassIsNamed) {
   EXPECT_THAT(Check(NamedSource(40, {"ant", "bee"}), NamedSource(40, {"ant"})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(") has no class 1, and rank 0 "), HasSubstr(") has 'bee' as class 1; "))));
+}
+
+// As many images and classes, but one lies in another folder, or has another name.
+TEST(EqualSourcesTest, TheFirstOtherSampleIsNamed) {
+  for (const int64_t other : {0, 17, 39}) {
+    const std::string as_sample = absl::StrCat(".png' as sample ", other, ", and rank 0 (on ");
+    EXPECT_THAT(Check(NamedSource(40, {"a", "b"}), NamedSource(40, {"a", "b"}, other)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("rank 2 (on "), HasSubstr(absl::StrCat(") has 'b/", other, as_sample)),
+                               HasSubstr(absl::StrCat(") has 'a/", other, ".png'; copy it whole ")))));
+  }
+}
+
+// It takes part in the search as the others do.
+TEST(EqualSourcesTest, ARankWithFewerSamplesDoesNotHinderTheSearch) {
+  EXPECT_THAT(Check({NamedSource(40, {}), NamedSource(40, {}, 31), NamedSource(8, {})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("rank 1 (on "), HasSubstr("'b/31.png' as sample 31, "))));
 }
 
 TEST(EqualSourcesTest, ASessionDoesNotBeginWithUnequalOnes) {

@@ -27,6 +27,7 @@ class RenumberedSource : public BatchSource {
   int64_t dataset_size() const override { return source_->dataset_size(); }
   bool has_labels() const override { return source_->has_labels(); }
   std::vector<std::string> ClassNames() const override { return names_; }
+  std::string SampleIdentity(int64_t index) const override { return source_->SampleIdentity(index); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override {
     return source_->StartEpoch(epoch, first_batch);
   }

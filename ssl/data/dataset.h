@@ -49,6 +49,11 @@ class Dataset {
   // none, such as for arrays.
   virtual std::string ImagePath(int64_t index) const { return ""; }
 
+  // What tells a sample from others wherever the data set lies, labels apart, without reading a file: the path of its
+  // file below the data set's folder, or a checksum of pixels that are in memory. Ranks on several hosts compare it
+  // (ssl/core/equal_sources.h). "" where there is nothing.
+  virtual std::string SampleIdentity(int64_t index) const { return ""; }
+
   // The class of a sample, told without its image: what DATA_LIMIT_SAMPLING.IS_BALANCED and METERS.model_output_mask
   // need. -1 when there is none.
   virtual int64_t Label(int64_t index) const { return -1; }

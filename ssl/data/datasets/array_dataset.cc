@@ -6,6 +6,8 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {
@@ -35,10 +37,16 @@ ArrayDataset::ArrayDataset(ImageArray array, std::string description)
     : array_(std::move(array)), description_(std::move(description)) {}
 
 absl::Status ArrayDataset::Get(int64_t index, Sample* sample) const {
-  const int64_t stride = static_cast<int64_t>(array_.height) * array_.width * array_.channels;
-  sample->view(0).image.Borrow(array_.pixels.data() + index * stride, array_.height, array_.width, array_.channels);
+  const uint8_t* pixels = array_.pixels.data() + index * image_bytes();
+  sample->view(0).image.Borrow(pixels, array_.height, array_.width, array_.channels);
   if (has_labels()) sample->label = array_.labels[index];
   return absl::OkStatus();
+}
+
+std::string ArrayDataset::SampleIdentity(int64_t index) const {
+  const auto* pixels = reinterpret_cast<const char*>(array_.pixels.data()) + index * image_bytes();
+  const uint32_t checksum = Crc32c(absl::string_view(pixels, static_cast<size_t>(image_bytes())));
+  return absl::StrCat("pixels ", absl::Hex(checksum, absl::kZeroPad8));
 }
 
 }  // namespace ssl

@@ -34,9 +34,13 @@ class ArrayDataset : public Dataset {
   bool has_labels() const override { return !array_.labels.empty(); }
   std::string description() const override { return description_; }
   absl::Status Get(int64_t index, Sample* sample) const override;
+  // The checksum of its pixels.
+  std::string SampleIdentity(int64_t index) const override;
   int64_t Label(int64_t index) const override { return has_labels() ? array_.labels[index] : -1; }
 
  private:
+  int64_t image_bytes() const { return static_cast<int64_t>(array_.height) * array_.width * array_.channels; }
+
   ArrayDataset(ImageArray array, std::string description);
 
   ImageArray array_;

@@ -107,6 +107,11 @@ std::string ConcatDataset::ImagePath(int64_t index) const {
   return parts_[part]->ImagePath(place);
 }
 
+std::string ConcatDataset::SampleIdentity(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return parts_[part]->SampleIdentity(place);
+}
+
 std::string ConcatDataset::SampleName(int64_t index) const {
   const auto [part, place] = Find(index);
   return parts_[part]->SampleName(place);

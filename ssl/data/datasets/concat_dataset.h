@@ -37,6 +37,7 @@ class ConcatDataset : public Dataset {
   absl::Span<const std::string> ClassNames() const override { return class_names_; }
   std::string ImagePath(int64_t index) const override;
   std::string SampleName(int64_t index) const override;
+  std::string SampleIdentity(int64_t index) const override;
 
  private:
   explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts);

@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list, " lists no images"));
   }
+  paths.ShareFolder();
   SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   options.description = list;
   return std::make_unique<DiskDataset>(std::move(paths), std::vector<int64_t>(), std::move(options));

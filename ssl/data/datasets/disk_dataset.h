@@ -24,6 +24,7 @@ class DiskDataset : public EncodedImageDataset {
   DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options);
 
   std::string ImagePath(int64_t index) const override { return paths_[index]; }
+  std::string SampleIdentity(int64_t index) const override { return std::string(paths_.Rest(index)); }
 
  private:
   absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;

@@ -28,6 +28,7 @@ class LabelledDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   void KeepInMemory(const DatasetCache& cache) override { images_->KeepInMemory(cache); }
   std::string ImagePath(int64_t index) const override { return images_->ImagePath(index); }
+  std::string SampleIdentity(int64_t index) const override { return images_->SampleIdentity(index); }
   int64_t Label(int64_t index) const override { return labels_.num_columns == 0 ? labels_.values[index] : -1; }
   absl::Span<const int64_t> LabelRow(int64_t index) const override {
     return labels_.num_columns == 0 ? absl::Span<const int64_t>() : labels_.row(index);

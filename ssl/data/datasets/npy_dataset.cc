@@ -57,6 +57,10 @@ absl::Status NpyDataset::Get(int64_t index, Sample* sample) const {
   return absl::OkStatus();
 }
 
+std::string NpyDataset::SampleIdentity(int64_t index) const {
+  return absl::StrCat(height_, " x ", width_, " x ", channels_);
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> MakeNpyImages(const ConfigNode& data_split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   const std::vector<std::string> below = split.split == "test"

@@ -26,6 +26,8 @@ class NpyDataset : public Dataset {
   int64_t size() const override { return array_.shape[0]; }
   bool has_labels() const override { return false; }
   std::string description() const override { return array_.path; }
+  // The shape of an image: its pixels lie in the file.
+  std::string SampleIdentity(int64_t index) const override;
   // Lends the pixels.
   absl::Status Get(int64_t index, Sample* sample) const override;
 

@@ -61,6 +61,7 @@ TEST(NpyImages, ColourImages_AreLentInOrder) {
   for (const int version : {1, 2}) {
     ASSERT_OK_AND_ASSIGN(const auto dataset, Open(Npy("|u1", "2, 2, 4, 3", Counting(48), version)));
     EXPECT_EQ(dataset->size(), 2);
+    EXPECT_EQ(dataset->SampleIdentity(1), "2 x 4 x 3");
     EXPECT_FALSE(dataset->has_labels());
     Sample sample;
     sample.ResetViews(1);

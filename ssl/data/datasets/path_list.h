@@ -28,6 +28,15 @@ class PathList {
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
 
+  // Makes the folder that all paths have in common a part of the prefix.
+  void ShareFolder();
+
+  // The path without the prefix; valid until the list changes.
+  absl::string_view Rest(int64_t index) const {
+    const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
+    return absl::string_view(text_).substr(begin, ends_[index] - begin);
+  }
+
   std::string operator[](int64_t index) const { return absl::StrCat(prefix_, Rest(index)); }
 
   // The same into `path`, which keeps its memory: reused, it takes no new one.
@@ -38,11 +47,6 @@ class PathList {
   }
 
  private:
-  absl::string_view Rest(int64_t index) const {
-    const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
-    return absl::string_view(text_).substr(begin, ends_[index] - begin);
-  }
-
   std::string prefix_;
   std::string text_;
   std::vector<uint64_t> ends_;  // of each path in text_

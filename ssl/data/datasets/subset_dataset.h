@@ -45,6 +45,7 @@ class SubsetDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
   void KeepInMemory(const DatasetCache& cache) override { dataset_->KeepInMemory(cache); }
   std::string ImagePath(int64_t index) const override { return dataset_->ImagePath(positions_[index]); }
+  std::string SampleIdentity(int64_t index) const override { return dataset_->SampleIdentity(positions_[index]); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
   absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }
   absl::Span<const std::string> ClassNames() const override { return dataset_->ClassNames(); }

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -145,6 +146,13 @@ TarDataset::TarDataset(std::vector<std::string> shards, std::vector<TarPlace> pl
 
 std::string TarDataset::SampleName(int64_t index) const {
   return absl::StrCat(shards_[places_[index].shard], "/", absl::CHexEscape(names_[index]));
+}
+
+std::string TarDataset::SampleIdentity(int64_t index) const {
+  const TarPlace& place = places_[index];
+  const absl::string_view shard = shards_[place.shard];
+  return absl::StrCat(shard.substr(shard.rfind('/') + 1), "/", absl::CHexEscape(names_[index]), " of ", place.size,
+                      " bytes");
 }
 
 // A shard is opened for each image, as a file of its own would be: thousands that stay open reach the system's limit.

@@ -35,6 +35,8 @@ class TarDataset : public EncodedImageDataset {
 
   // "train-000.tar/0001.jpg"; bytes that are no ASCII are escaped.
   std::string SampleName(int64_t index) const override;
+  // The same without the folder of the shard, and the size of its file.
+  std::string SampleIdentity(int64_t index) const override;
 
  private:
   absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;

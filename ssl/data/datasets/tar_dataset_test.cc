@@ -128,6 +128,15 @@ TEST(TarShards, Samples_AreReadInAnyOrder) {
   EXPECT_EQ(dataset->description(), path);
 }
 
+// Ranks on several hosts compare it.
+TEST(TarShards, SampleIdentity_IsWithoutTheFolderOfTheShard) {
+  const std::string png = Png(10);
+  for (int host = 0; host < 2; ++host) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(WriteTar(Member("x/0.png", png) + End(), "shard-000.tar")));
+    EXPECT_EQ(dataset->SampleIdentity(0), absl::StrCat("shard-000.tar/x/0.png of ", png.size(), " bytes"));
+  }
+}
+
 TEST(TarShards, FilesOfPythonsTarfile_AreRead) {
   for (const char* name : {"pax.tar", "gnu.tar"}) {
     SCOPED_TRACE(name);

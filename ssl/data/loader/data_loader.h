@@ -57,6 +57,7 @@ class DataLoader : public BatchSource, public ReplacedImages {
   bool has_labels() const override { return has_labels_; }
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
+  std::string SampleIdentity(int64_t index) const override { return pipeline_.SampleIdentity(index); }
   const std::map<int64_t, ReadFault>& replaced_images() const override { return replaced_; }
   std::string ImageName(int64_t index) const override { return pipeline_.dataset().SampleName(index); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 
@@ -61,6 +62,20 @@ std::vector<std::string> Pipeline::ClassNames() const {
   if (GivesLabels()) return {};
   const absl::Span<const std::string> names = dataset_->ClassNames();
   return std::vector<std::string>(names.begin(), names.end());
+}
+
+std::string Pipeline::SampleIdentity(int64_t index) const {
+  std::string identity = dataset_->SampleIdentity(index);
+  if (GivesLabels()) return identity;
+  const char* separator = identity.empty() ? "" : ", ";
+  const absl::Span<const int64_t> row = dataset_->LabelRow(index);
+  const int64_t label = dataset_->Label(index);
+  if (!row.empty()) {
+    absl::StrAppend(&identity, separator, "labels ", absl::StrJoin(row, " "));
+  } else if (label >= 0) {
+    absl::StrAppend(&identity, separator, "class ", label);
+  }
+  return identity;
 }
 
 NeededPixels Pipeline::Needs(const TransformContext& first, int height, int width) const {

@@ -55,6 +55,9 @@ class Pipeline {
   // By class; empty where classes are numbers only, as those are that LABEL_TYPE makes.
   std::vector<std::string> ClassNames() const;
 
+  // See BatchSource::SampleIdentity. Labels that LABEL_TYPE makes are no part of it.
+  std::string SampleIdentity(int64_t index) const;
+
   // Reads the sample at `index` in [0, dataset().size()) and applies the transforms. An error names the sample, the
   // data set and the transform.
   absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
