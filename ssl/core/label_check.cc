@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/head_outputs.h"
 
@@ -19,10 +20,13 @@ std::string NameOf(absl::string_view key, const ConfigNode& config) {
   return absl::StrCat(placed ? absl::StrCat(node->location().ToString(), ": ") : "", "config.", key);
 }
 
-// The first entry of a list; "" when there is none.
+// The first entry of a list, "a, b" where that is a list itself; "" when there is none.
 std::string FirstOf(absl::string_view key, const ConfigNode& config) {
   const ConfigNode* node = config.FindPath(key);
-  return node == nullptr || node->items().empty() ? "" : node->items().front().text();
+  if (node == nullptr || node->items().empty()) return "";
+  const ConfigNode& first = node->items().front();
+  if (!first.is_list()) return first.text();
+  return absl::StrJoin(first.items(), ", ", [](std::string* out, const ConfigNode& item) { out->append(item.text()); });
 }
 
 // "file:line: config.DATA.TEST.LABEL_PATHS [labels.txt]": the first of `keys` that is not empty.

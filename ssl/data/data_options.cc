@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/data_options.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -55,7 +57,8 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
       Doc("Kind of storage of the labels, one for each of DATA_SOURCES: disk_filelist or the data source; empty: what "
           "comes with the images."));
   visitor.Field("LABEL_PATHS", &label_paths,
-                Doc("File of disk_filelist labels, one for each of DATA_SOURCES: .npy or text."));
+                Doc("File of disk_filelist labels, one for each of DATA_SOURCES: .npy or text; a list of files gives "
+                    "each sample a label of each (see OneHotEncode)."));
   visitor.Field("LABEL_TYPE", &label_type,
                 Doc("Labels of the data set, the sample's index, or 0.").OneOf({"standard", "sample_index", "zero"}));
   visitor.Field("REMOVE_IMG_PATH_PREFIX", &remove_img_path_prefix,
@@ -151,12 +154,26 @@ absl::Status CheckOneSampler(const DataSplitOptions& options, const ConfigNode& 
                                                  ", which has an order of its own"));
 }
 
+bool IsPath(const ConfigNode& node) { return node.is_scalar() && !node.text().empty(); }
+
+absl::Status CheckLabelPaths(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config) {
+  for (const ConfigNode& entry : options.label_paths.items()) {
+    const std::vector<ConfigNode>& paths = entry.items();
+    if (entry.is_scalar() || (!paths.empty() && std::all_of(paths.begin(), paths.end(), IsPath))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "LABEL_PATHS"), " has ",
+                                                   paths.empty() ? entry.Describe() : "a list of other things",
+                                                   ", expected a path or a list of paths for each of DATA_SOURCES"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config) {
   DataSplitOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(data_split, SplitPath(data_split, config), UnknownKeys::kIgnore, &options));
   SSL_RETURN_IF_ERROR(CheckOneSampler(options, data_split, config));
+  SSL_RETURN_IF_ERROR(CheckLabelPaths(options, data_split, config));
   if (options.enable_queue_dataset && options.broken_images != "gray") {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "ENABLE_QUEUE_DATASET"),
                                                    " is True and ", SplitKey(data_split, config, "BROKEN_IMAGES"),

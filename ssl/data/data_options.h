@@ -61,7 +61,7 @@ struct DataSplitOptions : public BatchSizeOptions {
   std::vector<std::string> dataset_names = {"imagenet1k_folder"};
   std::vector<std::string> data_paths;
   std::vector<std::string> label_sources;
-  std::vector<std::string> label_paths;
+  ConfigNode label_paths = ConfigNode::List();  // entries are paths, or lists of paths
   std::string label_type = "standard";
   std::string remove_img_path_prefix;
   std::string new_img_path_prefix;

@@ -61,6 +61,9 @@ class Dataset {
   // The same where a sample has several classes: its Sample::label_row. Empty when there is none.
   virtual absl::Span<const int64_t> LabelRow(int64_t index) const { return {}; }
 
+  // The same where several files label a sample: its Sample::label_list. Empty when there is none.
+  virtual absl::Span<const int64_t> LabelList(int64_t index) const { return {}; }
+
   // The names of the classes, by class number, as an image folder has them: what a class of one data set is in another.
   // Empty where classes are numbers only.
   virtual absl::Span<const std::string> ClassNames() const { return {}; }

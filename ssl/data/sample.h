@@ -40,12 +40,21 @@ class Sample {
   int64_t label = -1;  // class; -1 when the data set has none
   // Of a data set with several labels an image: one value a class, 1, 0 or -1 (unknown). Lent by the data set.
   absl::Span<const int64_t> label_row;
+  // Of a data set with several label files: the classes of the image, one from each file. Lent by the data set.
+  absl::Span<const int64_t> label_list;
   // Not kNone: the image could not be read, and the view holds what takes its place.
   ReadFault fault = ReadFault::kNone;
   // What a data set's Get may leave the rest of the image out for; null: all of it is needed. Lent during Get.
   const NeededRegion* needed = nullptr;
   // A buffer of data sets for the path of a file; without meaning outside Get.
   std::string path_buffer;
+
+  // Makes `value` the sample's only label; -1: it has none.
+  void SetLabel(int64_t value) {
+    label = value;
+    label_row = {};
+    label_list = {};
+  }
 
   int num_views() const { return num_views_; }
   View& view(int i) { return views_[i]; }

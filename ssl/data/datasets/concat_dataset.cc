@@ -80,8 +80,11 @@ int64_t ConcatDataset::Renumbered(size_t part, int64_t label) const {
 absl::Status ConcatDataset::Get(int64_t index, Sample* sample) const {
   const auto [part, place] = Find(index);
   SSL_RETURN_IF_ERROR(parts_[part]->Get(place, sample));
-  sample->label = has_labels_ ? Renumbered(part, sample->label) : -1;
-  if (!has_labels_) sample->label_row = {};
+  if (!has_labels_) {
+    sample->SetLabel(-1);
+  } else {
+    sample->label = Renumbered(part, sample->label);
+  }
   return absl::OkStatus();
 }
 
@@ -100,6 +103,11 @@ int64_t ConcatDataset::Label(int64_t index) const {
 absl::Span<const int64_t> ConcatDataset::LabelRow(int64_t index) const {
   const auto [part, place] = Find(index);
   return has_labels_ ? parts_[part]->LabelRow(place) : absl::Span<const int64_t>();
+}
+
+absl::Span<const int64_t> ConcatDataset::LabelList(int64_t index) const {
+  const auto [part, place] = Find(index);
+  return has_labels_ ? parts_[part]->LabelList(place) : absl::Span<const int64_t>();
 }
 
 std::string ConcatDataset::ImagePath(int64_t index) const {

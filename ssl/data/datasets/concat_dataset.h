@@ -34,6 +34,7 @@ class ConcatDataset : public Dataset {
   void KeepInMemory(const DatasetCache& cache) override;
   int64_t Label(int64_t index) const override;
   absl::Span<const int64_t> LabelRow(int64_t index) const override;
+  absl::Span<const int64_t> LabelList(int64_t index) const override;
   absl::Span<const std::string> ClassNames() const override { return class_names_; }
   std::string ImagePath(int64_t index) const override;
   std::string SampleName(int64_t index) const override;

@@ -37,7 +37,10 @@ std::unique_ptr<Dataset> Labelled(std::unique_ptr<Dataset> images, std::vector<i
   LabelTable table;
   table.values = std::move(values);
   table.class_names = std::move(names);
-  table.num_columns = columns;
+  if (columns > 0) {
+    table.kind = LabelTable::Kind::kRow;
+    table.num_columns = columns;
+  }
   return std::make_unique<LabelledDataset>(std::move(images), std::move(table));
 }
 
@@ -98,6 +101,24 @@ TEST(ConcatDataset, RowsOfLabels_AreLent) {
   ASSERT_OK(dataset->Get(1, &sample));
   EXPECT_THAT(sample.label_row, ElementsAre(-1, 1));
   EXPECT_THAT(dataset->LabelRow(0), ElementsAre(1, 0));
+}
+
+TEST(ConcatDataset, ListsOfLabels_AreLent) {
+  LabelTable table;
+  table.kind = LabelTable::Kind::kList;
+  table.num_columns = 2;
+  table.values = {3, 0, 5, 3};
+  auto several = std::make_unique<LabelledDataset>(Images(0, 2, "a"), std::move(table));
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(std::move(several), Labelled(Images(0, 1, "b"), {5})));
+  Sample sample;
+  sample.ResetViews(1);
+  ASSERT_OK(dataset->Get(1, &sample));
+  EXPECT_THAT(sample.label_list, ElementsAre(5, 3));
+  EXPECT_EQ(sample.label, -1);
+  EXPECT_THAT(dataset->LabelList(0), ElementsAre(3, 0));
+  ASSERT_OK(dataset->Get(2, &sample));
+  EXPECT_EQ(sample.label, 5);
+  EXPECT_THAT(sample.label_list, IsEmpty());
 }
 
 TEST(ConcatDataset, WithoutLabelsOfAll_ThereAreNone) {

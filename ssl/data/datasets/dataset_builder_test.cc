@@ -121,6 +121,52 @@ TEST_F(DatasetBuilderTest, LabelMatrix_GivesRows) {
   EXPECT_EQ(sample.view(0).image.pixels()[0], 1);
 }
 
+TEST_F(DatasetBuilderTest, ListOfLabelFiles_GivesEachSampleALabelOfEach) {
+  const std::string first = WriteInts({12}, {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11});
+  const std::string second = WriteInts({12}, std::vector<int64_t>(12, 2));
+  const std::string source = "    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: ";
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Build(absl::StrCat(source, "[[", first, ", ", second, "]]\n    DATA_LIMIT: 11\n")));
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    ASSERT_OK(dataset->Get(i, &sample));
+    const int64_t image = sample.view(0).image.pixels()[0];
+    EXPECT_THAT(sample.label_list, ElementsAre(image < 10 ? 9 - image : image, 2));
+    EXPECT_EQ(dataset->LabelList(i), sample.label_list);
+  }
+  EXPECT_THAT(
+      Build(absl::StrCat(source, "[", first, ", ", second, "]\n")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS has 2 entries, expected one, as DATA_SOURCES "
+                         "has one; [[a.npy, b.npy]] gives each sample a label of each file")));
+  EXPECT_THAT(Build(absl::StrCat(source, "[[", first, ", no.npy]]\n")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS: ")));
+}
+
+TEST_F(DatasetBuilderTest, LabelPathsThatAreNone_AreNamed) {
+  const std::string source = "    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: ";
+  for (const char* paths : {"[{a: b}]", "[[]]", "[[a, [b]]]", "[[a, '']]"}) {
+    EXPECT_THAT(Build(absl::StrCat(source, paths, "\n")),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS has "),
+                               HasSubstr("expected a path or a list of paths for each of DATA_SOURCES"))))
+        << paths;
+  }
+}
+
+TEST_F(DatasetBuilderTest, SeveralSources_MayEachHaveAListOfLabelFiles) {
+  const std::string ones = WriteInts({12}, std::vector<int64_t>(12, 1));
+  const std::string twos = WriteInts({12}, std::vector<int64_t>(12, 2));
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Build(absl::StrCat("    DATA_SOURCES: [grey, plain]\n    LABEL_SOURCES: [disk_filelist, disk_filelist]\n"
+                         "    DATASET_NAMES: []\n    LABEL_PATHS: [[",
+                         ones, ", ", twos, "], ", twos, "]\n")));
+  EXPECT_THAT(dataset->LabelList(11), ElementsAre(1, 2));
+  EXPECT_EQ(dataset->Label(12), 2);
+}
+
 TEST_F(DatasetBuilderTest, LabelFileOfAKnownDataSet_HasVisslsName) {
   const std::string path = WriteInts({12}, std::vector<int64_t>(12, 5), "train_labels.npy");
   registries_.dataset_folders["flowers"] = ParentDirectory(path);

@@ -17,20 +17,39 @@ namespace {
 
 constexpr char kFileList[] = "disk_filelist";
 
+// The files of the one source; none: LABEL_PATHS is empty.
+absl::StatusOr<std::vector<std::string>> GivenPaths(const DataSplitOptions& options, const std::string& place) {
+  const std::vector<ConfigNode>& entries = options.label_paths.items();
+  std::vector<std::string> paths;
+  if (entries.empty()) return paths;
+  if (entries.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(place, " has ", entries.size(), " entries, expected one, as ",
+                                                   "DATA_SOURCES has one; [[a.npy, b.npy]] gives each sample a label ",
+                                                   "of each file"));
+  }
+  if (entries.front().is_scalar()) return std::vector<std::string>{entries.front().text()};
+  for (const ConfigNode& path : entries.front().items()) paths.push_back(path.text());
+  return paths;
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> dataset,
                                                        const DataSplitOptions& options, const ConfigNode& data_split,
                                                        const BuildContext& context) {
   const std::vector<std::string> below = options.split == "test"
                                              ? std::vector<std::string>{"val_labels.npy", "test_labels.npy"}
                                              : std::vector<std::string>{"train_labels.npy"};
-  SSL_ASSIGN_OR_RETURN(const std::string path,
-                       FindDatasetPath("LABEL_PATHS", options.label_paths, below, options, data_split, context));
   const std::string place = SplitKey(data_split, context.config, "LABEL_PATHS");
-  absl::StatusOr<LabelTable> labels = ReadLabelFile(context.file_system, path);
+  SSL_ASSIGN_OR_RETURN(std::vector<std::string> paths, GivenPaths(options, place));
+  if (paths.size() <= 1) {
+    SSL_ASSIGN_OR_RETURN(std::string path, FindDatasetPath("LABEL_PATHS", paths, below, options, data_split, context));
+    paths = {std::move(path)};
+  }
+  absl::StatusOr<LabelTable> labels = ReadLabelFiles(context.file_system, paths);
   if (!labels.ok()) return Annotate(labels.status(), place);
   if (labels->size() != dataset->size()) {
-    return absl::InvalidArgumentError(absl::StrCat(place, ": ", path, " holds ", labels->size(), " labels, expected ",
-                                                   dataset->size(), ", the images of ", dataset->description()));
+    return absl::InvalidArgumentError(absl::StrCat(place, ": ", paths.front(), " holds ", labels->size(),
+                                                   " labels, expected ", dataset->size(), ", the images of ",
+                                                   dataset->description()));
   }
   return std::make_unique<LabelledDataset>(std::move(dataset), *std::move(labels));
 }

@@ -37,7 +37,7 @@ absl::StatusOr<LabelTable> ReadNpyLabels(FileSystem& file_system, const std::str
   LabelTable table;
   const bool is_text = array.dtype == NpyDtype::kUnicode || array.dtype == NpyDtype::kBytes;
   const size_t max_dimensions = is_text ? 1 : 2;
-  if (array.shape.empty() || array.shape.size() > max_dimensions) {
+  if (array.shape.empty() || array.shape.size() > max_dimensions || array.shape.back() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": labels have the shape [", absl::StrJoin(array.shape, ", "),
                                                    "], expected [N]", is_text ? "" : " or [N, classes]"));
   }
@@ -46,7 +46,10 @@ absl::StatusOr<LabelTable> ReadNpyLabels(FileSystem& file_system, const std::str
     NumberNames(names, &table);
     return table;
   }
-  if (array.shape.size() == 2) table.num_columns = array.shape[1];
+  if (array.shape.size() == 2) {
+    table.kind = LabelTable::Kind::kRow;
+    table.num_columns = array.shape[1];
+  }
   SSL_ASSIGN_OR_RETURN(table.values, NpyInts(array));
   return table;
 }
@@ -81,7 +84,7 @@ absl::StatusOr<LabelTable> ReadTextLabels(FileSystem& file_system, const std::st
 }
 
 absl::Status CheckValues(const LabelTable& table, const std::string& path) {
-  const bool rows = table.num_columns > 0;
+  const bool rows = table.kind == LabelTable::Kind::kRow;
   for (size_t i = 0; i < table.values.size(); ++i) {
     const int64_t value = table.values[i];
     if (rows ? value >= -1 && value <= 1 : value >= 0) continue;
@@ -92,6 +95,14 @@ absl::Status CheckValues(const LabelTable& table, const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOneOfSeveral(const LabelTable& table, const std::string& path) {
+  const bool has_names = !table.class_names.empty();
+  if (table.kind == LabelTable::Kind::kClass && !has_names) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": holds ", has_names ? "names" : "rows of labels",
+                                                 ", expected a class number for each sample, as in each of several "
+                                                 "files that label the same samples"));
+}
+
 }  // namespace
 
 absl::StatusOr<LabelTable> ReadLabelFile(FileSystem& file_system, const std::string& path) {
@@ -99,6 +110,24 @@ absl::StatusOr<LabelTable> ReadLabelFile(FileSystem& file_system, const std::str
                                                                       : ReadTextLabels(file_system, path));
   SSL_RETURN_IF_ERROR(CheckValues(table, path));
   return table;
+}
+
+absl::StatusOr<LabelTable> ReadLabelFiles(FileSystem& file_system, const std::vector<std::string>& paths) {
+  if (paths.size() == 1) return ReadLabelFile(file_system, paths.front());
+  LabelTable joined;
+  joined.kind = LabelTable::Kind::kList;
+  joined.num_columns = static_cast<int64_t>(paths.size());
+  for (size_t file = 0; file < paths.size(); ++file) {
+    SSL_ASSIGN_OR_RETURN(const LabelTable table, ReadLabelFile(file_system, paths[file]));
+    SSL_RETURN_IF_ERROR(CheckOneOfSeveral(table, paths[file]));
+    if (file == 0) joined.values.resize(table.values.size() * paths.size());
+    if (table.values.size() * paths.size() != joined.values.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(paths[file], " holds ", table.values.size(), " labels, expected ",
+                                                     joined.size(), ", as ", paths.front(), " does"));
+    }
+    for (size_t i = 0; i < table.values.size(); ++i) joined.values[i * paths.size() + file] = table.values[i];
+  }
+  return joined;
 }
 
 }  // namespace ssl

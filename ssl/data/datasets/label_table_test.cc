@@ -51,7 +51,7 @@ std::string WriteStrings(const std::vector<std::string>& names) {
 
 TEST(LabelTable, NpyInts_AreClasses) {
   ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFile(PosixFileSystem(), WriteInts({3}, {4, 0, 4})));
-  EXPECT_EQ(table.num_columns, 0);
+  EXPECT_EQ(table.kind, LabelTable::Kind::kClass);
   EXPECT_EQ(table.size(), 3);
   EXPECT_THAT(table.values, ElementsAre(4, 0, 4));
 }
@@ -61,7 +61,33 @@ TEST(LabelTable, NpyMatrix_HasARowForEachSample) {
                        ReadLabelFile(PosixFileSystem(), WriteInts({2, 3}, {1, 0, -1, 0, 1, 1})));
   EXPECT_EQ(table.num_columns, 3);
   EXPECT_EQ(table.size(), 2);
-  EXPECT_THAT(table.row(1), ElementsAre(0, 1, 1));
+  EXPECT_EQ(table.kind, LabelTable::Kind::kRow);
+  EXPECT_THAT(table.of(1), ElementsAre(0, 1, 1));
+}
+
+TEST(LabelTable, SeveralFiles_GiveEachSampleAListOfClasses) {
+  const std::string numpy = WriteInts({3}, {4, 0, 7});
+  const std::string text = WriteText("1\n0\n2\n");
+  ASSERT_OK_AND_ASSIGN(const LabelTable table, ReadLabelFiles(PosixFileSystem(), {numpy, text}));
+  EXPECT_EQ(table.kind, LabelTable::Kind::kList);
+  EXPECT_EQ(table.size(), 3);
+  EXPECT_THAT(table.of(0), ElementsAre(4, 1));
+  EXPECT_THAT(table.of(2), ElementsAre(7, 2));
+  ASSERT_OK_AND_ASSIGN(const LabelTable one, ReadLabelFiles(PosixFileSystem(), {text}));
+  EXPECT_EQ(one.kind, LabelTable::Kind::kClass);
+}
+
+TEST(LabelTable, SeveralFilesThatDoNotFit_AreNamed) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  const std::string two = WriteText("1\n0\n");
+  EXPECT_THAT(ReadLabelFiles(PosixFileSystem(), {two, WriteInts({3}, {1, 2, 3})}),
+              StatusIs(invalid, AllOf(HasSubstr("/labels.npy holds 3 labels, expected 2, as "), HasSubstr(two))));
+  EXPECT_THAT(ReadLabelFiles(PosixFileSystem(), {two, WriteInts({2, 2}, {1, 0, 0, 1})}),
+              StatusIs(invalid, HasSubstr("/labels.npy: holds rows of labels, expected a class number for each")));
+  EXPECT_THAT(ReadLabelFiles(PosixFileSystem(), {two, WriteText("cat\ndog\n")}),
+              StatusIs(invalid, HasSubstr("/labels.txt: holds names, expected a class number for each sample")));
+  EXPECT_THAT(ReadLabelFiles(PosixFileSystem(), {two, "no/labels.npy"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.npy")));
 }
 
 TEST(LabelTable, Strings_AreNumberedInSortedOrder) {
@@ -104,6 +130,8 @@ TEST(LabelTable, WrongShapesAndFiles_AreRefused) {
   EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({1, 1, 1}, {0})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("labels have the shape [1, 1, 1], expected [N] or [N, classes]")));
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({2, 0}, {})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("labels have the shape [2, 0]")));
   EXPECT_THAT(ReadLabelFile(PosixFileSystem(), "no/labels.npy"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/labels.npy")));
   EXPECT_THAT(ReadLabelFile(PosixFileSystem(), "no/labels.txt"),

@@ -8,8 +8,9 @@ namespace ssl {
 
 absl::Status LabelledDataset::Get(int64_t index, Sample* sample) const {
   SSL_RETURN_IF_ERROR(images_->Get(index, sample));
-  sample->label = Label(index);
-  sample->label_row = labels_.row(index);
+  sample->SetLabel(Label(index));
+  sample->label_row = LabelRow(index);
+  sample->label_list = LabelList(index);
   return absl::OkStatus();
 }
 

@@ -29,9 +29,14 @@ class LabelledDataset : public Dataset {
   void KeepInMemory(const DatasetCache& cache) override { images_->KeepInMemory(cache); }
   std::string ImagePath(int64_t index) const override { return images_->ImagePath(index); }
   std::string SampleIdentity(int64_t index) const override { return images_->SampleIdentity(index); }
-  int64_t Label(int64_t index) const override { return labels_.num_columns == 0 ? labels_.values[index] : -1; }
+  int64_t Label(int64_t index) const override {
+    return labels_.kind == LabelTable::Kind::kClass ? labels_.values[index] : -1;
+  }
   absl::Span<const int64_t> LabelRow(int64_t index) const override {
-    return labels_.num_columns == 0 ? absl::Span<const int64_t>() : labels_.row(index);
+    return labels_.kind == LabelTable::Kind::kRow ? labels_.of(index) : absl::Span<const int64_t>();
+  }
+  absl::Span<const int64_t> LabelList(int64_t index) const override {
+    return labels_.kind == LabelTable::Kind::kList ? labels_.of(index) : absl::Span<const int64_t>();
   }
   absl::Span<const std::string> ClassNames() const override { return labels_.class_names; }
   std::string SampleName(int64_t index) const override { return images_->SampleName(index); }

@@ -48,6 +48,7 @@ class SubsetDataset : public Dataset {
   std::string SampleIdentity(int64_t index) const override { return dataset_->SampleIdentity(positions_[index]); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }
   absl::Span<const int64_t> LabelRow(int64_t index) const override { return dataset_->LabelRow(positions_[index]); }
+  absl::Span<const int64_t> LabelList(int64_t index) const override { return dataset_->LabelList(positions_[index]); }
   absl::Span<const std::string> ClassNames() const override { return dataset_->ClassNames(); }
   std::string SampleName(int64_t index) const override { return dataset_->SampleName(positions_[index]); }
 

@@ -43,9 +43,21 @@ absl::Status CheckView(const View& view, int channels) {
   return absl::OkStatus();
 }
 
+// A batch has a class for each row, or a row of classes.
+absl::Status CheckNoLabelList(const Sample& sample) {
+  if (sample.label_list.empty() || !sample.label_row.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has ", sample.label_list.size(),
+                                                 " labels, one from each file of LABEL_PATHS; expected OneHotEncode "
+                                                 "among TRANSFORMS, which makes one row of them"));
+}
+
 }  // namespace
 
 absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout) {
+  if (layout.has_labels) {
+    const absl::Status status = CheckNoLabelList(first);
+    if (!status.ok()) return status;
+  }
   layout.label_columns = static_cast<int64_t>(first.label_row.size());
   layout.views.clear();
   for (int v = 0; v < first.num_views(); ++v) {
@@ -118,6 +130,8 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
 
 absl::Status BatchBuffer::WriteLabels(const Sample& sample, int64_t row) {
   if (memory_.labels == nullptr) return absl::OkStatus();
+  const absl::Status status = CheckNoLabelList(sample);
+  if (!status.ok()) return status;
   const int64_t columns = layout_.label_columns;
   if (static_cast<int64_t>(sample.label_row.size()) != columns) {
     return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has labels for ", sample.label_row.size(),

@@ -186,6 +186,25 @@ TEST_F(BatchBufferTest, LabelRows_BecomeTargetsWithAColumnForEachClass) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("labels for 2 classes, expected 3")));
 }
 
+TEST_F(BatchBufferTest, ListsOfLabels_AreNoTargets) {
+  const int64_t list[] = {1, 4};
+  Sample sample;
+  AddView(1, 1, 1, 0, &sample);
+  sample.index = 5;
+  sample.label_list = list;
+  EXPECT_THAT(LayoutFor(sample, Layout(1, 1, {})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sample 5 has 2 labels, one from each file of LABEL_PATHS; expected OneHotEncode")));
+  BatchLayout layout = Layout(1, 1, {});
+  layout.has_labels = false;
+  EXPECT_OK(LayoutFor(sample, layout));
+  BatchBuffer buffer(Layout(1, 1, {{1, 1}}));
+  EXPECT_THAT(buffer.Write(sample, 0), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 2 labels")));
+  const int64_t row[] = {0, 1, 0, 0, 1};
+  sample.label_row = row;
+  EXPECT_OK(LayoutFor(sample, Layout(1, 1, {})));
+}
+
 TEST_F(BatchBufferTest, LayoutFor_WithoutToTensor_SaysSo) {
   Sample sample;
   AddView(1, 1, 1, 0, &sample);

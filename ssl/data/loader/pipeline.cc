@@ -51,7 +51,9 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
     for (size_t i = 0; i < row.size(); ++i) {
       if (row[i] == 1) classes.insert(static_cast<int64_t>(i));
     }
-    told = told || label >= 0 || !row.empty();
+    const absl::Span<const int64_t> list = dataset_->LabelList(index);
+    classes.insert(list.begin(), list.end());
+    told = told || label >= 0 || !row.empty() || !list.empty();
   }
   if (told) return std::vector<int64_t>(classes.begin(), classes.end());
   return absl::UnimplementedError(
@@ -86,8 +88,7 @@ NeededPixels Pipeline::Needs(const TransformContext& first, int height, int widt
 absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample* sample) const {
   sample->ResetViews(1);
   sample->index = index;
-  sample->label = -1;
-  sample->label_row = {};
+  sample->SetLabel(-1);
   sample->fault = ReadFault::kNone;
   const auto needs = [&](int height, int width) { return Needs(first, height, width); };
   const NeededRegion needed(needs);
@@ -117,8 +118,7 @@ absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scrat
   SSL_RETURN_IF_ERROR(LoadOrSkip(first, index, sample));
 
   if (label_type_ != LabelType::kStandard) {
-    sample->label = label_type_ == LabelType::kSampleIndex ? sample->index : 0;
-    sample->label_row = {};
+    sample->SetLabel(label_type_ == LabelType::kSampleIndex ? sample->index : 0);
   }
 
   for (size_t i = 0; i < transforms_.size(); ++i) {

@@ -192,6 +192,19 @@ TEST(Pipeline, ClassesOfSeveralLabels_AreTheirUnion) {
               IsEmpty());
 }
 
+// Each sample has the classes of two files.
+class TwoLabelFiles : public ManyLabels {
+ public:
+  using ManyLabels::ManyLabels;
+  absl::Span<const int64_t> LabelRow(int64_t index) const override { return {}; }
+  absl::Span<const int64_t> LabelList(int64_t index) const override { return ManyLabels::LabelRow(index); }
+};
+
+TEST(Pipeline, ClassesOfSeveralLabelFiles_AreTheirUnion) {
+  auto dataset = std::make_unique<TwoLabelFiles>(std::vector<std::vector<int64_t>>{{3, 0}, {7, 3}});
+  EXPECT_THAT(ClassesOf(std::move(dataset), LabelType::kStandard), ElementsAre(0, 3, 7));
+}
+
 TEST(Pipeline, ClassesThatNobodyTells_AreUnimplemented) {
   EXPECT_THAT(Pipeline(ThreeImages(false), {}, LabelType::kStandard, 0).Classes(),
               StatusIs(absl::StatusCode::kUnimplemented,

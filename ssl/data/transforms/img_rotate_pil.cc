@@ -43,8 +43,7 @@ absl::Status ImgRotatePil::Apply(const TransformContext& context, Sample* sample
   const int64_t label = random.UniformInt(0, num_angles_ - 1);
   RotateImage(view->image, DegreesOf(label, num_angles_), AffineSampling::kNearest, 0, &context.scratch.image);
   std::swap(view->image, context.scratch.image);
-  sample->label = label;
-  sample->label_row = {};
+  sample->SetLabel(label);
   return absl::OkStatus();
 }
 

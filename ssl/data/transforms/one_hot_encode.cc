@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -29,12 +30,15 @@ struct OneHotRow {
 absl::Status OneHotEncode::Apply(const TransformContext& context, Sample* sample) const {
   std::vector<int64_t>& row = context.scratch.Get<OneHotRow>().values;
   if (sample->label_row.empty()) {
-    if (sample->label < 0 || sample->label >= num_classes_) {
-      return absl::InvalidArgumentError(absl::StrCat("label is ", sample->label, ", expected one from 0 to ",
-                                                     num_classes_ - 1, ", as num_classes is ", num_classes_));
-    }
     row.assign(num_classes_, 0);
-    row[sample->label] = 1;
+    const bool is_list = !sample->label_list.empty();
+    for (const int64_t label : is_list ? sample->label_list : absl::MakeConstSpan(&sample->label, 1)) {
+      if (label < 0 || label >= num_classes_) {
+        return absl::InvalidArgumentError(absl::StrCat("label is ", label, ", expected one from 0 to ",
+                                                       num_classes_ - 1, ", as num_classes is ", num_classes_));
+      }
+      row[label] = 1;
+    }
   } else if (static_cast<int64_t>(sample->label_row.size()) == num_classes_) {
     row.resize(num_classes_);  // the labels may be this row already
     for (size_t i = 0; i < row.size(); ++i) row[i] = sample->label_row[i] == 1 ? 1 : 0;

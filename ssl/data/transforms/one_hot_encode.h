@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OneHotEncode (VISSL): the label becomes a row of num_classes (1000) numbers, 1 for its class and 0 for the others. Of
-// several labels, those that are given keep their 1, and what is unknown becomes 0.
+// OneHotEncode (VISSL): the label becomes a row of num_classes (1000) numbers, 1 for its class, or for each of the
+// classes that several label files give it, and 0 for the others. Of labels that are a row already, those that are
+// given keep their 1, and what is unknown becomes 0.
 #ifndef SSL_DATA_TRANSFORMS_ONE_HOT_ENCODE_H_
 #define SSL_DATA_TRANSFORMS_ONE_HOT_ENCODE_H_
 

@@ -39,6 +39,23 @@ TEST_F(OneHotEncodeTest, Label_BecomesARow) {
   EXPECT_THAT(sample.label_row, ElementsAre(1, 0, 0));
 }
 
+TEST_F(OneHotEncodeTest, LabelsOfSeveralFiles_AreOnesOfOneRow) {
+  const int64_t labels[] = {2, 0};
+  Sample sample;
+  sample.label_list = labels;
+  ASSERT_OK(Encode(&sample));
+  EXPECT_THAT(sample.label_row, ElementsAre(1, 0, 1));
+  const int64_t same[] = {1, 1};
+  sample.SetLabel(-1);
+  sample.label_list = same;
+  ASSERT_OK(Encode(&sample));
+  EXPECT_THAT(sample.label_row, ElementsAre(0, 1, 0));
+  const int64_t outside[] = {1, 3};
+  sample.SetLabel(-1);
+  sample.label_list = outside;
+  EXPECT_THAT(Encode(&sample), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("label is 3, expected one")));
+}
+
 TEST_F(OneHotEncodeTest, SeveralLabels_KeepTheirOnes) {
   const int64_t labels[] = {1, -1, 1};
   Sample sample;

@@ -75,8 +75,7 @@ absl::Status ShuffleImgPatches::Apply(const TransformContext& context, Sample* s
         absl::StrCat("orders ", count, " views, as perm_file has columns, but gets ", sample->num_views()));
   }
   CounterRandom random = context.Random(0);
-  sample->label = random.UniformInt(0, num_label_classes() - 1);
-  sample->label_row = {};
+  sample->SetLabel(random.UniformInt(0, num_label_classes() - 1));
   const std::vector<int>& permutation = permutations_[sample->label];
   std::vector<View>& views = context.scratch.Get<ShuffledViews>().views;
   views.resize(count);
