@@ -71,9 +71,12 @@ std::string Pipeline::SampleIdentity(int64_t index) const {
   if (GivesLabels()) return identity;
   const char* separator = identity.empty() ? "" : ", ";
   const absl::Span<const int64_t> row = dataset_->LabelRow(index);
+  const absl::Span<const int64_t> list = dataset_->LabelList(index);
   const int64_t label = dataset_->Label(index);
   if (!row.empty()) {
     absl::StrAppend(&identity, separator, "labels ", absl::StrJoin(row, " "));
+  } else if (!list.empty()) {
+    absl::StrAppend(&identity, separator, "classes ", absl::StrJoin(list, " "));
   } else if (label >= 0) {
     absl::StrAppend(&identity, separator, "class ", label);
   }

@@ -103,6 +103,17 @@ TEST(SampleIdentity, OfAList_IsBelowTheFolderThatAllShare) {
   }
 }
 
+TEST(SampleIdentity, OfAListWithSeveralLabelFiles_HasAClassOfEach) {
+  const std::string folder = FolderOf({"0.png", "1.png"});
+  Write(folder + "/images.txt", absl::StrCat(folder, "/0.png\n", folder, "/1.png\n"));
+  Write(folder + "/shapes.txt", "5\n6\n");
+  Write(folder + "/colours.txt", "1\n0\n");
+  EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], LABEL_SOURCES: [disk_filelist], DATA_PATHS: ['",
+                                      folder, "/images.txt'], LABEL_PATHS: [['", folder, "/shapes.txt', '", folder,
+                                      "/colours.txt']]")),
+              ElementsAre("0.png, classes 5 1", "1.png, classes 6 0"));
+}
+
 TEST(SampleIdentity, OfPixelsInMemory_IsTheirChecksum) {
   const std::string keys = absl::StrCat("DATA_SOURCES: [torchvision_dataset], DATASET_NAMES: [MNIST], DATA_PATHS: ['",
                                         MakeIdxFolder(), "'], SPLIT: ");
