@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -19,6 +18,7 @@
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
+#include "ssl/data/datasets/testing/tar_files.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sample.h"
@@ -40,30 +40,6 @@ using ::testing::HasSubstr;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
-
-// A member as tar writes it: a header of 512 bytes, and the content in blocks.
-std::string Member(const std::string& name, const std::string& content, char type = '0') {
-  std::string header(512, '\0');
-  const auto put = [&header](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
-  const auto octal = [](uint64_t value, int digits) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%0*llo", digits, static_cast<unsigned long long>(value));
-    return std::string(text);
-  };
-  put(0, name);
-  put(100, "0000644");
-  put(124, octal(content.size(), 11));
-  put(136, octal(0, 11));
-  header[156] = type;
-  put(257, std::string("ustar\0", 6) + "00");
-  put(148, "        ");
-  uint64_t sum = 0;
-  for (const char byte : header) sum += static_cast<uint8_t>(byte);
-  put(148, octal(sum, 6) + std::string("\0 ", 2));
-  return header + content + std::string((512 - content.size() % 512) % 512, '\0');
-}
-
-std::string End() { return std::string(1024, '\0'); }
 
 // A grey image of one value.
 std::string Png(int value) {
@@ -110,9 +86,9 @@ std::vector<int64_t> LabelsOf(const Dataset& dataset) {
 }
 
 TEST(TarShards, Samples_AreReadInAnyOrder) {
-  const std::string path =
-      WriteTar(Member("x/0.png", Png(10)) + Member("x/0.cls", "4") + Member("x/1.json", "{\"label\": 2, \"w\": 1.5}") +
-               Member("x/1.png", Png(20)) + Member("x/2.PNG", Png(30)) + Member("x/2.cls", " 0\n") + End());
+  const std::string path = WriteTar(
+      TarMember("x/0.png", Png(10)) + TarMember("x/0.cls", "4") + TarMember("x/1.json", "{\"label\": 2, \"w\": 1.5}") +
+      TarMember("x/1.png", Png(20)) + TarMember("x/2.PNG", Png(30)) + TarMember("x/2.cls", " 0\n") + TarEnd());
   ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path));
   EXPECT_EQ(dataset->size(), 3);
   EXPECT_TRUE(dataset->has_labels());
@@ -156,7 +132,7 @@ TEST(TarShards, FilesOfPythonsTarfile_AreRead) {
 TEST(TarShards, AFolderOrAPattern_NamesSeveral) {
   const std::string folder = MakeTempDir("shards");
   for (int shard = 9; shard <= 11; ++shard) {
-    WriteTar(Member("0.png", Png(shard)) + Member("1.png", Png(shard + 100)) + End(),
+    WriteTar(TarMember("0.png", Png(shard)) + TarMember("1.png", Png(shard + 100)) + TarEnd(),
              absl::StrCat("t-", shard < 10 ? "0" : "", shard, ".tar"), folder);
   }
   WriteTar("no tar", "README", folder);
@@ -173,14 +149,15 @@ TEST(TarShards, AFolderOrAPattern_NamesSeveral) {
 
 TEST(TarShards, TheSameFileTwice_IsRefused) {
   const std::string folder = MakeTempDir("shards");
-  const std::string path = WriteTar(Member("0.png", Png(1)) + End(), "a.tar", folder);
+  const std::string path = WriteTar(TarMember("0.png", Png(1)) + TarEnd(), "a.tar", folder);
   ASSERT_EQ(symlink(path.c_str(), (folder + "/b.tar").c_str()), 0);
   EXPECT_THAT(Open(folder), StatusIs(kInvalid, AllOf(HasSubstr("run.yaml:2: config.DATA.TRAIN.DATA_PATHS: "),
                                                      HasSubstr("/b.tar and "), HasSubstr("are the same file"))));
 }
 
 TEST(TarShards, CutOffFiles_AreRefusedAtAnyByte) {
-  const std::string whole = Member("0.png", Png(1)) + Member("0.txt", "1") + Member("1.png", Png(2)) + End();
+  const std::string whole =
+      TarMember("0.png", Png(1)) + TarMember("0.txt", "1") + TarMember("1.png", Png(2)) + TarEnd();
   for (size_t size = 0; size + 512 < whole.size(); size += 256) {
     EXPECT_THAT(Open(WriteTar(whole.substr(0, size))),
                 StatusIs(kDataLoss, AllOf(HasSubstr("a.tar: byte "), HasSubstr("cut off, write it anew"))))
@@ -190,43 +167,46 @@ TEST(TarShards, CutOffFiles_AreRefusedAtAnyByte) {
 }
 
 TEST(TarShards, DamagedHeaders_AreNamedWithTheirPlace) {
-  std::string damaged = Member("0.png", Png(1)) + Member("1.png", Png(2)) + End();
-  const size_t second = Member("0.png", Png(1)).size();
+  std::string damaged = TarMember("0.png", Png(1)) + TarMember("1.png", Png(2)) + TarEnd();
+  const size_t second = TarMember("0.png", Png(1)).size();
   damaged[second + 3] ^= 1;
   EXPECT_THAT(Open(WriteTar(damaged)),
               StatusIs(kDataLoss, HasSubstr(absl::StrCat("byte ", second, ": a header has a wrong checksum"))));
   EXPECT_THAT(Open(WriteTar(std::string(2048, 'x'))), StatusIs(kDataLoss, HasSubstr("not a tar file")));
-  EXPECT_THAT(Open(WriteTar(Member("l", "7 path", 'x') + End())),
+  EXPECT_THAT(Open(WriteTar(TarMember("l", "7 path", 'x') + TarEnd())),
               StatusIs(kDataLoss, HasSubstr("an extended header is damaged")));
-  EXPECT_THAT(Open(WriteTar(Member("l", "16 size=9999999\n", 'x') + Member("0.png", Png(1)) + End())),
+  EXPECT_THAT(Open(WriteTar(TarMember("l", "16 size=9999999\n", 'x') + TarMember("0.png", Png(1)) + TarEnd())),
               StatusIs(kDataLoss, HasSubstr("member '0.png' has 9999999 bytes, but the file ends")));
 }
 
 TEST(TarShards, ASampleInTwoPieces_IsRefused) {
-  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("1.png", Png(2)) + Member("0.cls", "1") + End())),
-              StatusIs(kInvalid, HasSubstr("the members of sample '0' do not follow one another")));
+  EXPECT_THAT(
+      Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("1.png", Png(2)) + TarMember("0.cls", "1") + TarEnd())),
+      StatusIs(kInvalid, HasSubstr("the members of sample '0' do not follow one another")));
 }
 
 TEST(TarShards, Labels_AreOfAllOrNoneAndClasses) {
-  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.cls", "1") + Member("1.png", Png(2)) + End())),
-              StatusIs(kInvalid, HasSubstr("a.tar: '1.png' has no label, but others have")));
-  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.cls", "dog") + End())),
+  EXPECT_THAT(
+      Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("0.cls", "1") + TarMember("1.png", Png(2)) + TarEnd())),
+      StatusIs(kInvalid, HasSubstr("a.tar: '1.png' has no label, but others have")));
+  EXPECT_THAT(Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("0.cls", "dog") + TarEnd())),
               StatusIs(kInvalid, HasSubstr("member '0.cls' holds the label 'dog', expected a class from 0 on")));
-  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + Member("0.json", "[1") + End())),
+  EXPECT_THAT(Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("0.json", "[1") + TarEnd())),
               StatusIs(kInvalid, HasSubstr("member '0.json' is no JSON map")));
-  EXPECT_THAT(Open(WriteTar(Member("0.txt", "a") + End())), StatusIs(kInvalid, HasSubstr("no member of 1 tar files")));
+  EXPECT_THAT(Open(WriteTar(TarMember("0.txt", "a") + TarEnd())),
+              StatusIs(kInvalid, HasSubstr("no member of 1 tar files")));
 }
 
 TEST(TarShards, NamesThatAreNoText_AreEscaped) {
   ASSERT_OK_AND_ASSIGN(const auto dataset,
-                       Open(WriteTar(Member("\xFF\xFE/\xC0.png", Png(5)) + Member("x/._0.png", "of macOS") +
-                                     Member("Makefile", "") + End())));
+                       Open(WriteTar(TarMember("\xFF\xFE/\xC0.png", Png(5)) + TarMember("x/._0.png", "of macOS") +
+                                     TarMember("Makefile", "") + TarEnd())));
   EXPECT_THAT(PixelsOf(*dataset), ElementsAre(5));
   EXPECT_THAT(dataset->SampleName(0), HasSubstr("a.tar/\\xff\\xfe/\\xc0.png"));
 }
 
 TEST(TarShards, BrokenImages_AreReplacedAndCounted) {
-  const std::string path = WriteTar(Member("0.png", "no image") + Member("1.png", Png(2)) + End());
+  const std::string path = WriteTar(TarMember("0.png", "no image") + TarMember("1.png", Png(2)) + TarEnd());
   ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path, ", MAX_BROKEN_FRACTION: 1"));
   Sample sample;
   sample.ResetViews(1);
@@ -237,10 +217,47 @@ TEST(TarShards, BrokenImages_AreReplacedAndCounted) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(path + "/0.png: image is")));
 }
 
+// As img2dataset and others write it: escapes of JSON that YAML does not have, and no label.
+TEST(TarShards, DescriptionsInJson_NeedNoLabel) {
+  const std::string json =
+      "{\"caption\": \"50 \\u20ac \\/ day: \\ud83d\\ude00 \\\"best\\\"\", \"url\": \"http:\\/\\/a.b\\/c?d=e#f\",\n"
+      "\t\"error\": null, \"similarity\": 0.25, \"exif\": \"{\\\"Make\\\": 1}\", \"tags\": []}";
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Open(WriteTar(TarMember("0.jpg", Png(1)) + TarMember("0.json", json) + TarEnd())));
+  EXPECT_FALSE(dataset->has_labels());
+}
+
+TEST(TarShards, LabelsInJson_AreNumbersOrTheirText) {
+  const auto with_json = [](const std::string& json) {
+    return Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("0.json", json) + TarEnd()));
+  };
+  for (const char* json : {"{\"label\": 7}", "{\"cls\": \"7\"}"}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, with_json(json));
+    EXPECT_THAT(LabelsOf(*dataset), ElementsAre(7)) << json;
+  }
+  for (const char* label : {"\"cat\"", "-1", "1.5", "[1]", "{}", "true", "99999999999999999999"}) {
+    EXPECT_THAT(with_json(absl::StrCat("{\"label\": ", label, "}")),
+                StatusIs(kInvalid, AllOf(HasSubstr("member '0.json' holds the label"), HasSubstr("from 0 on"))))
+        << label;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto unknown, with_json("{\"label\": null}"));
+  EXPECT_FALSE(unknown->has_labels());
+}
+
+// Some writers give a link the size of what it leads to; no bytes follow its header.
+TEST(TarShards, LinksWithASize_HaveNoContent) {
+  for (const char type : {'1', '2', '5'}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset,
+                         Open(WriteTar(TarMember("0.png", Png(1)) + TarHeader("link.png", 5000, type) +
+                                       TarMember("1.png", Png(2)) + TarEnd())));
+    EXPECT_THAT(PixelsOf(*dataset), ElementsAre(1, 2)) << type;
+  }
+}
+
 TEST(TarShards, AStop_EndsTheScan) {
   StopToken stop;
   stop.Request(kStopTerminate);
-  EXPECT_THAT(Open(WriteTar(Member("0.png", Png(1)) + End()), "", &stop),
+  EXPECT_THAT(Open(WriteTar(TarMember("0.png", Png(1)) + TarEnd()), "", &stop),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("was stopped")));
 }
 

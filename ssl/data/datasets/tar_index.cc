@@ -14,9 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/config/node.h"
-#include "ssl/config/yaml.h"
 #include "ssl/data/datasets/tar_reader.h"
+#include "ssl/io/json_tree.h"
 
 namespace ssl {
 namespace {
@@ -109,10 +108,14 @@ class IndexBuilder {
 
   absl::Status TakeJson(const TarMember& member) {
     SSL_ASSIGN_OR_RETURN(const std::string text, ReadLabel(member));
-    const absl::StatusOr<ConfigNode> json = ParseYaml(text, member.name, nullptr);
-    if (!json.ok() || !json->is_map()) return LabelError(member, "is no JSON map");
+    const absl::StatusOr<JsonTree> json = ParseJson(text);
+    if (!json.ok()) return LabelError(member, absl::StrCat("is no JSON map: ", json.status().message()));
+    if (json->kind != JsonTree::Kind::kObject) return LabelError(member, "is no JSON map");
     for (const char* key : {"label", "cls"}) {
-      if (const ConfigNode* label = json->Find(key)) return SetLabel(member, label->text());
+      const JsonTree* label = json->Find(key);
+      if (label == nullptr || label->kind == JsonTree::Kind::kNull) continue;
+      if (label->kind == JsonTree::Kind::kString) return SetLabel(member, label->text);
+      return SetLabel(member, absl::StripAsciiWhitespace(WriteJson(*label)));
     }
     return absl::OkStatus();
   }

@@ -4,8 +4,9 @@
 // name are one sample ("train/0001.jpg", "train/0001.cls"), and follow one another.
 //
 // The file is not trusted. Read are the headers alone (POSIX ustar, pax paths and sizes, GNU long names) and the
-// labels. A sample's image is its first member that ends in .jpg, .jpeg, .png or .webp; its label is the integer that
-// .cls holds, or "label" or "cls" of .json; other members count as unknown.
+// labels. Behind the first dot of its name, a sample's image has jpg, jpeg, png or webp (the first such member counts);
+// its label is the integer that cls holds, or "label" or "cls" of json, where null is none; other members count as
+// unknown.
 #ifndef SSL_DATA_DATASETS_TAR_INDEX_H_
 #define SSL_DATA_DATASETS_TAR_INDEX_H_
 

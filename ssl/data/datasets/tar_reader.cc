@@ -24,6 +24,8 @@ constexpr size_t kSize = 124, kSizeBytes = 12;
 constexpr size_t kChecksum = 148, kChecksumBytes = 8;
 constexpr size_t kType = 156;
 constexpr size_t kMagic = 257;
+// A link, a symbolic link, devices, a folder, a pipe.
+constexpr char kFirstWithoutContent = '1', kLastWithoutContent = '6';
 constexpr size_t kPrefix = 345, kPrefixBytes = 155;
 
 // Up to the first NUL.
@@ -111,6 +113,8 @@ absl::StatusOr<bool> TarReader::Next(TarMember* member) {
     if (!found) return false;
     const bool is_extension = header.type == 'x' || header.type == 'g' || header.type == 'L' || header.type == 'K';
     if (!is_extension && long_size_ >= 0) header.size = long_size_;
+    // Some writers give a link the size of what it leads to; nothing follows it.
+    if (header.type >= kFirstWithoutContent && header.type <= kLastWithoutContent) header.size = 0;
     if (!is_extension && !long_name_.empty()) header.name = long_name_;
     if (header.size > file_.size() - header.offset) {
       return Error(header.at, absl::StrCat("member '", absl::CHexEscape(header.name), "' has ", header.size,
