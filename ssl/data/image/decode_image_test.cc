@@ -137,6 +137,23 @@ TEST(DecodeImage, OtherKinds_AreNamedByTheirFirstBytes) {
                        AllOf(HasSubstr("neither JPEG, PNG nor WebP"), HasSubstr("starts with 'GIF89a__'"))));
 }
 
+// To copy such a file again would be in vain.
+TEST(DecodeImage, RareKindsOfJpeg_AreNotTakenForDamage) {
+  const std::string jpeg = ReadBytes("images/rgb_q90.jpg");
+  const size_t frame = jpeg.find("\xFF\xC0");
+  ASSERT_NE(frame, std::string::npos);
+  std::string hierarchical = jpeg;
+  hierarchical[frame + 1] = '\xC5';
+  std::string deep = jpeg;
+  constexpr size_t kPrecision = 4;  // bits of a value
+  deep[frame + kPrecision] = 12;
+  Image image;
+  for (const std::string& rare : {hierarchical, deep}) {
+    EXPECT_THAT(DecodeImage(rare, DecodeLimits(), &image),
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("JPEG is of a rare kind: ")));
+  }
+}
+
 TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {
   Image image;
   DecodeLimits limits;

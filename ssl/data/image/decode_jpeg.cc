@@ -10,8 +10,8 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
@@ -101,6 +101,14 @@ class Decoder {
   int components() const { return decoder_.num_components; }
   const char* error() const { return error_.message; }
   bool too_many_scans() const { return error_.too_many_scans; }
+  // Whether the library says that it cannot read such a JPEG, rather than that this one is damaged.
+  bool is_of_rare_kind() const;
+  // After ReadHeader: what follows the header of the first scan.
+  absl::string_view rest() const {
+    return {reinterpret_cast<const char*>(source_.next_input_byte), source_.bytes_in_buffer};
+  }
+  // Whether Start has read the whole file.
+  bool has_several_scans() { return jpeg_has_multiple_scans(&decoder_) != FALSE; }
 
  private:
   // ReadRows between errors, which jump out of it.
@@ -183,9 +191,24 @@ void Decoder::ReadRegion(const CropBox& region, uint8_t* pixels) {
   if (end_row == decoder_.output_height) jpeg_finish_decompress(&decoder_);
 }
 
-// A file that was cut off is an error also where the missing part is not needed: whether an image counts as broken does
-// not depend on the crops.
-bool IsComplete(absl::string_view bytes) { return absl::EndsWith(bytes, "\xFF\xD9"); }
+bool Decoder::is_of_rare_kind() const {
+  const int code = error_.manager.msg_code;
+  return code == JERR_SOF_UNSUPPORTED || code == JERR_BAD_PRECISION || code == JERR_ARITH_NOTIMPL;
+}
+
+// Whether `scan`, from its data on, runs to the end mark with no other marks than those of restarts. The library has
+// nothing to refuse behind a region then.
+bool RunsToTheEnd(absl::string_view scan) {
+  constexpr uint8_t kStuffed = 0, kFill = 0xFF, kEnd = 0xD9, kFirstRestart = 0xD0, kLastRestart = 0xD7;
+  size_t at = 0;
+  while ((at = scan.find('\xFF', at)) != absl::string_view::npos && at + 1 < scan.size()) {
+    const auto mark = static_cast<uint8_t>(scan[at + 1]);
+    if (mark == kEnd) return true;
+    if (mark != kStuffed && mark != kFill && (mark < kFirstRestart || mark > kLastRestart)) return false;
+    at += mark == kFill ? 1 : 2;
+  }
+  return false;
+}
 
 int MaxScans(int64_t pixels, const DecodeLimits& limits) {
   return static_cast<int>(pixels * limits.max_scans <= limits.max_scan_pixels
@@ -194,6 +217,9 @@ int MaxScans(int64_t pixels, const DecodeLimits& limits) {
 }
 
 absl::Status StepError(const Decoder& decoder, int max_scans) {
+  if (decoder.is_of_rare_kind()) {
+    return absl::UnimplementedError(absl::StrCat("JPEG is of a rare kind: ", decoder.error()));
+  }
   if (!decoder.too_many_scans()) return absl::DataLossError(absl::StrCat("JPEG is damaged: ", decoder.error()));
   return absl::ResourceExhaustedError(absl::StrCat("JPEG has more than ", max_scans, " scans, the most at its size"));
 }
@@ -214,9 +240,12 @@ absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Dec
   const int max_scans = MaxScans(pixels, limits);
   const auto height = static_cast<int>(decoder.height()), width = static_cast<int>(decoder.width());
   NeededPixels pixels_needed = needed(height, width);
-  if (!IsComplete(bytes)) pixels_needed.box = WholeImage(height, width).box;
+  const absl::string_view scan = decoder.rest();
   const int reduction = mode == DecodeMode::kFast ? pixels_needed.reduction : 1;
   if (!decoder.Start(max_scans, reduction)) return StepError(decoder, max_scans);
+  // What is wrong behind the region is an error all the same: whether an image counts as broken does not depend on its
+  // crops.
+  if (!decoder.has_several_scans() && !RunsToTheEnd(scan)) pixels_needed.box = WholeImage(height, width).box;
   uint8_t* output = image->Allocate(height, width, 3, reduction);
   if (!decoder.ReadRows(ReducedBox(pixels_needed.box, reduction), output)) return StepError(decoder, max_scans);
   return absl::OkStatus();

@@ -166,5 +166,51 @@ TEST_P(DecodeRegion, CutOffBehindTheRegion_IsAnErrorAllTheSame) {
   EXPECT_EQ(code(jpeg.substr(0, jpeg.size() - 100), top_row), absl::StatusCode::kDataLoss);
 }
 
+// Whether the region alone is computed: outside it stays what was there.
+bool LeavesOutTheRest(const std::string& jpeg, int height, int width) {
+  Image image;
+  uint8_t* pixels = image.Allocate(height, width, 3);
+  std::fill_n(pixels, image.size_bytes(), uint8_t{77});
+  EXPECT_OK(DecodeImageRegion(
+      jpeg, DecodeLimits(), DecodeMode::kExact,
+      [](int, int width) {
+        return NeededPixels{{0, 0, 1, width}};
+      },
+      &image));
+  return std::all_of(image.row(height - 1), image.row(height - 1) + 3 * width, [](uint8_t v) { return v == 77; });
+}
+
+// A mark behind the region that the library refuses: an image would be broken by its crops otherwise, and with CACHE
+// decoded in every epoch.
+TEST_P(DecodeRegion, WrongMarksBehindTheRegion_AreAnErrorAllTheSame) {
+  std::mt19937_64 random(kSeed);
+  const std::string jpeg = NoiseAsJpeg(&random, {"colour", 3, {2, 2}}, 100, 100);
+  const std::string scan = jpeg.substr(0, jpeg.size() - 2), end = "\xFF\xD9";
+  for (const std::string& marks : {std::string("\xFF\xC5\0\x0B", 4), std::string("\xFF\xDB\0\x01", 4)}) {
+    const std::string wrong = scan + marks + end;
+    Image image;
+    EXPECT_FALSE(DecodeImage(wrong, DecodeLimits(), &image).ok());
+    EXPECT_FALSE(DecodeImageRegion(
+                     wrong, DecodeLimits(), GetParam().mode,
+                     [](int, int width) {
+                       return NeededPixels{{0, 0, 1, width}, GetParam().reduction};
+                     },
+                     &image)
+                     .ok());
+  }
+}
+
+// Cameras append thumbnails and the like.
+TEST(DecodeExactly, BytesBehindTheEnd_DoNotMakeTheRestNeeded) {
+  std::mt19937_64 random(kSeed);
+  for (const bool progressive : {false, true}) {
+    for (const int restart_rows : {0, 1}) {
+      const std::string jpeg = NoiseAsJpeg(&random, {"colour", 3, {2, 2, progressive, restart_rows}}, 100, 100);
+      EXPECT_TRUE(LeavesOutTheRest(jpeg, 100, 100));
+      EXPECT_TRUE(LeavesOutTheRest(jpeg + std::string(100, '\0'), 100, 100));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ssl

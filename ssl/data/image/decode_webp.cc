@@ -30,7 +30,8 @@ const char* Reason(VP8StatusCode code) {
 
 absl::Status DamagedError(VP8StatusCode code) {
   const std::string message = absl::StrCat("WebP is damaged: ", Reason(code));
-  return code == VP8_STATUS_OUT_OF_MEMORY ? absl::ResourceExhaustedError(message) : absl::DataLossError(message);
+  if (code == VP8_STATUS_OUT_OF_MEMORY) return absl::ResourceExhaustedError(message);
+  return code == VP8_STATUS_UNSUPPORTED_FEATURE ? absl::UnimplementedError(message) : absl::DataLossError(message);
 }
 
 }  // namespace
