@@ -12,6 +12,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/config/world_shape.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
 #include "ssl/data/collators/collators.h"
@@ -71,16 +72,19 @@ absl::Status ApplyCache(const DataSplitOptions& split, const ConfigNode& node, c
   if (split.cache == "none") return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
   SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
+  SSL_ASSIGN_OR_RETURN(const WorldShape processes, ReadProcesses(context.config));
+  const int64_t ranks = processes.ranks_per_node;
   const int64_t available = AvailableMemoryBytes();
-  const std::string key = SplitKey(node, context.config, "CACHE_BYTES");
-  if (available - train_bytes < test_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        key, " is ", split.cache_bytes, ", expected that the caches of ", "DATA.TRAIN and DATA.TEST, ", train_bytes,
-        " and ", test_bytes, " bytes, fit into the ", available, " bytes of memory that are free"));
+  const std::string of_each = ranks == 1 ? "" : absl::StrCat(" for each of ", ranks, " ranks");
+  if (available / ranks - train_bytes < test_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(node, context.config, "CACHE_BYTES"), " is ", split.cache_bytes,
+                     ", expected that the caches of ", "DATA.TRAIN and DATA.TEST, ", train_bytes, " and ", test_bytes,
+                     " bytes", of_each, ", fit into the ", available, " bytes of memory that are free"));
   }
   SSL_LOG(INFO) << SplitPath(node, context.config) << ".CACHE: " << split.cache << " images take up to "
-                << split.cache_bytes / kBytesPerMegabyte << " MB of memory, of which " << available / kBytesPerMegabyte
-                << " MB are free";
+                << split.cache_bytes / kBytesPerMegabyte << " MB of memory" << of_each << ", of which "
+                << available / kBytesPerMegabyte << " MB are free";
   pipeline->KeepInMemory({split.cache == "raw" ? CacheContent::kRaw : CacheContent::kDecoded, split.cache_bytes});
   return absl::OkStatus();
 }
