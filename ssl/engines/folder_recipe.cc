@@ -122,7 +122,8 @@ FolderChoices ChooseForFolder(int64_t images) {
   const double pixels_per_epoch =
       static_cast<double>(images * kCropsPerImage) * static_cast<double>(choices.crop_size * choices.crop_size);
   choices.num_epochs = std::clamp<int64_t>(std::llround(kPixelBudget / pixels_per_epoch), kFewestEpochs, kMostEpochs);
-  choices.batch_size = std::clamp(PowerOfTwoBelow(images / kUpdatesPerEpoch), kSmallestBatch, kLargestBatch);
+  choices.batch_size =
+      std::clamp(PowerOfTwoBelow(images / kUpdatesPerEpoch), std::min(kSmallestBatch, images), kLargestBatch);
   return choices;
 }
 

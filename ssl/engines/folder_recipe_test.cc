@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/folder_recipe.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -101,11 +102,12 @@ TEST_F(FolderRecipeTest, SeveralRanks_ShareTheBatch) {
 }
 
 TEST(ChooseForFolder, SensibleFromAHandfulToThousands) {
-  for (const int64_t images : {1, 10, 40, 200, 201, 600, 5000, 1000000}) {
+  for (const int64_t images : {1, 5, 10, 40, 200, 201, 600, 5000, 1000000}) {
     const FolderChoices choices = ChooseForFolder(images);
     EXPECT_GE(choices.num_epochs, 8) << images;
     EXPECT_LE(choices.num_epochs, 100) << images;
-    EXPECT_GE(choices.batch_size, 8) << images;
+    EXPECT_GE(choices.batch_size, std::min<int64_t>(images, 8)) << images;
+    EXPECT_LE(choices.batch_size, images) << "a training has no batch otherwise";
     EXPECT_LE(choices.batch_size, 64) << images;
   }
   EXPECT_EQ(ChooseForFolder(40).batch_size, 8);
