@@ -24,10 +24,11 @@ class Denormalizer {
   at::Tensor ToPixels(const at::Tensor& images) const;
 
  private:
-  Denormalizer(at::Tensor mean, at::Tensor std);
+  Denormalizer(at::Tensor mean, at::Tensor std, double white);
 
   at::Tensor mean_;  // [1, C, 1, 1]
   at::Tensor std_;   // [1, C, 1, 1]
+  double white_;     // before Normalize: 1, or 255 of raw tensors
 };
 
 }  // namespace ssl

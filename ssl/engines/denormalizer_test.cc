@@ -43,6 +43,15 @@ TEST(Denormalizer, GivesEveryPixelBack) {
   }
 }
 
+TEST(Denormalizer, RawTensors_AreThePixels) {
+  const at::Tensor raw = Of("[{name: ImgPilToRawTensor}]").ToPixels(AllValues(MakeRawTable()));
+  EXPECT_EQ(raw[0][15][14][2].item<int64_t>(), 254);
+  EXPECT_EQ(raw[0][0][3][1].item<int64_t>(), 3);
+  const at::Tensor normalized = Of("[{name: ImgPilToRawTensor}, {name: Normalize, mean: [100], std: [50]}]")
+                                    .ToPixels(AllValues(MakeNormalizeTable({100.0}, {50.0}, PixelFloats::kRaw)));
+  EXPECT_EQ(normalized[0][15][14][2].item<int64_t>(), 254);
+}
+
 TEST(Denormalizer, WithoutNormalize_ValuesAreThoseOfToTensor) {
   const at::Tensor pixels = Of("[{name: ToTensor}]").ToPixels(AllValues(MakeToTensorTable()));
   EXPECT_EQ(pixels[0][15][14][2].item<int64_t>(), 254);
