@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/randperm.h>
 
+#include <algorithm>
+
 namespace ssl {
 namespace {
 
@@ -22,9 +24,11 @@ std::vector<int64_t> MiniEpochSampler::Order(int64_t pass) const {
   at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(options_.seed + kFirstSeed + pass));
   std::vector<int64_t> order;
   order.reserve(count);
-  for (int64_t group = 0; group < options_.groups; ++group) {
-    const int64_t first = group * count / options_.groups;
-    const int64_t length = (group + 1) * count / options_.groups - first;
+  // Further groups would be empty.
+  const int64_t groups = std::min(options_.groups, count);
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t first = group * count / groups;
+    const int64_t length = (group + 1) * count / groups - first;
     const at::Tensor permutation = at::randperm(length, generator, at::kLong);
     const int64_t* positions = permutation.const_data_ptr<int64_t>();
     for (int64_t i = 0; i < length; ++i) order.push_back(first + positions[i]);

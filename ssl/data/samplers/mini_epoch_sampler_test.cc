@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -83,6 +84,12 @@ TEST(MiniEpochSampler, Groups_KeepTheirNeighbourhood) {
         EXPECT_THAT(mine, ElementsAre(first, first + 1, first + 2, first + 3, first + 4, first + 5));
       }
     }
+  }
+}
+
+TEST(MiniEpochSampler, MoreGroupsThanSamples_KeepEachInItsPlace) {
+  for (const int64_t groups : {int64_t{4}, int64_t{5}, std::numeric_limits<int64_t>::max()}) {
+    EXPECT_THAT(IndicesOfRank(Options(4, 1, 1, groups), 0, 0), ElementsAre(0, 1, 2, 3)) << groups;
   }
 }
 
