@@ -61,10 +61,10 @@ Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Group
   return groups;
 }
 
-Positions CountClasses(const DataDescription& description) {
-  if (description.labels.empty()) return {};
-  const int64_t largest = *std::max_element(description.labels.begin(), description.labels.end());
-  Positions sizes(std::max<size_t>(description.class_names.size(), std::max<int64_t>(largest + 1, 0)));
+std::map<int64_t, int64_t> CountClasses(const DataDescription& description) {
+  std::map<int64_t, int64_t> sizes;
+  if (description.labels.empty()) return sizes;
+  for (size_t i = 0; i < description.class_names.size(); ++i) sizes[static_cast<int64_t>(i)] = 0;
   for (const int64_t label : description.labels) {
     if (label >= 0) ++sizes[label];
   }
@@ -161,17 +161,16 @@ void AppendGroups(absl::string_view what, const Groups& groups, const DataDescri
 }
 
 std::string ClassName(int64_t label, const DataDescription& description) {
-  return description.class_names.empty() ? absl::StrCat("class ", label) : description.class_names[label];
+  const bool has_name = label < static_cast<int64_t>(description.class_names.size());
+  return has_name ? description.class_names[label] : absl::StrCat("class ", label);
 }
 
 void AppendClasses(const DataReport& report, const DataDescription& description, std::string* table) {
   if (report.class_sizes.empty()) return AppendRow("classes", 0, "no labels", table);
-  Positions order(report.class_sizes.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return report.class_sizes[a] < report.class_sizes[b]; });
-  const auto describe = [&](int64_t label) {
-    return absl::StrCat(ClassName(label, description), " ", report.class_sizes[label]);
+  std::vector<std::pair<int64_t, int64_t>> order(report.class_sizes.begin(), report.class_sizes.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto describe = [&](const std::pair<int64_t, int64_t>& label_and_size) {
+    return absl::StrCat(ClassName(label_and_size.first, description), " ", label_and_size.second);
   };
   std::vector<std::string> smallest;
   for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) smallest.push_back(describe(order[i]));
@@ -275,8 +274,8 @@ ConfigNode DataReportTree(const DataReport& report, const DataDescription& descr
   tree.Set("exact_duplicates", GroupsTree(report.exact_duplicates, description));
   tree.Set("near_duplicates", GroupsTree(report.near_duplicates, description));
   ConfigNode classes = ConfigNode::Map();
-  for (int64_t label = 0; label < static_cast<int64_t>(report.class_sizes.size()); ++label) {
-    classes.Set(ClassName(label, description), ConfigNode::FromInt(report.class_sizes[label]));
+  for (const auto& [label, size] : report.class_sizes) {
+    classes.Set(ClassName(label, description), ConfigNode::FromInt(size));
   }
   tree.Set("classes", std::move(classes));
   tree.Set("mean", ConfigNode::FromDoubles(report.mean));

@@ -6,6 +6,7 @@
 #define SSL_ENGINES_DATA_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct DataDescription {
   std::string source;                    // "photos"
   std::vector<std::string> names;        // of each image: its path, or "image 17"
   std::vector<int64_t> labels;           // of each image; empty: there are none
-  std::vector<std::string> class_names;  // by label; empty: classes are numbers
+  std::vector<std::string> class_names;  // by label; those beyond its end, or all when it is empty, are numbers
 };
 
 // Positions in the data set, ascending, wherever images are meant.
@@ -39,7 +40,8 @@ struct DataReport {
   std::vector<std::vector<int64_t>> exact_duplicates;  // groups of readable images of equal content
   // Groups that look alike: of equal content, the first stands for all.
   std::vector<std::vector<int64_t>> near_duplicates;
-  std::vector<int64_t> class_sizes;  // by class; empty without labels
+  // Of the classes that occur or have a name; empty without labels.
+  std::map<int64_t, int64_t> class_sizes;
   // Of all readable images, each of the same weight, as each is drawn as often; one value a channel. Empty when there
   // is none.
   std::vector<double> mean;

@@ -14,6 +14,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 SurveyedImage Image(uint64_t content, uint64_t difference_hash, int height = 375, int width = 500) {
   SurveyedImage image;
@@ -91,9 +92,32 @@ TEST(DataReport, Classes_SmallestFirst) {
   description.class_names = {"ant", "bee", "cat"};
   const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4), Image(4, 8)};
   const DataReport report = MakeDataReport(images, description, {});
-  EXPECT_THAT(report.class_sizes, ElementsAre(2, 0, 2));
+  EXPECT_THAT(report.class_sizes, ElementsAre(Pair(0, 2), Pair(1, 0), Pair(2, 2)));
   EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: bee 0, ant 2, cat 2"));
   EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes.cat")->text(), "2");
+}
+
+// Numbers of products or people serve as classes, too.
+TEST(DataReport, ClassesWithLargeNumbers_AreThoseThatOccur) {
+  DataDescription description = Names(3);
+  description.labels = {int64_t{1} << 60, 7, 7};
+  const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4)};
+  const DataReport report = MakeDataReport(images, description, {});
+  EXPECT_THAT(report.class_sizes, ElementsAre(Pair(7, 2), Pair(int64_t{1} << 60, 1)));
+  EXPECT_THAT(FormatDataReport(report, description, images, {}),
+              AllOf(HasSubstr("classes                        2"),
+                    HasSubstr("images: class 1152921504606846976 1, class 7 2")));
+}
+
+// As a host's own data set may have them.
+TEST(DataReport, ClassBeyondTheNames_HasItsNumber) {
+  DataDescription description = Names(2);
+  description.labels = {0, 2};
+  description.class_names = {"ant"};
+  const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2)};
+  const DataReport report = MakeDataReport(images, description, {});
+  EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: ant 1, class 2 1"));
+  EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes")->Find("class 2")->text(), "1");
 }
 
 TEST(DataReport, SharedContent_IsThatOfReadableImages) {
