@@ -9,8 +9,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
@@ -45,8 +47,13 @@ class Dataset {
   // by one thread. One that decodes nothing has no use for it.
   virtual void KeepInMemory(const DatasetCache& cache) {}
 
-  // The file that holds the image of a sample and nothing else, for messages, captions and tools; "" where there is
-  // none, such as for arrays.
+  // Reads the encoded image of a sample, as it lies in its file or shard, for tools that look for what is wrong with
+  // it. False, and nothing is read: the data set holds pixels. Errors name the image, and are those of reading, not of
+  // the content.
+  virtual absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const { return false; }
+
+  // Where the image of a sample lies, for messages, captions and tools: the path of its file, or that of its shard and
+  // its name there, "train-000.tar/0001.jpg"; "" where it has none, such as in arrays.
   virtual std::string ImagePath(int64_t index) const { return ""; }
 
   // What tells a sample from others wherever the data set lies, labels apart, without reading a file: the path of its
@@ -68,7 +75,7 @@ class Dataset {
   // Empty where classes are numbers only.
   virtual absl::Span<const std::string> ClassNames() const { return {}; }
 
-  // For messages: one sample, by the path of its file where it has one.
+  // For messages: one sample, by its ImagePath where it has one.
   virtual std::string SampleName(int64_t index) const {
     const std::string path = ImagePath(index);
     return path.empty() ? absl::StrCat("sample ", index, " of ", description()) : path;

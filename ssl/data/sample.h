@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/needed_region.h"
@@ -46,8 +47,11 @@ class Sample {
   ReadFault fault = ReadFault::kNone;
   // What a data set's Get may leave the rest of the image out for; null: all of it is needed. Lent during Get.
   const NeededRegion* needed = nullptr;
-  // A buffer of data sets for the path of a file; without meaning outside Get.
+  // Buffers of data sets for a file's path, its bytes, and its image before it is turned upright; without meaning
+  // outside Get.
   std::string path_buffer;
+  ByteBuffer file_buffer;
+  Image image_buffer;
 
   // Makes `value` the sample's only label; -1: it has none.
   void SetLabel(int64_t value) {

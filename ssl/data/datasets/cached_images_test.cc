@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Data sets of files that keep their images in memory: the same images, counts and faults as without.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/concat_dataset.h"
 #include "ssl/data/datasets/disk_dataset.h"
@@ -17,6 +20,8 @@
 #include "ssl/data/sample.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/folder_root.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -124,6 +129,63 @@ TEST_P(CachedImages, BeyondTheBoundAreReadFromTheirFiles) {
   const std::unique_ptr<DiskDataset> cached = Images(files_);
   cached->KeepInMemory({GetParam(), 1});
   for (int epoch = 0; epoch < 2; ++epoch) EXPECT_EQ(ReadAll(*cached).pixels, expected.pixels);
+}
+
+// A host's file system, such as one of a store in the network: its paths are unknown to the machine's.
+class RemoteFiles : public FaultFileSystem {
+ public:
+  explicit RemoteFiles(const std::string& folder) : FaultFileSystem(PosixFileSystem(), folder) {}
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) override {
+    ++opened_;
+    return FaultFileSystem::OpenRead(Local(path));
+  }
+  absl::StatusOr<int64_t> Size(const std::string& path) override { return FaultFileSystem::Size(Local(path)); }
+
+  int opened() const { return opened_; }
+
+ private:
+  static std::string Local(const std::string& path) { return std::string(absl::StripPrefix(path, "store:")); }
+
+  int opened_ = 0;
+};
+
+TEST_P(CachedImages, OfAHostsFileSystem_AreKeptWhileTheirSizeIsTheSame) {
+  RemoteFiles files(folder_);
+  PathList paths("store:");
+  for (int i = 0; i < 3; ++i) paths.Add(files_[i]);
+  EncodedImageOptions options;
+  options.turns_upright = true;
+  options.file_system = &files;
+  DiskDataset cached(std::move(paths), {}, std::move(options));
+  cached.KeepInMemory({GetParam(), kPlenty});
+  const std::vector<std::string> local(files_.begin(), files_.begin() + 3);
+  const Reading expected = ReadAll(*Images(local));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const Reading reading = ReadAll(cached);
+    EXPECT_EQ(reading.faults, expected.faults);
+    EXPECT_EQ(reading.pixels, expected.pixels);
+  }
+  EXPECT_EQ(files.opened(), 3);
+  WriteImage(files_[0], TestImage("odd_q50.jpg"));
+  EXPECT_EQ(ReadAll(cached).pixels, ReadAll(*Images(local)).pixels);
+}
+
+// What is wrong with a file is told by opening it, as without.
+TEST_P(CachedImages, ThatCannotBeOpened_HaveTheFaultThatTheyHaveWithout) {
+  ASSERT_EQ(symlink("../elsewhere/gone.jpg", (folder_ + "/link.jpg").c_str()), 0);
+  const auto faults = [this](bool cached) {
+    PathList paths;
+    paths.Add(folder_ + "/link.jpg");
+    paths.Add(files_[0]);
+    EncodedImageOptions options;
+    options.max_broken_fraction = 0.9;
+    options.root = FolderRoot::Open(folder_).value();
+    DiskDataset images(std::move(paths), {}, std::move(options));
+    if (cached) images.KeepInMemory({GetParam(), kPlenty});
+    return ReadAll(images).faults;
+  };
+  EXPECT_EQ(faults(true), faults(false));
 }
 
 TEST_P(CachedImages, OfPartsAndSubsets_AreKeptByTheDataSetThatReadsThem) {

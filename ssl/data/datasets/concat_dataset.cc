@@ -95,6 +95,11 @@ void ConcatDataset::KeepInMemory(const DatasetCache& cache) {
   }
 }
 
+absl::StatusOr<bool> ConcatDataset::ReadEncoded(int64_t index, ByteBuffer* bytes) const {
+  const auto [part, place] = Find(index);
+  return parts_[part]->ReadEncoded(place, bytes);
+}
+
 int64_t ConcatDataset::Label(int64_t index) const {
   const auto [part, place] = Find(index);
   return has_labels_ ? Renumbered(part, parts_[part]->Label(place)) : -1;

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
@@ -32,6 +33,7 @@ class ConcatDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   // Each part gets a share of the memory by the number of its samples.
   void KeepInMemory(const DatasetCache& cache) override;
+  absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override;
   int64_t Label(int64_t index) const override;
   absl::Span<const int64_t> LabelRow(int64_t index) const override;
   absl::Span<const int64_t> LabelList(int64_t index) const override;

@@ -23,11 +23,6 @@ bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
 DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options)
     : EncodedImageDataset(paths.size(), std::move(labels), std::move(options)), paths_(std::move(paths)) {}
 
-absl::StatusOr<EncodedBytes> DiskDataset::ReadBytes(int64_t index) const {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenFile(paths_[index]));
-  return ReadEncodedBytes(*file, 0, file->size(), options().limits);
-}
-
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   const std::vector<std::string> below =

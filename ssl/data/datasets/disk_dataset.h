@@ -27,8 +27,10 @@ class DiskDataset : public EncodedImageDataset {
   std::string SampleIdentity(int64_t index) const override { return std::string(paths_.Rest(index)); }
 
  private:
-  absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;
-  void GetSourcePath(int64_t index, std::string* path) const override { paths_.Get(index, path); }
+  FilePart Locate(int64_t index, std::string* path) const override {
+    paths_.Get(index, path);
+    return {};
+  }
 
   const PathList paths_;
 };

@@ -29,26 +29,12 @@ NeededPixels BeforeTurning(int orientation, NeededRegion needed, int height, int
   return result;
 }
 
-absl::Status DecodeBytes(absl::string_view bytes, const EncodedImageOptions& options, NeededRegion needed,
-                         Image* image) {
-  const int orientation = options.turns_upright ? ExifOrientation(bytes) : 1;
-  if (orientation == 1) return DecodeImageRegion(bytes, options.limits, options.decode_mode, needed, image);
-  const auto turned = [&](int height, int width) { return BeforeTurning(orientation, needed, height, width); };
-  SSL_RETURN_IF_ERROR(DecodeImageRegion(bytes, options.limits, options.decode_mode, turned, image));
-  TurnUpright(orientation, image);
-  return absl::OkStatus();
-}
-
 NeededRegion NeededOf(const Sample& sample) {
   return sample.needed != nullptr ? *sample.needed : NeededRegion(WholeImage);
 }
 
 absl::string_view TextOf(absl::Span<const uint8_t> bytes) {
   return absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-absl::Span<const uint8_t> BytesOf(absl::string_view text) {
-  return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(text.data()), text.size());
 }
 
 }  // namespace
@@ -74,67 +60,95 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   return options;
 }
 
-absl::StatusOr<EncodedBytes> ReadEncodedBytes(const ReadableFile& file, int64_t offset, int64_t size,
-                                              const DecodeLimits& limits) {
-  SSL_RETURN_IF_ERROR(CheckFileSize(size, limits));
-  EncodedBytes bytes;
-  bytes.size = static_cast<size_t>(size);
-  bytes.memory.reset(new char[bytes.size]);
-  SSL_RETURN_IF_ERROR(file.ReadAt(offset, absl::MakeSpan(bytes.memory.get(), bytes.size)));
-  return bytes;
-}
-
 EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labels, EncodedImageOptions options)
     : size_(size),
       labels_(std::move(labels)),
       options_(std::move(options)),
       broken_(size_, options_.max_broken_fraction, options_.max_broken_place) {}
 
-absl::StatusOr<std::unique_ptr<ReadableFile>> EncodedImageDataset::OpenFile(const std::string& path) const {
-  return options_.root == nullptr ? options_.file_system->OpenRead(path) : options_.root->OpenRead(path);
+absl::StatusOr<FileStamp> EncodedImageDataset::StampOf(const std::string& path) const {
+  if (options_.root != nullptr || options_.file_system == &PosixFileSystem()) return ReadFileStamp(path);
+  FileStamp stamp;
+  SSL_ASSIGN_OR_RETURN(stamp.size, options_.file_system->Size(path));
+  return stamp;
+}
+
+absl::Status EncodedImageDataset::ReadBytes(int64_t index, std::string* path, ByteBuffer* bytes) const {
+  const FilePart part = Locate(index, path);
+  const auto memory_for = [&](int64_t size) -> absl::StatusOr<char*> {
+    SSL_RETURN_IF_ERROR(CheckFileSize(size, options_.limits));
+    return reinterpret_cast<char*>(bytes->Allocate(static_cast<size_t>(size)));
+  };
+  if (options_.root == nullptr) return ReadFilePart(*options_.file_system, *path, part, memory_for);
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, options_.root->OpenRead(*path));
+  return ReadFilePart(*file, part, memory_for);
 }
 
 void EncodedImageDataset::KeepInMemory(const DatasetCache& cache) {
   cache_ = std::make_unique<ImageCache>(cache, size_, options_.description);
 }
 
+absl::StatusOr<bool> EncodedImageDataset::ReadEncoded(int64_t index, ByteBuffer* bytes) const {
+  std::string path;
+  const absl::Status status = ReadBytes(index, &path, bytes);
+  if (!status.ok()) return Named(index, status);
+  return true;
+}
+
+absl::Status EncodedImageDataset::DecodeBytes(absl::string_view bytes, NeededRegion needed, Sample* sample) const {
+  Image* image = &sample->view(0).image;
+  const int orientation = options_.turns_upright ? ExifOrientation(bytes) : 1;
+  if (orientation == 1) return DecodeImageRegion(bytes, options_.limits, options_.decode_mode, needed, image);
+  const auto turned = [&](int height, int width) { return BeforeTurning(orientation, needed, height, width); };
+  Image* lying = &sample->image_buffer;
+  SSL_RETURN_IF_ERROR(DecodeImageRegion(bytes, options_.limits, options_.decode_mode, turned, lying));
+  TurnUpright(orientation, *lying, image);
+  return absl::OkStatus();
+}
+
 absl::Status EncodedImageDataset::DecodeSource(int64_t index, Sample* sample) const {
-  SSL_ASSIGN_OR_RETURN(const EncodedBytes bytes, ReadBytes(index));
-  return DecodeBytes(bytes.view(), options_, NeededOf(*sample), &sample->view(0).image);
+  SSL_RETURN_IF_ERROR(ReadBytes(index, &sample->path_buffer, &sample->file_buffer));
+  return DecodeBytes(sample->file_buffer.view(), NeededOf(*sample), sample);
 }
 
 absl::Status EncodedImageDataset::DecodeCached(int64_t index, Sample* sample) const {
-  Image* image = &sample->view(0).image;
   // Before the file is read: one that changes meanwhile does not pass for what was read.
-  GetSourcePath(index, &sample->path_buffer);
-  SSL_ASSIGN_OR_RETURN(const FileStamp source, ReadFileStamp(sample->path_buffer));
-  const CachedImage* kept = cache_->Find(index, source);
+  Locate(index, &sample->path_buffer);
+  const absl::StatusOr<FileStamp> source = StampOf(sample->path_buffer);
+  // Why there is none, opening the file tells.
+  if (!source.ok()) return DecodeSource(index, sample);
+  const CachedImage* kept = cache_->Find(index, *source);
   if (cache_->content() == CacheContent::kRaw && kept != nullptr) {
-    return DecodeBytes(TextOf(kept->bytes()), options_, NeededOf(*sample), image);
+    return DecodeBytes(TextOf(kept->bytes()), NeededOf(*sample), sample);
   }
+  Image* image = &sample->view(0).image;
   if (kept != nullptr) {
     image->Borrow(kept->memory.get(), kept->height, kept->width, 3);
     return absl::OkStatus();
   }
   if (cache_->full()) return DecodeSource(index, sample);
-  SSL_ASSIGN_OR_RETURN(const EncodedBytes bytes, ReadBytes(index));
   if (cache_->content() == CacheContent::kRaw) {
-    SSL_RETURN_IF_ERROR(DecodeBytes(bytes.view(), options_, NeededOf(*sample), image));
-    cache_->Add(index, source, BytesOf(bytes.view()), 0, 0);
+    SSL_RETURN_IF_ERROR(DecodeSource(index, sample));
+    const ByteBuffer& bytes = sample->file_buffer;
+    cache_->Add(index, *source, absl::MakeConstSpan(bytes.data(), bytes.size()), 0, 0);
     return absl::OkStatus();
   }
-  SSL_RETURN_IF_ERROR(DecodeBytes(bytes.view(), options_, WholeImage, image));
-  cache_->Add(index, source, absl::MakeConstSpan(image->pixels(), static_cast<size_t>(image->size_bytes())),
+  SSL_RETURN_IF_ERROR(ReadBytes(index, &sample->path_buffer, &sample->file_buffer));
+  SSL_RETURN_IF_ERROR(DecodeBytes(sample->file_buffer.view(), WholeImage, sample));
+  cache_->Add(index, *source, absl::MakeConstSpan(image->pixels(), static_cast<size_t>(image->size_bytes())),
               image->height(), image->width());
   return absl::OkStatus();
 }
 
-absl::Status EncodedImageDataset::Decode(int64_t index, Sample* sample) const {
-  const absl::Status status = cache_ == nullptr ? DecodeSource(index, sample) : DecodeCached(index, sample);
-  if (status.ok()) return status;
+absl::Status EncodedImageDataset::Named(int64_t index, const absl::Status& error) const {
   // Errors of the file system name their path already.
   const std::string name = SampleName(index);
-  return absl::StrContains(status.message(), name) ? status : Annotate(status, name);
+  return absl::StrContains(error.message(), name) ? error : Annotate(error, name);
+}
+
+absl::Status EncodedImageDataset::Decode(int64_t index, Sample* sample) const {
+  const absl::Status status = cache_ == nullptr ? DecodeSource(index, sample) : DecodeCached(index, sample);
+  return status.ok() ? status : Named(index, status);
 }
 
 absl::Status EncodedImageDataset::Get(int64_t index, Sample* sample) const {

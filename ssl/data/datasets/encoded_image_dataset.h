@@ -10,7 +10,6 @@
 #ifndef SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
 #define SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,11 +25,15 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/datasets/image_cache.h"
+#include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/decode_limits.h"
 #include "ssl/data/image/decode_mode.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/image/needed_region.h"
+#include "ssl/io/file_stamp.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/folder_root.h"
+#include "ssl/io/read_file.h"
 
 namespace ssl {
 
@@ -53,18 +56,6 @@ struct EncodedImageOptions {
 absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptions& split, const ConfigNode& data_split,
                                                             const BuildContext& context);
 
-// The bytes of an image; their memory is not filled with zeros first, as a string's would be.
-struct EncodedBytes {
-  std::unique_ptr<char[]> memory;
-  size_t size = 0;
-
-  absl::string_view view() const { return absl::string_view(memory.get(), size); }
-};
-
-// `size` bytes from `offset` on. ResourceExhausted for more than the limits allow; errors do not name the file.
-absl::StatusOr<EncodedBytes> ReadEncodedBytes(const ReadableFile& file, int64_t offset, int64_t size,
-                                              const DecodeLimits& limits);
-
 class EncodedImageDataset : public Dataset {
  public:
   // labels: one for each of `size` images, or none.
@@ -75,29 +66,32 @@ class EncodedImageDataset : public Dataset {
   std::string description() const final { return options_.description; }
   // The image is 8-bit RGB; of a JPEG only what Sample::needed asks for is sure to be there.
   absl::Status Get(int64_t index, Sample* sample) const final;
-  // Images that are broken are not kept: they are read, counted and replaced as without.
+  // Images that are broken are not kept: they are read, counted and replaced as without. In a file system that is not
+  // the machine's own, a file counts as unchanged while its size is the same.
   void KeepInMemory(const DatasetCache& cache) final;
+  absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const final;
   int64_t Label(int64_t index) const final { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const final { return options_.class_names; }
 
   // What was replaced so far.
   const BrokenImages& broken() const { return broken_; }
 
- protected:
-  const EncodedImageOptions& options() const { return options_; }
-  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFile(const std::string& path) const;
-
  private:
-  // Errors need not name the image: SampleName does. Called by many threads at once.
-  virtual absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const = 0;
-  // Sets `path` to the file from which ReadBytes reads the image.
-  virtual void GetSourcePath(int64_t index, std::string* path) const = 0;
+  // Where the image lies: sets `path` to the file, and returns the part of it. Called by many threads at once.
+  virtual FilePart Locate(int64_t index, std::string* path) const = 0;
+
+  absl::StatusOr<FileStamp> StampOf(const std::string& path) const;
+  // The error, which is one of reading or decoding the image, with its name.
+  absl::Status Named(int64_t index, const absl::Status& error) const;
 
   // An error names the image.
   absl::Status Decode(int64_t index, Sample* sample) const;
-  // These two need not.
+  // Errors of these need not. path: a buffer.
+  absl::Status ReadBytes(int64_t index, std::string* path, ByteBuffer* bytes) const;
   absl::Status DecodeSource(int64_t index, Sample* sample) const;
   absl::Status DecodeCached(int64_t index, Sample* sample) const;
+  // Of the bytes, what `needed` tells, into the sample's view.
+  absl::Status DecodeBytes(absl::string_view bytes, NeededRegion needed, Sample* sample) const;
   void Replace(int64_t index, Sample* sample) const;
 
   const int64_t size_;

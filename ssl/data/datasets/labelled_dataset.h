@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/label_table.h"
+#include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
@@ -27,6 +29,9 @@ class LabelledDataset : public Dataset {
   std::string description() const override { return images_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override;
   void KeepInMemory(const DatasetCache& cache) override { images_->KeepInMemory(cache); }
+  absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
+    return images_->ReadEncoded(index, bytes);
+  }
   std::string ImagePath(int64_t index) const override { return images_->ImagePath(index); }
   std::string SampleIdentity(int64_t index) const override { return images_->SampleIdentity(index); }
   int64_t Label(int64_t index) const override {

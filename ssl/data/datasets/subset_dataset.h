@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
@@ -44,6 +45,9 @@ class SubsetDataset : public Dataset {
   std::string description() const override { return dataset_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
   void KeepInMemory(const DatasetCache& cache) override { dataset_->KeepInMemory(cache); }
+  absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
+    return dataset_->ReadEncoded(positions_[index], bytes);
+  }
   std::string ImagePath(int64_t index) const override { return dataset_->ImagePath(positions_[index]); }
   std::string SampleIdentity(int64_t index) const override { return dataset_->SampleIdentity(positions_[index]); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }

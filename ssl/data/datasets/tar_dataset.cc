@@ -144,7 +144,7 @@ TarDataset::TarDataset(std::vector<std::string> shards, std::vector<TarPlace> pl
       places_(std::move(places)),
       names_(std::move(names)) {}
 
-std::string TarDataset::SampleName(int64_t index) const {
+std::string TarDataset::ImagePath(int64_t index) const {
   return absl::StrCat(shards_[places_[index].shard], "/", absl::CHexEscape(names_[index]));
 }
 
@@ -153,13 +153,6 @@ std::string TarDataset::SampleIdentity(int64_t index) const {
   const absl::string_view shard = shards_[place.shard];
   return absl::StrCat(shard.substr(shard.rfind('/') + 1), "/", absl::CHexEscape(names_[index]), " of ", place.size,
                       " bytes");
-}
-
-// A shard is opened for each image, as a file of its own would be: thousands that stay open reach the system's limit.
-absl::StatusOr<EncodedBytes> TarDataset::ReadBytes(int64_t index) const {
-  const TarPlace& place = places_[index];
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenFile(shards_[place.shard]));
-  return ReadEncodedBytes(*file, place.offset, place.size, options().limits);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_split, const BuildContext& context) {

@@ -34,13 +34,16 @@ class TarDataset : public EncodedImageDataset {
              EncodedImageOptions options);
 
   // "train-000.tar/0001.jpg"; bytes that are no ASCII are escaped.
-  std::string SampleName(int64_t index) const override;
+  std::string ImagePath(int64_t index) const override;
   // The same without the folder of the shard, and the size of its file.
   std::string SampleIdentity(int64_t index) const override;
 
  private:
-  absl::StatusOr<EncodedBytes> ReadBytes(int64_t index) const override;
-  void GetSourcePath(int64_t index, std::string* path) const override { *path = shards_[places_[index].shard]; }
+  // A shard is opened for each image, as a file of its own would be: thousands that stay open reach the system's limit.
+  FilePart Locate(int64_t index, std::string* path) const override {
+    *path = shards_[places_[index].shard];
+    return {places_[index].offset, places_[index].size};
+  }
 
   const std::vector<std::string> shards_;
   const std::vector<TarPlace> places_;

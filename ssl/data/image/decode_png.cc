@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
@@ -61,7 +60,8 @@ class Decoder {
   bool ReadHeader();
   // Asks for 8-bit RGB; 16-bit grey stays what it is.
   bool Start();
-  bool ReadRows(png_bytepp rows);
+  // first: of the first row; the others follow it, `stride` bytes apart.
+  bool ReadRows(uint8_t* first, size_t stride);
 
   int64_t height() const { return png_get_image_height(png_, info_); }
   int64_t width() const { return png_get_image_width(png_, info_); }
@@ -75,6 +75,7 @@ class Decoder {
   Input input_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
+  int passes_ = 1;  // over the rows: several of an interlaced image
 };
 
 bool Decoder::ReadHeader() {
@@ -99,14 +100,17 @@ bool Decoder::Start() {
     png_set_strip_16(png_);
     png_set_strip_alpha(png_);
   }
-  png_set_interlace_handling(png_);
+  passes_ = png_set_interlace_handling(png_);
   png_read_update_info(png_, info_);
   return true;
 }
 
-bool Decoder::ReadRows(png_bytepp rows) {
+bool Decoder::ReadRows(uint8_t* first, size_t stride) {
   if (setjmp(png_jmpbuf(png_)) != 0) return false;
-  png_read_image(png_, rows);
+  const png_uint_32 height = png_get_image_height(png_, info_);
+  for (int pass = 0; pass < passes_; ++pass) {
+    for (png_uint_32 y = 0; y < height; ++y) png_read_row(png_, first + y * stride, nullptr);
+  }
   return true;
 }
 
@@ -114,17 +118,11 @@ absl::Status DamagedError(const Decoder& decoder) {
   return absl::DataLossError(absl::StrCat("PNG is damaged: ", decoder.error()));
 }
 
-// The rows of an image with `row_bytes` bytes each.
-std::vector<png_bytep> RowPointers(uint8_t* pixels, int64_t height, size_t row_bytes) {
-  std::vector<png_bytep> rows(static_cast<size_t>(height));
-  for (size_t y = 0; y < rows.size(); ++y) rows[y] = pixels + y * row_bytes;
-  return rows;
-}
-
-// values: big-endian.
-void Grey16ToRgb(const std::vector<uint8_t>& values, uint8_t* rgb) {
-  for (size_t i = 0; i < values.size(); i += 2, rgb += 3) {
-    std::fill(rgb, rgb + 3, values[i] == 0 ? values[i + 1] : uint8_t{255});
+// values: `width` of them, big-endian, at the end of the row of RGB that they become: none is overwritten before it was
+// read.
+void Grey16ToRgb(const uint8_t* values, int64_t width, uint8_t* rgb) {
+  for (int64_t x = 0; x < width; ++x, values += 2, rgb += 3) {
+    std::fill(rgb, rgb + 3, values[0] == 0 ? values[1] : uint8_t{255});
   }
 }
 
@@ -140,16 +138,16 @@ absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Imag
                                  static_cast<int64_t>(bytes.size()), "bytes of pixels"));
   if (!decoder.Start()) return DamagedError(decoder);
   const bool grey16 = decoder.is_grey16();
-  const size_t row_bytes = static_cast<size_t>(width) * (grey16 ? 2 : 3);
+  const size_t rgb_bytes = static_cast<size_t>(width) * 3;
+  const size_t row_bytes = grey16 ? static_cast<size_t>(width) * 2 : rgb_bytes;
   if (decoder.row_bytes() != row_bytes) {
     return absl::InternalError(
         absl::StrCat("PNG decoder makes rows of ", decoder.row_bytes(), " bytes, expected ", row_bytes));
   }
   uint8_t* pixels = image->Allocate(static_cast<int>(height), static_cast<int>(width), 3);
-  std::vector<uint8_t> values(grey16 ? static_cast<size_t>(height) * row_bytes : 0);
-  std::vector<png_bytep> rows = RowPointers(grey16 ? values.data() : pixels, height, row_bytes);
-  if (!decoder.ReadRows(rows.data())) return DamagedError(decoder);
-  if (grey16) Grey16ToRgb(values, pixels);
+  const size_t first = rgb_bytes - row_bytes;
+  if (!decoder.ReadRows(pixels + first, rgb_bytes)) return DamagedError(decoder);
+  for (int64_t y = 0; grey16 && y < height; ++y, pixels += rgb_bytes) Grey16ToRgb(pixels + first, width, pixels);
   return absl::OkStatus();
 }
 

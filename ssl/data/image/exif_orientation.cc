@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
@@ -59,11 +58,15 @@ int OrientationOfTiff(absl::string_view tiff) {
 
 // The APP1 segment with EXIF data stands before the first scan.
 absl::string_view ExifOfJpeg(absl::string_view bytes) {
-  constexpr uint32_t kApp1 = 0xFFE1, kStartOfScan = 0xFFDA;
+  constexpr uint32_t kApp1 = 0xFFE1, kStartOfScan = 0xFFDA, kFill = 0xFFFF;
   const Bytes numbers(bytes, /*big_endian=*/true);
   for (size_t at = 2; at < bytes.size();) {
     const uint32_t marker = numbers.Number(at, 2);
     const size_t length = numbers.Number(at + 2, 2);
+    if (marker == kFill) {
+      ++at;
+      continue;
+    }
     if (marker < 0xFF00 || marker == kStartOfScan || length < 2) return "";
     const absl::string_view segment = bytes.substr(std::min(at + 4, bytes.size()), length - 2);
     if (marker == kApp1 && absl::StartsWith(segment, kExifMark)) return segment;
@@ -112,25 +115,22 @@ int ExifOrientation(absl::string_view bytes) {
   return kUpright;
 }
 
-void TurnUpright(int orientation, Image* image) {
-  if (orientation <= kUpright || orientation > kMaxOrientation) return;
+void TurnUpright(int orientation, const Image& source, Image* result) {
   // From 5 on rows become columns; the result's columns or rows run backwards in the source by these rules.
   const bool transposed = ExchangesSides(orientation);
   const bool rows_backwards = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const bool columns_backwards = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const int channels = image->channels();
-  const int height = transposed ? image->width() : image->height();
-  const int width = transposed ? image->height() : image->width();
-  const int64_t line = static_cast<int64_t>(image->width()) * channels;
+  const int channels = source.channels();
+  const int64_t line = static_cast<int64_t>(source.width()) * channels;
   const int64_t row_step = transposed ? channels : line;
   const int64_t column_step = transposed ? line : channels;
-  const std::vector<uint8_t> source(image->pixels(), image->pixels() + image->size_bytes());
-  const int full_height = transposed ? image->full_width() : image->full_height();
-  const int full_width = transposed ? image->full_height() : image->full_width();
-  uint8_t* row = image->Allocate(full_height, full_width, channels, image->reduction());
+  const int full_height = transposed ? source.full_width() : source.full_height();
+  const int full_width = transposed ? source.full_height() : source.full_width();
+  uint8_t* row = result->Allocate(full_height, full_width, channels, source.reduction());
+  const int height = result->height(), width = result->width();
   for (int y = 0; y < height; ++y, row += static_cast<int64_t>(width) * channels) {
     const int64_t source_y = rows_backwards ? height - 1 - y : y;
-    const uint8_t* first = source.data() + source_y * row_step;
+    const uint8_t* first = source.pixels() + source_y * row_step;
     if (columns_backwards) {
       CopyRow(first + (width - 1) * column_step, -column_step, width, channels, row);
     } else {

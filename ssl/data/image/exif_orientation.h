@@ -17,9 +17,10 @@ int ExifOrientation(absl::string_view bytes);
 // Whether the sides of the image are exchanged when it is turned upright.
 inline bool ExchangesSides(int orientation) { return orientation >= 5; }
 
-// Turns and mirrors the image as `orientation`, 1 to 8, asks for. The sides of a reduced one (Image::reduction) are
-// whole multiples: otherwise its last pixels stand for less than the others, and would come first.
-void TurnUpright(int orientation, Image* image);
+// `result` becomes `source`, another image, turned and mirrored as `orientation`, 1 to 8, asks for. The sides of a
+// reduced one (Image::reduction) are whole multiples: otherwise its last pixels stand for less than the others, and
+// would come first.
+void TurnUpright(int orientation, const Image& source, Image* result);
 
 }  // namespace ssl
 

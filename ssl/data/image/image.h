@@ -13,9 +13,11 @@
 #ifndef SSL_DATA_IMAGE_IMAGE_H_
 #define SSL_DATA_IMAGE_IMAGE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
@@ -51,8 +53,7 @@ class Image {
   uint8_t* Allocate(int full_height, int full_width, int channels, int reduction = 1) {
     SetShape(full_height, full_width, channels, reduction);
     borrowed_ = nullptr;
-    storage_.resize(static_cast<size_t>(size_bytes()));
-    return storage_.data();
+    return storage_.Allocate(static_cast<size_t>(size_bytes()));
   }
 
   // Becomes equal to `source`, another image: a view of the same pixels when that is one, else a copy.
@@ -65,7 +66,7 @@ class Image {
   // The pixels for writing; a view becomes an owned copy first.
   uint8_t* MutablePixels() {
     if (borrowed_ != nullptr) {
-      storage_.assign(borrowed_, borrowed_ + size_bytes());
+      std::copy_n(borrowed_, size_bytes(), storage_.Allocate(static_cast<size_t>(size_bytes())));
       borrowed_ = nullptr;
     }
     return storage_.data();
@@ -88,7 +89,7 @@ class Image {
   int channels_ = 0;
   int reduction_ = 1;
   const uint8_t* borrowed_ = nullptr;  // null when owned
-  std::vector<uint8_t> storage_;
+  ByteBuffer storage_;
 };
 
 }  // namespace ssl

@@ -3,6 +3,7 @@
 // WebP and orientation, against images that Pillow 13 has written, decoded and turned.
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -32,7 +33,10 @@ std::string Decoded(const std::string& bytes, bool upright = false) {
   const absl::Status status = DecodeImage(bytes, DecodeLimits(), &image);
   EXPECT_OK(status);
   if (!status.ok()) return "";
-  if (upright) TurnUpright(ExifOrientation(bytes), &image);
+  if (upright) {
+    const Image decoded = std::exchange(image, Image());
+    TurnUpright(ExifOrientation(bytes), decoded, &image);
+  }
   return absl::StrCat(image.height(), " x ", image.width(), ": ") +
          std::string(reinterpret_cast<const char*>(image.pixels()), image.size_bytes());
 }
@@ -100,6 +104,12 @@ TEST(ExifOrientation, IsReadFromEachFormat) {
   EXPECT_EQ(ExifOrientation(""), 1);
 }
 
+// The JPEG standard allows any number of bytes 0xFF before a mark (ITU-T T.81, B.1.1.2).
+TEST(ExifOrientation, OfAJpegWithFillBytes_IsRead) {
+  const std::string jpeg = ReadBytes("exif6.jpg");
+  EXPECT_EQ(ExifOrientation(jpeg.substr(0, 2) + "\xFF\xFF\xFF" + jpeg.substr(2)), 6);
+}
+
 TEST(ExifOrientation, EachByteOfAFile_MayBeWrongOrMissing) {
   for (const char* ending : {"jpg", "png", "webp"}) {
     const std::string whole = ReadBytes(absl::StrCat("exif6.", ending));
@@ -118,9 +128,9 @@ TEST(ExifOrientation, EachByteOfAFile_MayBeWrongOrMissing) {
 
 TEST(TurnUpright, IsPillowsExifTranspose) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    Image image;
-    ASSERT_OK(DecodeImage(ReadBytes("small.png"), DecodeLimits(), &image));
-    TurnUpright(orientation, &image);
+    Image decoded, image;
+    ASSERT_OK(DecodeImage(ReadBytes("small.png"), DecodeLimits(), &decoded));
+    TurnUpright(orientation, decoded, &image);
     const std::string expected =
         Decoded(ReadBytes(orientation == 1 ? "small.png" : absl::StrCat("upright", orientation, ".png")));
     EXPECT_EQ(absl::StrCat(image.height(), " x ", image.width(), ": ") +
