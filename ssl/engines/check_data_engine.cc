@@ -52,7 +52,6 @@ absl::StatusOr<std::vector<SurveyedImage>> Survey(const std::string& split, cons
   Progress progress(absl::StrCat("reading ", split), dataset.size(), Clock::Real());
   SurveyOptions options;
   options.threads = data.num_dataloader_workers;
-  options.file_system = &context.file_system;
   options.stop = &context.stop;
   options.on_progress = [&progress](int64_t done) { progress.Update(done); };
   return SurveyImages(dataset, options);

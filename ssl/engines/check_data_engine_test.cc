@@ -11,6 +11,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
+#include "ssl/data/datasets/testing/tar_files.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/distributed/testing/thread_communicator.h"
@@ -113,6 +114,27 @@ TEST_F(CheckDataEngineTest, ImagesWithoutFiles_HaveNumbers) {
   EXPECT_EQ(Result("check_data.train.images"), 60);
   EXPECT_EQ(Result("check_data.train.tiny"), 60);
   EXPECT_THAT(report.summary, HasSubstr("image 0, image 1, image 2 and 57 more"));
+}
+
+TEST_F(CheckDataEngineTest, ImagesInTarShards_AreLookedAtAsFilesAre) {
+  Write("shard.tar", TarMember("ant/0.png", Png(1)) + TarMember("ant/1.png", Png(2).substr(0, 100)) +
+                         TarMember("ant/2.png", Png(1)) + TarMember("ant/3.png", "") + TarMember("ant/4.png", Png(3)) +
+                         TarMember("ant/5.png", Png(4)) + TarEnd());
+  Set("DATA.TRAIN.DATA_SOURCES", "[tar_shards]");
+  Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/shard.tar]"));
+  Set("DATA.TRAIN.DATA_LIMIT", "-1");
+  Set("DATA.TRAIN.MAX_BROKEN_FRACTION", "0.5");
+  Set("DATA.TEST.DATA_SOURCES", "[]");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  EXPECT_OK(report.verdict);
+  EXPECT_EQ(Result("check_data.train.images"), 6);
+  EXPECT_EQ(Result("check_data.train.broken"), 2);
+  EXPECT_EQ(Result("check_data.train.exact_duplicates"), 1);
+  const ConfigNode details = Details();
+  EXPECT_EQ(details.FindPath("train.broken.truncated.0.file")->text(), directory_ + "/shard.tar/ant/1.png");
+  EXPECT_EQ(details.FindPath("train.broken.empty.0.file")->text(), directory_ + "/shard.tar/ant/3.png");
+  EXPECT_EQ(details.FindPath("train.bytes")->text(),
+            absl::StrCat(100 + 2 * Png(1).size() + Png(3).size() + Png(4).size()));
 }
 
 TEST_F(CheckDataEngineTest, SeveralRanks_HaveOneVerdict) {

@@ -14,7 +14,9 @@
 #include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/resample.h"
 #include "ssl/data/sample.h"
@@ -52,44 +54,38 @@ class Surveyor {
   Surveyor(const Dataset& dataset, const SurveyOptions& options) : dataset_(dataset), options_(options) {}
 
   absl::Status Survey(int64_t index, SurveyedImage* result) {
-    const std::string path = dataset_.ImagePath(index);
-    const absl::Status status = path.empty() ? LookAtPixels(index, result) : LookAtFile(path, result);
+    const absl::Status status = LookAt(index, result);
     if (status.ok()) {
       Describe(sample_.view(0).image, result);
     } else if (IsErrorOfProcess(status)) {
       return status;
     } else {
-      result->fault = ClassifyFileFault(bytes_, status);
+      result->fault = ClassifyFileFault(bytes_.view(), status);
       result->reason = std::string(status.message());
     }
     return absl::OkStatus();
   }
 
  private:
-  absl::Status LookAtPixels(int64_t index, SurveyedImage* result) {
-    bytes_.clear();
+  absl::Status LookAt(int64_t index, SurveyedImage* result) {
+    bytes_.Allocate(0);
     sample_.ResetViews(1);
     sample_.index = index;
+    const absl::StatusOr<bool> is_encoded = dataset_.ReadEncoded(index, &bytes_);
+    if (!is_encoded.ok()) {
+      bytes_.Allocate(0);
+      const bool says_why = absl::IsNotFound(is_encoded.status()) || absl::IsResourceExhausted(is_encoded.status());
+      return says_why ? is_encoded.status() : NotOfContent(is_encoded.status());
+    }
+    Image& image = sample_.view(0).image;
+    if (*is_encoded) {
+      result->content = KeyOf(bytes_.view());
+      const absl::Status status = DecodeImage(bytes_.view(), options_.limits, &image);
+      return status.ok() ? status : Annotate(status, dataset_.SampleName(index));
+    }
     if (const absl::Status status = dataset_.Get(index, &sample_); !status.ok()) return NotOfContent(status);
-    const Image& image = sample_.view(0).image;
     result->content = KeyOf({reinterpret_cast<const char*>(image.pixels()), static_cast<size_t>(image.size_bytes())});
     return absl::OkStatus();
-  }
-
-  absl::Status LookAtFile(const std::string& path, SurveyedImage* result) {
-    bytes_.clear();
-    const absl::StatusOr<std::unique_ptr<ReadableFile>> file = options_.file_system->OpenRead(path);
-    if (!file.ok()) return absl::IsNotFound(file.status()) ? file.status() : NotOfContent(file.status());
-    result->content.bytes = (*file)->size();
-    absl::Status status = CheckFileSize((*file)->size(), options_.limits);
-    if (!status.ok()) return Annotate(status, path);
-    bytes_.resize((*file)->size());
-    status = (*file)->ReadAt(0, absl::MakeSpan(bytes_));
-    if (!status.ok()) return NotOfContent(status);
-    result->content = KeyOf(bytes_);
-    sample_.ResetViews(1);
-    status = DecodeImage(bytes_, options_.limits, &sample_.view(0).image);
-    return status.ok() ? status : Annotate(status, path);
   }
 
   // The code of an error that is not of the content would be taken for one of it: DataLoss of a file that shrank.
@@ -107,7 +103,7 @@ class Surveyor {
 
   const Dataset& dataset_;
   const SurveyOptions& options_;
-  std::string bytes_;
+  ByteBuffer bytes_;
   Sample sample_;
   Resampler resampler_;
 };
@@ -136,18 +132,25 @@ class ParallelSurvey {
   }
 
  private:
+  // A data set of a host may throw, and memory may run out.
   void Work(bool reports) {
+    const absl::Status status = GuardTorch("reading images", [&] { return WorkOnImages(reports); });
+    if (!status.ok()) End(status);
+  }
+
+  absl::Status WorkOnImages(bool reports) {
     Surveyor surveyor(dataset_, options_);
     while (!ended_) {
       const int64_t index = next_++;
-      if (index >= dataset_.size()) return;
-      const bool stops = options_.stop != nullptr && options_.stop->requested();
-      const absl::Status status =
-          stops ? absl::CancelledError("reading images: stopped") : surveyor.Survey(index, &results_[index]);
-      if (!status.ok()) return End(status);
+      if (index >= dataset_.size()) break;
+      if (options_.stop != nullptr && options_.stop->requested()) {
+        return absl::CancelledError("reading images: stopped");
+      }
+      SSL_RETURN_IF_ERROR(surveyor.Survey(index, &results_[index]));
       const int64_t done = ++done_;
       if (reports && options_.on_progress) options_.on_progress(done);
     }
+    return absl::OkStatus();
   }
 
   void End(const absl::Status& status) {

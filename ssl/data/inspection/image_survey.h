@@ -19,7 +19,6 @@
 #include "ssl/data/image/decode_limits.h"
 #include "ssl/data/inspection/difference_hash.h"
 #include "ssl/data/inspection/file_fault.h"
-#include "ssl/io/file_system.h"
 
 namespace ssl {
 
@@ -50,15 +49,15 @@ struct SurveyedImage {
 
 struct SurveyOptions {
   int64_t threads = 1;  // at least 1; the caller's is one of them
-  FileSystem* file_system = &PosixFileSystem();
   DecodeLimits limits;
   const StopToken* stop = nullptr;                     // null: nobody stops it
   std::function<void(int64_t done)> on_progress = {};  // called by the caller's thread
 };
 
 // One for each image, in the order of the data set; the same for any number of threads. An image that cannot be read is
-// a fault, not an error. Cancelled when it was stopped; an error of the process, such as no memory or file descriptor
-// left, is returned. Memory: 250 bytes an image, and an image for each thread.
+// a fault, not an error: of its file or shard, opened as the data set opens it, or of its pixels where it has none.
+// Cancelled when it was stopped; an error of the process, such as no memory or file descriptor left, is returned.
+// Memory: 250 bytes an image, and an image for each thread.
 absl::StatusOr<std::vector<SurveyedImage>> SurveyImages(const Dataset& dataset, const SurveyOptions& options);
 
 }  // namespace ssl

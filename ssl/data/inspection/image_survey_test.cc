@@ -2,20 +2,29 @@
 #include "ssl/data/inspection/image_survey.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/datasets/concat_dataset.h"
 #include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/datasets/encoded_image_dataset.h"
 #include "ssl/data/datasets/path_list.h"
+#include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/image/png_encoder.h"
+#include "ssl/data/sample.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/io/folder_root.h"
 #include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -45,12 +54,13 @@ class ImageSurveyTest : public ::testing::Test {
   }
 
   absl::StatusOr<std::vector<SurveyedImage>> Survey() {
-    const DiskDataset dataset(paths_, {}, {});
+    const DiskDataset dataset(paths_, {}, dataset_options_);
     return SurveyImages(dataset, options_);
   }
 
   const std::string folder_ = MakeTempDir("survey");
   PathList paths_;
+  EncodedImageOptions dataset_options_;
   SurveyOptions options_;
 };
 
@@ -120,12 +130,61 @@ TEST_F(ImageSurveyTest, BadDisk_IsUnreadableAndNoDescriptorLeft_IsAnError) {
   Add("0.png", Png(33, 40, 0));
   FaultFileSystem files(PosixFileSystem(), folder_);
   files.set_fault_reads(true);
-  options_.file_system = &files;
+  dataset_options_.file_system = &files;
   files.FailCall(1, EIO, FaultFileSystem::Repeat::kOnce);
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
   EXPECT_EQ(images[0].fault, FileFault::kUnreadable);
   files.FailCall(files.calls() + 1, EMFILE, FaultFileSystem::Repeat::kOnce);
   EXPECT_FALSE(Survey().ok());
+}
+
+// A training would not open it either.
+TEST_F(ImageSurveyTest, LinkOutOfTheFolder_IsUnreadableWhereATrainingMayNotFollowIt) {
+  const std::string elsewhere = MakeTempDir("elsewhere");
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), elsewhere + "/secret.png", Png(33, 40, 0)));
+  ASSERT_EQ(symlink((elsewhere + "/secret.png").c_str(), (folder_ + "/link.png").c_str()), 0);
+  Add("own.png", Png(33, 40, 1));
+  paths_.Add(folder_ + "/link.png");
+  dataset_options_.root = FolderRoot::Open(folder_).value();
+  ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
+  EXPECT_EQ(images[0].fault, FileFault::kNone);
+  EXPECT_EQ(images[1].fault, FileFault::kUnreadable);
+  EXPECT_THAT(images[1].reason, HasSubstr("leads out of"));
+}
+
+TEST_F(ImageSurveyTest, Parts_AreReadAsTheirDataSetReadsThem) {
+  Add("good.png", Png(20, 30, 1));
+  Add("page.jpg", "<html>");
+  std::vector<std::unique_ptr<Dataset>> parts;
+  parts.push_back(std::make_unique<DiskDataset>(paths_, std::vector<int64_t>(), EncodedImageOptions()));
+  parts.push_back(ArrayDataset::Create({1, 1, 1, 1, {7}, {}}, "arrays").value());
+  auto joined = ConcatDataset::Create(std::move(parts)).value();
+  const SubsetDataset subset(std::move(joined), {2, 1});
+  ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, SurveyImages(subset, {}));
+  EXPECT_EQ(images[0].fault, FileFault::kNone);
+  EXPECT_EQ(images[1].fault, FileFault::kNotAnImage);
+}
+
+// A host's data set whose images do not fit into memory, or that is written with exceptions.
+class ThrowingDataset : public Dataset {
+ public:
+  int64_t size() const override { return 8; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "throwing"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    if (index == 5) throw std::bad_alloc();
+    sample->view(0).image.Allocate(2, 2, 1)[0] = 0;
+    return absl::OkStatus();
+  }
+};
+
+TEST(ImageSurvey, NoMemory_IsAnErrorInAnyThread) {
+  SurveyOptions options;
+  for (const int64_t threads : {1, 4}) {
+    options.threads = threads;
+    EXPECT_THAT(SurveyImages(ThrowingDataset(), options),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("reading images: out of memory")));
+  }
 }
 
 TEST(ImageSurvey, Arrays_AreKeyedByTheirPixels) {
