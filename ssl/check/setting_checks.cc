@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kAllowChanges[] = "CHECKPOINT.ALLOW_CHANGES";
 constexpr char kVirtualRanks[] = "DISTRIBUTED.VIRTUAL_RANKS";
+constexpr char kInputMapping[] = "MODEL.MULTI_INPUT_HEAD_MAPPING";
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 
 int64_t Int(const ConfigNode& config, absl::string_view path, int64_t fallback) {
@@ -142,6 +143,33 @@ void CheckTestViews(const ConfigNode& config, std::vector<std::string>* problems
       "); set config.TEST_MODEL=False (engine_name=knn evaluates), or give both the same views"));
 }
 
+// Texts of a list; of a list of lists, of the first entry of each.
+std::vector<std::string> FirstTexts(const ConfigNode* list) {
+  std::vector<std::string> texts;
+  if (list == nullptr) return texts;
+  for (const ConfigNode& item : list->items()) {
+    texts.push_back(item.items().empty() ? item.text() : item.items().front().text());
+  }
+  return texts;
+}
+
+// A model that maps inputs by name takes no views, and one that does not takes nothing else.
+void CheckInputKeys(const ConfigNode& config, const std::string& split, std::vector<std::string>* problems) {
+  const std::string path = absl::StrCat("DATA.", split, ".INPUT_KEY_NAMES");
+  const std::vector<std::string> keys = FirstTexts(config.FindPath(path));
+  const std::vector<std::string> mapped = FirstTexts(config.FindPath(kInputMapping));
+  const auto is_mapped = [&](const std::string& key) {
+    return std::find(mapped.begin(), mapped.end(), key) != mapped.end();
+  };
+  const bool fits =
+      mapped.empty() ? keys.size() <= 1 : keys.size() > 1 && std::any_of(keys.begin(), keys.end(), is_mapped);
+  if (fits) return;
+  problems->push_back(absl::StrCat(PlaceOf(config, path), ": config.", path, " is [", absl::StrJoin(keys, ", "),
+                                   "] and config.", kInputMapping, " (", PlaceOf(config, kInputMapping), ") maps ",
+                                   mapped.empty() ? "nothing" : absl::StrJoin(mapped, ", "),
+                                   "; expected several inputs and a head for each, or one input and no mapping"));
+}
+
 void CollectKeys(const ConfigNode& node, const std::string& path, std::vector<std::string>* keys) {
   if (!path.empty()) keys->push_back(path);
   for (const auto& [key, value] : node.entries()) CollectKeys(value, JoinPath(path, key), keys);
@@ -172,7 +200,11 @@ std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool tr
   CheckTopK(config, &problems);
   CheckTransformTypes(config, &problems);
   CheckAllowedChanges(config, &problems);
-  if (trains) CheckTestViews(config, &problems);
+  if (trains) {
+    CheckTestViews(config, &problems);
+    CheckInputKeys(config, "TRAIN", &problems);
+    if (IsTrue(config, "TEST_MODEL")) CheckInputKeys(config, "TEST", &problems);
+  }
   return problems;
 }
 

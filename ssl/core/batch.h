@@ -16,9 +16,11 @@ namespace ssl {
 // B samples, V views (crops) of each. Tensors may share the loader's buffers: they are valid until the next batch
 // is asked for.
 struct Batch {
-  // views[v]: [B, C, H_v, W_v] float, channels-last in memory; view order is the order of the crops.
+  // views[v]: [B, C, H_v, W_v] float, channels-last in memory; view order is the order of the crops. Of a collator that
+  // joins views, such as siamese_collator, one tensor [B * V, C, H, W], all views of sample 0 first.
   std::vector<at::Tensor> views;
-  // Further inputs by name, for models with MODEL.MULTI_INPUT_HEAD_MAPPING: then `views` may be empty.
+  // Instead of views: tensors by name (INPUT_KEY_NAMES), [B, ...] or joined likewise, for models with
+  // MODEL.MULTI_INPUT_HEAD_MAPPING.
   std::map<std::string, at::Tensor> named_inputs;
   // [B] int64 class labels, or [B, classes]: 0/1 (and -1 for unknown) int64, or float weights of soft labels.
   // Undefined when the source has none.

@@ -8,6 +8,7 @@
 #define SSL_DATA_COLLATOR_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,17 +29,27 @@ struct TargetLayout {
   int64_t columns = 0;
 };
 
-// The memory of a batch whose rows are all written. Row r of a view is height * width * channels floats from
-// values + r * row_size() on, in the order of an Image.
+// A part of a batch that a model can be given, by the name that VISSL's collators have for it (INPUT_KEY_NAMES).
+struct CollatedInput {
+  std::string name = "data";
+  int first_view = 0;
+  int num_views = -1;  // -1: all from first_view on
+  // One tensor [B * num_views, C, H, W], all views of sample 0 first; else a tensor for each view.
+  bool joins_views = false;
+};
+
+// The memory of a batch whose rows are all written. Row r of a view is height * width * channels floats from row(r) on,
+// in the order of an Image.
 struct BatchRows {
   struct View {
     float* values = nullptr;
     int height = 0;
     int width = 0;
     int channels = 0;
+    int interleaved = 1;  // views whose rows lie in turn in the same memory
 
     int64_t row_size() const { return static_cast<int64_t>(height) * width * channels; }
-    float* row(int64_t r) const { return values + r * row_size(); }
+    float* row(int64_t r) const { return values + r * interleaved * row_size(); }
   };
 
   int64_t rows = 0;  // a collator that makes one of several lowers it
@@ -69,6 +80,9 @@ class Collator {
   // InvalidArgument when samples like `first` do not make such a batch; view v of the samples becomes view v of the
   // batch otherwise.
   virtual absl::Status Check(const Sample& first) const = 0;
+
+  // The parts of a batch; together they are all views, each once.
+  virtual std::vector<CollatedInput> inputs() const { return {CollatedInput()}; }
 
   // Of batches of samples like `first`.
   virtual TargetLayout Targets(const Sample& first) const { return {}; }

@@ -102,6 +102,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
       "COLLATE_FUNCTION", &collate_function,
       Doc("multicrop_collator for several views of an image, default_collate for one.").OneOf(CollatorNames()));
   visitor.Field("COLLATE_FUNCTION_PARAMS", &collate_function_params, Doc("Parameters of COLLATE_FUNCTION."));
+  visitor.Field(
+      "INPUT_KEY_NAMES", &input_key_names,
+      Doc("What of a collated batch the model gets: data; of patch_and_image_collator images, patches or both; "
+          "of several, MODEL.MULTI_INPUT_HEAD_MAPPING gives each a head."));
+  visitor.Field("TARGET_KEY_NAMES", &target_key_names, Doc("What the loss gets: label.").OneOf({"label"}));
   visitor.Field("USE_STATEFUL_DISTRIBUTED_SAMPLER", &use_stateful_distributed_sampler,
                 Doc("Each rank shuffles a slice of the data set that is its own, instead of sharing all of it."));
   visitor.Field("USE_DEBUGGING_SAMPLER", &use_debugging_sampler,

@@ -76,6 +76,8 @@ struct DataSplitOptions : public BatchSizeOptions {
   ConfigNode transforms = ConfigNode::List();
   std::string collate_function = "default_collate";
   ConfigNode collate_function_params = ConfigNode::Map();
+  std::vector<std::string> input_key_names = {"data"};
+  std::vector<std::string> target_key_names = {"label"};
   bool use_stateful_distributed_sampler = false;
   bool use_debugging_sampler = false;
   StratifiedSamplerSettings stratified_sampler;

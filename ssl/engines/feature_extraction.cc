@@ -14,6 +14,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_views.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/progress.h"
 #include "ssl/hooks/labelled_features.h"
@@ -22,8 +23,8 @@ namespace ssl {
 namespace {
 
 absl::Status CheckViews(const Batch& batch, const std::string& what) {
-  if (batch.views.size() == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", batch.views.size(),
+  if (batch.views.size() == 1 && HasARowForEachSample(batch)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", ViewsOf(batch).size(),
                                                  " views, expected 1; check config.DATA.TEST.TRANSFORMS"));
 }
 

@@ -15,6 +15,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/batch_views.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
 #include "ssl/data/image/image.h"
@@ -137,22 +138,22 @@ class PreviewEngine : public Engine {
     SSL_RETURN_IF_ERROR(source->StartEpoch(FirstTrainingPhase(task), 0));
     SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
     if (batch == nullptr) return absl::InvalidArgumentError("preview: config.DATA.TRAIN gives no batch");
-    SSL_RETURN_IF_ERROR(CheckViews(batch->views));
+    SSL_RETURN_IF_ERROR(CheckViews(ViewsOf(*batch)));
     return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, context, report); });
   }
 
   absl::Status DrawBatch(const Batch& batch, EngineContext& context, EngineReport* report) const {
     Cells cells(std::min(options_.num_images, batch.size()));
+    const std::vector<at::Tensor> views = ViewsOf(batch);
     if (SourceType(context) == kUsualSource) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenSplitDataset("TRAIN", context));
-      SSL_RETURN_IF_ERROR(
-          AddOriginals(OriginalImages(std::move(dataset)), batch.indices, LargestSide(batch.views), &cells));
+      SSL_RETURN_IF_ERROR(AddOriginals(OriginalImages(std::move(dataset)), batch.indices, LargestSide(views), &cells));
     }
     const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
     SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
                          Denormalizer::Create(transforms != nullptr ? *transforms : ConfigNode::List()));
     std::vector<at::Tensor> pixels;
-    for (const at::Tensor& view : batch.views) pixels.push_back(denormalizer.ToPixels(view));
+    for (const at::Tensor& view : views) pixels.push_back(denormalizer.ToPixels(view));
     AddViews(pixels, &cells);
     return Write(DrawSheet(cells, kGap), cells.size(), pixels.size(), context, report);
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_views.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
@@ -73,13 +74,14 @@ absl::Status CropImagesHook::OnStep(StepContext& context) {
 
 absl::Status CropImagesHook::Write(StepContext& context) const {
   const at::NoGradGuard no_grad;
-  for (const at::Tensor& view : context.batch->views) {
+  const std::vector<at::Tensor> views = ViewsOf(*context.batch);
+  for (const at::Tensor& view : views) {
     const bool is_image = view.dim() == 4 && (view.size(1) == 1 || view.size(1) == 3);
     if (is_image) continue;
     return absl::InvalidArgumentError(absl::StrCat("a view of the batch has ", view.dim() == 4 ? view.size(1) : 0,
                                                    " channels, expected images of 1 or 3 channels to write"));
   }
-  const at::Tensor sheet = SheetOfCrops(context.batch->views, options_.num_images).unsqueeze(0);
+  const at::Tensor sheet = SheetOfCrops(views, options_.num_images).unsqueeze(0);
   return KeepDrawings(sheet, *this, "crops", folder_, file_system_, context);
 }
 

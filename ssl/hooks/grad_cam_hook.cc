@@ -14,6 +14,7 @@
 #include "ssl/core/autocast.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/batch_views.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model.h"
 #include "ssl/core/parameter_shards.h"
@@ -126,6 +127,7 @@ bool GradCamHook::MayDraw(const StepContext& context) const {
 
 std::string GradCamHook::Lack(const Batch& batch) const {
   if (batch.views.empty()) return "the batch has no images";
+  if (!HasARowForEachSample(batch)) return "the batch has the views of an image in one tensor";
   if (IsByClass(batch)) return HasClasses(batch) ? "" : "images have no classes";
   return batch.views.size() > 1 ? "" : "the batch has 1 view";
 }

@@ -12,14 +12,15 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_views.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {
 namespace {
 
 absl::Status CheckBatch(const Batch& batch, const std::string& what) {
-  if (batch.views.size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", batch.views.size(),
+  if (batch.views.size() != 1 || !HasARowForEachSample(batch)) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": batches have ", ViewsOf(batch).size(),
                                                    " views, expected 1; give config.DATA.TEST.TRANSFORMS, which an "
                                                    "evaluation reads both splits with"));
   }

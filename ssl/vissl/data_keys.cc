@@ -15,15 +15,10 @@ std::vector<CompatibilityKey> DataKeys() {
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
   table.NotYet("DATA.TRAIN", "synthetic images have one pattern for each class",
                {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
-  table.NotYet("DATA.TRAIN", "a sample has one input and one label",
-               {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
   table.Ignored("DATA.TEST", "file lists are read once and shared by the threads", {{"MMAP_MODE", "true"}});
   table.Ignored("DATA.TEST", "images are read from where they lie",
                 {{"COPY_TO_LOCAL_DISK", "false"}, {"COPY_DESTINATION_DIR", "\"\""}});
-  table.NotYet("DATA.TEST", "synthetic images have one pattern for each class",
-               {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
-  table.NotYet("DATA.TEST", "a sample has one input and one label",
-               {{"INPUT_KEY_NAMES", "[data]"}, {"TARGET_KEY_NAMES", "[label]"}});
+  table.NotYet("DATA.TEST", "synthetic images have one pattern for each class", {{"RANDOM_SYNTHETIC_IMAGES", "false"}});
   return table.Take();
 }
 

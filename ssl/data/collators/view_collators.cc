@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -16,12 +17,14 @@ namespace {
 
 class ViewCollator : public Collator {
  public:
-  explicit ViewCollator(ViewRule rule) : rule_(std::move(rule)) {}
+  ViewCollator(ViewRule rule, std::vector<CollatedInput> inputs) : rule_(std::move(rule)), inputs_(std::move(inputs)) {}
 
   absl::Status Check(const Sample& first) const override { return CheckViews(rule_, first); }
+  std::vector<CollatedInput> inputs() const override { return inputs_; }
 
  private:
-  ViewRule rule_;
+  const ViewRule rule_;
+  const std::vector<CollatedInput> inputs_;
 };
 
 struct MulticropParameters : public Options {
@@ -33,9 +36,10 @@ struct MulticropParameters : public Options {
 };
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakePlain(const ConfigNode& params, absl::string_view path,
-                                                          ViewRule rule) {
+                                                          ViewRule rule,
+                                                          std::vector<CollatedInput> inputs = {CollatedInput()}) {
   SSL_RETURN_IF_ERROR(CheckNoParameters(params, path));
-  return std::make_unique<ViewCollator>(std::move(rule));
+  return std::make_unique<ViewCollator>(std::move(rule), std::move(inputs));
 }
 
 }  // namespace
@@ -59,19 +63,21 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeMulticropCollator(const Conf
   }
   ViewRule any;
   any.name = "multicrop_collator";
-  return std::make_unique<ViewCollator>(std::move(any));
+  return std::make_unique<ViewCollator>(std::move(any), std::vector<CollatedInput>{CollatedInput()});
 }
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakePatchAndImageCollator(const ConfigNode& params,
                                                                           absl::string_view path) {
   return MakePlain(params, path,
                    {"patch_and_image_collator", 3, std::numeric_limits<int>::max(), true,
-                    "an image and 2 or more patches of one size", /*first=*/1});
+                    "an image and 2 or more patches of one size", /*first=*/1},
+                   {{"images", 0, 1}, {"patches", 1, -1, /*joins_views=*/true}});
 }
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSiameseCollator(const ConfigNode& params, absl::string_view path) {
   return MakePlain(params, path,
-                   {"siamese_collator", 2, std::numeric_limits<int>::max(), true, "2 or more views of one size"});
+                   {"siamese_collator", 2, std::numeric_limits<int>::max(), true, "2 or more views of one size"},
+                   {{CollatedInput().name, 0, -1, /*joins_views=*/true}});
 }
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSimclrCollator(const ConfigNode& params, absl::string_view path) {

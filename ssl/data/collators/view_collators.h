@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collators of VISSL that keep views as they are. Here they differ in the samples that they accept only: a batch
-// has one tensor [B, C, H, W] for each view and one target for each sample, whatever the collator. VISSL's
-// simclr_collator and multicrop_collator repeat the targets for each view, and simclr_collator makes one tensor
-// [V * B, ...] with all samples of view 0 first; models here join views of one size in that very order, so that the
-// network sees the same numbers. VISSL's siamese_collator and patch_and_image_collator join the views of a sample, all
-// of sample 0 first; here they are tensors of their own as well.
+// The collators of VISSL that keep views as they are. A batch has one target for each sample, whatever the collator,
+// and one tensor [B, C, H, W] for each view, but for the views that siamese_collator and patch_and_image_collator join:
+// as in VISSL, all views of sample 0 come first, which is what the head siamese_concat_view puts side by side. VISSL's
+// simclr_collator and multicrop_collator repeat the targets for each view, and simclr_collator makes one tensor [V * B,
+// ...] with all samples of view 0 first; models here join views of one size in that very order, so that the network
+// sees the same numbers.
 #ifndef SSL_DATA_COLLATORS_VIEW_COLLATORS_H_
 #define SSL_DATA_COLLATORS_VIEW_COLLATORS_H_
 
@@ -24,10 +24,11 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeDefaultCollate(const ConfigN
 absl::StatusOr<std::unique_ptr<const Collator>> MakeMocoCollator(const ConfigNode& params, absl::string_view path);
 // Any views. create_multidimensional_tensor, as VISSL has it, must be False.
 absl::StatusOr<std::unique_ptr<const Collator>> MakeMulticropCollator(const ConfigNode& params, absl::string_view path);
-// An image, and two or more patches of one size, as ImgPilToPatchesAndImage makes them. No parameters.
+// An image, and two or more patches of one size, as ImgPilToPatchesAndImage makes them: the inputs "images" [B, ...]
+// and "patches" [B * patches, ...]. No parameters.
 absl::StatusOr<std::unique_ptr<const Collator>> MakePatchAndImageCollator(const ConfigNode& params,
                                                                           absl::string_view path);
-// Two or more views of one size: the towers of a sample. No parameters.
+// Two or more views of one size: the towers of a sample, joined [B * towers, ...]. No parameters.
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSiameseCollator(const ConfigNode& params, absl::string_view path);
 // Two or more views of one size. No parameters.
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSimclrCollator(const ConfigNode& params, absl::string_view path);

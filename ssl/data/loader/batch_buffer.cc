@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/data/loader/view_floats.h"
@@ -69,17 +70,39 @@ absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout) {
 }
 
 BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
-  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat);
-  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
-  for (const ViewShape& shape : layout.views) {
-    full_.views.push_back(at::empty({layout.batch_size, layout.channels, shape.height, shape.width},
-                                    floats.memory_format(at::MemoryFormat::ChannelsLast)));
-    memory_.views.push_back({full_.views.back().mutable_data_ptr<float>(), shape.height, shape.width, layout.channels});
+  memory_.views.resize(layout.views.size());
+  for (const CollatedInput& input : layout.inputs) {
+    std::vector<at::Tensor> tensors = AllocateInput(input);
+    const std::vector<std::string>& keys = layout.input_keys;
+    if (std::find(keys.begin(), keys.end(), input.name) == keys.end()) {
+      unused_.insert(unused_.end(), tensors.begin(), tensors.end());
+    } else if (keys.size() == 1) {
+      full_.views = std::move(tensors);
+    } else {
+      full_.named_inputs[input.name] = tensors.front();
+    }
   }
-  full_.indices = at::empty({layout.batch_size}, integers);
+  full_.indices = at::empty({layout.batch_size}, at::TensorOptions().dtype(at::kLong));
   memory_.indices = full_.indices.mutable_data_ptr<int64_t>();
   memory_.label_columns = layout.label_columns;
   if (layout.has_labels) AllocateTargets();
+}
+
+std::vector<at::Tensor> BatchBuffer::AllocateInput(const CollatedInput& input) {
+  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast);
+  const int end = input.num_views < 0 ? static_cast<int>(layout_.views.size()) : input.first_view + input.num_views;
+  const int joined = input.joins_views ? end - input.first_view : 1;
+  std::vector<at::Tensor> tensors;
+  for (int first = input.first_view; first < end; first += joined) {
+    const ViewShape& shape = layout_.views[first];
+    tensors.push_back(at::empty({layout_.batch_size * joined, layout_.channels, shape.height, shape.width}, floats));
+    float* values = tensors.back().mutable_data_ptr<float>();
+    for (int v = first; v < first + joined; ++v) {
+      memory_.views[v] = {values, shape.height, shape.width, layout_.channels, joined};
+      values += memory_.views[v].row_size();
+    }
+  }
+  return tensors;
 }
 
 void BatchBuffer::AllocateTargets() {
@@ -155,7 +178,12 @@ absl::StatusOr<int64_t> BatchBuffer::Collate(const Collator& collator, const Col
 const Batch& BatchBuffer::Finish(int64_t rows) {
   if (rows == layout_.batch_size) return full_;
   partial_ = Batch();
-  for (const at::Tensor& view : full_.views) partial_.views.push_back(view.narrow(0, 0, rows));
+  // A tensor of joined views has several rows for each sample.
+  const auto first_rows = [&](const at::Tensor& images) {
+    return images.narrow(0, 0, images.size(0) / layout_.batch_size * rows);
+  };
+  for (const at::Tensor& view : full_.views) partial_.views.push_back(first_rows(view));
+  for (const auto& [name, input] : full_.named_inputs) partial_.named_inputs[name] = first_rows(input);
   partial_.indices = full_.indices.narrow(0, 0, rows);
   if (full_.targets.defined()) partial_.targets = full_.targets.narrow(0, 0, rows);
   return partial_;

@@ -21,7 +21,7 @@
 namespace ssl {
 
 // The layout that samples like `first` need: adds the views and the columns of labels to `layout`, whose other members
-// are given. View v of the batch holds view v of every sample.
+// are given. View v of the batch holds view v of every sample, unless a collator joins views (CollatedInput).
 // InvalidArgument when the sample does not fit: no ToTensor, wrong channels.
 absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout);
 
@@ -42,12 +42,15 @@ class BatchBuffer {
   const Batch& Finish(int64_t rows);
 
  private:
+  // The tensors of an input, into which its views are written.
+  std::vector<at::Tensor> AllocateInput(const CollatedInput& input);
   void AllocateTargets();
   absl::Status WriteLabels(const Sample& sample, int64_t row);
 
   BatchLayout layout_;
   Batch full_;
-  Batch partial_;  // narrowed views of full_
+  Batch partial_;                   // narrowed views of full_
+  std::vector<at::Tensor> unused_;  // of inputs that nobody asks for: their views are written all the same
   // Where the tensors of full_ lie, so that workers never touch a tensor.
   BatchRows memory_;
   std::vector<int64_t> labels_;  // memory_.labels, where the targets are written by a collator

@@ -5,6 +5,7 @@
 #define SSL_DATA_LOADER_BATCH_LAYOUT_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ssl/data/collator.h"
@@ -21,6 +22,9 @@ struct BatchLayout {
   int channels = 3;  // of the tensors; a grey image is replicated into 3
   bool has_labels = false;
   std::vector<ViewShape> views = {};
+  std::vector<CollatedInput> inputs = {CollatedInput()};  // that `views` make up
+  // Of the names of `inputs`: one, whose tensors are the batch's views, or several, which are its named inputs.
+  std::vector<std::string> input_keys = {CollatedInput().name};
   int64_t label_columns = 0;  // of the samples; 0: a class each
   TargetLayout targets = {};
 };

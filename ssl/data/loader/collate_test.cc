@@ -2,6 +2,7 @@
 //
 // Collators at work in a loader, as configurations build them.
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +21,13 @@
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kRun[] = R"(DATA:
   TRAIN:
@@ -139,6 +142,36 @@ TEST_F(CollateTest, OneHotTargets_AreRowsOfIntegers) {
   }
 }
 
+TEST_F(CollateTest, LabelsOfSeveralFiles_AreOneRowOfTargets) {
+  const std::string folder = MakeTempDir("labels");
+  std::ofstream shapes(folder + "/shape.txt");
+  std::ofstream colours(folder + "/colour.txt");
+  for (int i = 0; i < 60; ++i) {
+    shapes << i % 2 << "\n";
+    colours << 2 + i / 30 << "\n";
+  }
+  shapes.close();
+  colours.close();
+  const std::string files = absl::StrCat("    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [[", folder,
+                                         "/shape.txt, ", folder, "/colour.txt]]\n    DATASET_NAMES: []\n");
+  EXPECT_THAT(Make(files), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("sample 0 has 2 labels, one from each file of LABEL_PATHS; expected "
+                                              "OneHotEncode among TRANSFORMS")));
+  const auto source =
+      Make(files + "    TRANSFORMS: [{name: ToTensor}, {name: OneHotEncode, num_classes: 5}]\n", 2).value();
+  EXPECT_EQ(source->Classes().value(), (std::vector<int64_t>{0, 1, 2, 3}));
+  ASSERT_OK(source->StartEpoch(0, 0));
+  ASSERT_OK_AND_ASSIGN(const Batch* batch, source->Next());
+  ASSERT_EQ(batch->targets.sizes(), (std::vector<int64_t>{16, 5}));
+  for (int row = 0; row < 16; ++row) {
+    const int64_t index = batch->indices[row].item<int64_t>();
+    std::vector<int64_t> expected(5, 0);
+    expected[index % 2] = expected[2 + index / 30] = 1;
+    const int64_t* targets = batch->targets.const_data_ptr<int64_t>() + 5 * row;
+    EXPECT_EQ(std::vector<int64_t>(targets, targets + 5), expected) << index;
+  }
+}
+
 TEST_F(CollateTest, SeveralMixedViews_HaveNoTargets) {
   const auto source = Make(
                           "    COLLATE_FUNCTION: cutmixup_collator\n"
@@ -149,6 +182,80 @@ TEST_F(CollateTest, SeveralMixedViews_HaveNoTargets) {
   ASSERT_OK_AND_ASSIGN(const Batch* batch, source->Next());
   EXPECT_EQ(batch->views.size(), 2u);
   EXPECT_FALSE(batch->targets.defined());
+}
+
+// The first values of the rows of a tensor.
+std::vector<float> FirstValues(const at::Tensor& images) {
+  std::vector<float> values;
+  for (int64_t row = 0; row < images.size(0); ++row) values.push_back(images[row].flatten()[0].item<float>());
+  return values;
+}
+
+TEST_F(CollateTest, SiameseViews_FollowOneAnotherSampleBySample) {
+  const auto one = Make("").value();
+  const auto joined = Make(
+                          "    COLLATE_FUNCTION: siamese_collator\n"
+                          "    TRANSFORMS: [{name: ImgReplicatePil, num_times: 3}, {name: ToTensor}]\n",
+                          2)
+                          .value();
+  ASSERT_OK(one->StartEpoch(0, 2));
+  ASSERT_OK(joined->StartEpoch(0, 2));
+  for (const int64_t rows : {16, 12}) {  // the last batch is not full
+    ASSERT_OK_AND_ASSIGN(const Batch* images, one->Next());
+    ASSERT_OK_AND_ASSIGN(const Batch* batch, joined->Next());
+    ASSERT_EQ(batch->size(), rows);
+    ASSERT_EQ(batch->views.size(), 1u);
+    ASSERT_EQ(batch->views[0].sizes(), (std::vector<int64_t>{3 * rows, 3, 12, 12}));
+    EXPECT_EQ(batch->targets.sizes(), (std::vector<int64_t>{rows}));
+    std::vector<float> expected;
+    for (const float value : FirstValues(images->views[0])) expected.insert(expected.end(), 3, value);
+    EXPECT_EQ(FirstValues(batch->views[0]), expected);
+  }
+}
+
+constexpr char kPatches[] =
+    "    COLLATE_FUNCTION: patch_and_image_collator\n"
+    "    TRANSFORMS: [{name: ImgPilToPatchesAndImage, num_patches: 4, crop_size_image: 12, crop_size_patches: 50}, "
+    "{name: ToTensor}]\n    INPUT_KEY_NAMES: ";
+
+TEST_F(CollateTest, PatchesAndImages_AreNamedInputsOrOneOfThemIsTheBatch) {
+  const auto both = Make(absl::StrCat(kPatches, "[patches, images]\n"), 2).value();
+  ASSERT_OK(both->StartEpoch(0, 3));
+  ASSERT_OK_AND_ASSIGN(const Batch* batch, both->Next());
+  EXPECT_THAT(batch->views, IsEmpty());
+  ASSERT_EQ(batch->named_inputs.size(), 2u);
+  const at::Tensor images = batch->named_inputs.at("images");
+  const at::Tensor patches = batch->named_inputs.at("patches");
+  EXPECT_EQ(images.sizes(), (std::vector<int64_t>{12, 3, 12, 12}));
+  EXPECT_EQ(patches.sizes(), (std::vector<int64_t>{48, 3, 4, 4}));
+  EXPECT_EQ(batch->targets.sizes(), (std::vector<int64_t>{12}));
+
+  for (const char* key : {"images", "patches"}) {
+    const auto alone = Make(absl::StrCat(kPatches, "[", key, "]\n")).value();
+    ASSERT_OK(alone->StartEpoch(0, 3));
+    ASSERT_OK_AND_ASSIGN(const Batch* one, alone->Next());
+    EXPECT_TRUE(one->named_inputs.empty());
+    ASSERT_EQ(one->views.size(), 1u);
+    EXPECT_EQ(FirstValues(one->views[0]), FirstValues(batch->named_inputs.at(key)));
+  }
+}
+
+TEST_F(CollateTest, KeysThatACollatorDoesNotMake_AreRefused) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Make("    INPUT_KEY_NAMES: [images]\n"),
+              StatusIs(invalid, HasSubstr("run.yaml:9: config.DATA.TRAIN.INPUT_KEY_NAMES is [images], expected data, "
+                                          "which COLLATE_FUNCTION default_collate makes")));
+  for (const char* keys : {"[data]", "[images, images]", "[]", "[images, mask]"}) {
+    EXPECT_THAT(Make(absl::StrCat(kPatches, keys, "\n")),
+                StatusIs(invalid, HasSubstr("expected one or more of images, patches, which COLLATE_FUNCTION "
+                                            "patch_and_image_collator makes")))
+        << keys;
+  }
+  EXPECT_THAT(Make("    TARGET_KEY_NAMES: [label, label]\n"),
+              StatusIs(invalid, HasSubstr("config.DATA.TRAIN.TARGET_KEY_NAMES has 2 names, expected [label]: no loss "
+                                          "takes several targets; a list of files in LABEL_PATHS")));
+  EXPECT_THAT(Make("    TARGET_KEY_NAMES: [data_idx]\n"),
+              StatusIs(invalid, HasSubstr("config.DATA.TRAIN.TARGET_KEY_NAMES")));
 }
 
 TEST_F(CollateTest, OddBatches_AreRefusedBeforeTheRun) {

@@ -51,6 +51,7 @@ absl::Status DataLoader::Initialize() {
   layout.batch_size = std::min(options_.batch_size, samples);
   layout.channels = options_.image_channels;
   layout.has_labels = pipeline_.has_labels();
+  layout.input_keys = options_.input_keys;
   SSL_RETURN_IF_ERROR(pipeline_.Read(/*epoch=*/0, /*index=*/0, &scratch_));
   if (options_.collator != nullptr) {
     SSL_RETURN_IF_ERROR(options_.collator->Check(scratch_.sample));
@@ -59,6 +60,7 @@ absl::Status DataLoader::Initialize() {
       if (rows > 0) SSL_RETURN_IF_ERROR(options_.collator->CheckRows(rows));
     }
     layout.targets = options_.collator->Targets(scratch_.sample);
+    layout.inputs = options_.collator->inputs();
   }
   has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));

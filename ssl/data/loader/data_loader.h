@@ -40,7 +40,9 @@ struct DataLoaderOptions {
   int64_t batch_size = 256;
   int image_channels = 3;                    // of the tensors: 1 or 3
   std::shared_ptr<const Collator> collator;  // null: any views
-  bool drop_last = false;                    // leaves out a last batch that is not full
+  // What the batches hold, by the names of the collator's inputs (BatchLayout).
+  std::vector<std::string> input_keys = {CollatedInput().name};
+  bool drop_last = false;  // leaves out a last batch that is not full
   // Performance.
   int num_workers = 0;
 };

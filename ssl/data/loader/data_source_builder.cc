@@ -2,12 +2,14 @@
 #include "ssl/data/loader/data_source_builder.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/available_memory.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -89,6 +91,30 @@ absl::Status ApplyCache(const DataSplitOptions& split, const ConfigNode& node, c
   return absl::OkStatus();
 }
 
+// Whether INPUT_KEY_NAMES are names of `inputs`, each once, and there is one target.
+absl::Status CheckKeys(const DataSplitOptions& split, const std::vector<CollatedInput>& inputs, const ConfigNode& node,
+                       const BuildContext& context) {
+  std::vector<std::string> known;
+  for (const CollatedInput& input : inputs) known.push_back(input.name);
+  const std::vector<std::string>& keys = split.input_key_names;
+  const std::set<std::string> different(keys.begin(), keys.end());
+  const bool are_known = std::all_of(keys.begin(), keys.end(), [&known](const std::string& key) {
+    return std::find(known.begin(), known.end(), key) != known.end();
+  });
+  if (!are_known || keys.empty() || different.size() != keys.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(node, context.config, "INPUT_KEY_NAMES"), " is [", absl::StrJoin(keys, ", "),
+                     "], expected ", known.size() == 1 ? "" : "one or more of ", absl::StrJoin(known, ", "),
+                     ", which COLLATE_FUNCTION ", split.collate_function, " makes"));
+  }
+  if (split.target_key_names.size() == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(SplitKey(node, context.config, "TARGET_KEY_NAMES"), " has ",
+                                                 split.target_key_names.size(),
+                                                 " names, expected [label]: no loss takes several targets; a list of "
+                                                 "files in LABEL_PATHS, with OneHotEncode among "
+                                                 "TRANSFORMS, gives a sample several labels"));
+}
+
 absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& split, const ConfigNode& node,
                                                      const BuildContext& context) {
   DataOptions data;
@@ -98,6 +124,8 @@ absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& spl
   options.image_channels = static_cast<int>(split.image_channels);
   SSL_ASSIGN_OR_RETURN(options.collator, MakeCollator(split.collate_function, split.collate_function_params,
                                                       SplitPath(node, context.config) + ".COLLATE_FUNCTION_PARAMS"));
+  SSL_RETURN_IF_ERROR(CheckKeys(split, options.collator->inputs(), node, context));
+  options.input_keys = split.input_key_names;
   options.num_workers = static_cast<int>(data.num_dataloader_workers);
   return options;
 }
