@@ -232,7 +232,9 @@ class Checker {
 
   void AddMissing(const SourceLocation& location, absl::string_view kind, absl::string_view name,
                   absl::string_view path) {
-    report_.missing_components.push_back(absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")"));
+    const absl::string_view why = WhyNotHere(kind, name);
+    report_.missing_components.push_back(absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")",
+                                                      why.empty() ? "" : ": ", why));
   }
 
   // From here on, what follows from the findings so far is left out.

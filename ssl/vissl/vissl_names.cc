@@ -204,6 +204,24 @@ const std::vector<std::string>& VisslNames(absl::string_view kind) {
   return found == Tables().end() ? *none : found->second;
 }
 
+absl::string_view WhyNotHere(absl::string_view kind, absl::string_view name) {
+  struct Reason {
+    absl::string_view kind;
+    absl::string_view name;
+    absl::string_view text;
+  };
+  constexpr absl::string_view kNoMasks = "no trunk here takes masks";
+  constexpr Reason kReasons[] = {
+      {"collator", "ibot_multicrop_masking_collator", kNoMasks},
+      {"collator", "identity_collator", "a list of samples is no batch; default_collate makes one of a view each"},
+      {"transform", "MaskedImageModeling", kNoMasks},
+  };
+  for (const Reason& reason : kReasons) {
+    if (reason.kind == kind && reason.name == name) return reason.text;
+  }
+  return "";
+}
+
 bool IsVisslName(absl::string_view kind, absl::string_view name) {
   if (kind == "augly transform") return true;
   const std::vector<std::string>& names = VisslNames(kind);

@@ -19,6 +19,9 @@ namespace ssl {
 // "label source", "normalisation", "RegNet activation", "RegNet block" and "task". Empty for any other.
 const std::vector<std::string>& VisslNames(absl::string_view kind);
 
+// Why this program does not have the one of that name, for messages; "" where it is only not there yet.
+absl::string_view WhyNotHere(absl::string_view kind, absl::string_view name);
+
 // Every name is one of the kind "augly transform".
 bool IsVisslName(absl::string_view kind, absl::string_view name);
 

@@ -38,5 +38,16 @@ TEST(VisslNamesTest, EveryKindHasNamesOnceEach) {
   }
 }
 
+TEST(VisslNamesTest, ReasonsAreOfNamesThatItHas) {
+  for (const auto& [kind, name] : {std::pair<std::string, std::string>("collator", "identity_collator"),
+                                   {"collator", "ibot_multicrop_masking_collator"},
+                                   {"transform", "MaskedImageModeling"}}) {
+    EXPECT_TRUE(IsVisslName(kind, name)) << name;
+    EXPECT_NE(WhyNotHere(kind, name), "") << name;
+  }
+  EXPECT_EQ(WhyNotHere("transform", "AugMix"), "");
+  EXPECT_EQ(WhyNotHere("collator", "MaskedImageModeling"), "");
+}
+
 }  // namespace
 }  // namespace ssl
