@@ -20,20 +20,28 @@ std::string NameOf(absl::string_view key, const ConfigNode& config) {
   return absl::StrCat(placed ? absl::StrCat(node->location().ToString(), ": ") : "", "config.", key);
 }
 
-// The first entry of a list, "a, b" where that is a list itself; "" when there is none.
-std::string FirstOf(absl::string_view key, const ConfigNode& config) {
+// "a, b": the entries of a list, and of lists in it; "" when there is none.
+std::string EntriesOf(const ConfigNode& node) {
+  if (!node.is_list()) return node.text();
+  return absl::StrJoin(node.items(), ", ",
+                       [](std::string* out, const ConfigNode& item) { absl::StrAppend(out, EntriesOf(item)); });
+}
+
+std::string EntriesOf(absl::string_view key, const ConfigNode& config) {
   const ConfigNode* node = config.FindPath(key);
-  if (node == nullptr || node->items().empty()) return "";
-  const ConfigNode& first = node->items().front();
-  if (!first.is_list()) return first.text();
-  return absl::StrJoin(first.items(), ", ", [](std::string* out, const ConfigNode& item) { out->append(item.text()); });
+  return node == nullptr || !node->is_list() ? "" : EntriesOf(*node);
+}
+
+bool HasSeveral(absl::string_view key, const ConfigNode& config) {
+  const ConfigNode* node = config.FindPath(key);
+  return node != nullptr && node->is_list() && node->items().size() > 1;
 }
 
 // "file:line: config.DATA.TEST.LABEL_PATHS [labels.txt]": the first of `keys` that is not empty.
 std::string FirstNamed(const std::string& split, const std::vector<std::string>& keys, const ConfigNode& config) {
   for (const std::string& key : keys) {
     const std::string path = absl::StrCat("DATA.", split, ".", key);
-    const std::string value = FirstOf(path, config);
+    const std::string value = EntriesOf(path, config);
     if (!value.empty()) return absl::StrCat(NameOf(path, config), " [", value, "]");
   }
   return absl::StrCat("config.DATA.", split);
@@ -55,11 +63,13 @@ absl::Status CheckHasLabels(absl::string_view who, const std::string& split, con
                             const ConfigNode& config) {
   if (source.has_labels()) return absl::OkStatus();
   const std::string key = absl::StrCat("DATA.", split, ".LABEL_SOURCES");
-  return absl::InvalidArgumentError(absl::StrCat(
-      who, ", but ", FirstNamed(split, {"DATA_PATHS", "DATA_SOURCES"}, config), " has none: ", NameOf(key, config),
-      " is [", FirstOf(key, config), "], expected [disk_filelist] with a file of ", "labels in config.DATA.", split,
-      ".LABEL_PATHS, or a data source that has labels, such as ", "disk_folder, or synthetic with config.DATA.", split,
-      ".RANDOM_SYNTHETIC_LABELS"));
+  const bool several = HasSeveral(absl::StrCat("DATA.", split, ".DATA_SOURCES"), config);
+  return absl::InvalidArgumentError(
+      absl::StrCat(who, ", but ", FirstNamed(split, {"DATA_PATHS", "DATA_SOURCES"}, config),
+                   several ? " do not all have them: " : " has none: ", NameOf(key, config), " is [",
+                   EntriesOf(key, config), "], expected [disk_filelist] with a file of ", "labels in config.DATA.",
+                   split, ".LABEL_PATHS, or a data source that has labels, such as ",
+                   "disk_folder, or synthetic with config.DATA.", split, ".RANDOM_SYNTHETIC_LABELS"));
 }
 
 absl::Status CheckClassesBelow(int64_t limit, absl::string_view what, int64_t ignored, const std::string& split,

@@ -92,6 +92,8 @@ TEST(CheckHasLabelsTest, PlaceOfTheData_IsTheFirstThatIsNamed) {
   };
   EXPECT_THAT(error("DATA: {TRAIN: {DATA_PATHS: [], DATA_SOURCES: [synthetic]}}"),
               StartsWith("x, but run.yaml:1: config.DATA.TRAIN.DATA_SOURCES [synthetic] has none"));
+  EXPECT_THAT(error("DATA: {TRAIN: {DATA_PATHS: [photos, list.txt], DATA_SOURCES: [disk_folder, disk_filelist]}}"),
+              StartsWith("x, but run.yaml:1: config.DATA.TRAIN.DATA_PATHS [photos, list.txt] do not all have them: "));
   EXPECT_THAT(error("DATA: {TRAIN: {}}"), StartsWith("x, but config.DATA.TRAIN has none: "
                                                      "config.DATA.TRAIN.LABEL_SOURCES is []"));
 }

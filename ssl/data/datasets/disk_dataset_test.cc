@@ -124,9 +124,11 @@ TEST(DiskFolder, BrokenImage_IsAnErrorWhenAskedFor) {
   sample.ResetViews(1);
   EXPECT_OK(dataset->Get(1, &sample));
   EXPECT_THAT(dataset->Get(2, &sample),
-              StatusIs(absl::StatusCode::kUnimplemented,
+              StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.BROKEN_IMAGES is error"),
                              HasSubstr(folder + "/dog/1.jpg: image is neither JPEG, PNG nor WebP"))));
+  ASSERT_OK(PosixFileSystem().RemoveFile(folder + "/dog/1.jpg"));
+  EXPECT_THAT(dataset->Get(2, &sample), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("No such file"))) << "missing";
 }
 
 TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {

@@ -37,6 +37,12 @@ absl::string_view TextOf(absl::Span<const uint8_t> bytes) {
   return absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+// With BROKEN_IMAGES error, which `place` names. Whatever is wrong with the file, the data is damaged.
+absl::Status RefuseBroken(const absl::Status& reason, const std::string& place) {
+  if (IsErrorOfProcess(reason)) return reason;
+  return absl::DataLossError(absl::StrCat(place, ": ", reason.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptions& split, const ConfigNode& data_split,
@@ -158,7 +164,7 @@ absl::Status EncodedImageDataset::Get(int64_t index, Sample* sample) const {
     broken_.AddGood(index);
     return absl::OkStatus();
   }
-  if (!options_.refuses_broken.empty()) return Annotate(decoded, options_.refuses_broken);
+  if (!options_.refuses_broken.empty()) return RefuseBroken(decoded, options_.refuses_broken);
   SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
   sample->fault = ReadFaultOf(decoded);
   Replace(index, sample);

@@ -88,7 +88,10 @@ absl::Status CheckValues(const LabelTable& table, const std::string& path) {
   for (size_t i = 0; i < table.values.size(); ++i) {
     const int64_t value = table.values[i];
     if (rows ? value >= -1 && value <= 1 : value >= 0) continue;
-    const std::string expected = rows ? "1, 0 or -1 (unknown) for each class" : "a class from 0 on";
+    const std::string expected =
+        !rows ? "a class from 0 on"
+              : absl::StrCat("1, 0 or -1 (unknown) for each class",
+                             table.num_columns == 1 ? "; class numbers are an array of one axis: labels[:, 0]" : "");
     return absl::InvalidArgumentError(absl::StrCat(path, ": label of sample ", rows ? i / table.num_columns : i, " is ",
                                                    value, ", expected ", expected));
   }

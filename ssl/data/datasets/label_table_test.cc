@@ -124,6 +124,8 @@ TEST(LabelTable, WrongValues_AreNamedWithTheirSample) {
               StatusIs(invalid, AllOf(HasSubstr("/labels.txt: label of sample 1 is -2"), HasSubstr("from 0 on"))));
   EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({2, 2}, {0, 1, 2, 0})),
               StatusIs(invalid, HasSubstr("label of sample 1 is 2, expected 1, 0 or -1 (unknown) for each class")));
+  EXPECT_THAT(ReadLabelFile(PosixFileSystem(), WriteInts({2, 1}, {0, 2})),
+              StatusIs(invalid, HasSubstr("labels[:, 0]")));
 }
 
 TEST(LabelTable, WrongShapesAndFiles_AreRefused) {

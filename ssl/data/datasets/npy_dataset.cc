@@ -30,6 +30,9 @@ absl::Status CheckArray(const NpyArray& array) {
   const bool valid = (shape.size() == 3 || has_channels) && (!has_channels || shape[3] == 1 || shape[3] == 3) &&
                      shape[0] >= 1 && shape[1] >= 1 && shape[2] >= 1 && std::max(shape[1], shape[2]) <= kMostSide;
   if (valid) return absl::OkStatus();
+  if (!shape.empty() && shape[0] == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(array.path, ": holds no images, expected at least one"));
+  }
   const bool channels_first = has_channels && (shape[1] == 1 || shape[1] == 3);
   return absl::InvalidArgumentError(absl::StrCat(
       array.path, ": images have the shape [", absl::StrJoin(shape, ", "), "], expected [N, height, width] or [N, ",

@@ -98,7 +98,7 @@ TEST(NpyImages, OtherArrays_AreRefusedWithAWayOut) {
   EXPECT_THAT(Open(Npy("<i8", "1, 1, 1", std::string(8, '\0'))), refused("expected 8-bit images (|u1)"));
   EXPECT_THAT(Open(Npy("|u1", "1, 3, 2, 2", Counting(12))), refused("images.transpose(0, 2, 3, 1)"));
   EXPECT_THAT(Open(Npy("|u1", "12, ", Counting(12))), refused("images have the shape [12], expected [N, height"));
-  EXPECT_THAT(Open(Npy("|u1", "0, 2, 2", "")), refused("images have the shape [0, 2, 2]"));
+  EXPECT_THAT(Open(Npy("|u1", "0, 2, 2", "")), refused("holds no images, expected at least one"));
 }
 
 TEST(NpyImages, BadFiles_AreNamed) {

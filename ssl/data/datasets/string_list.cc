@@ -18,6 +18,8 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int64_t kMaxEmptyTail = 1000;
+// Of UTF-8: what some editors put before the first line.
+constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
 // Lines of a text that arrives in pieces. A line is judged as soon as it is long enough to be wrong, so that a file
 // that is no list costs no more than a piece.
@@ -94,7 +96,8 @@ absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
   for (int64_t offset = 0; offset < file->size(); offset += static_cast<int64_t>(chunk.size())) {
     chunk.resize(std::min(kChunkBytes, file->size() - offset));
     SSL_RETURN_IF_ERROR(file->ReadAt(offset, absl::MakeSpan(chunk)));
-    SSL_RETURN_IF_ERROR(lines.Add(chunk));
+    const absl::string_view text = chunk;
+    SSL_RETURN_IF_ERROR(lines.Add(offset == 0 ? absl::StripPrefix(text, kByteOrderMark) : text));
   }
   return lines.Finish();
 }

@@ -32,6 +32,9 @@ std::string WriteText(const std::string& text) {
 TEST(StringList, Lines_EndWithOrWithoutReturn) {
   ASSERT_OK_AND_ASSIGN(const auto lines, ReadStringList(PosixFileSystem(), WriteText("a b\r\nc\n\xC3\xA4\n\r\n\n")));
   EXPECT_THAT(lines, ElementsAre("a b", "c", "\xC3\xA4"));
+  ASSERT_OK_AND_ASSIGN(const auto marked, ReadStringList(PosixFileSystem(), WriteText("\xEF\xBB\xBF"
+                                                                                      "a\nb\n")));
+  EXPECT_THAT(marked, ElementsAre("a", "b")) << "as some editors save it";
   ASSERT_OK_AND_ASSIGN(const auto open_end, ReadStringList(PosixFileSystem(), WriteText("a\nb")));
   EXPECT_THAT(open_end, ElementsAre("a", "b"));
   ASSERT_OK_AND_ASSIGN(const auto empty, ReadStringList(PosixFileSystem(), WriteText("")));
