@@ -7,6 +7,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -41,8 +42,10 @@ constexpr int64_t kSaved = 4;
 constexpr int64_t kCompared = 20;
 constexpr int64_t kUpdates = kSaved + kCompared;  // one epoch
 constexpr double kTolerance = 1e-5;               // of a loss, relative
+constexpr double kLeastLearned = 10 * kTolerance;
 
-// The rate is small because training magnifies what sums in another order round differently.
+// The rates of the cases are small because training magnifies what sums in another order round differently: a value
+// about zero that ReLU lets through on one side alone changes a step's gradients as a whole, not in their last digits.
 constexpr char kCommon[] = R"(
 SEED_VALUE: 3
 CHECKPOINT: {CHECKPOINT_FREQUENCY: 1000, KEEP_LAST: 0}
@@ -51,7 +54,10 @@ MODEL:
   TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}
 OPTIMIZER:
   num_epochs: 1
-  param_schedulers: {lr: {name: cosine, start_value: 0.0001, end_value: 0.00001}}
+)";
+
+constexpr char kNoLearning[] = R"(
+OPTIMIZER: {param_schedulers: {lr: {name: cosine, start_value: 0.0, end_value: 0.0}}}
 )";
 
 struct Case {
@@ -66,16 +72,21 @@ constexpr Case kCases[] = {
     {"SwavWithQueue", 3, R"(
 LOSS: {name: swav_loss, swav_loss: {num_crops: 3, queue: {queue_length: 32, start_iter: 2}}}
 MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [32, 32, 16], use_bn: True, num_clusters: [8]}]]}}
+OPTIMIZER: {param_schedulers: {lr: {name: cosine, start_value: 0.0000002, end_value: 0.00000002}}}
 )"},
     {"SwavWithZero", 3, R"(
 LOSS: {name: swav_loss, swav_loss: {num_crops: 3, queue: {queue_length: 32, start_iter: 2}}}
 MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [32, 32, 16], use_bn: True, num_clusters: [8]}]]}}
-OPTIMIZER: {use_zero: True, use_larc: True}
+OPTIMIZER:
+  use_zero: True
+  use_larc: True  # makes the rate smaller
+  param_schedulers: {lr: {name: cosine, start_value: 0.0001, end_value: 0.00001}}
 )"},
     {"Supervised", 1, R"(
 LOSS: {name: CrossEntropyLoss}
 MODEL: {HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}}
 METERS: {names: [accuracy_list_meter], enable_training_meter: True}
+OPTIMIZER: {param_schedulers: {lr: {name: cosine, start_value: 0.00001, end_value: 0.000001}}}
 )"},
 };
 
@@ -177,7 +188,7 @@ class OtherRanksTest : public ::testing::TestWithParam<Case> {
     TrainingRun run;
     run.ranks = ranks;
     run.samples_per_update = kSamplesPerUpdate;
-    run.config = {kCommon, GetParam().config};
+    run.config = {kCommon, GetParam().config, rate_};
     run.directory = directory;
     run.last_iteration = iteration == kUpdates ? -1 : iteration;
     run.make_source = [](const Communicator& communicator) {
@@ -229,7 +240,22 @@ class OtherRanksTest : public ::testing::TestWithParam<Case> {
 
   Record record_;
   Tensors saved_;
+  std::string rate_ = "{}";  // YAML over the case's
 };
+
+// Otherwise the tests below could not fail.
+TEST_P(OtherRanksTest, Training_ChangesLossesByFarMoreThanTheBound) {
+  TrainTo(kUpdates, 1, MakeTempDir("learns"));
+  const Record learned = std::exchange(record_, {});
+  saved_.clear();
+  rate_ = kNoLearning;
+  TrainTo(kUpdates, 1, MakeTempDir("stays"));
+  double largest = 0.0;
+  for (const auto& [iteration, loss] : record_.losses) {
+    largest = std::max(largest, std::abs(learned.losses.at(iteration) - loss) / loss);
+  }
+  EXPECT_GE(largest, kLeastLearned);
+}
 
 TEST_P(OtherRanksTest, FourTwoOneAndFourAgain_LearnWhatFourLearn) {
   const std::string straight = MakeTempDir("straight");
