@@ -28,9 +28,13 @@ struct WatchedOperator {
 };
 
 constexpr WatchedOperator kWatched[] = {
-    {"aten::convolution", 1, &FilterSize}, {"aten::mm", 0, &Columns},
-    {"aten::addmm", 1, &Columns},          {"aten::bmm", 0, &Columns},
-    {"aten::baddbmm", 1, &Columns},        {"mkldnn::_linear_pointwise", 0, &Columns},
+    {"aten::convolution", 1, &FilterSize},
+    {"aten::mm", 0, &Columns},
+    {"aten::addmm", 1, &Columns},
+    {"aten::bmm", 0, &Columns},
+    {"aten::baddbmm", 1, &Columns},
+    {"mkldnn::_linear_pointwise", 0, &Columns},
+    {"ssl::winograd_convolution", 1, &FilterSize},
 };
 
 struct SumLength : public at::ObserverContext {

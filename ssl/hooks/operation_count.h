@@ -6,7 +6,8 @@
 //
 // Watched are convolutions and matrix products: aten::convolution, mm, addmm, bmm and baddbmm, which linear, matmul
 // and einsum call. Shapes decide, so a convolution that is written as a matrix product counts as that product, with
-// its zeros. Other operations (norms, pooling, additions) are not counted.
+// its zeros, and one by Winograd's filtering as what its definition multiplies. Other operations (norms, pooling,
+// additions) are not counted.
 #ifndef SSL_HOOKS_OPERATION_COUNT_H_
 #define SSL_HOOKS_OPERATION_COUNT_H_
 

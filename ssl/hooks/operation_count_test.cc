@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "gtest/gtest.h"
+#include "ssl/models/layers.h"
 #include "ssl/models/linear_product.h"
 
 namespace ssl {
@@ -43,6 +44,16 @@ TEST(CountOperations, Convolution_CountsTheProductsOfItsLoops) {
     });
 
     ExpectCount(count, CountByLoops(2, 6, 9, groups, 3, 4), 2 * 9 * 4 * 4);
+  }
+}
+
+// As the definition has them, by whichever algorithm.
+TEST(CountOperations, ConvolutionOfALayer_CountsTheProductsOfItsLoops) {
+  for (const int64_t batch : {1, 8}) {
+    const ConvLayer layer = {at::ones({64, 32, 3, 3}), /*bias=*/{}, /*stride=*/1, /*padding=*/1, /*groups=*/1};
+    const OperationCount count = CountOperations([&] { layer.Forward(at::ones({batch, 32, 8, 8})); });
+
+    ExpectCount(count, CountByLoops(batch, 32, 64, 1, 3, 8), batch * 64 * 8 * 8);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "ssl/models/linear_product.h"
 #include "ssl/models/rank_moments.h"
 #include "ssl/models/sync_batch_norm.h"
+#include "ssl/models/winograd_conv.h"
 
 namespace ssl {
 namespace {
@@ -153,6 +154,11 @@ at::Tensor ForwardByWindows(const ConvLayer& layer, const at::Tensor& input) {
   return at::stack(products, 1).view({input.size(0), height, width, layer.weight.size(0)}).permute({0, 3, 1, 2});
 }
 
+bool RunsByWinograd(const ConvLayer& layer, const at::Tensor& input) {
+  return layer.stride == 1 && layer.padding == 1 && layer.groups == 1 && !layer.bias.defined() &&
+         TakesWinograd(input, layer.weight);
+}
+
 at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
   const ChannelMoments moments = MomentsOfPass(
       mode, [&input] { return MomentsOf(input); }, *layer.group);
@@ -185,6 +191,7 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
   if (RunsByWindows(*this, input)) return ForwardByWindows(*this, input);
+  if (RunsByWinograd(*this, input)) return WinogradConv(input, weight);
   if (IsLargeProductOfPixels(*this, input)) return ForwardAsProductOfPixels(*this, input);
   if (ReadsSinglePixelsOfFewChannels(*this, input)) {
     return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),

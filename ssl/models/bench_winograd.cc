@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Milliseconds of processor time of 3x3 convolutions in float32, by oneDNN and by Winograd's filtering in turn:
+// forward, gradient of the input, gradient of the weight; each the best of several calls.
+//
+//   OMP_NUM_THREADS=1 bazel run //ssl/models:bench_winograd [-- calls]
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/randn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+
+#include "ssl/core/tensor_memory.h"
+#include "ssl/models/winograd_conv.h"
+
+namespace ssl {
+namespace {
+
+struct Shape {
+  int64_t batch, in, out, side;
+};
+
+// Those of one rank of bench/swav_fmnist_peer with a batch of 128, then of ResNet-18 and ResNet-50 on photographs.
+constexpr Shape kShapes[] = {
+    {256, 32, 32, 14}, {512, 32, 32, 8},   {256, 64, 64, 7},   {512, 64, 64, 4},  {256, 128, 128, 4},
+    {16, 64, 64, 56},  {16, 128, 128, 28}, {16, 256, 256, 14}, {32, 256, 256, 6}, {1, 64, 64, 16},
+    {4, 64, 64, 8},    {4, 128, 128, 8},   {4, 256, 256, 8},
+};
+
+using Convolution = at::Tensor (*)(const at::Tensor& input, const at::Tensor& weight);
+
+at::Tensor Direct(const at::Tensor& input, const at::Tensor& weight) {
+  return at::conv2d(input, weight, {}, /*stride=*/1, /*padding=*/1);
+}
+
+double ProcessorMs() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Forward, gradient of the input, gradient of the weight.
+using Times = std::array<double, 3>;
+
+Times Measure(Convolution convolution, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& gradient) {
+  const double begin = ProcessorMs();
+  const at::Tensor output = convolution(input, weight);
+  const double end = ProcessorMs();
+  const at::Tensor of_input = convolution(input.detach().requires_grad_(), weight);
+  const double before_input = ProcessorMs();
+  of_input.backward(gradient);
+  const double after_input = ProcessorMs();
+  const at::Tensor of_weight = convolution(input, weight.detach().requires_grad_());
+  const double before_weight = ProcessorMs();
+  of_weight.backward(gradient);
+  const double after_weight = ProcessorMs();
+  return {end - begin, after_input - before_input, after_weight - before_weight};
+}
+
+void Bench(const Shape& shape, int calls) {
+  const auto random = [](int64_t n, int64_t c, int64_t h, int64_t w) {
+    return at::randn({n, c, h, w}).contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  const at::Tensor input = random(shape.batch, shape.in, shape.side, shape.side);
+  const at::Tensor weight = random(shape.out, shape.in, 3, 3);
+  const at::Tensor gradient = random(shape.batch, shape.out, shape.side, shape.side);
+  constexpr Convolution kConvolutions[] = {&Direct, &WinogradConv};
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  std::array<Times, 2> best = {{{kLargest, kLargest, kLargest}, {kLargest, kLargest, kLargest}}};
+  for (int call = 0; call < calls; ++call) {
+    for (size_t i = 0; i < best.size(); ++i) {
+      const Times times = Measure(kConvolutions[i], input, weight, gradient);
+      for (size_t pass = 0; pass < times.size(); ++pass) best[i][pass] = std::min(best[i][pass], times[pass]);
+    }
+  }
+  std::printf("%4ld x %3ld -> %3ld x %2ld^2 ", shape.batch, shape.in, shape.out, shape.side);
+  for (size_t pass = 0; pass < 3; ++pass) {
+    std::printf("  %7.3f %7.3f (%.2f)", best[0][pass], best[1][pass], best[0][pass] / best[1][pass]);
+  }
+  const double flop = 18.0 * shape.batch * shape.in * shape.out * shape.side * shape.side;
+  std::printf("   %.0f GFLOP/s\n", flop / best[0][0] / 1e6);
+}
+
+}  // namespace
+}  // namespace ssl
+
+int main(int argc, char** argv) {
+  ssl::InstallTensorMemory();
+  const int calls = argc > 1 ? std::max(1, std::atoi(argv[1])) : 20;
+  std::printf("batch, channels, side;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
+  for (const ssl::Shape& shape : ssl::kShapes) ssl::Bench(shape, calls);
+  return 0;
+}
