@@ -243,6 +243,11 @@ class Launcher {
     tries_without_progress_ = saved.steps > saved_steps_ ? 0 : tries_without_progress_ + 1;
     saved_steps_ = saved.steps;
     const std::string what = absl::StrCat(DescribeEnd(failure), "; the newest checkpoint is of ", saved.newest);
+    const std::string obstacle = options_.obstacle == nullptr ? "" : options_.obstacle();
+    if (!obstacle.empty()) {
+      SSL_LOG(WARNING) << what << "; no restart: " << obstacle;
+      return false;
+    }
     const bool nothing_moved = options_.progress != nullptr && tries_without_progress_ > 0;
     if (failure.code() == options_.damage_code && nothing_moved) {
       SSL_LOG(WARNING) << what << "; no restart: damaged files, and nothing was saved since the start";

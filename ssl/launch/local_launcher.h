@@ -71,6 +71,9 @@ struct LaunchOptions {
   // set: nothing is known to move.
   std::function<SavedProgress()> progress;
   int64_t max_tries_without_progress = 3;
+  // Called before each restart: why all would fail again, whatever these ranks do; then there is none. "": nothing is
+  // known. Not set: nothing is.
+  std::function<std::string()> obstacle;
   // Whether the rank that ended says that it has waited in vain for the process `pid` of this host: then that one
   // hangs, and is killed at once. Not set: nobody knows, and such a rank has the grace.
   std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;

@@ -186,6 +186,20 @@ TEST(LocalLauncherTest, StartsAgainWhileThereIsProgress) {
                                 HasSubstr("step 25; no restart after 3, the most")));
 }
 
+// Whatever moves: it may be another run's.
+TEST(LocalLauncherTest, DoesNotStartAgainInVain) {
+  LaunchCase launch(2, {"1:exit=5"});
+  int64_t step = 0;
+  launch.options.max_restarts = 3;
+  launch.options.progress = [&] { return SavedProgress{++step}; };
+  launch.options.obstacle = [] { return "another run is here"; };
+  CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_EQ(outcome.restarts, 0);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(log.Text(), HasSubstr("; no restart: another run is here"));
+}
+
 TEST(LocalLauncherTest, StopsAfterThreeTriesWithoutProgress) {
   LaunchCase launch(2, {"0:variable=TORCHELASTIC_RESTART_COUNT", "1:exit=1"});
   launch.options.max_restarts = 10;

@@ -27,14 +27,20 @@ bool IsLocked(const std::string& path) {
 
 }  // namespace
 
-absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root) {
-  if (ExitCodeOf(refusal) != kExitConfiguration || !Trains(root)) return refusal;
+absl::Status CheckNotInUse(const ConfigNode& root) {
+  if (!Trains(root)) return absl::OkStatus();
   const std::string directory = root.FindPath("config.CHECKPOINT.DIR")->text();
   const std::string lock = absl::StrCat(directory, "/.lock");
-  if (!IsLocked(lock)) return refusal;
+  if (!IsLocked(lock)) return absl::OkStatus();
   const absl::Status held = PosixFileSystem().Lock(lock).status();
-  if (!absl::IsUnavailable(held)) return refusal;
+  if (!absl::IsUnavailable(held)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("run directory ", directory, " cannot be used: ", held.message()));
+}
+
+absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root) {
+  if (ExitCodeOf(refusal) != kExitConfiguration) return refusal;
+  const absl::Status in_use = CheckNotInUse(root);
+  return in_use.ok() ? refusal : in_use;
 }
 
 }  // namespace ssl

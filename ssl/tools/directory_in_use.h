@@ -11,9 +11,12 @@
 
 namespace ssl {
 
-// `refusal`, or Unavailable, with the directory and the process that uses it, where that is a mistake (exit code 2) of
-// a start of `root` that trains, and another process trains in its CHECKPOINT.DIR. Changes nothing there. A process
-// that is not to be seen from here, as on a file system that keeps locks to each host, changes nothing in the refusal.
+// Unavailable, with the directory and the process that uses it, where `root` trains and another process trains in its
+// CHECKPOINT.DIR. Changes nothing there. OK for a process that is not to be seen from here, as on a file system that
+// keeps locks to each host.
+absl::Status CheckNotInUse(const ConfigNode& root);
+
+// `refusal`, or that error where the refusal is of a mistake (exit code 2).
 absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root);
 
 }  // namespace ssl

@@ -18,6 +18,7 @@
 #include "ssl/distributed/store_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
+#include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_failure.h"
 
@@ -60,6 +61,7 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
   options.max_restarts = restarts;
   options.progress = [&directory] { return SavedIn(directory, PosixFileSystem()); };
+  options.obstacle = [&root] { return std::string(CheckNotInUse(root).message()); };
   options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {
     return HasWaitedInVain(end, pid, directory, command, PosixFileSystem());
   };

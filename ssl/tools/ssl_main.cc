@@ -197,9 +197,9 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
   if (FLAGS_dry_run) {
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));
-    SSL_RETURN_IF_ERROR(ssl::CheckCanStart(world));
+    SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckCanStart(world), root));
     if (const std::string warning = ssl::CrowdWarning(world); !warning.empty()) SSL_LOG(WARNING) << warning;
-    SSL_RETURN_IF_ERROR(ssl::DryRun(root, world, registries, std::cout));
+    SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::DryRun(root, world, registries, std::cout), root));
     return Printed(ssl::kExitFinished);
   }
   if (world.launches) return Launch(world, std::move(composition), arguments, registries, stop);

@@ -112,10 +112,10 @@ absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string&
   return member;
 }
 
-// What this host, or what lies in its directory, refuses its start for.
+// What this host, or what lies in its directory, refuses its start for. Unavailable when the same run is up.
 absl::Status CheckMember(const Member& member, const SweepRun& run) {
   SSL_RETURN_IF_ERROR(CheckRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  return CheckCanStart(member.world);
+  return UnlessInUse(CheckCanStart(member.world), member.root);
 }
 
 // Once: what a host has no room for, it has no room for in any of the runs.
@@ -135,12 +135,14 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
 }
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
-// every one that is wrong, that has no room here, or whose directory another sweep or run has made.
+// every one that is wrong, that has no room here, or whose directory another sweep or run has made; Unavailable where
+// the sweep is up already, whose port, say, is that of each of its runs.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
   std::vector<Member> members;
   std::vector<std::string> problems;
+  absl::Status in_use;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", i);
     absl::StatusOr<Member> member = ComposeMember(WithTokens(line, runs[i]), below, registries);
@@ -149,9 +151,11 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
                                       "): ", member.status().message()));
       continue;
     }
-    AddProblem(CheckMember(*member, runs[i]), &problems);
+    const absl::Status refusal = CheckMember(*member, runs[i]);
+    absl::IsUnavailable(refusal) ? in_use.Update(refusal) : AddProblem(refusal, &problems);
     members.push_back(*std::move(member));
   }
+  SSL_RETURN_IF_ERROR(in_use);
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
@@ -205,20 +209,21 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
 absl::Status Refusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
-  SSL_RETURN_IF_ERROR(CheckCanStart(world));
+  SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(world), composition.root));
   if (const std::string warning = CrowdWarning(world); !warning.empty()) report->warnings.push_back(warning);
   ConfigNode config = report->config;
   config.SetPath("CHECKPOINT.DIR", *composition.root.FindPath("config.CHECKPOINT.DIR"));
   composition.root.Set("config", std::move(config));
-  return CheckStart(composition.root, registries);
+  return UnlessInUse(CheckStart(composition.root, registries), composition.root);
 }
 
 // A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
-// ranks than this host has room for.
-void AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
-  if (VerdictOf(*report) != ConfigVerdict::kRuns) return;
+// ranks than this host has room for. Returns whether it is refused because that run is up.
+bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
+  if (VerdictOf(*report) != ConfigVerdict::kRuns) return false;
   const absl::Status status = Refusal(line, registries, report);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
+  return absl::IsUnavailable(status);
 }
 
 int ExitCodeOf(ConfigVerdict verdict) {
@@ -287,10 +292,10 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
   std::string reports;
   for (const SweepRun& run : runs) {
     ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
-    if (runs.size() == 1) AddRefusal(line, registries, &report);
+    const bool is_up = runs.size() == 1 && AddRefusal(line, registries, &report);
     if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");
     absl::StrAppend(&reports, FormatReport(report));
-    const int own_code = ExitCodeOf(VerdictOf(report));
+    const int own_code = is_up ? kExitStorage : ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }
   const bool may_start = runs.size() > 1 && exit_code == kExitFinished;

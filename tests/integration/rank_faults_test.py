@@ -11,6 +11,7 @@ TWO = "--launch=local:2"
 ENDLESS = "config.OPTIMIZER.num_epochs=100000"
 SYNC_BN = "config.MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True"
 SHARDED = "config.TRAINER.TASK_NAME=self_supervision_fsdp_task"
+IN_USE = "run directory run cannot be used: lock run/.lock: is held by process "
 TIMEOUT = "config.DISTRIBUTED.TIMEOUT_SECONDS=5"
 
 
@@ -129,6 +130,14 @@ class EarlyStopTest(RanksCase):
 
 class BeforeTheStartTest(RanksCase):
 
+    def free_place(self):
+        with bound_socket() as free:
+            return f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{free.getsockname()[1]}"
+
+    def stop(self, world):
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
+
     def limited(self, limit, *arguments):
         """One call under limits of ulimit."""
         return self.tiny("engine_name=train", *arguments, prefix=["sh", "-c", f'{limit}; exec "$@"', "-"])
@@ -164,9 +173,8 @@ class BeforeTheStartTest(RanksCase):
         self.assertEqual(again.end(), 75, again.output)
 
     def test_a_second_start_is_refused_for_the_first_whatever_else_is_wrong(self):
-        with bound_socket() as free:
-            port = free.getsockname()[1]
-        meets = f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{port}"
+        meets = self.free_place()
+        port = int(meets.rsplit(":", 1)[1])
         first = self.world(TWO, ENDLESS, meets)
         self.assertTrue(first.wait_for("step 5/"), first.output)
         before = self.read(".lock")
@@ -176,11 +184,40 @@ class BeforeTheStartTest(RanksCase):
         starts.append(self.world("--launch=local:3", ENDLESS, command=("taskset", "1", BINARY)))
         for start in starts:
             self.assertEqual(start.end(), 5, start.output)
-            self.assertIn("run directory run cannot be used: lock run/.lock: is held by process ", start.output)
+            self.assertIn(IN_USE, start.output)
         self.assertEqual(self.read(".lock"), before)
         self.assertEqual(self.tiny(TWO, ENDLESS, meets, "engine_name=knn").returncode, 2, "an evaluation may go beside it")
-        first.process.send_signal(signal.SIGTERM)
-        self.assertEqual(first.end(), 75, first.output)
+        self.stop(first)
+
+    def test_looking_at_a_run_that_is_up_says_so(self):
+        """Whatever a start would be refused for: here its port."""
+        meets = self.free_place()
+        first = self.world(TWO, ENDLESS, meets)
+        self.assertTrue(first.wait_for("step 5/"), first.output)
+        for look in ("--check_config", "--dry_run"):
+            result = self.tiny("engine_name=train", TWO, ENDLESS, meets, look)
+            self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+            self.assertIn(IN_USE, result.stdout + result.stderr)
+        self.stop(first)
+
+    def test_a_sweep_that_is_up_is_not_started_again(self):
+        sweep = (TWO, ENDLESS, self.free_place(), "config.SEED_VALUE=1,2")
+        first = self.world(*sweep)
+        self.assertTrue(first.wait_for("step 5/"), first.output)
+        for more in ((), ("--check_config",)):
+            result = self.tiny("engine_name=train", *sweep, *more)
+            self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+            self.assertIn("run directory run/sweep_0 cannot be used: lock ", result.stdout + result.stderr)
+        self.stop(first)
+
+    def test_a_run_that_is_up_is_not_tried_again(self):
+        first = self.world(TWO, ENDLESS)
+        self.assertTrue(first.wait_for("step 5/"), first.output)
+        second = self.world(TWO, ENDLESS, "--restarts=3")
+        self.assertEqual(second.end(), 5, second.output)
+        self.assertIn(f"no restart: {IN_USE}", second.output)
+        self.assertNotIn("restart 1 of", second.output)
+        self.stop(first)
 
     def test_missing_data_are_said_once(self):
         folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
