@@ -344,15 +344,16 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"config.MODEL.TRUNK.NAME=vision_transformer", "trunk 'vision_transformer' (config.MODEL.TRUNK.NAME)"},
       {"config.LOSS.name=dino_loss", "loss 'dino_loss' (config.LOSS.name)"},
-      {"config.DATA.TEST.TRANSFORMS=[{name: AugMix}]",
-       "transform 'AugMix' (config.DATA.TEST.TRANSFORMS.0.name)"},
+      {"config.DATA.TEST.TRANSFORMS=[{name: AugMix}]", "transform 'AugMix' (config.DATA.TEST.TRANSFORMS.0.name)"},
       {"config.DATA.TEST.TRANSFORMS=[{name: Blur, transform_type: augly}]", "augly transform 'Blur'"},
       {"config.DATA.TRAIN.DATA_SOURCES=[everstore]", "data source 'everstore' (config.DATA.TRAIN.DATA_SOURCES.0)"},
       {"config.DATA.TRAIN.COLLATE_FUNCTION=ibot_multicrop_masking_collator",
        "collator 'ibot_multicrop_masking_collator' (config.DATA.TRAIN.COLLATE_FUNCTION)"},
       {"config.MACHINE.DEVICE=gpu", "config.MACHINE.DEVICE is gpu"},
       {"config.TRAINER.TASK_NAME=self_supervision_sdp_task", "task 'self_supervision_sdp_task'"},
-      {"config.MODEL.HEAD.PARAMS=[[dino_head_fsdp, {in_dim: 32, num_clusters: [8]}]]", "head 'dino_head_fsdp'"},
+      {"config.MODEL.HEAD.PARAMS=[[msn_head, {in_channels: 32, num_clusters: [8]}]]", "head 'msn_head'"},
+      {"config.MODEL.TRUNK.NAME=vision_transformer_fsdp", "trunk 'vision_transformer_fsdp' (config.MODEL.TRUNK.NAME)"},
+      {"config.MODEL.TRUNK.NAME=xcit_fsdp", "trunk 'xcit_fsdp' (config.MODEL.TRUNK.NAME)"},
   };
   for (const auto& [token, expected] : cases) {
     SCOPED_TRACE(token);

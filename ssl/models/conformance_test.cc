@@ -40,6 +40,8 @@ at::Tensor Wave(at::IntArrayRef shape) {
 // Arguments with batch norm for each head, for maps [N, kChannels, 1, 1]; a new head needs a line here.
 const std::map<std::string, std::string>& HeadArguments() {
   static const auto* const arguments = new std::map<std::string, std::string>{
+      {"dino_head", "{in_dim: 6, num_clusters: [7], use_bn: True, hidden_dim: 5, bottleneck_dim: 4}"},
+      {"dino_head_fsdp", "{in_dim: 6, num_clusters: [7], use_bn: True, hidden_dim: 5, bottleneck_dim: 4}"},
       {"eval_mlp", "{in_channels: 6, dims: [6, 5]}"},
       {"eval_mlp_fsdp", "{in_channels: 6, dims: [6, 5]}"},
       {"identity", "{}"},

@@ -3,6 +3,7 @@
 
 #include "ssl/base/status_macros.h"
 #include "ssl/core/registries.h"
+#include "ssl/models/heads/dino_head.h"
 #include "ssl/models/heads/mlp.h"
 #include "ssl/models/heads/reshaping_heads.h"
 #include "ssl/models/heads/swav_head.h"
@@ -14,6 +15,7 @@ namespace ssl {
 
 absl::Status RegisterModels(Registries* registries) {
   if (!registries->AddPackage("models")) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(RegisterDinoHead(registries));
   SSL_RETURN_IF_ERROR(RegisterMlp(registries));
   SSL_RETURN_IF_ERROR(RegisterRegNet(registries));
   SSL_RETURN_IF_ERROR(RegisterReshapingHeads(registries));

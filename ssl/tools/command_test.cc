@@ -34,7 +34,8 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "knn\nlinear_eval\nneighbors\npreview\ntrain\n");
   EXPECT_EQ(
       Listed("heads"),
-      "eval_mlp\neval_mlp_fsdp\nidentity\nmlp\nmlp_fsdp\nmlp_res\nsiamese_concat_view\nswav_head\nswav_head_fsdp\n");
+      "dino_head\ndino_head_fsdp\neval_mlp\neval_mlp_fsdp\nidentity\nmlp\nmlp_fsdp\nmlp_res\nsiamese_concat_view\n"
+      "swav_head\nswav_head_fsdp\n");
   EXPECT_EQ(Listed("meters"),
             "accuracy_list_meter\nmean_ap_list_meter\nprecision_at_k_list_meter\n"
             "recall_at_k_list_meter\n");
