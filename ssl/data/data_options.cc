@@ -94,8 +94,8 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                     .MayChange()
                     .Unit("bytes"));
   visitor.Field("PATHS_BELOW", &paths_below,
-                Doc("Folder below which alone images are opened, for lists and links that nobody has checked; empty: "
-                    "anywhere. (ours)"));
+                Doc("Folder below which alone images are opened and folders listed, for lists and links that nobody has "
+                    "checked; empty: anywhere. (ours)"));
   BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(

@@ -2,7 +2,6 @@
 
 #include "ssl/io/file_system.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,6 +28,7 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/errno_status.h"
+#include "ssl/io/posix_directory.h"
 #include "ssl/io/posix_fd.h"
 
 namespace ssl {
@@ -149,34 +149,16 @@ absl::StatusOr<struct stat> Stat(const std::string& path) {
   return info;
 }
 
-struct CloseDirectory {
-  void operator()(DIR* stream) const { closedir(stream); }
-};
-using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
-
-absl::StatusOr<DirectoryStream> OpenDirectory(const std::string& directory) {
-  constexpr absl::string_view kOperation = "listing";
-  absl::StatusOr<UniqueFd> fd = OpenFd(directory, O_RDONLY | O_DIRECTORY, kOperation);
+absl::StatusOr<UniqueFd> OpenDirectory(const std::string& directory) {
+  absl::StatusOr<UniqueFd> fd = OpenFd(directory, O_RDONLY | O_DIRECTORY, "listing");
   struct stat info;
   const bool is_other = !fd.ok() && stat(directory.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
-  if (is_other) return NoDirectory(directory, ENOTDIR);
-  SSL_RETURN_IF_ERROR(fd.status());
-  DirectoryStream stream(fdopendir(fd->get()));
-  if (stream == nullptr) return ErrnoStatus(errno, kOperation, directory);
-  fd->Release();  // the stream closes it
-  return stream;
+  return is_other ? NoDirectory(directory, ENOTDIR) : std::move(fd);
 }
 
-// Some file systems (XFS without ftype, some network ones) leave the kind out.
-DirectoryEntry::Kind KindOf(const dirent& entry, const std::string& directory) {
-  mode_t mode = DTTOIF(entry.d_type);
-  if (entry.d_type == DT_UNKNOWN) {
-    struct stat info;
-    const bool is_there = lstat(absl::StrCat(directory, "/", entry.d_name).c_str(), &info) == 0;
-    mode = is_there ? info.st_mode : 0;
-  }
-  if (S_ISDIR(mode)) return DirectoryEntry::Kind::kDirectory;
-  return S_ISLNK(mode) ? DirectoryEntry::Kind::kLink : DirectoryEntry::Kind::kOther;
+DirectoryEntry::Kind KindOf(mode_t type) {
+  if (S_ISDIR(type)) return DirectoryEntry::Kind::kDirectory;
+  return S_ISLNK(type) ? DirectoryEntry::Kind::kLink : DirectoryEntry::Kind::kOther;
 }
 
 // A file that is new for certain (O_EXCL): what stood there before, a link too, is removed and not written through.
@@ -252,17 +234,11 @@ class PosixFileSystemImpl : public FileSystem {
   }
 
   absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& directory) override {
-    SSL_ASSIGN_OR_RETURN(const DirectoryStream stream, OpenDirectory(directory));
+    SSL_ASSIGN_OR_RETURN(UniqueFd fd, OpenDirectory(directory));
+    SSL_ASSIGN_OR_RETURN(std::vector<PosixEntry> found, ReadDirectory(std::move(fd), directory));
     std::vector<DirectoryEntry> entries;
-    errno = 0;
-    for (const dirent* entry = readdir(stream.get()); entry != nullptr; entry = readdir(stream.get())) {
-      const absl::string_view name = entry->d_name;
-      if (name != "." && name != "..") entries.push_back({std::string(name), KindOf(*entry, directory)});
-      errno = 0;  // the end and an error look alike otherwise
-    }
-    if (errno != 0) return ErrnoStatus(errno, "listing", directory);
-    std::sort(entries.begin(), entries.end(),
-              [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+    entries.reserve(found.size());
+    for (PosixEntry& entry : found) entries.push_back({std::move(entry.name), KindOf(entry.type)});
     return entries;
   }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/errno_status.h"
+#include "ssl/io/posix_directory.h"
 #include "ssl/io/posix_fd.h"
 
 namespace ssl {
@@ -66,18 +68,45 @@ FolderRoot::FolderRoot(std::string prefix, int fd) : prefix_(std::move(prefix)),
 
 FolderRoot::~FolderRoot() { close(fd_); }
 
-absl::StatusOr<std::unique_ptr<ReadableFile>> FolderRoot::OpenRead(const std::string& path) const {
-  if (path.find('\0') != std::string::npos || !absl::StartsWith(path, prefix_)) {
+absl::StatusOr<int> FolderRoot::OpenBelow(const std::string& path, int flags, absl::string_view operation) const {
+  absl::string_view rest = path;
+  const bool is_root = rest == absl::StripSuffix(prefix_, "/") || rest == prefix_;
+  if (path.find('\0') != std::string::npos || !(is_root || absl::ConsumePrefix(&rest, prefix_))) {
     return absl::PermissionDeniedError(absl::StrCat("file ", path, ": does not lie below ", prefix_));
   }
+  const int fd = OpenBeneath(fd_, is_root ? "." : rest.data(), flags);  // `rest` ends where `path` does
+  if (fd >= 0) return fd;
+  if (errno != EXDEV) return ErrnoStatus(errno, operation, path);
+  return absl::PermissionDeniedError(absl::StrCat("file ", path, ": leads out of ", prefix_));
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> FolderRoot::OpenRead(const std::string& path) const {
   // A pipe would wait for its writer otherwise.
-  UniqueFd fd(OpenBeneath(fd_, path.c_str() + prefix_.size(), O_RDONLY | O_NONBLOCK));
-  if (fd.get() < 0 && errno == EXDEV) {
-    return absl::PermissionDeniedError(absl::StrCat("file ", path, ": leads out of ", prefix_));
-  }
-  if (fd.get() < 0) return ErrnoStatus(errno, "opening", path);
+  SSL_ASSIGN_OR_RETURN(const int opened, OpenBelow(path, O_RDONLY | O_NONBLOCK, "opening"));
+  UniqueFd fd(opened);
   SSL_ASSIGN_OR_RETURN(const int64_t size, RegularFileSize(fd.get(), path));
   return std::make_unique<FileBelow>(std::move(fd), path, size);
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> FolderRoot::ListEntries(const std::string& directory) const {
+  SSL_ASSIGN_OR_RETURN(const int opened, OpenBelow(directory, O_RDONLY | O_DIRECTORY, "listing"));
+  SSL_ASSIGN_OR_RETURN(std::vector<PosixEntry> found, ReadDirectory(UniqueFd(opened), directory));
+  std::vector<DirectoryEntry> entries;
+  entries.reserve(found.size());
+  for (PosixEntry& entry : found) {
+    const DirectoryEntry::Kind other = S_ISLNK(entry.type) ? DirectoryEntry::Kind::kLink : DirectoryEntry::Kind::kOther;
+    const DirectoryEntry::Kind kind = S_ISDIR(entry.type) ? DirectoryEntry::Kind::kDirectory : other;
+    entries.push_back({std::move(entry.name), kind});
+  }
+  return entries;
+}
+
+absl::StatusOr<FolderRoot::Place> FolderRoot::LookUp(const std::string& path) const {
+  SSL_ASSIGN_OR_RETURN(const int opened, OpenBelow(path, O_PATH, "looking it up"));
+  const UniqueFd fd(opened);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "looking it up", path);
+  return Place{S_ISDIR(info.st_mode), absl::StrCat(info.st_dev, ":", info.st_ino)};
 }
 
 }  // namespace ssl

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -86,6 +87,34 @@ TEST_F(FolderRootTest, WhatLeadsOut_IsRefused) {
   }
   EXPECT_THAT(root->OpenRead(outer_ + "/secret"),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("does not lie below " + root_ + "/")));
+}
+
+TEST_F(FolderRootTest, Folders_AreListedAndLookedUpBelowAlone) {
+  std::filesystem::create_symlink("a", root_ + "/in");
+  std::filesystem::create_symlink("..", root_ + "/up");
+  std::filesystem::create_symlink("loop", root_ + "/loop");
+  ASSERT_OK_AND_ASSIGN(const auto root, FolderRoot::Open(root_));
+  for (const std::string& itself : {root_, root_ + "/", root_ + "/a/.."}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<DirectoryEntry> entries, root->ListEntries(itself));
+    ASSERT_OK_AND_ASSIGN(const std::vector<DirectoryEntry> expected, PosixFileSystem().ListEntries(root_));
+    ASSERT_EQ(entries.size(), expected.size());
+    for (size_t i = 0; i < entries.size(); ++i) {
+      EXPECT_EQ(entries[i].name, expected[i].name);
+      EXPECT_EQ(entries[i].kind, expected[i].kind);
+    }
+  }
+  EXPECT_EQ(root->ListEntries(root_ + "/in").value().at(0).name, "1");
+  EXPECT_THAT(root->ListEntries(root_ + "/a/1"), testing::Not(IsOk()));
+  ASSERT_OK_AND_ASSIGN(const FolderRoot::Place folder, root->LookUp(root_ + "/in"));
+  EXPECT_TRUE(folder.is_directory);
+  EXPECT_EQ(folder.identity, PosixFileSystem().Identity(root_ + "/a").value());
+  EXPECT_FALSE(root->LookUp(root_ + "/a/1").value().is_directory);
+  for (const std::string& path : {root_ + "/up", root_ + "/..", root_ + "/up/root/a", outer_, std::string("/")}) {
+    EXPECT_THAT(root->ListEntries(path), StatusIs(absl::StatusCode::kPermissionDenied)) << path;
+    EXPECT_THAT(root->LookUp(path), StatusIs(absl::StatusCode::kPermissionDenied)) << path;
+  }
+  EXPECT_FALSE(root->LookUp(root_ + "/loop").ok());
+  EXPECT_THAT(root->LookUp(root_ + "/none"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
 TEST_F(FolderRootTest, WhatIsNoFile_IsRefusedAtOnce) {

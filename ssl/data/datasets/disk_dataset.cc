@@ -34,10 +34,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
                                                    " is a file, expected a folder that holds one for each class; "
                                                    "DATA_SOURCES [disk_filelist] reads a list of paths"));
   }
-  absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder, {&context.file_system, context.stop});
+  SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
+  ScanOptions scan;
+  scan.file_system = &context.file_system;
+  scan.stop = context.stop;
+  scan.root = options.root.get();
+  absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder, scan);
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   for (const std::string& what : scanned->passed_over) SSL_LOG(WARNING) << folder << ": passed over: " << what;
-  SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   options.description = folder;
   options.class_names = std::move(scanned->classes);
   return std::make_unique<DiskDataset>(std::move(scanned->paths), std::move(scanned->labels), std::move(options));

@@ -66,6 +66,11 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   return options;
 }
 
+absl::StatusOr<std::unique_ptr<ReadableFile>> OpenImageFile(const EncodedImageOptions& options,
+                                                            const std::string& path) {
+  return options.root == nullptr ? options.file_system->OpenRead(path) : options.root->OpenRead(path);
+}
+
 EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labels, EncodedImageOptions options)
     : size_(size),
       labels_(std::move(labels)),

@@ -56,6 +56,10 @@ struct EncodedImageOptions {
 absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptions& split, const ConfigNode& data_split,
                                                             const BuildContext& context);
 
+// As the options say where files may be opened.
+absl::StatusOr<std::unique_ptr<ReadableFile>> OpenImageFile(const EncodedImageOptions& options,
+                                                            const std::string& path);
+
 class EncodedImageDataset : public Dataset {
  public:
   // labels: one for each of `size` images, or none.

@@ -33,8 +33,30 @@ bool IsImageName(absl::string_view name) {
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> hidden_folders;
+  std::vector<std::string> links_out;
   std::vector<std::string> images;
 };
+
+absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& folder, const ScanOptions& options) {
+  return options.root != nullptr ? options.root->ListEntries(folder) : options.file_system->ListEntries(folder);
+}
+
+absl::StatusOr<std::string> Identity(const std::string& folder, const ScanOptions& options) {
+  if (options.root == nullptr) return options.file_system->Identity(folder);
+  SSL_ASSIGN_OR_RETURN(FolderRoot::Place place, options.root->LookUp(folder));
+  return std::move(place.identity);
+}
+
+enum class LinkTarget { kFolder, kOther, kOutside };
+
+LinkTarget Follow(const std::string& link, const ScanOptions& options) {
+  if (options.root == nullptr) {
+    return options.file_system->IsDirectory(link) ? LinkTarget::kFolder : LinkTarget::kOther;
+  }
+  const absl::StatusOr<FolderRoot::Place> place = options.root->LookUp(link);
+  if (absl::IsPermissionDenied(place.status())) return LinkTarget::kOutside;
+  return place.ok() && place->is_directory ? LinkTarget::kFolder : LinkTarget::kOther;
+}
 
 absl::Status CheckNotStopped(const std::string& folder, const StopToken* stop) {
   if (stop == nullptr || !stop->requested()) return absl::OkStatus();
@@ -43,19 +65,21 @@ absl::Status CheckNotStopped(const std::string& folder, const StopToken* stop) {
 
 absl::StatusOr<Listing> ListFolder(const std::string& folder, const ScanOptions& options) {
   SSL_RETURN_IF_ERROR(CheckNotStopped(folder, options.stop));
-  SSL_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, options.file_system->ListEntries(folder));
+  SSL_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, ListEntries(folder, options));
   Listing listing;
   for (DirectoryEntry& entry : entries) {
-    bool is_folder = entry.kind == DirectoryEntry::Kind::kDirectory;
+    LinkTarget target = entry.kind == DirectoryEntry::Kind::kDirectory ? LinkTarget::kFolder : LinkTarget::kOther;
     if (entry.kind == DirectoryEntry::Kind::kLink) {
       // A data set made of links costs a call for each image.
       SSL_RETURN_IF_ERROR(CheckNotStopped(folder, options.stop));
-      is_folder = options.file_system->IsDirectory(absl::StrCat(folder, "/", entry.name));
+      target = Follow(absl::StrCat(folder, "/", entry.name), options);
     }
-    if (is_folder) {
+    if (target == LinkTarget::kFolder) {
       (entry.name.front() == '.' ? listing.hidden_folders : listing.folders).push_back(std::move(entry.name));
     } else if (IsImageName(entry.name)) {
       listing.images.push_back(std::move(entry.name));
+    } else if (target == LinkTarget::kOutside) {
+      listing.links_out.push_back(std::move(entry.name));
     }
   }
   return listing;
@@ -92,35 +116,47 @@ std::string Named(const std::vector<std::string>& names) {
 }
 
 // The identities of the folder itself and those that it lies in: a link from below to one of them is a circle.
-std::set<std::string> FolderAndAbove(const std::string& folder, FileSystem& file_system) {
+std::set<std::string> FolderAndAbove(const std::string& folder, const ScanOptions& options) {
   std::set<std::string> identities;
   std::string path = folder;
   while (true) {
-    absl::StatusOr<std::string> identity = file_system.Identity(path);
-    // Above "/" is "/". What this user cannot look up, no link of his leads to either.
+    absl::StatusOr<std::string> identity = Identity(path, options);
+    // Above "/" is "/". What this user cannot look up, or what lies outside, no link leads to either.
     if (!identity.ok() || !identities.insert(*std::move(identity)).second) return identities;
     path += "/..";
   }
 }
 
+// What does not count.
+struct PassedOver {
+  std::vector<std::string> hidden;     // folders
+  std::vector<std::string> repeated;   // links to folders that counted already or do not count
+  std::vector<std::string> links_out;  // of the root
+};
+
 // The folders of one class.
 class ClassTree {
  public:
-  // seen: identities of folders that do not count.
-  ClassTree(const std::string& root, std::set<std::string> seen, const ScanOptions& options)
-      : root_(root), seen_(std::move(seen)), options_(options) {}
+  // seen: identities of folders that do not count. passed_over: gets what does not count either.
+  ClassTree(const std::string& root, std::set<std::string> seen, const ScanOptions& options, PassedOver* passed_over)
+      : root_(root), seen_(std::move(seen)), options_(options), passed_over_(*passed_over) {}
 
   // Adds `folder` and those below, each once. Their order is that of a walk; sort them by path.
   absl::Status Add(const std::string& folder) {
     const std::string path = absl::StrCat(root_, "/", folder);
-    SSL_ASSIGN_OR_RETURN(std::string identity, options_.file_system->Identity(path));
+    SSL_ASSIGN_OR_RETURN(std::string identity, Identity(path, options_));
     if (!seen_.insert(std::move(identity)).second) {
-      repeated_.push_back(folder);
+      passed_over_.repeated.push_back(folder);
       return absl::OkStatus();
     }
     SSL_ASSIGN_OR_RETURN(Listing listing, ListFolder(path, options_));
     const std::vector<std::string> below = std::move(listing.folders);
-    for (const std::string& name : listing.hidden_folders) hidden_.push_back(absl::StrCat(folder, "/", name));
+    for (const std::string& name : listing.hidden_folders) {
+      passed_over_.hidden.push_back(absl::StrCat(folder, "/", name));
+    }
+    for (const std::string& name : listing.links_out) {
+      passed_over_.links_out.push_back(absl::StrCat(folder, "/", name));
+    }
     folders_.emplace_back(folder, std::move(listing));
     for (const std::string& name : below) SSL_RETURN_IF_ERROR(Add(absl::StrCat(folder, "/", name)));
     return absl::OkStatus();
@@ -131,17 +167,13 @@ class ClassTree {
     std::sort(folders_.begin(), folders_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     return folders_;
   }
-  // Links to folders that counted already or do not count.
-  const std::vector<std::string>& repeated() const { return repeated_; }
-  const std::vector<std::string>& hidden() const { return hidden_; }
 
  private:
   const std::string& root_;
   std::set<std::string> seen_;
   const ScanOptions& options_;
   std::vector<std::pair<std::string, Listing>> folders_;
-  std::vector<std::string> repeated_;
-  std::vector<std::string> hidden_;
+  PassedOver& passed_over_;
 };
 
 // Images without classes. A walk into folders would find none: there are none.
@@ -152,10 +184,15 @@ ImageFolder OfImagesAlone(const std::string& root, const Listing& top) {
   return result;
 }
 
-absl::Status HasNothing(const std::string& folder) {
+constexpr char kLinksOut[] = " with a target that is closed or outside PATHS_BELOW";
+
+absl::Status HasNothing(const std::string& folder, const Listing& top) {
+  const std::string links = top.links_out.empty() ? ""
+                                                  : absl::StrCat("; it has ", Count(top.links_out.size(), "link"),
+                                                                 kLinksOut, ": ", Named(top.links_out));
   return absl::InvalidArgumentError(
       absl::StrCat(folder, ": holds neither folders nor images, expected a folder for each class with its images in ",
-                   "it, or images without classes"));
+                   "it, or images without classes", links));
 }
 
 absl::Status CheckNotEmpty(const std::string& folder, const std::vector<std::string>& empty) {
@@ -178,18 +215,19 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
   const std::string root(absl::StripSuffix(folder, "/"));
   SSL_ASSIGN_OR_RETURN(Listing top, ListFolder(folder, options));
   if (top.folders.empty()) {
-    if (top.images.empty()) return HasNothing(folder);
+    if (top.images.empty()) return HasNothing(folder, top);
     return OfImagesAlone(root, top);
   }
   ImageFolder result;
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));
-  const std::set<std::string> outside = FolderAndAbove(folder, *options.file_system);
+  const std::set<std::string> outside = FolderAndAbove(folder, options);
   Progress progress(folder, *options.clock);
   int64_t num_folders = 0;
-  std::vector<std::string> empty, repeated, hidden = std::move(top.hidden_folders);
+  std::vector<std::string> empty;
+  PassedOver passed_over{std::move(top.hidden_folders), {}, std::move(top.links_out)};
   for (size_t label = 0; label < result.classes.size(); ++label) {
-    ClassTree tree(root, outside, options);
+    ClassTree tree(root, outside, options, &passed_over);
     SSL_RETURN_IF_ERROR(tree.Add(result.classes[label]));
     const int64_t before = result.paths.size();
     for (const auto& [name, listing] : tree.Sorted()) {
@@ -198,13 +236,12 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
     }
     if (result.paths.size() == before) empty.push_back(result.classes[label]);
     result.labels.resize(result.paths.size(), static_cast<int64_t>(label));
-    repeated.insert(repeated.end(), tree.repeated().begin(), tree.repeated().end());
-    hidden.insert(hidden.end(), tree.hidden().begin(), tree.hidden().end());
     progress.Report(result.paths.size(), num_folders);
   }
   SSL_RETURN_IF_ERROR(CheckNotEmpty(folder, empty));
-  AddPassedOver(hidden, "hidden folder", "", &result);
-  AddPassedOver(repeated, "link", " to a folder above the classes or counted already", &result);
+  AddPassedOver(passed_over.hidden, "hidden folder", "", &result);
+  AddPassedOver(passed_over.repeated, "link", " to a folder above the classes or counted already", &result);
+  AddPassedOver(passed_over.links_out, "link", kLinksOut, &result);
   AddPassedOver(top.images, "image", " beside the class folders", &result);
   return result;
 }

@@ -7,9 +7,10 @@
 //
 // Ours: a folder that has no folders, but images, is a data set without classes.
 //
-// Links are followed, as there, but a folder counts once in a class, however many links lead to it, and a link back to
-// the data set's folder or to one above it is passed over: a link to ".." would otherwise give a class the images of
-// all others, or never end. Folders whose name begins with a dot (.git, .ipynb_checkpoints) are passed over too.
+// Links are followed, as there (within `root`, they may not lead out of it), but a folder counts once in a class,
+// however many links lead to it, and a link back to the data set's folder or to one above it is passed over: a link to
+// ".." would otherwise give a class the images of all others, or never end. Folders whose name begins with a dot (.git,
+// .ipynb_checkpoints) are passed over too.
 #ifndef SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 #define SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 
@@ -22,6 +23,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/data/datasets/path_list.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/folder_root.h"
 
 namespace ssl {
 
@@ -39,6 +41,9 @@ struct ScanOptions {
   const StopToken* stop = nullptr;
   // A scan that takes long logs its progress every two seconds.
   Clock* clock = &Clock::Real();
+  // Instead of file_system: nothing is listed or looked up elsewhere, and links that lead out are passed over, unless
+  // they have the name of an image; null: anywhere.
+  const FolderRoot* root = nullptr;
 };
 
 // Lists `folder`. NotFound when there is no such folder; InvalidArgument when it holds nothing, or names the class

@@ -2,6 +2,8 @@
 #include "ssl/data/datasets/image_folder.h"
 
 #include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -18,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/folder_root.h"
 #include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
@@ -27,6 +30,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -163,6 +167,86 @@ class SlowClock : public Clock {
  private:
   absl::Time now_ = absl::UnixEpoch();
 };
+
+TEST(ImageFolder, NamesThatAreNoUtf8_AreBytes) {
+  const std::string folder = MakeTree({"\xff\xfe/\x80.jpg", "\xc3\xa9t\xc3\xa9/1.jpg", "a\nb/1.jpg"});
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+  EXPECT_THAT(scanned.classes, ElementsAre("a\nb", "\xc3\xa9t\xc3\xa9", "\xff\xfe"));
+  EXPECT_EQ(scanned.paths[2], folder + "/\xff\xfe/\x80.jpg");
+}
+
+// What is listed below `root`.
+absl::StatusOr<ImageFolder> ScanBelow(const std::string& root, const std::string& folder) {
+  const absl::StatusOr<std::unique_ptr<FolderRoot>> below = FolderRoot::Open(root);
+  if (!below.ok()) return below.status();
+  ScanOptions options;
+  options.root = below->get();
+  return ScanImageFolder(folder, options);
+}
+
+TEST(ImageFolder, BelowARoot_LinksInsideAreFollowed) {
+  const std::string root = MakeTree({"train/a/1.jpg", "more/2.jpg", "train/a/x/3.jpg"});
+  std::filesystem::create_directory_symlink("../more", root + "/train/b");
+  std::filesystem::create_directory_symlink("..", root + "/train/a/up");
+  std::filesystem::create_directory_symlink("loop", root + "/train/a/loop");
+  std::filesystem::create_symlink("nowhere", root + "/train/a/dangling");
+  for (const std::string& below : {root, root + "/train", root + "/train/"}) {
+    ASSERT_OK_AND_ASSIGN(const ImageFolder anywhere, ScanImageFolder(root + "/train"));
+    if (below != root) {  // then the link to the folder beside it leads out
+      ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanBelow(below, root + "/train"));
+      EXPECT_THAT(PathsBelow(root, scanned), ElementsAre("train/a/1.jpg", "train/a/x/3.jpg"));
+      EXPECT_THAT(scanned.passed_over, Contains("1 link with a target that is closed or outside PATHS_BELOW: b"));
+      continue;
+    }
+    ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanBelow(below, root + "/train"));
+    EXPECT_EQ(PathsBelow(root, scanned), PathsBelow(root, anywhere));
+    EXPECT_THAT(PathsBelow(root, scanned), ElementsAre("train/a/1.jpg", "train/a/x/3.jpg", "train/b/2.jpg"));
+    EXPECT_EQ(scanned.passed_over, anywhere.passed_over);
+  }
+}
+
+TEST(ImageFolder, BelowARoot_NothingOutsideIsListed) {
+  const std::string outside = MakeTree({"secret/1.jpg"});
+  const std::string root = MakeTree({"a/1.jpg", "b/2.jpg"});
+  std::filesystem::create_directory_symlink(outside + "/secret", root + "/c");
+  std::filesystem::create_directory_symlink(outside, root + "/a/deep");
+  std::filesystem::create_directory_symlink("/", root + "/b/root");
+  std::filesystem::create_symlink(outside + "/secret/1.jpg", root + "/b/3.jpg");
+
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanBelow(root, root));
+  EXPECT_THAT(scanned.classes, ElementsAre("a", "b"));
+  EXPECT_THAT(PathsBelow(root, scanned), ElementsAre("a/1.jpg", "b/2.jpg", "b/3.jpg")) << "3.jpg is not read later";
+  EXPECT_THAT(scanned.passed_over,
+              ElementsAre("3 links with a target that is closed or outside PATHS_BELOW: c, a/deep, b/root"));
+
+  EXPECT_THAT(ScanBelow(root, outside), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("does not lie below")));
+  EXPECT_THAT(ScanBelow(root, root + "/c"), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("leads out of")));
+  EXPECT_THAT(ScanBelow(root, root + "/none"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none: listing")));
+  const std::string links = MakeTree({"readme.txt"});
+  std::filesystem::create_directory_symlink(outside, links + "/class");
+  EXPECT_THAT(ScanBelow(links, links),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("holds neither folders nor images"), HasSubstr("PATHS_BELOW: class"))));
+}
+
+// Without the rights of root, to whom every folder is open. Paths are relative: what lies above may be closed, too.
+TEST(ImageFolder, UnreadableFolder_EndsTheScanAndIsNamed) {
+  const std::string folder = MakeTree({"root/a/1.jpg", "root/b/closed/2.jpg", "root/b/3.jpg"});
+  const std::filesystem::path working = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  for (const char* open : {".", "root", "root/a", "root/b"}) ASSERT_EQ(chmod(open, 0755), 0);
+  ASSERT_EQ(chmod("root/b/closed", 0000), 0);
+  const uid_t user = geteuid();
+  ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);
+  const absl::Status anywhere = ScanImageFolder("root").status();
+  const absl::Status below = ScanBelow("root", "root").status();
+  ASSERT_EQ(seteuid(user), 0);
+  ASSERT_EQ(chmod("root/b/closed", 0755), 0);
+  std::filesystem::current_path(working);
+  for (const absl::Status& status : {anywhere, below}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("root/b/closed: listing failed")));
+  }
+}
 
 TEST(ImageFolder, LongScan_ReportsItsProgress) {
   const std::string folder = MakeTree({"a/1.jpg", "b/1.jpg", "c/x/1.jpg", "d/1.jpg"});

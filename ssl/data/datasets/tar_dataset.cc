@@ -49,14 +49,16 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(const std::string& pattern
   return paths;
 }
 
-absl::StatusOr<std::vector<std::string>> ListShards(const std::string& path, FileSystem& file_system) {
+// Like the images, within PATHS_BELOW where that is set.
+absl::StatusOr<std::vector<std::string>> ListShards(const std::string& path, const EncodedImageOptions& options) {
+  FileSystem& file_system = *options.file_system;
   if (!file_system.IsDirectory(path)) return ExpandBraces(path);
-  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system.List(path));
+  SSL_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries,
+                       options.root == nullptr ? file_system.ListEntries(path) : options.root->ListEntries(path));
   std::vector<std::string> shards;
-  for (const std::string& name : names) {
-    if (absl::EndsWith(name, kTarEnding)) shards.push_back(absl::StrCat(path, "/", name));
+  for (const DirectoryEntry& entry : entries) {
+    if (absl::EndsWith(entry.name, kTarEnding)) shards.push_back(absl::StrCat(path, "/", entry.name));
   }
-  std::sort(shards.begin(), shards.end());
   if (!shards.empty()) return shards;
   return absl::InvalidArgumentError(absl::StrCat(path, ": holds no file that ends in ", kTarEnding));
 }
@@ -112,12 +114,14 @@ absl::Status CheckLabels(Shards* shards) {
       "others have; expected .cls, or \"label\" in .json, for all samples or for none"));
 }
 
-absl::StatusOr<Shards> ReadShards(const std::string& path, const BuildContext& context) {
+absl::StatusOr<Shards> ReadShards(const std::string& path, const EncodedImageOptions& options,
+                                  const BuildContext& context) {
   Shards shards;
-  SSL_ASSIGN_OR_RETURN(shards.paths, ListShards(path, context.file_system));
+  SSL_ASSIGN_OR_RETURN(shards.paths, ListShards(path, options));
   SSL_RETURN_IF_ERROR(CheckDifferent(shards.paths, context.file_system));
   for (size_t i = 0; i < shards.paths.size(); ++i) {
-    SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(context.file_system, shards.paths[i], context.stop));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenImageFile(options, shards.paths[i]));
+    SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(*file, shards.paths[i], context.stop));
     shards.Add(i, index);
   }
   if (shards.places.empty()) {
@@ -161,10 +165,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_sp
       split.split == "test" ? std::vector<std::string>{"val", "test"} : std::vector<std::string>{"train"};
   SSL_ASSIGN_OR_RETURN(const std::string path,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
-  absl::StatusOr<Shards> shards = ReadShards(path, context);
+  SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
+  absl::StatusOr<Shards> shards = ReadShards(path, options, context);
   if (!shards.ok()) return Annotate(shards.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   WarnOfRest(path, *shards);
-  SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   options.description = path;
   return std::make_unique<TarDataset>(std::move(shards->paths), std::move(shards->places), std::move(shards->names),
                                       std::move(shards->labels), std::move(options));

@@ -129,6 +129,21 @@ TEST(TarShards, FilesOfPythonsTarfile_AreRead) {
   }
 }
 
+TEST(TarShards, BelowAFolder_ShardsElsewhereAreNotOpened) {
+  const std::string folder = MakeTempDir("shards");
+  const std::string outside = WriteTar(Member("0.png", Png(7)) + End());
+  WriteTar(Member("0.png", Png(9)) + End(), "a.tar", folder);
+  const std::string below = absl::StrCat(", PATHS_BELOW: '", folder, "'");
+  ASSERT_OK_AND_ASSIGN(const auto inside, Open(folder, below));
+  EXPECT_THAT(PixelsOf(*inside), ElementsAre(9));
+  EXPECT_THAT(Open(outside, below),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("config.DATA.TRAIN.DATA_PATHS: "), HasSubstr("does not lie below"))));
+  ASSERT_EQ(symlink(outside.c_str(), (folder + "/b.tar").c_str()), 0);
+  EXPECT_THAT(Open(folder, below), StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("/b.tar: leads out of")));
+  EXPECT_OK(Open(folder));
+}
+
 TEST(TarShards, AFolderOrAPattern_NamesSeveral) {
   const std::string folder = MakeTempDir("shards");
   for (int shard = 9; shard <= 11; ++shard) {

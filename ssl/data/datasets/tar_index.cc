@@ -150,9 +150,8 @@ class IndexBuilder {
 
 }  // namespace
 
-absl::StatusOr<TarIndex> ReadTarIndex(FileSystem& file_system, const std::string& path, const StopToken* stop) {
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
-  return IndexBuilder(*file, path).Build(stop);
+absl::StatusOr<TarIndex> ReadTarIndex(const ReadableFile& file, const std::string& path, const StopToken* stop) {
+  return IndexBuilder(file, path).Build(stop);
 }
 
 }  // namespace ssl

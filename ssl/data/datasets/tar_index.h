@@ -36,7 +36,7 @@ struct TarIndex {
 
 // DataLoss: not a tar file, a damaged header, a member or the end mark cut off. InvalidArgument: a label that is none,
 // a sample in two pieces. Cancelled: stopped (`stop` may be null). Messages name the path and what was found.
-absl::StatusOr<TarIndex> ReadTarIndex(FileSystem& file_system, const std::string& path, const StopToken* stop);
+absl::StatusOr<TarIndex> ReadTarIndex(const ReadableFile& file, const std::string& path, const StopToken* stop);
 
 }  // namespace ssl
 
