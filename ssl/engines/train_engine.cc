@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/train_engine.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,11 +13,13 @@
 #include "ssl/core/session.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/run_files.h"
+#include "ssl/hooks/broken_images_hook.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kTrainSeconds[] = "train_seconds";
+constexpr char kBrokenImages[] = "broken_images";
 
 // What earlier sessions of this run took; nothing for a run that starts from the beginning.
 double EarlierSeconds(const ConfigNode& results, bool resumed) {
@@ -36,6 +39,26 @@ absl::Status RemoveEarlierEvaluations(EngineContext& context) {
 
 absl::Status NoteBeginning(const EngineContext& context) {
   return context.on_training_begins != nullptr ? context.on_training_begins() : absl::OkStatus();
+}
+
+// What the hook broken_images has counted over the whole run; nothing where it has met none.
+absl::Status AddBrokenImages(EngineContext& context) {
+  if (context.run_directory.empty()) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(
+      const auto counts,
+      ReadBrokenImageCounts(context.file_system, absl::StrCat(context.run_directory, "/", kBrokenImagesFile)));
+  if (counts.empty()) return absl::OkStatus();
+  ConfigNode kinds = ConfigNode::Map();
+  int64_t total = 0;
+  for (const auto& [kind, count] : counts) {
+    kinds.Set(kind, ConfigNode::FromInt(count));
+    total += count;
+  }
+  ConfigNode figures = ConfigNode::Map();
+  figures.Set("total", ConfigNode::FromInt(total));
+  figures.Set("by_kind", std::move(kinds));
+  context.results.Set(kBrokenImages, std::move(figures));
+  return absl::OkStatus();
 }
 
 class TrainEngine : public Engine {
@@ -64,6 +87,8 @@ class TrainEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
     const double seconds = earlier + absl::ToDoubleSeconds(Clock::Real().Now() - begin);
     context.results.Set(kTrainSeconds, ConfigNode::FromDouble(seconds));
+    SSL_RETURN_IF_ERROR(
+        OnRankZero([&] { return AddBrokenImages(context); }, "counting broken images", context.communicator));
 
     const TrainState& state = session->state();
     EngineReport report;

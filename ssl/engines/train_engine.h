@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // engine_name=train: trains to the end, or to a stop request, after which the same command goes on.
-// Results: {"train_seconds": seconds spent training, summed over the sessions of one run that ended in order}.
+// Results: {"train_seconds": seconds spent training, summed over the sessions of one run that ended in order}, and
+// where training images could not be read, {"broken_images": {"total": 3, "by_kind": {"damaged": 2, ...}}}: how many of
+// the whole run, each once, whatever its threads, ranks and stops (ssl/hooks/broken_images_hook.h).
 #ifndef SSL_ENGINES_TRAIN_ENGINE_H_
 #define SSL_ENGINES_TRAIN_ENGINE_H_
 

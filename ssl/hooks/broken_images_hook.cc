@@ -24,7 +24,7 @@
 namespace ssl {
 namespace {
 
-constexpr char kFile[] = "broken_images.json";
+constexpr char kKinds[] = "by_kind";
 
 using Json = nlohmann::ordered_json;
 
@@ -57,12 +57,29 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeBrokenImages(const BrokenImagesOptions
                                                        const BuildContext& context) {
   std::string file;
   if (!context.run_directory.empty()) {
-    SSL_ASSIGN_OR_RETURN(file, FileInRun(context, "hook 'broken_images'", kFile));
+    SSL_ASSIGN_OR_RETURN(file, FileInRun(context, "hook 'broken_images'", kBrokenImagesFile));
   }
   return std::make_unique<BrokenImagesHook>(std::move(file), context.file_system);
 }
 
 }  // namespace
+
+absl::StatusOr<std::map<std::string, int64_t>> ReadBrokenImageCounts(FileSystem& file_system, const std::string& path) {
+  std::map<std::string, int64_t> counts;
+  if (!file_system.Exists(path)) return counts;
+  SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto kinds = json.is_object() ? json.find(kKinds) : json.end();
+  for (int fault = 1; fault < kNumReadFaults; ++fault) {
+    const std::string name(ReadFaultName(static_cast<ReadFault>(fault)));
+    if (kinds == json.end() || !kinds->is_object() || !kinds->contains(name) || !(*kinds)[name].is_number_unsigned()) {
+      return absl::DataLossError(absl::StrCat(path, ": has no number \"", name, "\" in \"", kKinds,
+                                              "\", expected what a training has written; remove the file"));
+    }
+    counts[name] = (*kinds)[name].get<int64_t>();
+  }
+  return counts;
+}
 
 void BrokenImagesOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
@@ -94,7 +111,7 @@ absl::Status BrokenImagesHook::OnPhaseEnd(StepContext& context) {
     SSL_LOG(WARNING) << Summary();
     if (!file_.empty()) status = WriteFileAtomically(file_system_, file_, ToJson(*source));
   }
-  return AgreeOnStatus(status, absl::StrCat("writing ", kFile), context.communicator);
+  return AgreeOnStatus(status, absl::StrCat("writing ", kBrokenImagesFile), context.communicator);
 }
 
 absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {
@@ -133,7 +150,7 @@ std::string BrokenImagesHook::Summary() const {
 std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
   Json json = Json::object();
   json["broken_images"] = images_.size();
-  Json& kinds = json["by_kind"] = Json::object();
+  Json& kinds = json[kKinds] = Json::object();
   const std::array<int64_t, kNumReadFaults> counts = CountFaults(images_);
   for (int fault = 1; fault < kNumReadFaults; ++fault) {
     kinds[std::string(ReadFaultName(static_cast<ReadFault>(fault)))] = counts[fault];

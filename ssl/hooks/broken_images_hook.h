@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/core/hook.h"
@@ -34,13 +35,19 @@
 
 namespace ssl {
 
+inline constexpr char kBrokenImagesFile[] = "broken_images.json";  // of a run directory
+
+// How many images the file `path` counts of each kind, by the kinds' names, all of which are there; empty when there is
+// no such file: none was broken. DataLoss for a file that is another.
+absl::StatusOr<std::map<std::string, int64_t>> ReadBrokenImageCounts(FileSystem& file_system, const std::string& path);
+
 // The section HOOKS.BROKEN_IMAGES (ours).
 struct BrokenImagesOptions : public OncePerRunOptions {
   bool count = true;
 
   absl::string_view section() const override { return "HOOKS.BROKEN_IMAGES"; }
   bool enabled() const override { return count; }
-  std::vector<std::string> leaves() const override { return {"broken_images.json"}; }
+  std::vector<std::string> leaves() const override { return {kBrokenImagesFile}; }
   void VisitFields(FieldVisitor& visitor) override;
 };
 

@@ -2,6 +2,7 @@
 #include "ssl/hooks/broken_images_hook.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int kImages = 400;
 
@@ -83,6 +85,12 @@ TEST(BrokenImagesHook, OnePercent_IsCountedByKindAndNamed) {
   EXPECT_THAT(file, HasSubstr(absl::StrCat("\"index\": 77,\n   \"kind\": \"damaged\",\n   \"name\": \"", images,
                                            "/1077.png\"")));
   EXPECT_THAT(file, HasSubstr(absl::StrCat("\"name\": \"", images, "/1399.png\"")));
+
+  const std::string path = images + "/broken_images.json";
+  WriteFile(path, file);
+  const std::map<std::string, int64_t> counts = {
+      {"damaged", 1}, {"of another format", 1}, {"over a limit", 1}, {"missing", 1}, {"unreadable", 0}};
+  EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value(), counts);
 }
 
 TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsAndRanks) {
@@ -104,6 +112,17 @@ TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsAndRanks) {
     return session.ok() ? (*session)->Train().status() : session.status();
   }));
   EXPECT_EQ(PosixFileSystem().Read(run + "/broken_images.json").value(), expected);
+}
+
+TEST(BrokenImagesHook, FileOfAnotherProgram_IsRefused) {
+  const std::string path = MakeTempDir("counts") + "/broken_images.json";
+  EXPECT_THAT(ReadBrokenImageCounts(PosixFileSystem(), path).value(), IsEmpty());
+  for (const char* text : {"", "[]", "{\"by_kind\": 3}", "{\"by_kind\": {\"damaged\": -1}}"}) {
+    WriteFile(path, text);
+    EXPECT_THAT(ReadBrokenImageCounts(PosixFileSystem(), path),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path + ": has no number \"damaged\" in \"by_kind\"")))
+        << text;
+  }
 }
 
 TEST(BrokenImagesHook, WithoutBrokenImages_ThereIsNoFile) {

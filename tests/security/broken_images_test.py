@@ -2,6 +2,7 @@
 """Trains on a folder in which images of every kind are damaged: the run ends, tells how many there are of each kind, and
 its weights depend neither on the loader's threads nor on an interruption. SSL_SEED=N draws other images, SSL_IMAGES=N
 makes more of them (one in a hundred is damaged, of each kind)."""
+import json
 import os
 import pathlib
 import signal
@@ -16,6 +17,8 @@ BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
 SEED = int(os.environ.get("SSL_SEED", "1"))
 IMAGES = int(os.environ.get("SSL_IMAGES", "300"))
 BATCH = 10
+STEPS_OF_AN_EPOCH = IMAGES // BATCH
+KINDS = ("damaged", "of another format", "over a limit", "missing", "unreadable")
 
 
 class BrokenImagesTest(unittest.TestCase):
@@ -27,7 +30,8 @@ class BrokenImagesTest(unittest.TestCase):
         cls.folder = pathlib.Path(cls._folder.name)
         counts = testing_images.write_folder(cls.folder / "images", IMAGES, IMAGES // 100, SEED)
         parts = ", ".join(f"{count} {name}" for name, count in counts.items())
-        cls.summary = f"{sum(counts.values())} of {IMAGES} images cannot be read and were replaced: {parts}"
+        cls.counts = {"total": sum(counts.values()), "by_kind": {**dict.fromkeys(KINDS, 0), **counts}}
+        cls.summary = f"{sum(counts.values())} images of the training set could not be read so far: {parts}"
         cls.expected = cls.train("whole", "config.DATA.NUM_DATALOADER_WORKERS=0")
 
     @classmethod
@@ -47,24 +51,33 @@ class BrokenImagesTest(unittest.TestCase):
                                 env=environment())
         assert result.returncode == 0, result.stderr
         assert cls.summary in result.stderr, f"expected '{cls.summary}' in {result.stderr}"
+        found = json.loads((cls.folder / run / "results.json").read_text())["broken_images"]
+        assert found == cls.counts, f"results.json has {found}, expected {cls.counts}"
         newest = max((cls.folder / run / "checkpoints").glob("step_*"), key=lambda path: int(path.name[5:]))
         return newest.name, (newest / "model.safetensors").read_bytes()
 
     def test_threads_do_not_change_weights_and_counts(self):
-        for workers in (1, 3):
+        for workers in (1, 2, 4):
             self.assertEqual(self.train(f"w{workers}", f"config.DATA.NUM_DATALOADER_WORKERS={workers}"), self.expected)
 
-    def test_interrupted_run_ends_with_the_same_weights_and_counts(self):
-        process = subprocess.Popen(self.command("killed"), cwd=self.folder, stderr=subprocess.PIPE, text=True,
+    def test_interrupted_runs_end_with_the_same_weights_and_counts(self):
+        """In the first epoch and in the last one, which has met some of the images already."""
+        for number, step, code in ((signal.SIGKILL, 7, -signal.SIGKILL), (signal.SIGTERM, STEPS_OF_AN_EPOCH + 3, 75)):
+            with self.subTest(number):
+                run = f"ended_by_{int(number)}"
+                self.interrupt(run, number, f"step {step}/", code)
+                self.assertEqual(self.train(run), self.expected)
+
+    def interrupt(self, run, number, line_with, code):
+        process = subprocess.Popen(self.command(run), cwd=self.folder, stderr=subprocess.PIPE, text=True,
                                    stdout=subprocess.DEVNULL, env=environment())
         for line in process.stderr:
-            if "step 7/" in line:
-                process.send_signal(signal.SIGKILL)
+            if line_with in line:
+                process.send_signal(number)
                 break
         process.stderr.read()
         process.stderr.close()
-        self.assertEqual(process.wait(), -signal.SIGKILL)
-        self.assertEqual(self.train("killed"), self.expected)
+        self.assertEqual(process.wait(), code)
 
     def test_more_than_the_limit_end_the_run(self):
         result = subprocess.run(self.command("limited", "config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.04"), cwd=self.folder,
