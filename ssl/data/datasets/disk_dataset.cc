@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/disk_dataset.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,9 @@
 
 namespace ssl {
 namespace {
+
+// Of memory for a list; that of a larger one, or of one that claims a size, grows as it is read.
+constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
 
@@ -54,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
   SSL_ASSIGN_OR_RETURN(const std::string list,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   PathList paths;
+  paths.Reserve(std::min(context.file_system.Size(list).value_or(0), kMostReserved));
   const absl::Status read = ForEachLine(context.file_system, list, [&](absl::string_view line) {
     const bool is_renamed = absl::ConsumePrefix(&line, split.remove_img_path_prefix);
     paths.Add(is_renamed ? absl::StrCat(split.new_img_path_prefix, line) : std::string(line));
