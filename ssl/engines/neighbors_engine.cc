@@ -70,22 +70,21 @@ absl::StatusOr<Originals> OpenOriginals(EngineContext& context) {
   return Originals{OriginalImages(std::move(train)), OriginalImages(std::move(test))};
 }
 
-// suffix: at the end of the caption, which stays where that is shortened.
-absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, int side, const std::string& suffix) {
+absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, int side) {
   SSL_ASSIGN_OR_RETURN(const Image image, images.Read(index));
-  return SheetCell{FitImage(image, side), absl::StrCat(images.ShortName(index), suffix)};
+  return SheetCell{FitImage(image, side), {images.ShortName(index)}};
 }
 
 absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals& originals, int side) {
   std::vector<std::vector<SheetCell>> cells;
   for (int64_t query = 0; query < neighbors.queries.size(0); ++query) {
     std::vector<SheetCell>& row = cells.emplace_back();
-    SSL_ASSIGN_OR_RETURN(SheetCell cell, CellOf(originals.test, neighbors.queries[query].item<int64_t>(), side, ""));
+    SSL_ASSIGN_OR_RETURN(SheetCell cell, CellOf(originals.test, neighbors.queries[query].item<int64_t>(), side));
     row.push_back(std::move(cell));
     for (int64_t k = 0; k < neighbors.positions.size(1); ++k) {
-      const std::string distance = absl::StrFormat(" %.4f", neighbors.distances[query][k].item<double>());
       const int64_t position = neighbors.positions[query][k].item<int64_t>();
-      SSL_ASSIGN_OR_RETURN(cell, CellOf(originals.train, position, side, distance));
+      SSL_ASSIGN_OR_RETURN(cell, CellOf(originals.train, position, side));
+      cell.caption.push_back(absl::StrFormat("%.4f", neighbors.distances[query][k].item<double>()));
       row.push_back(std::move(cell));
     }
   }

@@ -79,7 +79,7 @@ TEST_F(NeighborsEngineTest, Distances_AreOfTheCosine) {
 TEST_F(NeighborsEngineTest, Sheets_HaveARowForEachQuery) {
   SaveRandomCheckpoint();
   ASSERT_OK(Run("neighbors"));
-  const int row = 24 + 2 + 7 + 4;
+  const int row = 24 + 2 * (2 + 7) + 4;  // distances are below the names
   EXPECT_EQ(Sheet("neighbors.png").height(), 4 * row + 4);
   EXPECT_EQ(Sheet("neighbors_untrained.png").height(), 4 * row + 4);
 }

@@ -21,7 +21,7 @@ class OriginalImages {
 
   // Its path, or "image 17" where it has no file.
   std::string Name(int64_t index) const;
-  // The last two parts of it, which tell the class and the file: "ant/001.jpg".
+  // The class and the file: "ant/001.jpg"; without classes that have names, the last two parts of the path.
   std::string ShortName(int64_t index) const;
 
   // A broken one is what training sees in its place.

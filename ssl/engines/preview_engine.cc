@@ -87,7 +87,7 @@ void AddViews(const std::vector<at::Tensor>& pixels, Cells* cells) {
   for (size_t view = 0; view < pixels.size(); ++view) {
     for (size_t row = 0; row < cells->size(); ++row) {
       SheetCell cell{Borrowed(pixels[view], static_cast<int64_t>(row))};
-      cell.caption = absl::StrCat("view ", view, " ", SizeText(cell.image));
+      cell.caption = {absl::StrCat("view ", view, " ", SizeText(cell.image))};
       (*cells)[row].push_back(std::move(cell));
     }
   }
@@ -98,7 +98,7 @@ absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& ind
   for (size_t row = 0; row < cells->size(); ++row) {
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
     SSL_ASSIGN_OR_RETURN(const Image image, originals.Read(index));
-    (*cells)[row].push_back({FitImage(image, side), absl::StrCat(originals.ShortName(index), " ", SizeText(image))});
+    (*cells)[row].push_back({FitImage(image, side), {originals.ShortName(index), SizeText(image)}});
   }
   return absl::OkStatus();
 }

@@ -34,8 +34,8 @@ using ::testing::HasSubstr;
 constexpr double kMean[] = {0.485, 0.456, 0.406};
 constexpr double kStd[] = {0.229, 0.224, 0.225};
 constexpr int kGap = 4;
-constexpr int kSide = 16;                  // of the larger view and of the original in the sheet
-constexpr int kRowHeight = kSide + 2 + 7;  // the caption is below
+constexpr int kSide = 16;                        // of the larger view and of the original in the sheet
+constexpr int kRowHeight = kSide + 2 * (2 + 7);  // the name and the size are below
 constexpr int kCharacter = 6;
 
 // Keeps the first batch of a training.
@@ -111,9 +111,9 @@ class PreviewEngineTest : public FullTuneRun {
 int ColumnOfOriginals(const at::Tensor& indices) {
   size_t longest = 0;
   for (int64_t row = 0; row < 3; ++row) {
-    longest = std::max(longest, absl::StrCat("image ", indices[row].item<int64_t>(), " 40x40").size());
+    longest = std::max(longest, absl::StrCat("image ", indices[row].item<int64_t>()).size());
   }
-  return kCharacter * static_cast<int>(longest);
+  return std::max(kSide, kCharacter * static_cast<int>(longest));
 }
 
 // Pixels of the sheet, from (top, left), that are not those of the view, whose floats are un-normalised here.

@@ -75,8 +75,13 @@ int TextWidth(absl::string_view text) { return kCharacterAdvance * CountCharacte
 std::string ShortenText(absl::string_view text, int width) {
   if (TextWidth(text) <= width) return std::string(text);
   const int kept = std::max(0, width / kCharacterAdvance - static_cast<int>(kLeftOut.size()));
-  while (CountCharacters(text) > kept || (!text.empty() && !BeginsCharacter(text.front()))) text.remove_prefix(1);
-  return absl::StrCat(kLeftOut, text);
+  absl::string_view begin = text;
+  while (CountCharacters(begin) > kept / 2) begin.remove_suffix(1);
+  absl::string_view end = text;
+  while (CountCharacters(end) > kept - kept / 2 || (!end.empty() && !BeginsCharacter(end.front()))) {
+    end.remove_prefix(1);
+  }
+  return absl::StrCat(begin, kLeftOut, end);
 }
 
 void DrawText(absl::string_view text, int top, int left, Image* image) {

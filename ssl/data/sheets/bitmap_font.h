@@ -18,7 +18,7 @@ inline constexpr int kCharacterAdvance = 6;  // pixels from one character to the
 // Pixels, of UTF-8.
 int TextWidth(absl::string_view text);
 
-// `text`, or the end of it after ".." where it is wider than `width` pixels: of a path the end tells most.
+// `text`, or its beginning and its end around ".." where it is wider than `width` pixels: of "class/file" both tell.
 std::string ShortenText(absl::string_view text, int width);
 
 // In black, from (top, left) of an own image (Image::Allocate); what lies outside is left out.

@@ -67,8 +67,9 @@ TEST(BitmapFont, Outside_IsLeftOut) {
             ".#.#...#\n");
 }
 
-TEST(BitmapFont, LongText_KeepsItsEnd) {
-  EXPECT_EQ(ShortenText("photos/ant/001.jpg", 9 * kCharacterAdvance), "..001.jpg");
+TEST(BitmapFont, LongText_KeepsBothEnds) {
+  EXPECT_EQ(ShortenText("FreshFlower/005.jpg", 16 * kCharacterAdvance), "FreshFl..005.jpg");
+  EXPECT_EQ(ShortenText("\xC3\xA4\xC3\xB6\xC3\xBC\xC3\x9F\xC3\xB6", 4 * kCharacterAdvance), "\xC3\xA4..\xC3\xB6");
   EXPECT_EQ(ShortenText("001.jpg", 7 * kCharacterAdvance), "001.jpg");
   EXPECT_EQ(ShortenText("\xC3\xA4\xC3\xB6\xC3\xBC\xC3\x9F", 3 * kCharacterAdvance), "..\xC3\x9F");
   EXPECT_EQ(ShortenText("001.jpg", 0), "..");

@@ -13,15 +13,18 @@ namespace ssl {
 namespace {
 
 constexpr uint8_t kWhite = 255;
-constexpr int kCaptionGap = 2;  // pixels above a caption
-constexpr int kWidestCaption = 16 * kCharacterAdvance;
+constexpr int kLineGap = 2;  // pixels above a line of a caption
+constexpr int kLineHeight = kLineGap + kTextHeight;
+constexpr int kWidestCaption = 24 * kCharacterAdvance;
 
 int HeightOf(const SheetCell& cell) {
-  return cell.image.height() + (cell.caption.empty() ? 0 : kCaptionGap + kTextHeight);
+  return cell.image.height() + kLineHeight * static_cast<int>(cell.caption.size());
 }
 
 int WidthOf(const SheetCell& cell) {
-  return std::max(cell.image.width(), std::min(TextWidth(cell.caption), kWidestCaption));
+  int width = cell.image.width();
+  for (const std::string& line : cell.caption) width = std::max(width, std::min(TextWidth(line), kWidestCaption));
+  return width;
 }
 
 void DrawImage(const Image& image, const SheetPlace& place, Image* sheet) {
@@ -34,6 +37,14 @@ void DrawImage(const Image& image, const SheetPlace& place, Image* sheet) {
       continue;
     }
     for (int x = 0; x < image.width(); ++x) std::fill_n(to + 3 * x, 3, from[x]);
+  }
+}
+
+void DrawCaption(const SheetCell& cell, const SheetPlace& place, int width, Image* sheet) {
+  int top = place.top + cell.image.height() + kLineGap;
+  for (const std::string& line : cell.caption) {
+    DrawText(ShortenText(line, width), top, place.left, sheet);
+    top += kLineHeight;
   }
 }
 
@@ -74,8 +85,7 @@ Image DrawSheet(const std::vector<std::vector<SheetCell>>& rows, int gap) {
       const SheetCell& cell = rows[row][column];
       const SheetPlace& place = layout.places[row][column];
       DrawImage(cell.image, place, &sheet);
-      DrawText(ShortenText(cell.caption, layout.widths[column]), place.top + cell.image.height() + kCaptionGap,
-               place.left, &sheet);
+      DrawCaption(cell, place, layout.widths[column], &sheet);
     }
   }
   return sheet;

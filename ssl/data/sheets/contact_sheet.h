@@ -12,8 +12,8 @@
 namespace ssl {
 
 struct SheetCell {
-  Image image;               // 1 or 3 channels; an empty one leaves its place white
-  std::string caption = {};  // below the image; shortened where its column is narrower
+  Image image;                            // 1 or 3 channels; an empty one leaves its place white
+  std::vector<std::string> caption = {};  // lines below the image; each shortened where its column is narrower
 };
 
 struct SheetPlace {
@@ -29,7 +29,7 @@ struct SheetLayout {
   int width = 0;
 };
 
-// A row is as high as its highest cell, a column as wide as its widest image, or as its captions up to 16 characters;
+// A row is as high as its highest cell, a column as wide as its widest image, or as its captions up to 24 characters;
 // `gap` white pixels are between cells and around them. Rows may differ in length.
 SheetLayout LayOutSheet(const std::vector<std::vector<SheetCell>>& rows, int gap);
 

@@ -14,7 +14,7 @@ namespace {
 SheetCell Cell(int height, int width, int channels, uint8_t value, const std::string& caption = "") {
   SheetCell cell;
   std::fill_n(cell.image.Allocate(height, width, channels), height * width * channels, value);
-  cell.caption = caption;
+  if (!caption.empty()) cell.caption = {caption};
   return cell;
 }
 
@@ -50,6 +50,25 @@ TEST(ContactSheet, GapsAndCaptions_HaveTheirPlace) {
   EXPECT_EQ(At(sheet, 2, 2), 10);
   EXPECT_EQ(At(sheet, 2, 10), 20);
   EXPECT_EQ(At(sheet, 2 + 4 + 2, 2 + 2), 0);  // the bar of the I
+}
+
+TEST(ContactSheet, LinesOfACaption_AreBelowOneAnother) {
+  std::vector<std::vector<SheetCell>> rows = OneRow(Cell(4, 3, 1, 10, "I"), Cell(4, 3, 1, 20));
+  rows[0][0].caption.push_back("II");
+  const SheetLayout layout = LayOutSheet(rows, 0);
+  EXPECT_EQ(layout.height, 4 + 2 * (2 + kTextHeight));
+  EXPECT_EQ(layout.widths[0], 2 * kCharacterAdvance) << "the widest line";
+  const Image sheet = DrawSheet(rows, 0);
+  const int second_bar = kCharacterAdvance + 2;
+  EXPECT_EQ(At(sheet, 4 + 2, second_bar), 255);
+  EXPECT_EQ(At(sheet, 4 + 2 + kTextHeight + 2, second_bar), 0);
+}
+
+TEST(ContactSheet, ClassAndNameOfAPhotograph_FitBesideASmallImage) {
+  const std::string name = "FreshFlower/IMG_005.jpg";
+  std::vector<std::vector<SheetCell>> rows(1);
+  rows[0].push_back(Cell(72, 96, 3, 10, name));
+  EXPECT_EQ(LayOutSheet(rows, 0).widths[0], TextWidth(name));
 }
 
 TEST(ContactSheet, RowsOfUnequalLength) {
