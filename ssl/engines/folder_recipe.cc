@@ -69,7 +69,8 @@ CountedImages CountImages(const Registries& registries, const ConfigNode& config
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset =
       BuildDataset(config.Section("DATA.TRAIN"), {config, registries, *alone});
   if (!dataset.ok()) return {};
-  return {(*dataset)->size(), absl::StrCat((*dataset)->size(), " images in ", (*dataset)->description())};
+  const int64_t count = (*dataset)->size();
+  return {count, absl::StrCat(count, count == 1 ? " image in " : " images in ", (*dataset)->description())};
 }
 
 void Log(const CountedImages& images, const std::string& what, const std::string& why) {
@@ -108,6 +109,15 @@ int64_t PowerOfTwoBelow(int64_t value) {
   return power;
 }
 
+std::string WhyBatchSize(const FolderChoices& choices, int64_t images) {
+  if (images >= kUpdatesPerEpoch * choices.batch_size) {
+    return absl::StrCat("at least ", kUpdatesPerEpoch,
+                        " updates in an epoch, and what two cores step through in seconds");
+  }
+  return absl::StrCat("images of one batch are told apart, so that it takes ", kSmallestBatch,
+                      ", or as many as there are");
+}
+
 }  // namespace
 
 void FolderRecipeOptions::VisitFields(FieldVisitor& visitor) {
@@ -136,10 +146,8 @@ absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* confi
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*config));
   const CountedImages images = CountImages(registries, *config);
   const FolderChoices choices = ChooseForFolder(images.count);
-  Choose(
-      kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()),
-      absl::StrCat("at least ", kUpdatesPerEpoch, " updates in an epoch, and what two cores step through in seconds"),
-      images, config);
+  Choose(kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
+         images, config);
   ChooseCropSize(choices.crop_size, images, config);
   Choose(kEpochs, choices.num_epochs,
          absl::StrCat("each is seen ", choices.num_epochs, " times, as often as about ten minutes on two cores allow, ",

@@ -29,7 +29,7 @@ struct FolderRecipeOptions : Options {
 struct FolderChoices {
   int64_t crop_size = 0;  // pixels
   int64_t num_epochs = 0;
-  int64_t batch_size = 0;  // of all ranks
+  int64_t batch_size = 0;  // of all ranks; no more than there are images
 };
 
 // images: at least 1. A pure function.

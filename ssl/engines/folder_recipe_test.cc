@@ -2,7 +2,9 @@
 #include "ssl/engines/folder_recipe.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -21,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kConfig[] = R"(
 FOLDER_RECIPE: {ENABLED: True}
@@ -41,8 +44,10 @@ class FolderRecipeTest : public ::testing::Test {
     ASSERT_OK(RegisterEngines(&registries_));
   }
 
-  ConfigNode Resolve(const std::string& more = "") {
-    return ResolveConfig(ParseYaml(absl::StrCat(kConfig, more), "mine.yaml", nullptr).value(), registries_).value();
+  ConfigNode Resolve(const std::string& more = "", int64_t images = 300) {
+    ConfigNode tree = ParseYaml(absl::StrCat(kConfig, more), "mine.yaml", nullptr).value();
+    tree.SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(images));
+    return ResolveConfig(std::move(tree), registries_).value();
   }
 
   static std::string At(const ConfigNode& config, const std::string& path) { return config.FindPath(path)->text(); }
@@ -65,11 +70,36 @@ TEST_F(FolderRecipeTest, WhatIsOpen_FollowsFromTheNumberOfImages) {
                                 HasSubstr("config.DATA.TRAIN.TRANSFORMS.1.size="), HasSubstr("300 images in ")));
 }
 
+TEST_F(FolderRecipeTest, FewImages_HaveABatchThatFits) {
+  const CapturedLog log;
+  const ConfigNode config = Resolve("", 5);
+  EXPECT_EQ(At(config, kBatchSize), "5");
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr(", for 5 images in "), Not(HasSubstr("at least 4 updates"))));
+}
+
+TEST_F(FolderRecipeTest, OneImage_IsNoPlural) {
+  const CapturedLog log;
+  Resolve("", 1);
+  EXPECT_THAT(log.Text(), HasSubstr(", for 1 image in "));
+}
+
+// 30 images are 3 batches of 8.
+TEST_F(FolderRecipeTest, UpdatesInAnEpoch_ArePromisedOnlyWhereTheyAre) {
+  {
+    const CapturedLog log;
+    EXPECT_EQ(At(Resolve("", 30), kBatchSize), "8");
+    EXPECT_THAT(log.Text(), Not(HasSubstr("at least 4 updates")));
+  }
+  const CapturedLog log;
+  EXPECT_EQ(At(Resolve("", 32), kBatchSize), "8");
+  EXPECT_THAT(log.Text(), HasSubstr("at least 4 updates"));
+}
+
 TEST_F(FolderRecipeTest, WhatIsSaid_Stays) {
   const CapturedLog log;
   const ConfigNode config = Resolve("OPTIMIZER: {num_epochs: 3}\n");
   EXPECT_EQ(At(config, kEpochs), "3");
-  EXPECT_THAT(log.Text(), ::testing::Not(HasSubstr("num_epochs=")));
+  EXPECT_THAT(log.Text(), Not(HasSubstr("num_epochs=")));
 }
 
 TEST_F(FolderRecipeTest, ASecondResolution_ChangesAndSaysNothing) {
@@ -93,7 +123,7 @@ TEST_F(FolderRecipeTest, DataThatCannotBeOpened_IsForTheTrainingToTell) {
   tree.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"not_there"}));
   ASSERT_OK_AND_ASSIGN(const ConfigNode config, ResolveConfig(tree, registries_));
   EXPECT_EQ(At(config, kSize), absl::StrCat(ChooseForFolder(1000).crop_size));
-  EXPECT_THAT(log.Text(), ::testing::Not(HasSubstr("folder recipe")));
+  EXPECT_THAT(log.Text(), Not(HasSubstr("folder recipe")));
 }
 
 TEST_F(FolderRecipeTest, SeveralRanks_ShareTheBatch) {
@@ -102,7 +132,7 @@ TEST_F(FolderRecipeTest, SeveralRanks_ShareTheBatch) {
 }
 
 TEST(ChooseForFolder, SensibleFromAHandfulToThousands) {
-  for (const int64_t images : {1, 5, 10, 40, 200, 201, 600, 5000, 1000000}) {
+  for (const int64_t images : {1, 2, 7, 8, 9, 10, 40, 200, 201, 600, 5000, 1000000}) {
     const FolderChoices choices = ChooseForFolder(images);
     EXPECT_GE(choices.num_epochs, 8) << images;
     EXPECT_LE(choices.num_epochs, 100) << images;
