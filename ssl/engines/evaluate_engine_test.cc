@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/session.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/testing/matrix_run.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -46,6 +56,38 @@ TEST_F(EvaluateEngineTest, OneClass_IsNoneToCompare) {
   Set("DATA.TEST.RANDOM_SYNTHETIC_LABELS", "1");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
   EXPECT_THAT(report.summary, Not(HasSubstr("kNN")));
+}
+
+// Nothing of a class is left to compare with once its only image is held out.
+TEST_F(EvaluateEngineTest, OneImageOfEachClass_IsNoneToCompare) {
+  for (int i = 0; i < 4; ++i) {
+    Image image;
+    std::fill_n(image.Allocate(8, 8, 1), 64, static_cast<uint8_t>(60 * i));
+    const std::string path = absl::StrCat(directory_, "/photos/class", i, "/0.png");
+    ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
+    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, EncodePng(image).value()));
+  }
+  Set("DATA.TRAIN.DATA_SOURCES", "[disk_folder]");
+  Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/photos]"));
+  Set("DATA.TRAIN.DATA_LIMIT", "-1");
+  Set("DATA.TRAIN.TRANSFORMS", "[{name: Grayscale}, {name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
+  Set("DATA.TEST", "{SPLIT: test, TRANSFORMS: []}");
+  ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
+  EXPECT_THAT(report.summary, AllOf(HasSubstr("1 query, 2 neighbours each"), Not(HasSubstr("kNN"))));
+  EXPECT_TRUE(HasSheet());
+  EXPECT_THAT(Run("knn").status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            AllOf(HasSubstr("/photos"), HasSubstr("without a sample in"))));
+}
+
+TEST_F(EvaluateEngineTest, TestSet_IsToldOnce) {
+  Set("DATA.TEST", "{SPLIT: test, TRANSFORMS: []}");
+  Set("DATA.TRAIN.TRANSFORMS", "[{name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.25]}]");
+  ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  const CapturedLog log;
+  ASSERT_OK(Run("evaluate"));
+  const std::vector<std::string> parts = absl::StrSplit(log.Text(), "evaluation: the test set is ");
+  EXPECT_EQ(parts.size(), 2u) << log.Text();
 }
 
 TEST_F(EvaluateEngineTest, Stop_EndsBoth) {

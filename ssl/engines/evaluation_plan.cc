@@ -155,9 +155,10 @@ std::string HoldOut(ConfigNode* train, ConfigNode* split) {
   if (const ConfigNode* own = train->Find("HOLD_OUT_FRACTION")) fraction = own->AsDouble().value_or(0.0);
   if (fraction == 0.0) fraction = kHeldOut;
   for (ConfigNode* part : {train, split}) part->Set("HOLD_OUT_FRACTION", ConfigNode::FromDouble(fraction));
-  return absl::StrCat("the test set is ", 100 * fraction, "% of each class of DATA.TRAIN, which neighbours and ",
-                      "classifiers do not see (pre-training may have); config.DATA.TEST.DATA_PATHS=[...] names another "
-                      "one, config.DATA.TRAIN.HOLD_OUT_FRACTION another share");
+  return absl::StrCat(
+      "the test set is ", 100 * fraction, "% of DATA.TRAIN, of each class where it has classes, which ",
+      "neighbours and classifiers do not see (pre-training may have); config.DATA.TEST.DATA_PATHS=[...] names another "
+      "one, config.DATA.TRAIN.HOLD_OUT_FRACTION another share");
 }
 
 void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, EvaluationPlan* plan) {

@@ -170,7 +170,8 @@ TEST_F(EvaluationPlanTest, SingleFolder_IsDivided) {
   }
   EXPECT_EQ(Text(plan, "DATA.TRAIN.SPLIT"), "train");
   EXPECT_EQ(Text(plan, "DATA.TEST.SPLIT"), "test");
-  EXPECT_THAT(plan.choices[0], AllOf(HasSubstr("10% of each class"), HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION")));
+  EXPECT_THAT(plan.choices[0], AllOf(HasSubstr("10% of DATA.TRAIN, of each class where it has classes,"),
+                                     HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION")));
 }
 
 TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {

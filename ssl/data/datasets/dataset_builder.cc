@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,20 +51,25 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyLimit(std::unique_ptr<Dataset> dat
 }
 
 // The samples that SPLIT has when HOLD_OUT_FRACTION divides the data set.
+// The class of each sample; one for all where no class has two samples, so that none could be divided.
+std::vector<int64_t> ClassesToDivide(const Dataset& dataset) {
+  std::vector<int64_t> labels(dataset.size());
+  for (int64_t i = 0; i < dataset.size(); ++i) labels[i] = dataset.Label(i);
+  const std::set<int64_t> distinct(labels.begin(), labels.end());
+  return distinct.size() < labels.size() ? labels : std::vector<int64_t>(labels.size(), 0);
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
                                                       const ConfigNode& split, const BuildContext& context) {
   if (options.hold_out_fraction == 0.0) return dataset;
-  std::vector<int64_t> labels(dataset->size());
-  for (int64_t i = 0; i < dataset->size(); ++i) labels[i] = dataset->Label(i);
   const auto seed = static_cast<uint32_t>(options.data_limit_sampling.seed);
   std::vector<int64_t> positions =
-      DrawHeldOut(labels, options.hold_out_fraction, seed, /*held_out=*/options.split == "test");
+      DrawHeldOut(ClassesToDivide(*dataset), options.hold_out_fraction, seed, /*held_out=*/options.split == "test");
   if (positions.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ",
-                                                   options.hold_out_fraction, ", but no class of ",
-                                                   dataset->description(),
-                                                   " has 2 samples to divide; add images, or "
-                                                   "name a test set with config.DATA.TEST.DATA_PATHS"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ", options.hold_out_fraction, ", but ",
+        dataset->description(), " has 1 image, expected at least 2, to compare one that is held out with the others; ",
+        "add images, or name a test set with config.DATA.TEST.DATA_PATHS"));
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }

@@ -284,12 +284,21 @@ TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {
   EXPECT_THAT(both, UnorderedElementsAreArray(PixelsOf(*limited)));
 }
 
-TEST_F(DatasetBuilderTest, HoldOut_OfSingleImages_IsRefused) {
+TEST_F(DatasetBuilderTest, HoldOut_WhereNoClassHasTwoImages_IsOfAllTogether) {
+  const std::string source =
+      "    DATA_SOURCES: [grey]\n    DATA_LIMIT: 3\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n"
+      "    HOLD_OUT_FRACTION: 0.1\n";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train, Build(source));
+  EXPECT_EQ(train->size(), 2);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, Build(source + "    SPLIT: test\n"));
+  EXPECT_EQ(test->size(), 1);
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_OfOneImage_IsRefused) {
   EXPECT_THAT(
       Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 1\n    HOLD_OUT_FRACTION: 0.1\n    SPLIT: test\n").status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("run.yaml:5: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.1, but no class of twelve "
-                         "images has 2 samples")));
+               HasSubstr("run.yaml:5: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.1, but twelve images has 1 image")));
 }
 
 }  // namespace

@@ -22,15 +22,23 @@ const ConfigNode& EvaluationTransforms(const ConfigNode& config, const std::stri
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitEvaluationSource(const std::string& split, int64_t most_samples,
                                                                        const BuildContext& context) {
   const ConfigNode& data = context.config.Section(absl::StrCat("DATA.", split));
-  const ConfigNode& transforms = EvaluationTransforms(context.config, split);
   const ConfigNode* label_type = data.Find(kLabelType);
-  // Not always a copy: messages find the place of a section by its address.
   if (label_type == nullptr || label_type->text() == kStandard) {
-    return MakeEvaluationSource(data, transforms, context, most_samples);
+    return MakeEvaluationSource(data, EvaluationTransforms(context.config, split), context, most_samples);
   }
-  ConfigNode labelled = data;
-  labelled.Set(kLabelType, ConfigNode::FromString(kStandard));
-  return MakeEvaluationSource(labelled, transforms, context, most_samples);
+  // The whole tree, as messages find the place of a section by its address in it.
+  ConfigNode config = context.config;
+  config.SetPath(absl::StrCat("DATA.", split, ".", kLabelType), ConfigNode::FromString(kStandard));
+  const BuildContext labelled{config,
+                              context.registries,
+                              context.communicator,
+                              context.seed,
+                              context.run_directory,
+                              context.first_iteration,
+                              context.file_system,
+                              context.stop};
+  return MakeEvaluationSource(config.Section(absl::StrCat("DATA.", split)), EvaluationTransforms(config, split),
+                              labelled, most_samples);
 }
 
 }  // namespace ssl

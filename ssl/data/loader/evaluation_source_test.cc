@@ -22,6 +22,7 @@ namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kRun[] = R"(DATA:
   TRAIN:
@@ -67,6 +68,14 @@ class EvaluationSourceTest : public ::testing::Test {
   ConfigNode config_;
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
+
+TEST_F(EvaluationSourceTest, Message_NamesTheSplit) {
+  config_.SetPath("DATA.TRAIN.HOLD_OUT_FRACTION", ConfigNode::FromDouble(0.5));
+  config_.SetPath("DATA.TRAIN.SPLIT", ConfigNode::FromString("test"));
+  config_.SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(1));
+  EXPECT_THAT(MakeSplitEvaluationSource("TRAIN", -1, {config_, registries_, *communicator_}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.5")));
+}
 
 TEST_F(EvaluationSourceTest, TrainingData_HaveTheTestTransformsAndTheirOwnClasses) {
   const std::unique_ptr<BatchSource> source = Make("TRAIN", -1);
