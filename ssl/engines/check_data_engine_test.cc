@@ -27,6 +27,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Png(int seed) {
   Image image;
@@ -84,6 +85,30 @@ TEST_F(CheckDataEngineTest, MoreBrokenThanATrainingTakes_IsTheVerdictAndTheRepor
   EXPECT_THAT(report.verdict, StatusIs(absl::StatusCode::kDataLoss,
                                        AllOf(HasSubstr("5 of 20 images"), HasSubstr("MAX_BROKEN_FRACTION"))));
   EXPECT_EQ(Details().FindPath("train.broken")->Find("not an image")->items().size(), 5u);
+}
+
+TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStays) {
+  WriteFolder();
+  EngineContext context = Context();
+  context.run_directory = directory_ + "/not/there";
+  const BuildContext build{config_, registries_, *communicator_, 3, context.run_directory};
+  ASSERT_OK_AND_ASSIGN(const auto engine, registries_.engines.Make("check_data", config_, build));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, engine->Run(context));
+  EXPECT_THAT(report.summary,
+              AllOf(HasSubstr("20 images"), HasSubstr("- name: Normalize"), Not(HasSubstr("every file by name"))));
+  EXPECT_THAT(report.verdict,
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/not/there cannot be written")));
+}
+
+TEST_F(CheckDataEngineTest, NamesThatAreNoText_CanBeFoundAgain) {
+  WriteFolder();
+  Write("photos/ant/\xFF.png", "");
+  Write("photos/ant/\xFE.png", "");
+  Set("DATA.TRAIN.MAX_BROKEN_FRACTION", "0.2");
+  ASSERT_OK(Run("check_data"));
+  const ConfigNode details = Details();
+  EXPECT_THAT(details.FindPath("train.broken.empty.0.file")->text(), HasSubstr("photos/ant/\\xfe.png"));
+  EXPECT_THAT(details.FindPath("train.broken.empty.1.file")->text(), HasSubstr("photos/ant/\\xff.png"));
 }
 
 TEST_F(CheckDataEngineTest, OneBrokenImage_IsTheVerdictWhereATrainingTakesNone) {

@@ -27,7 +27,6 @@
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/original_images.h"
 #include "ssl/engines/run_files.h"
-#include "ssl/io/atomic_file.h"
 
 namespace ssl {
 namespace {
@@ -162,7 +161,7 @@ class PreviewEngine : public Engine {
                             EngineReport* report) {
     SSL_ASSIGN_OR_RETURN(const std::string png, EncodePng(sheet));
     const std::string path = absl::StrCat(context.run_directory, "/", kPreviewFile);
-    SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, png));
+    SSL_RETURN_IF_ERROR(WriteEvaluationFile(context.run_directory, kPreviewFile, png, context.file_system));
     ConfigNode results = ConfigNode::Map();
     results.Set("file", ConfigNode::FromString(path));
     results.Set("images", ConfigNode::FromInt(static_cast<int64_t>(images)));

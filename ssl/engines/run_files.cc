@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/engines/feature_files.h"
+#include "ssl/io/atomic_file.h"
 
 namespace ssl {
 namespace {
@@ -106,6 +107,14 @@ absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::strin
   };
   names.erase(std::remove_if(names.begin(), names.end(), stays), names.end());
   return names;
+}
+
+absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
+                                 FileSystem& file_system) {
+  const absl::Status status = WriteFileAtomically(file_system, absl::StrCat(run_directory, "/", name), contents);
+  if (!absl::IsNotFound(status)) return status;
+  return absl::FailedPreconditionError(
+      absl::StrCat("run directory ", run_directory, " cannot be written: ", status.message()));
 }
 
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines) {

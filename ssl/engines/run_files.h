@@ -44,6 +44,11 @@ std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_v
 absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::string& run_directory, int64_t rank,
                                                                 int64_t ranks, FileSystem& file_system);
 
+// Writes one of them. FailedPrecondition, which ends a command as a run directory that cannot be used does, where the
+// directory is not there and could not be made; else as WriteFileAtomically.
+absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
+                                 FileSystem& file_system);
+
 // Whether `name` is one of the above, but for those of a training. engines: all that there are.
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines);
 
