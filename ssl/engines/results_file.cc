@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 #include "ssl/config/yaml.h"
 #include "ssl/io/atomic_file.h"
 
@@ -19,7 +20,7 @@ Json ScalarToJson(const ConfigNode& node) {
     if (const auto value = node.AsDouble(); value.ok()) return *value;
     if (const auto value = node.AsBool(); value.ok()) return *value;
   }
-  return node.text();
+  return EscapeUnlessUtf8(node.text());
 }
 
 Json Convert(const ConfigNode& node) {
@@ -31,15 +32,13 @@ Json Convert(const ConfigNode& node) {
     return list;
   }
   Json map = Json::object();
-  for (const auto& [key, value] : node.entries()) map[key] = Convert(value);
+  for (const auto& [key, value] : node.entries()) map[EscapeUnlessUtf8(key)] = Convert(value);
   return map;
 }
 
 }  // namespace
 
-std::string ToJson(const ConfigNode& node) {
-  return absl::StrCat(Convert(node).dump(2, ' ', false, Json::error_handler_t::replace), "\n");
-}
+std::string ToJson(const ConfigNode& node) { return absl::StrCat(Convert(node).dump(2), "\n"); }
 
 absl::StatusOr<ConfigNode> ReadResults(const std::string& path, FileSystem& file_system) {
   if (!file_system.Exists(path)) return ConfigNode::Map();

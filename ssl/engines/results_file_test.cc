@@ -35,6 +35,17 @@ TEST(ResultsFileTest, WrittenResults_ReadBackEqual) {
   EXPECT_EQ(results, Results());
 }
 
+// Names of files may be any bytes.
+TEST(ResultsFileTest, WhatIsNoUtf8_IsEscapedSoThatItCanBeFoundAgain) {
+  ConfigNode results = ConfigNode::Map();
+  results.Set("text", ConfigNode::FromString("\xC3\xA4 and \\"));
+  results.Set("bytes", ConfigNode::FromString("a\xFF\\\xC3\xA4"));
+  results.Set("k\xFE", ConfigNode::FromInt(1));
+  EXPECT_EQ(ToJson(results),
+            "{\n  \"text\": \"\xC3\xA4 and \\\\\",\n  \"bytes\": "
+            "\"a\\\\xff\\\\\\\\\\\\xc3\\\\xa4\",\n  \"k\\\\xfe\": 1\n}\n");
+}
+
 TEST(ResultsFileTest, MissingFile_IsAnEmptyMap) {
   ASSERT_OK_AND_ASSIGN(const ConfigNode results, ReadResults(MakeTempDir("none") + "/results.json", PosixFileSystem()));
   EXPECT_TRUE(results.is_map());

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
@@ -157,10 +158,11 @@ std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
   }
   Json& list = json["images"] = Json::array();
   for (const auto& [index, fault] : images_) {
-    list.push_back({{"index", index}, {"kind", std::string(ReadFaultName(fault))}, {"name", source.ImageName(index)}});
+    list.push_back({{"index", index},
+                    {"kind", std::string(ReadFaultName(fault))},
+                    {"name", EscapeUnlessUtf8(source.ImageName(index))}});
   }
-  // A path need not be UTF-8.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1) + "\n";
 }
 
 void BrokenImagesHook::VisitState(StateVisitor& visitor) {
