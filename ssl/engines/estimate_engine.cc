@@ -7,14 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/progress.h"
 #include "ssl/hooks/progress_line.h"
 
 namespace ssl {
@@ -24,12 +28,14 @@ constexpr char kPrefix[] = "estimate";
 // The first steps allocate memory and choose kernels.
 constexpr size_t kWarmUpSteps = 2;
 constexpr size_t kMeasuredSteps = 5;
+constexpr auto kUpdates = static_cast<int64_t>(kWarmUpSteps + kMeasuredSteps);
 
 // Notes the ends of steps and ends the session after enough of them.
 class StepTimesHook : public Hook {
  public:
   // Both outlive the session. stop: the command's; the session has one of its own, which this hook requests.
-  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times) : stop_(stop), times_(*times) {}
+  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times)
+      : stop_(stop), times_(*times), progress_("estimate, updates", kUpdates, Clock::Real()) {}
 
   absl::string_view name() const override { return "step_times"; }
   HookStage stage() const override { return HookStage::kReport; }
@@ -38,7 +44,13 @@ class StepTimesHook : public Hook {
   absl::Status OnStart(StepContext& context) override { return Note(); }
   absl::Status OnStep(StepContext& context) override {
     SSL_RETURN_IF_ERROR(Note());
-    if (stop_.requested() || times_.size() > kWarmUpSteps + kMeasuredSteps) context.RequestStop("measured");
+    const auto updates = static_cast<int64_t>(times_.size()) - 1;
+    progress_.Update(updates);
+    if (stop_.requested()) {
+      context.RequestStop("the estimate was stopped");
+    } else if (updates >= kUpdates) {
+      context.RequestStop("the estimate has measured enough");
+    }
     return absl::OkStatus();
   }
 
@@ -50,6 +62,7 @@ class StepTimesHook : public Hook {
 
   const StopToken& stop_;
   std::vector<absl::Time>& times_;
+  Progress progress_;
 };
 
 // The median of the steps after the warm-up, or of all where there are no more. times: two at least.
@@ -61,17 +74,21 @@ double SecondsPerStep(const std::vector<absl::Time>& times) {
   return steps[steps.size() / 2];
 }
 
+std::string Counted(int64_t updates) { return absl::StrCat(updates, updates == 1 ? " update" : " updates"); }
+
 class EstimateEngine : public Engine {
  public:
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     std::vector<absl::Time> times;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &times));
     SSL_RETURN_IF_ERROR(session->Start());
-    SSL_RETURN_IF_ERROR(session->Train().status());
-    EngineReport report;
-    report.stopped = context.stop.requested();
-    if (report.stopped || times.size() < 2) return report;
     const int64_t updates = session->state().max_iterations;
+    SSL_LOG(INFO) << "estimate: measuring the first " << std::min(kUpdates, updates) << " of " << Counted(updates)
+                  << ", which leave nothing";
+    SSL_RETURN_IF_ERROR(session->Train().status());
+    if (context.stop.requested()) return StoppedReport(kPrefix);
+    EngineReport report;
+    if (times.size() < 2) return report;
     const double seconds_per_update = SecondsPerStep(times);
     const double seconds = seconds_per_update * static_cast<double>(updates);
     ConfigNode results = ConfigNode::Map();
@@ -80,7 +97,7 @@ class EstimateEngine : public Engine {
     results.Set("seconds", ConfigNode::FromDouble(seconds));
     context.results.Set(kPrefix, std::move(results));
     report.summary =
-        absl::StrFormat("estimate: %d updates of %.3g s, about %s of training, until %s", updates, seconds_per_update,
+        absl::StrFormat("estimate: %s of %.3g s, about %s of training, until %s", Counted(updates), seconds_per_update,
                         FormatDuration(seconds),
                         absl::FormatTime("%H:%M", absl::Now() + absl::Seconds(seconds), absl::LocalTimeZone()));
     return report;

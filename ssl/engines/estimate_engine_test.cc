@@ -12,6 +12,7 @@
 #include "ssl/engines/testing/full_tune_run.h"
 #include "ssl/io/file_system.h"
 #include "ssl/methods/simclr/simclr.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -20,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class EstimateEngineTest : public FullTuneRun {
  protected:
@@ -64,13 +66,22 @@ TEST_F(EstimateEngineTest, TrainingOfOneStep_IsMeasuredAsWhole) {
   Set("OPTIMIZER.num_epochs", "1");
   Set("DATA.TRAIN.DATA_LIMIT", "16");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Estimate());
-  EXPECT_THAT(report.summary, HasSubstr("estimate: 1 updates of "));
+  EXPECT_THAT(report.summary, HasSubstr("estimate: 1 update of "));
+}
+
+TEST_F(EstimateEngineTest, SaysWhatItDoesBeforeItMeasures) {
+  const CapturedLog log;
+  ASSERT_OK(Estimate());
+  EXPECT_THAT(log.Text(),
+              AllOf(HasSubstr("estimate: measuring the first 7 of 60 updates"),
+                    HasSubstr("iteration 7: the estimate has measured enough"), Not(HasSubstr(": measured"))));
 }
 
 TEST_F(EstimateEngineTest, Stop_IsSeen) {
   stop_.Request(kStopTerminate);
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Estimate());
   EXPECT_TRUE(report.stopped);
+  EXPECT_THAT(report.summary, HasSubstr("estimate: stopped before the end"));
   EXPECT_FALSE(results_.FindPath("estimate") != nullptr);
 }
 
