@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
@@ -50,7 +51,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyLimit(std::unique_ptr<Dataset> dat
   return std::make_unique<SubsetDataset>(std::move(dataset), *std::move(positions));
 }
 
-// The samples that SPLIT has when HOLD_OUT_FRACTION divides the data set.
 // The class of each sample; one for all where no class has two samples, so that none could be divided.
 std::vector<int64_t> ClassesToDivide(const Dataset& dataset) {
   std::vector<int64_t> labels(dataset.size());
@@ -59,6 +59,7 @@ std::vector<int64_t> ClassesToDivide(const Dataset& dataset) {
   return distinct.size() < labels.size() ? labels : std::vector<int64_t>(labels.size(), 0);
 }
 
+// The samples that SPLIT has when HOLD_OUT_FRACTION divides the data set.
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
                                                       const ConfigNode& split, const BuildContext& context) {
   if (options.hold_out_fraction == 0.0) return dataset;
@@ -74,12 +75,21 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }
 
+// Data that may not be read are a mistake of the configuration, as those that are not there: the exit code of a refused
+// permission is the run directory's.
+absl::Status AsMistake(const absl::Status& status) {
+  if (!absl::IsPermissionDenied(status)) return status;
+  return WithDetail(absl::InvalidArgumentError(status.message()), kDetailErrno, DetailOf(status, kDetailErrno));
+}
+
 // The one source of `split`, with its labels.
 absl::StatusOr<std::unique_ptr<Dataset>> BuildSource(const ConfigNode& split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(split, context.config));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                       context.registries.datasets.Make(options.data_sources.front(), split, context));
-  return ApplyLabelSource(std::move(dataset), options, split, context);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
+      context.registries.datasets.Make(options.data_sources.front(), split, context);
+  if (dataset.ok()) dataset = ApplyLabelSource(*std::move(dataset), options, split, context);
+  if (!dataset.ok()) return AsMistake(dataset.status());
+  return dataset;
 }
 
 // Lists with an entry for each source, or none.

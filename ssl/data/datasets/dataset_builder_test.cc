@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/dataset_builder.h"
 
+#include <errno.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
@@ -18,6 +21,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
+#include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 #include "ssl/testing/status_matchers.h"
@@ -271,6 +275,16 @@ TEST_F(DatasetBuilderTest, BalancedLimit_NamesAClassThatIsTooSmall) {
       Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [", path,
                          "]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IS_BALANCED: class 1 has 3 samples, but 4 are needed")));
+}
+
+TEST_F(DatasetBuilderTest, DataThatMayNotBeRead_AreAMistakeOfTheConfiguration) {
+  ASSERT_OK(registries_.datasets.Register(
+      "locked", [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Dataset>> {
+        return ErrnoStatus(EACCES, "listing", "photos/ant");
+      }));
+  const absl::Status status = Build("    DATA_SOURCES: [locked]\n").status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("photos/ant: listing failed")));
+  EXPECT_EQ(DetailOf(status, kDetailErrno), absl::StrCat(EACCES));
 }
 
 TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {
