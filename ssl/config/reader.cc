@@ -12,6 +12,12 @@
 namespace ssl {
 namespace {
 
+// What is expected in the place of `node`: a text most likely lacks its brackets.
+std::string ListLike(const ConfigNode& node) {
+  const bool is_text = node.is_scalar() && !node.text().empty();
+  return is_text ? absl::StrCat("a list, as [", node.text(), "]") : "a list";
+}
+
 // One map of the tree against one Options; adds a line to `problems` for whatever is wrong.
 class OptionReader : public FieldVisitor {
  public:
@@ -60,7 +66,7 @@ class OptionReader : public FieldVisitor {
   // A list or map by default is one always: nobody looks for items in a text that stands for a list.
   void ReadTree(const ConfigNode& node, const std::string& path, ConfigNode* value) {
     if (value->is_list() && !node.is_list() && !node.is_null()) {
-      Report(node, path, "a list");
+      Report(node, path, ListLike(node));
     } else if (value->is_map() && !node.is_map() && !node.is_null()) {
       Report(node, path, "a map");
     } else {
@@ -118,7 +124,7 @@ class OptionReader : public FieldVisitor {
       *value = {item};
       return true;
     }
-    if (!node.is_list() && !node.is_null()) return Report(node, path, "a list");
+    if (!node.is_list() && !node.is_null()) return Report(node, path, ListLike(node));
     std::vector<T> items;
     bool all_right = true;
     for (size_t i = 0; i < node.items().size(); ++i) {

@@ -64,7 +64,8 @@ TEST(ReadOptionsTest, OneString_IsAListWhereTheDeclarationSaysSo) {
   EXPECT_OK(Read("names: [a, b]", &options));
   EXPECT_THAT(options.names, ElementsAre("a", "b"));
   EXPECT_EQ(Read("names: ''", &options).message(), "f.yaml:1: config.LOSS.names is '', expected a list");
-  EXPECT_EQ(Read("strict: res4", &options).message(), "f.yaml:1: config.LOSS.strict is 'res4', expected a list");
+  EXPECT_EQ(Read("strict: res4", &options).message(),
+            "f.yaml:1: config.LOSS.strict is 'res4', expected a list, as [res4]");
 }
 
 TEST(ReadOptionsTest, MissingKeys_KeepDefaults) {
@@ -107,7 +108,7 @@ TEST(ReadOptionsTest, AllProblems_AreReportedAtOnceInOrderOfFields) {
             "f.yaml:1: config.LOSS.name is a list, expected a string\n"
             "f.yaml:5: config.LOSS.crops.1 is 'a', expected an integer of at least 1\n"
             "f.yaml:5: config.LOSS.crops.2 is '0', expected an integer of at least 1\n"
-            "f.yaml:6: config.LOSS.scales is '0.5', expected a list\n"
+            "f.yaml:6: config.LOSS.scales is '0.5', expected a list, as [0.5]\n"
             "f.yaml:7: config.LOSS.devices.1 is 'gpo', expected one of 'cpu', 'gpu'"
             "; did you mean 'gpu'?\n"
             "f.yaml:8: config.LOSS.sinkhorn.num_iters is '1.5', expected an integer of at least 1\n"
@@ -139,7 +140,7 @@ struct FreeFormOptions : public Options {
 TEST(ReadOptionsTest, FreeFormListsAndMaps_AreOfTheKindOfTheirDefault) {
   FreeFormOptions options;
   EXPECT_EQ(Read("list: abc\nmap: [1]\nany: 3\n", &options).message(),
-            "f.yaml:1: config.LOSS.list is 'abc', expected a list\n"
+            "f.yaml:1: config.LOSS.list is 'abc', expected a list, as [abc]\n"
             "f.yaml:2: config.LOSS.map is a list, expected a map");
   EXPECT_TRUE(options.list.is_list());
   EXPECT_FALSE(Read("list: {name: nope}\n", &options).ok());

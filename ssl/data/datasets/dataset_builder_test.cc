@@ -200,7 +200,7 @@ TEST_F(DatasetBuilderTest, WrongSources_AreNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS: ")));
   EXPECT_THAT(
       Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n"),
-      StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty and no folder is known")));
+      StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty, expected where the data lies")));
 }
 
 TEST_F(DatasetBuilderTest, SeveralSources_FollowOneAnotherWithTheirOwnLabels) {

@@ -66,6 +66,12 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
     if (!path->empty()) return path;
   }
   const std::string* folder = FindFolder(name, context.registries);
+  const ConfigNode* names = data_split.Find("DATASET_NAMES");
+  // The name that nobody wrote says nothing to whoever has left out the paths.
+  if (folder == nullptr && (names == nullptr || names->location().file.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, " is empty, expected where the data lies, as ", key, "=[photos]"));
+  }
   if (folder == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(place, " is empty and no folder is known for DATASET_NAMES [", name,
                                                    "]; set ", key,
