@@ -21,7 +21,7 @@ using Positions = std::vector<int64_t>;
 using Groups = std::vector<Positions>;
 
 constexpr size_t kShown = 3;         // names of a list in the table
-constexpr size_t kShownClasses = 5;  // the smallest ones
+constexpr size_t kShownClasses = 5;  // the smallest ones, beside the largest
 
 bool IsReadable(const SurveyedImage& image) { return image.fault == FileFault::kNone; }
 
@@ -174,7 +174,10 @@ void AppendClasses(const DataReport& report, const DataDescription& description,
   };
   std::vector<std::string> smallest;
   for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) smallest.push_back(describe(order[i]));
-  if (order.size() > kShownClasses) smallest.push_back(absl::StrCat("... ", describe(order.back())));
+  if (order.size() > kShownClasses) {
+    const bool leaves_out = order.size() > kShownClasses + 1;
+    smallest.push_back(absl::StrCat(leaves_out ? "... " : "", describe(order.back())));
+  }
   AppendRow("classes", static_cast<int64_t>(order.size()), absl::StrCat("images: ", absl::StrJoin(smallest, ", ")),
             table);
 }
@@ -242,9 +245,9 @@ Positions SharedContent(const std::vector<SurveyedImage>& first, const std::vect
 
 std::string FormatDataReport(const DataReport& report, const DataDescription& description,
                              const std::vector<SurveyedImage>& images, const DataReportLimits& limits) {
-  std::string table =
-      absl::StrFormat("%s: %s, %d images, %.1f MB, median size %d x %d\n", description.split, description.source,
-                      report.images, report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
+  std::string table = absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d\n", description.split,
+                                      description.source, report.images, report.images == 1 ? "image" : "images",
+                                      report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
   AppendBroken(report, images, &table);
   AppendRow(absl::StrCat("tiny (side < ", limits.tiny_side, ")"), static_cast<int64_t>(report.tiny.size()),
             FirstOf(NamesOf(report.tiny, description), ", "), &table);

@@ -120,6 +120,28 @@ TEST(DataReport, ClassBeyondTheNames_HasItsNumber) {
   EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes")->Find("class 2")->text(), "1");
 }
 
+std::string ClassLine(int64_t classes) {
+  DataDescription description = Names(classes);
+  std::vector<SurveyedImage> images;
+  for (int64_t i = 0; i < classes; ++i) {
+    description.labels.push_back(i);
+    description.class_names.push_back(absl::StrCat("c", i));
+    images.push_back(Image(i, uint64_t{1} << i));
+  }
+  return FormatDataReport(MakeDataReport(images, description, {}), description, images, {});
+}
+
+TEST(DataReport, Classes_DotsStandForThoseThatAreLeftOut) {
+  EXPECT_THAT(ClassLine(6), HasSubstr("images: c0 1, c1 1, c2 1, c3 1, c4 1, c5 1\n"));
+  EXPECT_THAT(ClassLine(7), HasSubstr("images: c0 1, c1 1, c2 1, c3 1, c4 1, ... c6 1\n"));
+}
+
+TEST(DataReport, OneImage_IsNoPlural) {
+  const std::vector<SurveyedImage> images = {Image(1, 1)};
+  EXPECT_THAT(FormatDataReport(MakeDataReport(images, Names(1), {}), Names(1), images, {}),
+              HasSubstr("TRAIN: photos, 1 image, "));
+}
+
 TEST(DataReport, SharedContent_IsThatOfReadableImages) {
   EXPECT_THAT(SharedContent({Image(1, 1), Broken(FileFault::kEmpty, "")},
                             {Broken(FileFault::kEmpty, ""), Image(2, 1), Image(1, 9)}),

@@ -40,7 +40,7 @@ TEST_F(EvaluationEnginesTest, Knn_HasOneRowForEachSubject) {
   SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR.BASELINES", "[raw_pixels, untrained]");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("knn"));
-  EXPECT_THAT(report.summary, HasSubstr("(cosine kNN, k=5, T=0.07, all)\nraw pixels "));
+  EXPECT_THAT(report.summary, HasSubstr("(cosine kNN, k=5, T=0.07, all, 20 test images)\nraw pixels "));
   EXPECT_THAT(report.summary, HasSubstr("untrained network "));
   for (const char* subject : {"raw_pixels", "untrained", "trained"}) {
     EXPECT_GT(Result(absl::StrCat("knn.", subject)), 0.0) << subject;
@@ -134,7 +134,7 @@ TEST_F(EvaluationEnginesTest, Knn_WithoutSettings_TakesTwentyByCosine) {
   SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR", "{LAYERS: [all]}");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("knn"));
-  EXPECT_THAT(report.summary, HasSubstr("(cosine kNN, k=20, T=0.07, all)"));
+  EXPECT_THAT(report.summary, HasSubstr("(cosine kNN, k=20, T=0.07, all, 20 test images)"));
   EXPECT_THAT(report.summary, Not(HasSubstr("untrained"))) << "the evaluation is described: no baselines unless named";
   const double chosen = Result("knn.trained");
   Set("NEAREST_NEIGHBOR", "{LAYERS: [all], TOPK: 20, SIGMA: 0.07, L2_NORM_FEATS: True}");
@@ -154,7 +154,7 @@ TEST_F(EvaluationEnginesTest, Knn_OfVisslsSettings_IsVissls) {
   SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR", "{LAYERS: [all], TOPK: 30, SIGMA: 0.1, L2_NORM_FEATS: False}");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("knn"));
-  EXPECT_THAT(report.summary, HasSubstr("(dot product kNN, k=30, T=0.1, all)"));
+  EXPECT_THAT(report.summary, HasSubstr("(dot product kNN, k=30, T=0.1, all, 20 test images)"));
 }
 
 TEST_F(EvaluationEnginesTest, Evaluation_WithoutADescription_FollowsFromTraining) {

@@ -108,8 +108,10 @@ class KnnEngine : public Engine {
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
     Findings findings;
     std::vector<int64_t> topk;
+    int64_t test_images = 0;
     const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
       topk = TopkFor(subject.train.labels.size(0));
+      test_images = subject.test.labels.size(0);
       findings.weights = subject.weights;  // the trained network comes last
       for (const int64_t k : topk) {
         SSL_RETURN_IF_ERROR(Evaluate(subject, k, k == topk.front(), context, &findings));
@@ -121,10 +123,10 @@ class KnnEngine : public Engine {
     findings.results.Set("k", ConfigNode::FromInt(topk.front()));
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
-    report.summary =
-        absl::StrFormat("%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s)\n%s", "features", "top-1", "top-5",
-                        settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
-                        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"), findings.rows);
+    report.summary = absl::StrFormat(
+        "%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s, %d test images)\n%s", "features", "top-1", "top-5",
+        settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
+        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"), test_images, findings.rows);
     return report;
   }
 

@@ -55,7 +55,7 @@ Neighbors FindNeighbors(const FeatureSet& train, const FeatureSet& test, int64_t
       at::matmul(UnitRows(test.features[0].index_select(0, rows)), UnitRows(train.features[0]).t());  // [Q, N]
   const auto [nearest, columns] = similarity.topk(std::min(topk, train.indices.size(0)), 1);
   return {test.indices.index_select(0, rows), train.indices.index_select(0, columns.flatten()).view(columns.sizes()),
-          nearest.neg().add(1.0)};
+          nearest.neg().add(1.0).clamp(0.0, 2.0)};
 }
 
 // What a sheet shows and names.
@@ -189,9 +189,10 @@ class NeighborsEngine : public Engine {
       const std::string path = absl::StrCat(context.run_directory, "/", NeighborsSheet(subject.name));
       SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, png));
       tree.Set(subject.name, TreeOf(subject.neighbors, originals));
-      absl::StrAppendFormat(&report->summary, "%-10s %d queries, %d neighbours each, distances %.3f to %.3f: %s\n",
-                            subject.name, subject.neighbors.positions.size(0), subject.neighbors.positions.size(1),
-                            subject.neighbors.distances.min().item<double>(),
+      const int64_t queries = subject.neighbors.positions.size(0);
+      absl::StrAppendFormat(&report->summary, "%-10s %d %s, %d neighbours each, distances %.3f to %.3f: %s\n",
+                            subject.name, queries, queries == 1 ? "query" : "queries",
+                            subject.neighbors.positions.size(1), subject.neighbors.distances.min().item<double>(),
                             subject.neighbors.distances.max().item<double>(), path);
     }
     return WriteResults(absl::StrCat(context.run_directory, "/", kNeighborsFile), tree, context.file_system);

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class NeighborsEngineTest : public MatrixRun {
  protected:
@@ -48,7 +49,7 @@ TEST_F(NeighborsEngineTest, EachQueryHasItsNearest) {
     const ConfigNode& queries = *written.Find(network);
     ASSERT_EQ(queries.items().size(), 4u);
     for (const ConfigNode& query : queries.items()) {
-      double before = -1e-6;
+      double before = 0.0;
       for (const ConfigNode& neighbor : query.Find("neighbors")->items()) {
         EXPECT_GE(neighbor.Find("distance")->AsDouble().value(), before);
         before = neighbor.Find("distance")->AsDouble().value();
@@ -68,11 +69,13 @@ TEST_F(NeighborsEngineTest, Distances_AreOfTheCosine) {
   weight[9][0] = 1.0;
   SaveCheckpoint(weight);
   Set("NEIGHBORS.TOPK", "64");
-  ASSERT_OK(Run("neighbors"));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("neighbors"));
   for (const ConfigNode& neighbor : Written().FindPath("trained.0.neighbors")->items()) {
     const double distance = neighbor.Find("distance")->AsDouble().value();
+    EXPECT_FALSE(std::signbit(distance)) << distance;
     EXPECT_TRUE(std::abs(distance) < 1e-5 || std::abs(distance - 2.0) < 1e-5) << distance;
   }
+  EXPECT_THAT(report.summary, Not(HasSubstr("-0.0")));
   EXPECT_EQ(Written().FindPath("trained.0.neighbors")->items().size(), 60u) << "all of the training set";
 }
 
