@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -29,12 +31,22 @@ bool IsImageName(absl::string_view name) {
                      [&](absl::string_view ending) { return absl::EndsWithIgnoreCase(name, ending); });
 }
 
+// Files that are no images, by the end of their names in lower case: ".heic"; "" has none.
+using KindCounts = std::map<std::string, int64_t>;
+
+std::string KindOf(absl::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == absl::string_view::npos ? "" : absl::AsciiStrToLower(name.substr(dot));
+}
+
 // What lies directly in a folder, sorted.
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> hidden_folders;
   std::vector<std::string> links_out;
   std::vector<std::string> images;
+  std::vector<std::string> hidden_images;
+  KindCounts others;
 };
 
 absl::StatusOr<std::vector<DirectoryEntry>> ListEntries(const std::string& folder, const ScanOptions& options) {
@@ -77,9 +89,11 @@ absl::StatusOr<Listing> ListFolder(const std::string& folder, const ScanOptions&
     if (target == LinkTarget::kFolder) {
       (entry.name.front() == '.' ? listing.hidden_folders : listing.folders).push_back(std::move(entry.name));
     } else if (IsImageName(entry.name)) {
-      listing.images.push_back(std::move(entry.name));
+      (entry.name.front() == '.' ? listing.hidden_images : listing.images).push_back(std::move(entry.name));
     } else if (target == LinkTarget::kOutside) {
       listing.links_out.push_back(std::move(entry.name));
+    } else if (entry.name.front() != '.') {
+      ++listing.others[KindOf(entry.name)];
     }
   }
   return listing;
@@ -132,7 +146,31 @@ struct PassedOver {
   std::vector<std::string> hidden;     // folders
   std::vector<std::string> repeated;   // links to folders that counted already or do not count
   std::vector<std::string> links_out;  // of the root
+  std::vector<std::string> hidden_images;
+  KindCounts others;
 };
+
+// What does not count of what lies directly in a folder, whose path and "/" is `prefix`.
+void AddRest(const std::string& prefix, const Listing& listing, PassedOver* passed_over) {
+  for (const std::string& name : listing.hidden_folders) passed_over->hidden.push_back(prefix + name);
+  for (const std::string& name : listing.links_out) passed_over->links_out.push_back(prefix + name);
+  for (const std::string& name : listing.hidden_images) passed_over->hidden_images.push_back(prefix + name);
+  for (const auto& [kind, count] : listing.others) passed_over->others[kind] += count;
+}
+
+// "54 files of kinds that are not read: .heic 30, .gif 24", the most frequent first. others: not empty.
+std::string Describe(const KindCounts& others) {
+  std::vector<std::pair<int64_t, std::string>> kinds;
+  int64_t count = 0;
+  for (const auto& [kind, files] : others) {
+    kinds.emplace_back(-files, absl::StrCat(kind.empty() ? "without an end" : kind, " ", files));
+    count += files;
+  }
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> texts;
+  for (const auto& [files, text] : kinds) texts.push_back(text);
+  return absl::StrCat(Count(count, "file"), " of kinds that are not read: ", Named(texts));
+}
 
 // The folders of one class.
 class ClassTree {
@@ -151,12 +189,7 @@ class ClassTree {
     }
     SSL_ASSIGN_OR_RETURN(Listing listing, ListFolder(path, options_));
     const std::vector<std::string> below = std::move(listing.folders);
-    for (const std::string& name : listing.hidden_folders) {
-      passed_over_.hidden.push_back(absl::StrCat(folder, "/", name));
-    }
-    for (const std::string& name : listing.links_out) {
-      passed_over_.links_out.push_back(absl::StrCat(folder, "/", name));
-    }
+    AddRest(absl::StrCat(folder, "/"), listing, &passed_over_);
     folders_.emplace_back(folder, std::move(listing));
     for (const std::string& name : below) SSL_RETURN_IF_ERROR(Add(absl::StrCat(folder, "/", name)));
     return absl::OkStatus();
@@ -176,6 +209,20 @@ class ClassTree {
   PassedOver& passed_over_;
 };
 
+// Takes links to the root or above it out of `folders`.
+std::vector<std::string> TakeLinksBack(const std::string& root, const std::set<std::string>& outside,
+                                       const ScanOptions& options, std::vector<std::string>* folders) {
+  std::vector<std::string> links;
+  const auto leads_back = [&](const std::string& name) {
+    const absl::StatusOr<std::string> identity = Identity(absl::StrCat(root, "/", name), options);
+    if (!identity.ok() || outside.count(*identity) == 0) return false;
+    links.push_back(name);
+    return true;
+  };
+  folders->erase(std::remove_if(folders->begin(), folders->end(), leads_back), folders->end());
+  return links;
+}
+
 // Images without classes. A walk into folders would find none: there are none.
 ImageFolder OfImagesAlone(const std::string& root, const Listing& top) {
   ImageFolder result;
@@ -187,20 +234,23 @@ ImageFolder OfImagesAlone(const std::string& root, const Listing& top) {
 constexpr char kLinksOut[] = " with a target that is closed or outside PATHS_BELOW";
 
 absl::Status HasNothing(const std::string& folder, const Listing& top) {
-  const std::string links = top.links_out.empty() ? ""
-                                                  : absl::StrCat("; it has ", Count(top.links_out.size(), "link"),
-                                                                 kLinksOut, ": ", Named(top.links_out));
+  std::vector<std::string> rest;
+  if (!top.links_out.empty()) {
+    rest.push_back(absl::StrCat(Count(top.links_out.size(), "link"), kLinksOut, ": ", Named(top.links_out)));
+  }
+  if (!top.others.empty()) rest.push_back(Describe(top.others));
   return absl::InvalidArgumentError(
       absl::StrCat(folder, ": holds neither folders nor images, expected a folder for each class with its images in ",
-                   "it, or images without classes", links));
+                   "it, or images without classes", rest.empty() ? "" : "; it has ", absl::StrJoin(rest, ", and ")));
 }
 
-absl::Status CheckNotEmpty(const std::string& folder, const std::vector<std::string>& empty) {
+absl::Status CheckNotEmpty(const std::string& folder, const std::vector<std::string>& empty, const KindCounts& others) {
   if (empty.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(folder, ": ", Count(empty.size(), "class folder"), empty.size() == 1 ? " holds" : " hold",
                    " no image, expected at least one in each: ", Named(empty), "; move what is no class out of ",
-                   folder, ", or give it a name that begins with a dot"));
+                   folder, ", or give it a name that begins with a dot",
+                   others.empty() ? "" : absl::StrCat("; passed over: ", Describe(others))));
 }
 
 void AddPassedOver(const std::vector<std::string>& names, absl::string_view what, absl::string_view why,
@@ -209,23 +259,35 @@ void AddPassedOver(const std::vector<std::string>& names, absl::string_view what
   result->passed_over.push_back(absl::StrCat(Count(names.size(), what), why, ": ", Named(names)));
 }
 
+void AddPassedOver(const PassedOver& passed_over, ImageFolder* result) {
+  AddPassedOver(passed_over.hidden, "hidden folder", "", result);
+  AddPassedOver(passed_over.hidden_images, "hidden image", "", result);
+  AddPassedOver(passed_over.repeated, "link", " to a folder above the classes or counted already", result);
+  AddPassedOver(passed_over.links_out, "link", kLinksOut, result);
+  if (!passed_over.others.empty()) result->passed_over.push_back(Describe(passed_over.others));
+}
+
 }  // namespace
 
 absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const ScanOptions& options) {
   const std::string root(absl::StripSuffix(folder, "/"));
   SSL_ASSIGN_OR_RETURN(Listing top, ListFolder(folder, options));
+  const std::set<std::string> outside = FolderAndAbove(folder, options);
+  PassedOver passed_over;
+  passed_over.repeated = TakeLinksBack(root, outside, options, &top.folders);
+  AddRest("", top, &passed_over);
+  ImageFolder result;
   if (top.folders.empty()) {
     if (top.images.empty()) return HasNothing(folder, top);
-    return OfImagesAlone(root, top);
+    result = OfImagesAlone(root, top);
+    AddPassedOver(passed_over, &result);
+    return result;
   }
-  ImageFolder result;
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));
-  const std::set<std::string> outside = FolderAndAbove(folder, options);
   Progress progress(folder, *options.clock);
   int64_t num_folders = 0;
   std::vector<std::string> empty;
-  PassedOver passed_over{std::move(top.hidden_folders), {}, std::move(top.links_out)};
   for (size_t label = 0; label < result.classes.size(); ++label) {
     ClassTree tree(root, outside, options, &passed_over);
     SSL_RETURN_IF_ERROR(tree.Add(result.classes[label]));
@@ -238,10 +300,8 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
     result.labels.resize(result.paths.size(), static_cast<int64_t>(label));
     progress.Report(result.paths.size(), num_folders);
   }
-  SSL_RETURN_IF_ERROR(CheckNotEmpty(folder, empty));
-  AddPassedOver(passed_over.hidden, "hidden folder", "", &result);
-  AddPassedOver(passed_over.repeated, "link", " to a folder above the classes or counted already", &result);
-  AddPassedOver(passed_over.links_out, "link", kLinksOut, &result);
+  SSL_RETURN_IF_ERROR(CheckNotEmpty(folder, empty, passed_over.others));
+  AddPassedOver(passed_over, &result);
   AddPassedOver(top.images, "image", " beside the class folders", &result);
   return result;
 }

@@ -9,8 +9,9 @@
 //
 // Links are followed, as there (within `root`, they may not lead out of it), but a folder counts once in a class,
 // however many links lead to it, and a link back to the data set's folder or to one above it is passed over: a link to
-// ".." would otherwise give a class the images of all others, or never end. Folders whose name begins with a dot (.git,
-// .ipynb_checkpoints) are passed over too.
+// ".." would otherwise give a class the images of all others, or never end. Folders and files whose name begins with a
+// dot (.git, and what macOS leaves beside each file, ._001.jpg) are passed over too, and files of other kinds are
+// counted.
 #ifndef SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 #define SSL_DATA_DATASETS_IMAGE_FOLDER_H_
 

@@ -116,12 +116,45 @@ TEST(ImageFolder, ManyLinksToOneFolder_CountItOnce) {
   EXPECT_THAT(scanned.passed_over, ElementsAre(StartsWith("30 links to a folder ")));
 }
 
-TEST(ImageFolder, ClassThatIsALinkBack_IsNamedAsEmpty) {
+TEST(ImageFolder, LinksBackBesideTheClasses_ArePassedOver) {
   const std::string folder = MakeTree({"a/1.jpg"});
   std::filesystem::create_directory_symlink(".", folder + "/self");
-  EXPECT_THAT(ScanImageFolder(folder),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 class folder holds no image, expected at least "
-                                                                     "one in each: self")));
+  std::filesystem::create_directory_symlink("..", folder + "/up");
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+  EXPECT_THAT(scanned.classes, ElementsAre("a"));
+  EXPECT_THAT(scanned.passed_over, ElementsAre("2 links to a folder above the classes or counted already: self, up"));
+}
+
+TEST(ImageFolder, LinkBackBesideImages_MakesNoClass) {
+  const std::string folder = MakeTree({"1.jpg"});
+  std::filesystem::create_directory_symlink(".", folder + "/self");
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+  EXPECT_THAT(scanned.classes, IsEmpty());
+  EXPECT_EQ(scanned.paths.size(), 1);
+}
+
+TEST(ImageFolder, FilesOfOtherKinds_AreCounted) {
+  const std::string folder = MakeTree({"a/1.jpg", "a/1.HEIC", "a/x/2.heic", "b/1.gif", "b/2.jpg", "b/README"});
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+  EXPECT_THAT(scanned.passed_over,
+              ElementsAre("4 files of kinds that are not read: .heic 2, .gif 1, without an end 1"));
+}
+
+TEST(ImageFolder, OnlyFilesOfOtherKinds_AreInTheRefusal) {
+  EXPECT_THAT(
+      ScanImageFolder(MakeTree({"1.HEIC", "2.HEIC"})),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("it has 2 files of kinds that are not read: .heic 2")));
+  EXPECT_THAT(ScanImageFolder(MakeTree({"a/1.HEIC"})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("passed over: 1 file of kinds that are not read: .heic 1")));
+}
+
+// What macOS leaves beside each file on a disk of another system.
+TEST(ImageFolder, HiddenFiles_AreNoImages) {
+  const std::string folder = MakeTree({"a/1.jpg", "a/._1.jpg", ".2.jpg", "a/.DS_Store"});
+  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
+  EXPECT_THAT(PathsBelow(folder, scanned), ElementsAre("a/1.jpg"));
+  EXPECT_THAT(scanned.passed_over, ElementsAre("2 hidden images: .2.jpg, a/._1.jpg"));
 }
 
 TEST(ImageFolder, HiddenFoldersAndStrayImages_ArePassedOverWithACount) {
