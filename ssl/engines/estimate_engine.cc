@@ -18,7 +18,6 @@
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
 #include "ssl/engines/evaluation_plan.h"
-#include "ssl/engines/progress.h"
 #include "ssl/hooks/progress_line.h"
 
 namespace ssl {
@@ -28,14 +27,14 @@ constexpr char kPrefix[] = "estimate";
 // The first steps allocate memory and choose kernels.
 constexpr size_t kWarmUpSteps = 2;
 constexpr size_t kMeasuredSteps = 5;
+constexpr absl::Duration kReportInterval = absl::Seconds(2);
 constexpr auto kUpdates = static_cast<int64_t>(kWarmUpSteps + kMeasuredSteps);
 
 // Notes the ends of steps and ends the session after enough of them.
 class StepTimesHook : public Hook {
  public:
   // Both outlive the session. stop: the command's; the session has one of its own, which this hook requests.
-  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times)
-      : stop_(stop), times_(*times), progress_("estimate, updates", kUpdates, Clock::Real()) {}
+  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times) : stop_(stop), times_(*times) {}
 
   absl::string_view name() const override { return "step_times"; }
   HookStage stage() const override { return HookStage::kReport; }
@@ -45,7 +44,7 @@ class StepTimesHook : public Hook {
   absl::Status OnStep(StepContext& context) override {
     SSL_RETURN_IF_ERROR(Note());
     const auto updates = static_cast<int64_t>(times_.size()) - 1;
-    progress_.Update(updates);
+    if (times_.back() - last_line_ >= kReportInterval) Report(updates);
     if (stop_.requested()) {
       context.RequestStop("the estimate was stopped");
     } else if (updates >= kUpdates) {
@@ -60,9 +59,14 @@ class StepTimesHook : public Hook {
     return absl::OkStatus();
   }
 
+  void Report(int64_t updates) {
+    last_line_ = times_.back();
+    SSL_LOG(INFO) << "estimate: " << updates << " of " << kUpdates << " updates measured";
+  }
+
   const StopToken& stop_;
   std::vector<absl::Time>& times_;
-  Progress progress_;
+  absl::Time last_line_ = absl::InfinitePast();
 };
 
 // The median of the steps after the warm-up, or of all where there are no more. times: two at least.
