@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the images of docs/images/*.png: small scenes in three classes, by seed, with the standard library alone.
+"""Draws small scenes in three classes, by seed, with the standard library alone, for sheets such as docs/images/*.png:
 
   python3 docs/images/make_scenes.py photos
   ssl_main --config=folder config.DATA.TRAIN.DATA_PATHS=[photos] engine_name=preview config.PREVIEW.NUM_IMAGES=3
