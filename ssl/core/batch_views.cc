@@ -23,6 +23,7 @@ std::vector<at::Tensor> ViewsOf(const Batch& batch) {
 }
 
 bool HasARowForEachSample(const Batch& batch) {
+  if (!batch.indices.defined()) return true;  // a host's: nothing says that a row is not a sample
   return std::all_of(batch.views.begin(), batch.views.end(),
                      [&batch](const at::Tensor& images) { return images.size(0) == batch.size(); });
 }

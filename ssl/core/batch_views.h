@@ -16,7 +16,8 @@ namespace ssl {
 // the batch's memory. Stateless; may throw LibTorch exceptions.
 std::vector<at::Tensor> ViewsOf(const Batch& batch);
 
-// Whether each tensor of `views` has one row for each sample: no view is joined with others.
+// Whether each tensor of `views` has one row for each sample: no view is joined with others. True where the batch does
+// not number its samples.
 bool HasARowForEachSample(const Batch& batch);
 
 }  // namespace ssl

@@ -41,6 +41,14 @@ TEST(BatchViews, JoinedViews_AreTakenApart) {
   EXPECT_FALSE(HasARowForEachSample(batch));
 }
 
+TEST(BatchViews, WithoutIndices_ARowIsASample) {
+  Batch batch;
+  batch.views = {Rows(0, 3), Rows(10, 3)};
+  EXPECT_TRUE(HasARowForEachSample(batch));
+  ASSERT_EQ(ViewsOf(batch).size(), 2u);
+  EXPECT_EQ(NumbersOf(ViewsOf(batch)[1]), (std::vector<float>{10, 11, 12}));
+}
+
 TEST(BatchViews, NamedInputs_AreViewsToo) {
   Batch batch;
   batch.indices = at::arange(2);
