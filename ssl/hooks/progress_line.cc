@@ -35,7 +35,7 @@ std::string FormatCount(int64_t count) {
   return digits;
 }
 
-std::string FormatProgress(const Progress& progress) {
+std::string FormatProgress(const StepProgress& progress) {
   const std::string batch =
       progress.batch_ms.has_value() ? absl::StrFormat(" | %.1f ms/batch", *progress.batch_ms) : "";
   return absl::StrFormat(

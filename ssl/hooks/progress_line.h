@@ -13,7 +13,7 @@
 namespace ssl {
 
 // Epochs and steps are counted from 1: the one that was just done.
-struct Progress {
+struct StepProgress {
   int64_t epoch = 0;
   int64_t num_epochs = 0;
   int64_t step = 0;
@@ -27,7 +27,7 @@ struct Progress {
   std::optional<double> batch_ms = {};  // shown after the samples when it is set
 };
 
-std::string FormatProgress(const Progress& progress);
+std::string FormatProgress(const StepProgress& progress);
 
 // "0s", "59s", "1m 05s", "2h 03m", "4d 05h"; "unknown" for what is negative or not finite.
 std::string FormatDuration(double seconds);

@@ -37,7 +37,7 @@ TEST(FormatCount, GroupsDigitsByThree) {
 }
 
 TEST(FormatProgress, NamesEveryNumber) {
-  Progress progress;
+  StepProgress progress;
   progress.epoch = 3;
   progress.num_epochs = 100;
   progress.step = 1200;
@@ -55,14 +55,14 @@ TEST(FormatProgress, NamesEveryNumber) {
 }
 
 TEST(FormatProgress, BatchTime_IsShownWhenItIsKnown) {
-  Progress progress;
+  StepProgress progress;
   EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | data 0% |"), std::string::npos);
   progress.batch_ms = 12.34;
   EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | 12.3 ms/batch | data 0% |"), std::string::npos);
 }
 
 TEST(FormatProgress, HundredPercent_IsTheEndAlone) {
-  Progress progress;
+  StepProgress progress;
   progress.num_steps = 1000;
   progress.step = 999;
   EXPECT_EQ(FormatProgress(progress).substr(0, 4), " 99%");

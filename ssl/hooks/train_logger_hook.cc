@@ -96,7 +96,7 @@ absl::Status TrainLoggerHook::Report(StepContext& context) {
   const PerfStats window = context.perf_stats.Since(reported_);
   const double seconds = window.Seconds(StepPart::kStepTotal);
   const TrainState& state = context.state;
-  Progress progress;
+  StepProgress progress;
   progress.epoch = state.train_phase_index + 1;
   progress.num_epochs = context.num_epochs;
   progress.step = state.iteration;
