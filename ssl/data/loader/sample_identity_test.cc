@@ -53,12 +53,12 @@ std::string FolderOf(const Texts& names) {
 }
 
 // Of each sample of DATA.TEST with these keys.
-Texts Identities(const std::string& keys) {
+Texts Identities(const std::string& keys, const std::string& transforms = "") {
   Registries registries;
   EXPECT_OK(RegisterData(&registries));
   ConfigNode config = registries.options.Defaults();
-  const std::string split = absl::StrCat("DATA: {TEST: {BATCHSIZE_PER_REPLICA: 1, TRANSFORMS: [{name: ToTensor}], ",
-                                         keys, "}, NUM_DATALOADER_WORKERS: 0}");
+  const std::string split = absl::StrCat("DATA: {TEST: {BATCHSIZE_PER_REPLICA: 1, TRANSFORMS: [{name: ToTensor}",
+                                         transforms, "], ", keys, "}, NUM_DATALOADER_WORKERS: 0}");
   MergeInto(&config, ParseYaml(split, "run.yaml", nullptr).value());
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   const auto source = registries.batch_sources.Make("generic_ssl", *config.FindPath("DATA.TEST"),
@@ -108,10 +108,11 @@ TEST(SampleIdentity, OfAListWithSeveralLabelFiles_HasAClassOfEach) {
   Write(folder + "/images.txt", absl::StrCat(folder, "/0.png\n", folder, "/1.png\n"));
   Write(folder + "/shapes.txt", "5\n6\n");
   Write(folder + "/colours.txt", "1\n0\n");
-  EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], LABEL_SOURCES: [disk_filelist], DATA_PATHS: ['",
-                                      folder, "/images.txt'], LABEL_PATHS: [['", folder, "/shapes.txt', '", folder,
-                                      "/colours.txt']]")),
-              ElementsAre("0.png, classes 5 1", "1.png, classes 6 0"));
+  EXPECT_THAT(
+      Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], LABEL_SOURCES: [disk_filelist], DATA_PATHS: ['", folder,
+                              "/images.txt'], LABEL_PATHS: [['", folder, "/shapes.txt', '", folder, "/colours.txt']]"),
+                 ", {name: OneHotEncode, num_classes: 7}"),
+      ElementsAre("0.png, classes 5 1", "1.png, classes 6 0"));
 }
 
 TEST(SampleIdentity, OfPixelsInMemory_IsTheirChecksum) {
