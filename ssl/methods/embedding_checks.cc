@@ -16,8 +16,10 @@
 namespace ssl {
 namespace {
 
+// weight_v: the directions of a layer whose weight is normalised, of its shape.
 bool IsHeadMatrix(const NamedTensor& entry) {
-  return absl::StartsWith(entry.name, "heads.") && absl::EndsWith(entry.name, ".weight") && entry.tensor.dim() == 2;
+  const bool is_weight = absl::EndsWith(entry.name, ".weight") || absl::EndsWith(entry.name, ".weight_v");
+  return absl::StartsWith(entry.name, "heads.") && is_weight && entry.tensor.dim() == 2;
 }
 
 std::string WidthKey(const EmbeddingShape& expected) {

@@ -75,6 +75,15 @@ TEST_F(EmbeddingChecksTest, LastMatrixOfTheHeads_GivesTheWidth) {
               "values (config.MODEL.HEAD.PARAMS)")));
 }
 
+// As the head of DINO has it behind its bottleneck.
+TEST_F(EmbeddingChecksTest, LayerWithANormalisedWeight_CountsByItsDirections) {
+  model_.tensors = {{"heads.0.mlp.4.weight", at::zeros({24, 9})},
+                    {"heads.0.prototypes0.weight_g", at::zeros({4, 1})},
+                    {"heads.0.prototypes0.weight_v", at::zeros({4, 24})}};
+  EXPECT_OK(CheckHeadWidth(model_, Expect(2, 4)));
+  EXPECT_THAT(CheckHeadWidth(model_, Expect(2, 24)), StatusIs(kInvalid, HasSubstr("prototypes0.weight_v, gives 4")));
+}
+
 TEST_F(EmbeddingChecksTest, ModelWithoutHeads_PassesForNow) {
   model_.tensors = {{"trunk.fc.weight", at::zeros({9, 9})}};
   EXPECT_OK(CheckHeadWidth(model_, Expect(2, 4)));

@@ -2,6 +2,7 @@
 #include "ssl/models/batch_norm_group.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,23 +20,30 @@ constexpr char kPath[] = "config.MODEL.SYNC_BN_CONFIG";
 
 const ConfigNode& Node(const ConfigNode& config) { return config.Section("MODEL").Section("SYNC_BN_CONFIG"); }
 
+// "run.yaml:5: config.MODEL.SYNC_BN_CONFIG.GROUP_SIZE".
+std::string GroupSizeKey(const ConfigNode& config) {
+  const ConfigNode* size = Node(config).Find("GROUP_SIZE");
+  const ConfigNode& place = size == nullptr ? Node(config) : *size;
+  return absl::StrCat(place.location().ToString(), ": ", kPath, ".GROUP_SIZE");
+}
+
 absl::StatusOr<int64_t> RanksOfNode(const ConfigNode& config, int64_t ranks) {
   SSL_ASSIGN_OR_RETURN(const WorldShape shape, ReadWorldShape(config));
   if (shape.nodes == 1) return ranks;
   if (shape.ranks() == ranks) return shape.ranks_per_node;
-  return absl::InvalidArgumentError(absl::StrCat(
-      Node(config).location().ToString(), ": ", kPath, ".GROUP_SIZE is -1, the ranks of a node, in a world of ", ranks,
-      " ranks, but config.DISTRIBUTED describes ", shape.nodes, " nodes with ", shape.ranks_per_node,
-      " each; correct NUM_NODES and NUM_PROC_PER_NODE, or set GROUP_SIZE to 0 (all ",
-      "ranks) or to a number of ranks"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(GroupSizeKey(config), " is -1, the ranks of a node, in a world of ", ranks,
+                   " ranks, but config.DISTRIBUTED describes ", shape.nodes, " nodes with ", shape.ranks_per_node,
+                   " each; correct NUM_NODES and NUM_PROC_PER_NODE, or set GROUP_SIZE to 0 (all ",
+                   "ranks) or to a number of ranks"));
 }
 
 // apex asserts that groups divide the world; VISSL's groups of LibTorch's kind end with a smaller one.
 absl::Status CheckDivides(const SyncBatchNormSection& section, int64_t size, int64_t ranks, const ConfigNode& config) {
   if (section.sync_bn_type != "apex" || ranks % size == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Node(config).location().ToString(), ": ", kPath, ".GROUP_SIZE is ", size, ", which does not divide ",
-                   ranks, " ranks, as SYNC_BN_TYPE apex demands; set GROUP_SIZE to 0 (all ranks) or to a divisor, or ",
+      absl::StrCat(GroupSizeKey(config), " is ", size, ", which does not divide ", ranks,
+                   " ranks, as SYNC_BN_TYPE apex demands; set GROUP_SIZE to 0 (all ranks) or to a divisor, or ",
                    "SYNC_BN_TYPE to pytorch, whose last group is smaller"));
 }
 

@@ -37,7 +37,7 @@ void FeatureEvalSection::VisitFields(FieldVisitor& visitor) {
 
 void SyncBatchNormSection::VisitFields(FieldVisitor& visitor) {
   visitor.Field("CONVERT_BN_TO_SYNC_BN", &convert_bn_to_sync_bn, Doc("Batch norm over several ranks (GROUP_SIZE)."));
-  visitor.Field("SYNC_BN_TYPE", &sync_bn_type, Doc("Both are the same here.").OneOf({"pytorch", "apex"}));
+  visitor.Field("SYNC_BN_TYPE", &sync_bn_type, Doc("apex demands groups that divide the ranks.").OneOf({"pytorch", "apex"}));
   visitor.Field("GROUP_SIZE", &group_size,
                 Doc("Ranks that share statistics; -1: those of a node, 0: all.").AtLeast(-1));
 }

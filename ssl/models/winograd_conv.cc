@@ -2,6 +2,8 @@
 #include "ssl/models/winograd_conv.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -122,6 +124,18 @@ class KernelGradient {
   const int64_t groups_;
 };
 
+// By LibTorch's own convolution.
+variable_list DifferentiableGradients(const variable_list& saved, const at::Tensor& gradient,
+                                      const AutogradContext& context) {
+  constexpr int64_t kOne[] = {1, 1};
+  constexpr int64_t kNone[] = {0, 0};
+  auto [input_gradient, weight_gradient, bias_gradient] = at::convolution_backward(
+      gradient, saved[0], saved[1], /*bias_sizes=*/at::nullopt, /*stride=*/kOne, /*padding=*/kOne, /*dilation=*/kOne,
+      /*transposed=*/false, /*output_padding=*/kNone, /*groups=*/1,
+      {context.needs_input_grad(0), context.needs_input_grad(1), false});
+  return {input_gradient, weight_gradient};
+}
+
 struct WinogradConvolution : public torch::autograd::Function<WinogradConvolution> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
     context->save_for_backward({input, weight});
@@ -132,6 +146,8 @@ struct WinogradConvolution : public torch::autograd::Function<WinogradConvolutio
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& weight = saved[1];
+    // A gradient that is differentiated itself, as a penalty on gradients is: these loops leave no graph behind.
+    if (at::GradMode::is_enabled()) return DifferentiableGradients(saved, gradients[0], *context);
     at::Tensor input_gradient;
     at::Tensor weight_gradient;
     if (context->needs_input_grad(0)) {

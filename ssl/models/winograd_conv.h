@@ -18,7 +18,7 @@ bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight);
 // those of the definition in float32.
 //
 // input: [N, in, h, w]; weight: [out, in, 3, 3]; returns [N, out, h, w], channels-last. Only what TakesWinograd.
-// Differentiable once; keeps input and weight for that. Results do not depend on the number of threads. Thread-safe.
+// Differentiable any number of times (beyond the first by LibTorch's convolution); keeps input and weight for that. Results do not depend on the number of threads. Thread-safe.
 // Throws LibTorch's exceptions.
 at::Tensor WinogradConv(const at::Tensor& input, const at::Tensor& weight);
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <array>
@@ -235,6 +236,22 @@ TEST(WinogradConv, Gradients_GoWhereTheyAreAskedFor) {
   EXPECT_TRUE(at::equal(weight.grad(), both[2]));
   EXPECT_FALSE(problem.input.grad().defined());
   EXPECT_FALSE(ByLayer(problem.input, problem.weight).requires_grad());
+}
+
+// As a penalty on gradients needs them.
+TEST(WinogradConv, GradientsOfGradients_AreThoseOfTheDefinition) {
+  const Problem problem({2, 32, 32, 12, 12});
+  const auto penalise = [&problem](const auto& convolution) {
+    const at::Tensor input = problem.input.detach().requires_grad_();
+    const at::Tensor weight = problem.weight.detach().requires_grad_();
+    const at::Tensor output = convolution(input, weight);
+    const at::Tensor gradient = torch::autograd::grad({output.mul(output).sum()}, {input}, /*grad_outputs=*/{},
+                                                      /*retain_graph=*/true, /*create_graph=*/true)[0];
+    return torch::autograd::grad({gradient.mul(gradient).sum()}, {weight})[0];
+  };
+  const at::Tensor expected = penalise(&Direct);
+  const at::Tensor difference = penalise(&ByLayer).sub(expected).abs().max();
+  EXPECT_LT(difference.item<double>(), 1e-4 * expected.abs().max().item<double>());
 }
 
 TEST(WinogradConv, LayerThatRunsTwice_AddsItsGradients) {

@@ -91,6 +91,8 @@ void Handle(int signal_number, void (*handler)(int), int flags) {
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = flags;
+  // One after the other: the later of two that come at once would interrupt the handler of the first, and pass for it.
+  for (const int number : kStops) sigaddset(&action.sa_mask, number);
   sigaction(signal_number, &action, nullptr);
 }
 

@@ -115,7 +115,8 @@ absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string&
 // What this host, or what lies in its directory, refuses its start for. Unavailable when the same run is up.
 absl::Status CheckMember(const Member& member, const SweepRun& run) {
   SSL_RETURN_IF_ERROR(CheckRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  return UnlessInUse(CheckCanStart(member.world), member.root);
+  SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(member.world), member.root));
+  return CheckNotInUse(member.root);
 }
 
 // Once: what a host has no room for, it has no room for in any of the runs.

@@ -200,8 +200,8 @@ class BeforeTheStartTest(RanksCase):
             self.assertIn(IN_USE, result.stdout + result.stderr)
         self.stop(first)
 
-    def test_a_sweep_that_is_up_is_not_started_again(self):
-        sweep = (TWO, ENDLESS, self.free_place(), "config.SEED_VALUE=1,2")
+    def assert_sweep_starts_once(self, *place):
+        sweep = (TWO, ENDLESS, "config.SEED_VALUE=1,2", *place)
         first = self.world(*sweep)
         self.assertTrue(first.wait_for("step 5/"), first.output)
         for more in ((), ("--check_config",)):
@@ -209,6 +209,13 @@ class BeforeTheStartTest(RanksCase):
             self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
             self.assertIn("run directory run/sweep_0 cannot be used: lock ", result.stdout + result.stderr)
         self.stop(first)
+
+    def test_a_sweep_that_is_up_is_not_started_again(self):
+        """Its later runs are not taken from it either."""
+        self.assert_sweep_starts_once()
+
+    def test_a_sweep_that_is_up_is_not_started_again_at_its_port(self):
+        self.assert_sweep_starts_once(self.free_place())
 
     def test_a_run_that_is_up_is_not_tried_again(self):
         first = self.world(TWO, ENDLESS)
