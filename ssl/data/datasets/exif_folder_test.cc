@@ -55,8 +55,9 @@ std::string TextOf(const Image& image) {
 std::string Turned(const std::string& bytes, int orientation) {
   Image image;
   EXPECT_OK(DecodeImage(bytes, DecodeLimits(), &image));
-  TurnUpright(orientation, &image);
-  return TextOf(image);
+  Image upright;
+  TurnUpright(orientation, image, &upright);
+  return TextOf(upright);
 }
 
 // Classes jpeg and webp, each with the files 1 to 8 by their orientation.
@@ -131,9 +132,9 @@ TEST_F(ExifFolderTest, OfACrop_ThePixelsOfTheUprightImageAreThere) {
   const NeededRegion needed(upper_left);
   const std::string jpeg = ReadBytes("exif6.jpg");
   for (int orientation = 1; orientation <= kOrientations; ++orientation) {
-    Image whole;
-    ASSERT_OK(DecodeImage(jpeg, DecodeLimits(), &whole));
-    TurnUpright(orientation, &whole);
+    Image lying, whole;
+    ASSERT_OK(DecodeImage(jpeg, DecodeLimits(), &lying));
+    TurnUpright(orientation, lying, &whole);
     Sample sample;
     sample.ResetViews(1);
     sample.needed = &needed;

@@ -214,6 +214,7 @@ std::vector<std::string> TakeLinksBack(const std::string& root, const std::set<s
                                        const ScanOptions& options, std::vector<std::string>* folders) {
   std::vector<std::string> links;
   const auto leads_back = [&](const std::string& name) {
+    if (!CheckNotStopped(root, options.stop).ok()) return false;  // the scan is about to end
     const absl::StatusOr<std::string> identity = Identity(absl::StrCat(root, "/", name), options);
     if (!identity.ok() || outside.count(*identity) == 0) return false;
     links.push_back(name);

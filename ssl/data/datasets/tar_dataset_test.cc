@@ -108,7 +108,7 @@ TEST(TarShards, Samples_AreReadInAnyOrder) {
 TEST(TarShards, SampleIdentity_IsWithoutTheFolderOfTheShard) {
   const std::string png = Png(10);
   for (int host = 0; host < 2; ++host) {
-    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(WriteTar(Member("x/0.png", png) + End(), "shard-000.tar")));
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(WriteTar(TarMember("x/0.png", png) + TarEnd(), "shard-000.tar")));
     EXPECT_EQ(dataset->SampleIdentity(0), absl::StrCat("shard-000.tar/x/0.png of ", png.size(), " bytes"));
   }
 }
@@ -131,8 +131,8 @@ TEST(TarShards, FilesOfPythonsTarfile_AreRead) {
 
 TEST(TarShards, BelowAFolder_ShardsElsewhereAreNotOpened) {
   const std::string folder = MakeTempDir("shards");
-  const std::string outside = WriteTar(Member("0.png", Png(7)) + End());
-  WriteTar(Member("0.png", Png(9)) + End(), "a.tar", folder);
+  const std::string outside = WriteTar(TarMember("0.png", Png(7)) + TarEnd());
+  WriteTar(TarMember("0.png", Png(9)) + TarEnd(), "a.tar", folder);
   const std::string below = absl::StrCat(", PATHS_BELOW: '", folder, "'");
   ASSERT_OK_AND_ASSIGN(const auto inside, Open(folder, below));
   EXPECT_THAT(PixelsOf(*inside), ElementsAre(9));
