@@ -229,7 +229,7 @@ TEST(TarShards, BrokenImages_AreReplacedAndCounted) {
   EXPECT_EQ(sample.fault, ReadFault::kFormat);
   ASSERT_OK_AND_ASSIGN(const auto strict, Open(path, ", BROKEN_IMAGES: error"));
   EXPECT_THAT(strict->Get(0, &sample),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(path + "/0.png: image is")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path + "/0.png: image is")));
 }
 
 // As img2dataset and others write it: escapes of JSON that YAML does not have, and no label.
