@@ -92,11 +92,14 @@ def slow_once(arguments, folder, rank):
         iteration, named, factor = next_warning(life)
         while not arguments.timed and (named != rank or iteration <= first):
             iteration, named, factor = next_warning(life)
+        reports = iteration // FREQUENCY - first // FREQUENCY
+        # A report of steps of which only some were slow says less than was done.
+        while arguments.timed and named == rank and iteration < first + FREQUENCY:
+            iteration, named, factor = next_warning(life)
         done = slowed.slowdown
     life.signal(signal.SIGTERM)
     code = life.wait()
     assert code == harness.STOPPED, f"{run.directory}: {harness.signal_name(code)}:\n{life.output}"
-    reports = iteration // FREQUENCY - first // FREQUENCY
     if arguments.timed:
         assert named == rank, f"rank {named} was named, rank {rank} was slow:\n{life.output}"
         assert 0 < reports <= arguments.reports, f"rank {rank} was named after {reports} reports:\n{life.output}"
