@@ -243,6 +243,17 @@ bool BeginsWithTab(absl::string_view text, int line) {
   return first != absl::string_view::npos && text[first] == '\t';
 }
 
+constexpr char kRangeHint[] = "; a pattern with braces needs quotes: [\"train-{000..146}.tar\"]";
+
+// Whether there is something like {000..146}, which is a map to YAML where no quotes are around it.
+bool HasRange(absl::string_view text) {
+  for (size_t open = text.find('{'); open != text.npos; open = text.find('{', open + 1)) {
+    const size_t end = text.find_first_not_of("0123456789", open + 1);
+    if (end != text.npos && end > open + 1 && text.substr(end, 2) == "..") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view file_name,
@@ -262,7 +273,9 @@ absl::StatusOr<ConfigNode> ParseYaml(absl::string_view text, absl::string_view f
     return absl::InvalidArgumentError(absl::StrCat(file_name, ":", failure.line, ": ", failure.message));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(file_name, ":", error.mark.line + 1, ": no valid YAML: ", error.msg,
-                                                   BeginsWithTab(text, error.mark.line) ? kTabHint : ""));
+                                                   BeginsWithTab(text, error.mark.line) ? kTabHint
+                                                   : HasRange(text)                     ? kRangeHint
+                                                                                        : ""));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(file_name, ": no valid YAML: ", error.what()));
   }

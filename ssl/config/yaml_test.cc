@@ -91,6 +91,8 @@ TEST(ParseYamlTest, WhatAConfigNeverNeeds_IsRefusedByName) {
 TEST(ParseYamlTest, SyntaxErrors_NameTheLine) {
   EXPECT_EQ(ErrorOf("a: 1\nb: [1, 2\n"), "f.yaml:3: no valid YAML: end of sequence flow not found");
   EXPECT_EQ(ErrorOf("a: b: c\n"), "f.yaml:1: no valid YAML: illegal map value");
+  EXPECT_THAT(ErrorOf("a: [/data/train-{000..146}.tar]\n"),
+              ::testing::EndsWith("; a pattern with braces needs quotes: [\"train-{000..146}.tar\"]"));
   EXPECT_EQ(ErrorOf("a: *gone\n"), "f.yaml:1: no valid YAML: the referenced anchor is not defined");
 }
 

@@ -77,7 +77,8 @@ absl::StatusOr<int> FolderRoot::OpenBelow(const std::string& path, int flags, ab
   const int fd = OpenBeneath(fd_, is_root ? "." : rest.data(), flags);  // `rest` ends where `path` does
   if (fd >= 0) return fd;
   if (errno != EXDEV) return ErrnoStatus(errno, operation, path);
-  return absl::PermissionDeniedError(absl::StrCat("file ", path, ": leads out of ", prefix_));
+  return absl::PermissionDeniedError(
+      absl::StrCat("file ", path, ": leads out of ", prefix_, ", or goes through a link with an absolute path"));
 }
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> FolderRoot::OpenRead(const std::string& path) const {

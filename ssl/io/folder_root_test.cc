@@ -85,6 +85,7 @@ TEST_F(FolderRootTest, WhatLeadsOut_IsRefused) {
        {outer_ + "/secret", std::string("a/1"), root_, root_ + "2/1", root_ + std::string("/a/1\0", 5)}) {
     EXPECT_THAT(root->OpenRead(path), testing::Not(IsOk())) << path;
   }
+  EXPECT_THAT(Read(*root, "absolute_inside").status().message(), HasSubstr("through a link with an absolute path"));
   EXPECT_THAT(root->OpenRead(outer_ + "/secret"),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("does not lie below " + root_ + "/")));
 }
