@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/image/decode_image.h"
 
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -12,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/testing/golden_cases.h"
+#include "ssl/data/testing/jpeg_encoder.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -193,6 +199,32 @@ TEST(DecodeImage, ScansOfAJpeg_AreLimited) {
   limits = DecodeLimits();
   limits.max_scan_pixels = 0;
   EXPECT_OK(DecodeImage(ReadBytes("images/progressive.jpg"), limits, &image)) << "a few are always allowed";
+}
+
+// Of 2 million pixels in less than 4 kB, which Huffman codes cannot do.
+TEST(DecodeImage, PlainJpegWithArithmeticCoding_IsRead) {
+  const std::vector<uint8_t> plain(1200 * 1800, 77);
+  JpegKind kind;
+  kind.horizontal = kind.vertical = 1;
+  kind.arithmetic = true;
+  const std::string bytes = EncodeJpeg(plain.data(), 1200, 1800, 1, kind);
+  ASSERT_LT(bytes.size(), 4000u);
+  Image image;
+  ASSERT_OK(DecodeImage(bytes, DecodeLimits(), &image));
+  EXPECT_EQ(image.pixels()[3 * (1800 * 600 + 900)], 77);
+}
+
+// libpng has a limit of its own, which calls the file damaged.
+TEST(DecodeImage, WidePng_IsTooLarge) {
+  std::string bytes = ReadBytes("images/rgb.png");
+  constexpr size_t kWidth = 16, kChecksum = 29;
+  bytes.replace(kWidth, 4, BigEndian(1000001));
+  bytes.replace(
+      kChecksum, 4,
+      BigEndian(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()) + 12, kChecksum - 12))));
+  Image image;
+  EXPECT_THAT(DecodeImage(bytes, DecodeLimits(), &image),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000001 pixels")));
 }
 
 TEST(DecodeImage, HeaderThatClaimsAHugeImage_TakesNoMemory) {

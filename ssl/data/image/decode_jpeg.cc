@@ -19,6 +19,8 @@ namespace {
 
 // A block of 64 pixels takes a bit at least, in each of its components.
 constexpr int64_t kMostPixelsPerByte = 8 * 64;
+// Arithmetic coding packs many blocks into a bit where they are alike: what a plain image may have, not the most.
+constexpr int64_t kMostArithmeticPixelsPerByte = int64_t{1} << 16;
 // What a progressive JPEG of any size may have.
 constexpr int kFewScans = 20;
 // Columns beside a region that are decoded as well: at its sides smooth upsampling lacks the neighbours that it has
@@ -99,6 +101,9 @@ class Decoder {
   int64_t height() const { return decoder_.image_height; }
   int64_t width() const { return decoder_.image_width; }
   int components() const { return decoder_.num_components; }
+  int64_t most_pixels_per_byte() const {
+    return decoder_.arith_code ? kMostArithmeticPixelsPerByte : kMostPixelsPerByte;
+  }
   const char* error() const { return error_.message; }
   bool too_many_scans() const { return error_.too_many_scans; }
   // Whether the library says that it cannot read such a JPEG, rather than that this one is damaged.
@@ -232,7 +237,7 @@ absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Dec
   if (!decoder.ReadHeader()) return StepError(decoder, 0);
   SSL_RETURN_IF_ERROR(CheckImageSize(decoder.height(), decoder.width(), limits));
   const int64_t pixels = decoder.height() * decoder.width();
-  SSL_RETURN_IF_ERROR(CheckClaim(pixels, kMostPixelsPerByte, static_cast<int64_t>(bytes.size()), "pixels"));
+  SSL_RETURN_IF_ERROR(CheckClaim(pixels, decoder.most_pixels_per_byte(), static_cast<int64_t>(bytes.size()), "pixels"));
   const int components = decoder.components();
   if (components != 1 && components != 3 && components != 4) {
     return absl::UnimplementedError(absl::StrCat("JPEG has ", components, " components, expected 1, 3 or 4"));

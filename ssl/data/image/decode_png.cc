@@ -85,6 +85,8 @@ bool Decoder::ReadHeader() {
   info_ = png_create_info_struct(png_);
   if (info_ == nullptr) return false;
   png_set_read_fn(png_, &input_, ReadBytes);
+  // Its own limits say "damaged"; ours come before memory is taken.
+  png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kIgnoredChunks, sizeof(kIgnoredChunks) / kBytesPerName);
   png_read_info(png_, info_);
   return true;

@@ -12,6 +12,10 @@ namespace ssl {
 namespace {
 
 constexpr absl::string_view kExifMark("Exif\0\0", 6);
+constexpr absl::string_view kJpegXmpMark("http://ns.adobe.com/xap/1.0/\0", 29);
+constexpr absl::string_view kPngXmpKeyword("XML:com.adobe.xmp\0", 18);
+constexpr absl::string_view kXmpKey = "tiff:Orientation";
+constexpr int kUnknown = 0;
 constexpr int kUpright = 1;
 constexpr int kMaxOrientation = 8;
 constexpr uint32_t kOrientationTag = 0x0112;
@@ -37,27 +41,39 @@ class Bytes {
   bool big_endian_;
 };
 
-// Of a TIFF header with its first directory, which is what EXIF data consist of.
+// Of a TIFF header with its first directory, which is what EXIF data consist of; kUnknown without the tag.
 int OrientationOfTiff(absl::string_view tiff) {
   absl::ConsumePrefix(&tiff, kExifMark);
   const bool big_endian = absl::StartsWith(tiff, "MM");
-  if (!big_endian && !absl::StartsWith(tiff, "II")) return kUpright;
+  if (!big_endian && !absl::StartsWith(tiff, "II")) return kUnknown;
   const Bytes bytes(tiff, big_endian);
   const size_t directory = bytes.Number(4, 4);
   const uint32_t entries = bytes.Number(directory, 2);
   for (uint32_t i = 0; i < entries; ++i) {
     const size_t entry = directory + 2 + 12 * size_t{i};
-    if (entry >= tiff.size()) return kUpright;
+    if (entry >= tiff.size()) return kUnknown;
     if (bytes.Number(entry, 2) != kOrientationTag) continue;
     const uint32_t value = bytes.Number(entry + 8, 2);
     const bool valid = bytes.Number(entry + 2, 2) == kShortType && value >= 1 && value <= kMaxOrientation;
     return valid ? static_cast<int>(value) : kUpright;
   }
+  return kUnknown;
+}
+
+// Of an XMP packet, by the rule of Pillow: tiff:Orientation="6" or <tiff:Orientation>6.
+int OrientationOfXmp(absl::string_view xmp) {
+  for (size_t at = xmp.find(kXmpKey); at != absl::string_view::npos; at = xmp.find(kXmpKey, at + 1)) {
+    absl::string_view rest = xmp.substr(at + kXmpKey.size());
+    if (!absl::ConsumePrefix(&rest, "=\"") && !absl::ConsumePrefix(&rest, ">")) continue;
+    if (rest.empty() || rest[0] < '0' || rest[0] > '9') continue;
+    const int value = rest[0] - '0';
+    return value >= 1 && value <= kMaxOrientation ? value : kUpright;
+  }
   return kUpright;
 }
 
-// The APP1 segment with EXIF data stands before the first scan.
-absl::string_view ExifOfJpeg(absl::string_view bytes) {
+// What an APP1 segment that begins with `mark` holds; such stand before the first scan.
+absl::string_view SegmentOfJpeg(absl::string_view bytes, absl::string_view mark) {
   constexpr uint32_t kApp1 = 0xFFE1, kStartOfScan = 0xFFDA, kFill = 0xFFFF;
   const Bytes numbers(bytes, /*big_endian=*/true);
   for (size_t at = 2; at < bytes.size();) {
@@ -69,7 +85,7 @@ absl::string_view ExifOfJpeg(absl::string_view bytes) {
     }
     if (marker < 0xFF00 || marker == kStartOfScan || length < 2) return "";
     const absl::string_view segment = bytes.substr(std::min(at + 4, bytes.size()), length - 2);
-    if (marker == kApp1 && absl::StartsWith(segment, kExifMark)) return segment;
+    if (marker == kApp1 && absl::StartsWith(segment, mark)) return segment;
     at += 2 + length;
   }
   return "";
@@ -86,13 +102,15 @@ struct ChunkFormat {
   bool big_endian;
 };
 
-absl::string_view FindChunk(absl::string_view bytes, absl::string_view name, const ChunkFormat& format) {
+// begin: of its data.
+absl::string_view FindChunk(absl::string_view bytes, absl::string_view name, const ChunkFormat& format,
+                            absl::string_view begin = "") {
   constexpr size_t kHeaderBytes = 8;
   const Bytes numbers(bytes, format.big_endian);
   for (size_t at = format.first; at + kHeaderBytes <= bytes.size();) {
     const size_t length = numbers.Number(at + format.length_at, 4);
     const absl::string_view data = bytes.substr(at + kHeaderBytes, length);
-    if (bytes.substr(at + format.name_at, 4) == name) return data;
+    if (bytes.substr(at + format.name_at, 4) == name && absl::StartsWith(data, begin)) return data;
     at += kHeaderBytes + length + format.tail + (format.padded ? length % 2 : 0);
   }
   return "";
@@ -100,6 +118,24 @@ absl::string_view FindChunk(absl::string_view bytes, absl::string_view name, con
 
 constexpr ChunkFormat kPngChunks = {8, 0, 4, 4, false, true};
 constexpr ChunkFormat kWebpChunks = {12, 4, 0, 0, true, false};
+
+struct Metadata {
+  absl::string_view exif;
+  absl::string_view xmp;  // not of a PNG that compresses it
+};
+
+Metadata FindMetadata(absl::string_view bytes) {
+  if (absl::StartsWith(bytes, "\xFF\xD8")) {
+    return {SegmentOfJpeg(bytes, kExifMark), SegmentOfJpeg(bytes, kJpegXmpMark)};
+  }
+  if (absl::StartsWith(bytes, "\x89PNG")) {
+    return {FindChunk(bytes, "eXIf", kPngChunks), FindChunk(bytes, "iTXt", kPngChunks, kPngXmpKeyword)};
+  }
+  if (absl::StartsWith(bytes, "RIFF")) {
+    return {FindChunk(bytes, "EXIF", kWebpChunks), FindChunk(bytes, "XMP ", kWebpChunks)};
+  }
+  return {};
+}
 
 // One row of the result from `pixels`, which `step` bytes separate.
 void CopyRow(const uint8_t* pixels, int64_t step, int count, int channels, uint8_t* row) {
@@ -109,10 +145,9 @@ void CopyRow(const uint8_t* pixels, int64_t step, int count, int channels, uint8
 }  // namespace
 
 int ExifOrientation(absl::string_view bytes) {
-  if (absl::StartsWith(bytes, "\xFF\xD8")) return OrientationOfTiff(ExifOfJpeg(bytes));
-  if (absl::StartsWith(bytes, "\x89PNG")) return OrientationOfTiff(FindChunk(bytes, "eXIf", kPngChunks));
-  if (absl::StartsWith(bytes, "RIFF")) return OrientationOfTiff(FindChunk(bytes, "EXIF", kWebpChunks));
-  return kUpright;
+  const Metadata metadata = FindMetadata(bytes);
+  const int orientation = OrientationOfTiff(metadata.exif);
+  return orientation == kUnknown ? OrientationOfXmp(metadata.xmp) : orientation;
 }
 
 void TurnUpright(int orientation, const Image& source, Image* result) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The orientation that a camera notes in a file's EXIF data, and turning the image upright, as Pillow's
-// ImageOps.exif_transpose does. Bytes are not trusted: what is damaged has no orientation. Functions without state;
-// safe from any thread.
+// The orientation that a camera notes in a file's EXIF data, or an editor in XMP, and turning the image upright, as
+// Pillow's ImageOps.exif_transpose does. Bytes are not trusted: what is damaged has no orientation. Functions without
+// state; safe from any thread.
 #ifndef SSL_DATA_IMAGE_EXIF_ORIENTATION_H_
 #define SSL_DATA_IMAGE_EXIF_ORIENTATION_H_
 
@@ -11,7 +11,8 @@
 
 namespace ssl {
 
-// Of an encoded JPEG, PNG or WebP: 1 to 8 as in tag 0x0112 of the EXIF standard; 1, upright, when there is none.
+// Of an encoded JPEG, PNG or WebP: 1 to 8 as in tag 0x0112 of the EXIF standard, or, where EXIF lacks it, as
+// tiff:Orientation of XMP says; 1, upright, when there is neither.
 int ExifOrientation(absl::string_view bytes);
 
 // Whether the sides of the image are exchanged when it is turned upright.

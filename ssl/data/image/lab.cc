@@ -66,7 +66,30 @@ void WriteLab(const LabTables& tables, const uint8_t (&rgb)[3], uint8_t* lab) {
   lab[2] = Level(200 * (root[1] - root[2]) + kMiddle);
 }
 
+// The inverse of CIE's cube root with its straight piece.
+double Cubed(double root) { return root > 6.0 / 29.0 ? root * root * root : (root - 4.0 / 29.0) / 7.787; }
+
+uint8_t SrgbLevel(double light) {
+  const double v = light <= 0.0031308 ? 12.92 * light : 1.055 * std::pow(light, 1.0 / 2.4) - 0.055;
+  return static_cast<uint8_t>(std::clamp(std::lround(255.0 * v), 0L, 255L));
+}
+
 }  // namespace
+
+void ConvertFromLab(const uint8_t* lab, int64_t pixels, uint8_t* rgb) {
+  // Of XYZ, each divided by the white's coordinate, to linear sRGB.
+  constexpr double kRgb[3][3] = {
+      {3.079935, -1.537152, -0.542783}, {-0.921234, 1.875990, 0.045244}, {0.052890, -0.204041, 1.151152}};
+  for (int64_t i = 0; i < pixels; ++i, lab += 3, rgb += 3) {
+    const double y = (lab[0] * 100.0 / 255.0 + 16.0) / 116.0;
+    const double white_xyz[3] = {Cubed(y + (lab[1] - 128) / 500.0), Cubed(y), Cubed(y - (lab[2] - 128) / 200.0)};
+    for (int c = 0; c < 3; ++c) {
+      double light = 0.0;
+      for (int row = 0; row < 3; ++row) light += kRgb[c][row] * white_xyz[row];
+      rgb[c] = SrgbLevel(light);  // of lab in the same place, all three are read by now
+    }
+  }
+}
 
 void ConvertToLab(const Image& source, Image* lab) {
   const LabTables& tables = Tables();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/image/lab.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "gtest/gtest.h"
@@ -31,6 +32,20 @@ TEST(Lab, GreyIsTheSameColour_AndHasNoHue) {
   ConvertToLab(colour, &from_colour);
   EXPECT_EQ(LargestDifference(from_grey, from_colour), 0);
   for (int level = 0; level < 256; ++level) EXPECT_EQ(from_grey.pixels()[3 * level + 1], 128) << level;
+}
+
+TEST(Lab, TheWayBack_IsCloseToWhatItWasMadeOf) {
+  const uint8_t colours[][3] = {{0, 0, 0},   {128, 128, 128}, {255, 255, 255}, {255, 0, 0},    {0, 255, 0},
+                                {0, 0, 255}, {255, 255, 0},   {0, 255, 255},   {200, 100, 50}, {60, 90, 140}};
+  for (const auto& colour : colours) {
+    Image rgb, lab;
+    std::copy(colour, colour + 3, rgb.Allocate(1, 1, 3));
+    ConvertToLab(rgb, &lab);
+    uint8_t back[3];
+    ConvertFromLab(lab.pixels(), 1, back);
+    const bool is_plain = colour[0] * colour[1] * colour[2] > 0;
+    for (int c = 0; c < 3; ++c) EXPECT_NEAR(back[c], colour[c], is_plain ? 2 : 24) << c;
+  }
 }
 
 }  // namespace

@@ -110,6 +110,27 @@ TEST(ExifOrientation, OfAJpegWithFillBytes_IsRead) {
   EXPECT_EQ(ExifOrientation(jpeg.substr(0, 2) + "\xFF\xFF\xFF" + jpeg.substr(2)), 6);
 }
 
+// As Pillow's exif_transpose: where EXIF lacks the tag. Chunks of a PNG have checksums, which nobody looks at here.
+TEST(ExifOrientation, OfXmp_CountsWhereExifSaysNothing) {
+  const auto jpeg = [](const std::string& xmp, const std::string& file) {
+    const std::string data = std::string("http://ns.adobe.com/xap/1.0/\0", 29) + xmp;
+    const size_t length = data.size() + 2;
+    return file.substr(0, 2) + "\xFF\xE1" + static_cast<char>(length >> 8) + static_cast<char>(length) + data +
+           file.substr(2);
+  };
+  const std::string plain = std::string("\xFF\xD8\xFF\xDA\0\x02", 6);
+  EXPECT_EQ(ExifOrientation(jpeg("<x tiff:Orientation=\"6\">", plain)), 6);
+  EXPECT_EQ(ExifOrientation(jpeg("<tiff:Orientation>8</tiff:Orientation>", plain)), 8);
+  EXPECT_EQ(ExifOrientation(jpeg("tiff:Orientation=\"9\"", plain)), 1);
+  EXPECT_EQ(ExifOrientation(jpeg("tiff:Orientation=6", plain)), 1);
+  EXPECT_EQ(ExifOrientation(jpeg("tiff:Orientation=\"3\"", ReadBytes("exif6.jpg"))), 6) << "EXIF comes first";
+  const std::string text = std::string("XML:com.adobe.xmp\0\0\0\0\0", 22) + "<tiff:Orientation>5<";
+  const std::string chunk = std::string(3, '\0') + static_cast<char>(text.size()) + "iTXt" + text + "CRC.";
+  EXPECT_EQ(ExifOrientation(ReadBytes("small.png").substr(0, 33) + chunk + ReadBytes("small.png").substr(33)), 5);
+  const std::string other = std::string("RIFF\x28\0\0\0WEBPXMP \x18\0\0\0", 20) + "tiff:Orientation=\"7\" etc.";
+  EXPECT_EQ(ExifOrientation(other), 7);
+}
+
 TEST(ExifOrientation, EachByteOfAFile_MayBeWrongOrMissing) {
   for (const char* ending : {"jpg", "png", "webp"}) {
     const std::string whole = ReadBytes(absl::StrCat("exif6.", ending));

@@ -27,6 +27,7 @@ std::string EncodeJpeg(const uint8_t* pixels, int height, int width, int compone
   encoder.comp_info[0].h_samp_factor = kind.horizontal;
   encoder.comp_info[0].v_samp_factor = kind.vertical;
   encoder.restart_in_rows = kind.restart_rows;
+  encoder.arith_code = kind.arithmetic ? TRUE : FALSE;
   if (kind.progressive) jpeg_simple_progression(&encoder);
   jpeg_start_compress(&encoder, TRUE);
   const size_t row_size = static_cast<size_t>(width) * components;

@@ -16,6 +16,7 @@ struct JpegKind {
   bool progressive = false;
   int restart_rows = 0;
   int quality = 90;
+  bool arithmetic = false;  // coding
 };
 
 // pixels: height x width x components; 1 component is grey, 3 are RGB, 4 CMYK.
