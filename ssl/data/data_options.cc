@@ -93,14 +93,19 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
                     .AtLeast(1)
                     .MayChange()
                     .Unit("bytes"));
-  visitor.Field("PATHS_BELOW", &paths_below,
-                Doc("Folder below which alone images are opened and folders listed, for lists and links that nobody has "
-                    "checked; empty: anywhere. (ours)"));
+  visitor.Field(
+      "PATHS_BELOW", &paths_below,
+      Doc("Folder below which alone images are opened and folders listed, for lists and links that nobody has "
+          "checked; empty: anywhere. (ours)"));
   BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
   visitor.Field(
       "COLLATE_FUNCTION", &collate_function,
-      Doc("multicrop_collator for several views of an image, default_collate for one.").OneOf(CollatorNames()));
+      Doc("What makes views a batch: default_collate takes one view of each image and multicrop_collator several, as "
+          "they are; simclr_collator, moco_collator and siamese_collator several of one size; "
+          "patch_and_image_collator an image and its patches; multicrop_mixup_collator and cutmixup_collator mix "
+          "images; targets_one_hot_default_collator makes a label a row. --list=collators.")
+          .OneOf(CollatorNames()));
   visitor.Field("COLLATE_FUNCTION_PARAMS", &collate_function_params, Doc("Parameters of COLLATE_FUNCTION."));
   visitor.Field(
       "INPUT_KEY_NAMES", &input_key_names,
@@ -127,7 +132,7 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
           "samples.")
           .Between(0, 0.9));
   visitor.Field("IMAGE_CHANNELS", &image_channels,
-                Doc("Channels of the network's input, 1 or 3; grey images are replicated into 3.").Between(1, 3));
+                Doc("Channels of the network's input, 1 or 3; grey images are replicated into 3."));
   visitor.Field(
       "DEFAULT_GRAY_IMG_SIZE", &default_gray_img_size,
       Doc("Side of synthetic images and of the grey ones that replace broken images.").Between(1, 4096).Unit("pixels"));
@@ -190,9 +195,9 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
                                                    SplitKey(data_split, config, "DECODE"),
                                                    " is fast, expected exact: kept images serve crops of any size"));
   }
-  if (options.image_channels == 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(SplitKey(data_split, config, "IMAGE_CHANNELS"), " is 2, expected 1 or 3"));
+  if (options.image_channels != 1 && options.image_channels != 3) {
+    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "IMAGE_CHANNELS"), " is ",
+                                                   options.image_channels, ", expected 1 or 3"));
   }
   return options;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
@@ -78,8 +79,11 @@ TEST(DataSplitOptions, ContradictingSettings_AreRefused) {
                        AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.USE_DEBUGGING_SAMPLER"),
                              HasSubstr("run.yaml:4: config.DATA.TRAIN.USE_STATEFUL_DISTRIBUTED_SAMPLER"),
                              HasSubstr("are True, expected one of them"))));
-  EXPECT_THAT(ReadTrain(Parse("DATA:\n  TRAIN:\n    IMAGE_CHANNELS: 2\n")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IMAGE_CHANNELS is 2, expected 1 or 3")));
+  for (const int channels : {0, 2, 4}) {
+    EXPECT_THAT(ReadTrain(Parse(absl::StrCat("DATA:\n  TRAIN:\n    IMAGE_CHANNELS: ", channels, "\n"))),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("IMAGE_CHANNELS is ", channels, ", expected 1 or 3"))));
+  }
 }
 
 TEST(DataSplitOptions, OneReplacementForBrokenImages) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -47,10 +48,18 @@ class Dataset {
   // by one thread. One that decodes nothing has no use for it.
   virtual void KeepInMemory(const DatasetCache& cache) {}
 
+  // Tells that only so many of the samples are ever read, at least 1: which share of them may be broken is counted by
+  // these. Called before the first Get, by one thread. One that replaces no images has no use for it.
+  virtual void WillRead(int64_t samples) {}
+
   // Reads the encoded image of a sample, as it lies in its file or shard, for tools that look for what is wrong with
   // it. False, and nothing is read: the data set holds pixels. Errors name the image, and are those of reading, not of
   // the content.
   virtual absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const { return false; }
+
+  // What lies where the samples do and is none, a sentence each, for people: "54 files of kinds that are not
+  // read: .heic 54".
+  virtual std::vector<std::string> PassedOver() const { return {}; }
 
   // Where the image of a sample lies, for messages, captions and tools: the path of its file, or that of its shard and
   // its name there, "train-000.tar/0001.jpg"; "" where it has none, such as in arrays.

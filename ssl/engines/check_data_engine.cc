@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
@@ -32,15 +33,26 @@ struct CheckedSplit {
   DataReport report;
 };
 
+void AppendClassesOf(int64_t index, const Dataset& dataset, std::vector<int64_t>* classes) {
+  const absl::Span<const int64_t> row = dataset.LabelRow(index);
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == 1) classes->push_back(static_cast<int64_t>(i));
+  }
+  const absl::Span<const int64_t> list = dataset.LabelList(index);
+  classes->insert(classes->end(), list.begin(), list.end());
+  if (row.empty() && list.empty()) classes->push_back(dataset.Label(index));
+}
+
 DataDescription Describe(const std::string& split, const Dataset& dataset) {
   DataDescription description;
   description.split = split;
   description.source = dataset.description();
+  description.passed_over = dataset.PassedOver();
   description.class_names.assign(dataset.ClassNames().begin(), dataset.ClassNames().end());
   for (int64_t i = 0; i < dataset.size(); ++i) {
     std::string path = dataset.ImagePath(i);
     description.names.push_back(path.empty() ? absl::StrCat("image ", i) : std::move(path));
-    if (dataset.has_labels()) description.labels.push_back(dataset.Label(i));
+    if (dataset.has_labels()) AppendClassesOf(i, dataset, &description.labels);
   }
   return description;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "ssl/engines/testing/matrix_run.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/npy.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -160,6 +162,28 @@ TEST_F(CheckDataEngineTest, ImagesInTarShards_AreLookedAtAsFilesAre) {
   EXPECT_EQ(details.FindPath("train.broken.empty.0.file")->text(), directory_ + "/shard.tar/ant/3.png");
   EXPECT_EQ(details.FindPath("train.bytes")->text(),
             absl::StrCat(100 + 2 * Png(1).size() + Png(3).size() + Png(4).size()));
+}
+
+TEST_F(CheckDataEngineTest, FilesOfOtherKinds_AreCounted) {
+  WriteFolder();
+  for (const char* name : {"photos/ant/a.heic", "photos/bee/b.heic", "photos/bee/c.gif"}) Write(name, "x");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  const std::string kinds = "3 files of kinds that are not read: .heic 2, .gif 1";
+  EXPECT_THAT(report.summary, HasSubstr(absl::StrCat("  passed over: ", kinds, "\n")));
+  EXPECT_EQ(Details().FindPath("train.passed_over.0")->text(), kinds);
+}
+
+TEST_F(CheckDataEngineTest, ImagesWithSeveralClasses_CountForEach) {
+  WriteFolder();
+  std::vector<int64_t> labels;
+  for (int i = 0; i < 20; ++i) {
+    for (const int64_t label : {i < 5 ? 1 : 0, i < 8 ? 1 : -1, 0}) labels.push_back(label);
+  }
+  ASSERT_OK(WriteNpy<int64_t>(PosixFileSystem(), directory_ + "/labels.npy", {20, 3}, labels));
+  Set("DATA.TRAIN.LABEL_SOURCES", "[disk_filelist]");
+  Set("DATA.TRAIN.LABEL_PATHS", absl::StrCat("[", directory_, "/labels.npy]"));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  EXPECT_THAT(report.summary, HasSubstr("images: class 0 5, class 1 8\n"));
 }
 
 TEST_F(CheckDataEngineTest, SeveralRanks_HaveOneVerdict) {

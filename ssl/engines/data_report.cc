@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/data/inspection/difference_hash.h"
-#include "ssl/data/inspection/file_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 namespace {
@@ -23,7 +23,7 @@ using Groups = std::vector<Positions>;
 constexpr size_t kShown = 3;         // names of a list in the table
 constexpr size_t kShownClasses = 5;  // the smallest ones, beside the largest
 
-bool IsReadable(const SurveyedImage& image) { return image.fault == FileFault::kNone; }
+bool IsReadable(const SurveyedImage& image) { return image.fault == ReadFault::kNone; }
 
 Groups GroupEqualContent(const std::vector<SurveyedImage>& images) {
   std::map<ContentKey, Positions> by_content;
@@ -143,13 +143,12 @@ void AppendRow(absl::string_view what, int64_t count, absl::string_view remark, 
 
 void AppendBroken(const DataReport& report, const std::vector<SurveyedImage>& images, std::string* table) {
   AppendRow("broken", report.num_broken(), "", table);
-  for (int fault = 1; fault < kFileFaults; ++fault) {
-    const Positions& positions = report.broken[fault];
+  for (const ReadFault fault : kKindsOfBroken) {
+    const Positions& positions = report.broken[static_cast<int>(fault)];
     if (positions.empty()) continue;
     std::vector<std::string> reasons;
     for (const int64_t position : positions) reasons.push_back(images[position].reason);
-    AppendRow(absl::StrCat("  ", FileFaultName(static_cast<FileFault>(fault))), positions.size(),
-              FirstOf(reasons, "; "), table);
+    AppendRow(absl::StrCat("  ", ReadFaultName(fault)), positions.size(), FirstOf(reasons, "; "), table);
   }
 }
 
@@ -191,15 +190,15 @@ ConfigNode GroupsTree(const Groups& groups, const DataDescription& description) 
 ConfigNode BrokenTree(const DataReport& report, const DataDescription& description,
                       const std::vector<SurveyedImage>& images) {
   ConfigNode tree = ConfigNode::Map();
-  for (int fault = 1; fault < kFileFaults; ++fault) {
+  for (const ReadFault fault : kKindsOfBroken) {
     ConfigNode files = ConfigNode::List();
-    for (const int64_t position : report.broken[fault]) {
+    for (const int64_t position : report.broken[static_cast<int>(fault)]) {
       ConfigNode file = ConfigNode::Map();
       file.Set("file", ConfigNode::FromString(description.names[position]));
       file.Set("reason", ConfigNode::FromString(images[position].reason));
       files.Append(std::move(file));
     }
-    tree.Set(FileFaultName(static_cast<FileFault>(fault)), std::move(files));
+    tree.Set(ReadFaultName(fault), std::move(files));
   }
   return tree;
 }
@@ -222,7 +221,7 @@ DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDe
                           const DataReportLimits& limits) {
   DataReport report;
   report.images = static_cast<int64_t>(images.size());
-  report.broken.resize(kFileFaults);
+  report.broken.resize(kNumReadFaults);
   AddSizes(images, limits, &report);
   AddMoments(images, &report);
   report.exact_duplicates = GroupEqualContent(images);
@@ -248,6 +247,7 @@ std::string FormatDataReport(const DataReport& report, const DataDescription& de
   std::string table = absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d\n", description.split,
                                       description.source, report.images, report.images == 1 ? "image" : "images",
                                       report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
+  for (const std::string& what : description.passed_over) absl::StrAppend(&table, "  passed over: ", what, "\n");
   AppendBroken(report, images, &table);
   AppendRow(absl::StrCat("tiny (side < ", limits.tiny_side, ")"), static_cast<int64_t>(report.tiny.size()),
             FirstOf(NamesOf(report.tiny, description), ", "), &table);
@@ -267,6 +267,7 @@ ConfigNode DataReportTree(const DataReport& report, const DataDescription& descr
   ConfigNode tree = ConfigNode::Map();
   tree.Set("source", ConfigNode::FromString(description.source));
   tree.Set("images", ConfigNode::FromInt(report.images));
+  tree.Set("passed_over", ConfigNode::FromStrings(description.passed_over));
   tree.Set("bytes", ConfigNode::FromInt(report.bytes));
   tree.Set("median_longer_side", ConfigNode::FromInt(report.median_longer_side));
   tree.Set("median_shorter_side", ConfigNode::FromInt(report.median_shorter_side));

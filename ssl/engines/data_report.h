@@ -26,7 +26,8 @@ struct DataDescription {
   std::string split;                     // "TRAIN"
   std::string source;                    // "photos"
   std::vector<std::string> names;        // of each image: its path, or "image 17"
-  std::vector<int64_t> labels;           // of each image; empty: there are none
+  std::vector<int64_t> labels;           // the classes of all images, of some several; empty: there are none
+  std::vector<std::string> passed_over;  // Dataset::PassedOver
   std::vector<std::string> class_names;  // by label; those beyond its end, or all when it is empty, are numbers
 };
 
@@ -34,7 +35,7 @@ struct DataDescription {
 struct DataReport {
   int64_t images = 0;
   int64_t bytes = 0;
-  std::vector<std::vector<int64_t>> broken;  // by FileFault; the first is empty
+  std::vector<std::vector<int64_t>> broken;  // by ReadFault; that of kNone is empty
   std::vector<int64_t> tiny;
   std::vector<int64_t> huge;
   std::vector<std::vector<int64_t>> exact_duplicates;  // groups of readable images of equal content

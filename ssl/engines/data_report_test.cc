@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/data/inspection/file_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 namespace {
@@ -28,7 +28,7 @@ SurveyedImage Image(uint64_t content, uint64_t difference_hash, int height = 375
   return image;
 }
 
-SurveyedImage Broken(FileFault fault, const std::string& reason) {
+SurveyedImage Broken(ReadFault fault, const std::string& reason) {
   SurveyedImage image;
   image.fault = fault;
   image.reason = reason;
@@ -53,12 +53,12 @@ TEST(DataReport, Duplicates_ExactOnesCountOnceAmongTheNear) {
 }
 
 TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
-  const std::vector<SurveyedImage> images = {Broken(FileFault::kEmpty, "a: empty"), Image(1, 1),
-                                             Broken(FileFault::kEmpty, "b: empty"),
-                                             Broken(FileFault::kTruncated, "c: cut")};
+  const std::vector<SurveyedImage> images = {Broken(ReadFault::kEmpty, "a: empty"), Image(1, 1),
+                                             Broken(ReadFault::kEmpty, "b: empty"),
+                                             Broken(ReadFault::kTruncated, "c: cut")};
   const DataReport report = MakeDataReport(images, Names(4), {});
   EXPECT_EQ(report.num_broken(), 3);
-  EXPECT_THAT(report.broken[static_cast<int>(FileFault::kEmpty)], ElementsAre(0, 2));
+  EXPECT_THAT(report.broken[static_cast<int>(ReadFault::kEmpty)], ElementsAre(0, 2));
   EXPECT_THAT(report.exact_duplicates, IsEmpty());
   EXPECT_THAT(report.tiny, IsEmpty());
   const std::string table = FormatDataReport(report, Names(4), images, {});
@@ -143,13 +143,13 @@ TEST(DataReport, OneImage_IsNoPlural) {
 }
 
 TEST(DataReport, SharedContent_IsThatOfReadableImages) {
-  EXPECT_THAT(SharedContent({Image(1, 1), Broken(FileFault::kEmpty, "")},
-                            {Broken(FileFault::kEmpty, ""), Image(2, 1), Image(1, 9)}),
+  EXPECT_THAT(SharedContent({Image(1, 1), Broken(ReadFault::kEmpty, "")},
+                            {Broken(ReadFault::kEmpty, ""), Image(2, 1), Image(1, 9)}),
               ElementsAre(2));
 }
 
 TEST(DataReport, NothingReadable_HasNoMean) {
-  const DataReport report = MakeDataReport({Broken(FileFault::kEmpty, "a")}, Names(1), {});
+  const DataReport report = MakeDataReport({Broken(ReadFault::kEmpty, "a")}, Names(1), {});
   EXPECT_THAT(report.mean, IsEmpty());
 }
 

@@ -54,6 +54,27 @@ std::array<int64_t, kNumReadFaults> CountFaults(const std::map<int64_t, ReadFaul
   return counts;
 }
 
+// What earlier files call a kind; "" for one that they do not tell from others.
+std::string FormerName(ReadFault fault) {
+  switch (fault) {
+    case ReadFault::kUnsupported:
+      return "of another format";
+    case ReadFault::kTooLarge:
+      return "over a limit";
+    case ReadFault::kEmpty:
+    case ReadFault::kTruncated:
+    case ReadFault::kNotAnImage:
+      return "";
+    default:
+      return std::string(ReadFaultName(fault));
+  }
+}
+
+absl::Status ForeignFile(const std::string& path, absl::string_view kind) {
+  return absl::DataLossError(absl::StrCat(path, ": has no number \"", kind, "\" in \"", kKinds,
+                                          "\", expected what a training has written; remove the file"));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeBrokenImages(const BrokenImagesOptions& options, const ConfigNode& params,
                                                        const BuildContext& context) {
   std::string file;
@@ -71,13 +92,13 @@ absl::StatusOr<std::map<std::string, int64_t>> ReadBrokenImageCounts(FileSystem&
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto kinds = json.is_object() ? json.find(kKinds) : json.end();
-  for (int fault = 1; fault < kNumReadFaults; ++fault) {
-    const std::string name(ReadFaultName(static_cast<ReadFault>(fault)));
-    if (kinds == json.end() || !kinds->is_object() || !kinds->contains(name) || !(*kinds)[name].is_number_unsigned()) {
-      return absl::DataLossError(absl::StrCat(path, ": has no number \"", name, "\" in \"", kKinds,
-                                              "\", expected what a training has written; remove the file"));
-    }
-    counts[name] = (*kinds)[name].get<int64_t>();
+  if (kinds == json.end() || !kinds->is_object()) return ForeignFile(path, ReadFaultName(kKindsOfBroken[0]));
+  for (const ReadFault fault : kKindsOfBroken) {
+    const std::string name(ReadFaultName(fault));
+    const auto count = kinds->contains(name) ? kinds->find(name) : kinds->find(FormerName(fault));
+    const bool is_new = FormerName(fault).empty();
+    if (count == kinds->end() ? !is_new : !count->is_number_unsigned()) return ForeignFile(path, name);
+    counts[name] = count == kinds->end() ? 0 : count->get<int64_t>();
   }
   return counts;
 }
@@ -97,7 +118,9 @@ absl::Status BrokenImagesHook::OnStep(StepContext& context) {
   const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
   if (!context.state.training || source == nullptr) return absl::OkStatus();
   const std::map<int64_t, ReadFault>& replaced = source->replaced_images();
-  if (!replaced.empty()) images_.insert(replaced.begin(), replaced.end());
+  if (replaced.size() == taken_) return absl::OkStatus();  // a step takes no longer where many are broken
+  images_.insert(replaced.begin(), replaced.end());
+  taken_ = replaced.size();
   return absl::OkStatus();
 }
 
@@ -139,9 +162,9 @@ absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {
 std::string BrokenImagesHook::Summary() const {
   const std::array<int64_t, kNumReadFaults> counts = CountFaults(images_);
   std::vector<std::string> kinds;
-  for (int fault = 1; fault < kNumReadFaults; ++fault) {
-    if (counts[fault] == 0) continue;
-    kinds.push_back(absl::StrCat(counts[fault], " ", ReadFaultName(static_cast<ReadFault>(fault))));
+  for (const ReadFault fault : kKindsOfBroken) {
+    const int64_t count = counts[static_cast<int>(fault)];
+    if (count > 0) kinds.push_back(absl::StrCat(count, " ", ReadFaultName(fault)));
   }
   return absl::StrCat(images_.size(),
                       " images of the training set could not be read so far: ", absl::StrJoin(kinds, ", "),
@@ -153,8 +176,8 @@ std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
   json["broken_images"] = images_.size();
   Json& kinds = json[kKinds] = Json::object();
   const std::array<int64_t, kNumReadFaults> counts = CountFaults(images_);
-  for (int fault = 1; fault < kNumReadFaults; ++fault) {
-    kinds[std::string(ReadFaultName(static_cast<ReadFault>(fault)))] = counts[fault];
+  for (const ReadFault fault : kKindsOfBroken) {
+    kinds[std::string(ReadFaultName(fault))] = counts[static_cast<int>(fault)];
   }
   Json& list = json["images"] = Json::array();
   for (const auto& [index, fault] : images_) {
@@ -172,6 +195,7 @@ void BrokenImagesHook::VisitState(StateVisitor& visitor) {
   visitor.OnRestored([this] {
     images_ = FromText(state_);
     told_ = 0;
+    taken_ = 0;
   });
 }
 

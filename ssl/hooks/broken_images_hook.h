@@ -5,12 +5,12 @@
 // A train phase that has met a new one ends with a line in the log, by kind, and with <run
 // directory>/broken_images.json:
 //
-//   {"broken_images": 2, "by_kind": {"damaged": 1, "missing": 1},
+//   {"broken_images": 2, "by_kind": {"missing": 1, ..., "damaged": 1, ...},
 //    "images": [{"index": 17, "kind": "damaged", "name": "/data/cat/17.jpg"}, ...]}
 //
-// by position in the data set. Each image counts once, and those count that the training has taken, not those that
-// workers have read ahead: the file is the same for any number of threads and ranks, and after any stop. State:
-// `images`.
+// by position in the data set and the kinds of ssl/data/read_fault.h, all of which are in by_kind. Each image counts
+// once, and those count that the training has taken, not those that workers have read ahead: the file is the same for
+// any number of threads and ranks, and after any stop. State: `images`.
 #ifndef SSL_HOOKS_BROKEN_IMAGES_HOOK_H_
 #define SSL_HOOKS_BROKEN_IMAGES_HOOK_H_
 
@@ -38,7 +38,8 @@ namespace ssl {
 inline constexpr char kBrokenImagesFile[] = "broken_images.json";  // of a run directory
 
 // How many images the file `path` counts of each kind, by the kinds' names, all of which are there; empty when there is
-// no such file: none was broken. DataLoss for a file that is another.
+// no such file: none was broken. Files of earlier versions, which know fewer kinds, are read. DataLoss for a file that
+// is another.
 absl::StatusOr<std::map<std::string, int64_t>> ReadBrokenImageCounts(FileSystem& file_system, const std::string& path);
 
 // The section HOOKS.BROKEN_IMAGES (ours).
@@ -77,6 +78,7 @@ class BrokenImagesHook : public Hook {
   FileSystem& file_system_;
   std::map<int64_t, ReadFault> images_;  // that this rank knows of
   size_t told_ = 0;                      // how many of them the file has
+  size_t taken_ = 0;                     // how many of the source are among them
   std::string state_;                    // images_ as a checkpoint has them
 };
 

@@ -80,16 +80,18 @@ TEST(BrokenImagesHook, OnePercent_IsCountedByKindAndNamed) {
   const std::string images = MakeImages();
   const std::string file = Train(images, 2);
   EXPECT_THAT(file, HasSubstr("\"broken_images\": 4"));
-  EXPECT_THAT(file, HasSubstr("\"damaged\": 1,\n  \"of another format\": 1,\n  \"over a limit\": 1,\n  "
-                              "\"missing\": 1,\n  \"unreadable\": 0"));
-  EXPECT_THAT(file, HasSubstr(absl::StrCat("\"index\": 77,\n   \"kind\": \"damaged\",\n   \"name\": \"", images,
+  EXPECT_THAT(file, HasSubstr("\"missing\": 1,\n  \"unreadable\": 0,\n  \"empty\": 0,\n  \"truncated\": 1,\n  "
+                              "\"damaged\": 0,\n  \"not an image\": 1,\n  \"unsupported\": 0,\n  "
+                              "\"too large\": 1\n"));
+  EXPECT_THAT(file, HasSubstr(absl::StrCat("\"index\": 77,\n   \"kind\": \"truncated\",\n   \"name\": \"", images,
                                            "/1077.png\"")));
   EXPECT_THAT(file, HasSubstr(absl::StrCat("\"name\": \"", images, "/1399.png\"")));
 
   const std::string path = images + "/broken_images.json";
   WriteFile(path, file);
-  const std::map<std::string, int64_t> counts = {
-      {"damaged", 1}, {"of another format", 1}, {"over a limit", 1}, {"missing", 1}, {"unreadable", 0}};
+  const std::map<std::string, int64_t> counts = {{"missing", 1},     {"unreadable", 0}, {"empty", 0},
+                                                 {"truncated", 1},   {"damaged", 0},    {"not an image", 1},
+                                                 {"unsupported", 0}, {"too large", 1}};
   EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value(), counts);
 }
 
@@ -114,13 +116,24 @@ TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsAndRanks) {
   EXPECT_EQ(PosixFileSystem().Read(run + "/broken_images.json").value(), expected);
 }
 
+TEST(BrokenImagesHook, FileOfAnEarlierVersion_IsRead) {
+  const std::string path = MakeTempDir("counts") + "/broken_images.json";
+  WriteFile(path,
+            "{\"by_kind\": {\"damaged\": 3, \"of another format\": 2, \"over a limit\": 1, \"missing\": 5, "
+            "\"unreadable\": 4}}");
+  const std::map<std::string, int64_t> counts = {{"missing", 5},     {"unreadable", 4}, {"empty", 0},
+                                                 {"truncated", 0},   {"damaged", 3},    {"not an image", 0},
+                                                 {"unsupported", 2}, {"too large", 1}};
+  EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value(), counts);
+}
+
 TEST(BrokenImagesHook, FileOfAnotherProgram_IsRefused) {
   const std::string path = MakeTempDir("counts") + "/broken_images.json";
   EXPECT_THAT(ReadBrokenImageCounts(PosixFileSystem(), path).value(), IsEmpty());
   for (const char* text : {"", "[]", "{\"by_kind\": 3}", "{\"by_kind\": {\"damaged\": -1}}"}) {
     WriteFile(path, text);
     EXPECT_THAT(ReadBrokenImageCounts(PosixFileSystem(), path),
-                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path + ": has no number \"damaged\" in \"by_kind\"")))
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path + ": has no number \"missing\" in \"by_kind\"")))
         << text;
   }
 }

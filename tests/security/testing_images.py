@@ -6,11 +6,11 @@ import zlib
 
 # Kinds of damage, and how the data set calls them.
 DAMAGES = {
-    "truncated": "damaged",
-    "zero_bytes": "damaged",
+    "truncated": "truncated",
+    "zero_bytes": "empty",
     "bad_marker": "damaged",
-    "wrong_extension": "of another format",
-    "huge_header": "over a limit",
+    "wrong_extension": "unsupported",
+    "huge_header": "too large",
 }
 
 

@@ -29,10 +29,11 @@ bool IsErrorOfProcess(const absl::Status& reason) {
   return number == absl::StrCat(EMFILE) || number == absl::StrCat(ENFILE) || number == absl::StrCat(ENOMEM);
 }
 
-BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place)
+BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader)
     : window_(std::min(dataset_size, kWindow)),
       max_fraction_(max_fraction),
       place_(std::move(place)),
+      reader_(std::move(reader)),
       states_(static_cast<size_t>(dataset_size)) {}
 
 BrokenImages::~BrokenImages() {
@@ -48,20 +49,20 @@ void BrokenImages::AddGood(int64_t index) {
   }
 }
 
-absl::Status BrokenImages::AddBroken(int64_t index, const absl::Status& reason) {
+absl::Status BrokenImages::AddBroken(int64_t index, ReadFault fault, const absl::Status& reason) {
   if (IsErrorOfProcess(reason)) return reason;
   const int64_t in_a_row = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
-  if (before != kBroken) SSL_RETURN_IF_ERROR(CountBroken(before == kUnread, reason));
+  if (before != kBroken) SSL_RETURN_IF_ERROR(CountBroken(before == kUnread, fault, reason));
   if (in_a_row <= kMostInARow || max_fraction_ >= 1.0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the last ", in_a_row, " images could not be read (", place_,
                                           "=1 would go on): ", reason.message()));
 }
 
-absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& reason) {
+absl::Status BrokenImages::CountBroken(bool is_first_read, ReadFault fault, const absl::Status& reason) {
   const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
   const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
-  faults_[static_cast<int>(ReadFaultOf(reason))].fetch_add(1, std::memory_order_relaxed);
+  faults_[static_cast<int>(fault)].fetch_add(1, std::memory_order_relaxed);
   if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {
     return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
                                             " allows a share of ", max_fraction_, " of the first ", window_,
@@ -77,11 +78,11 @@ absl::Status BrokenImages::CountBroken(bool is_first_read, const absl::Status& r
 
 std::string BrokenImages::Summary() const {
   std::vector<std::string> parts;
-  for (int fault = 0; fault < kNumReadFaults; ++fault) {
-    const int64_t count = faults_[fault].load(std::memory_order_relaxed);
-    if (count > 0) parts.push_back(absl::StrCat(count, " ", ReadFaultName(static_cast<ReadFault>(fault))));
+  for (const ReadFault fault : kKindsOfBroken) {
+    const int64_t count = faults_[static_cast<int>(fault)].load(std::memory_order_relaxed);
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", ReadFaultName(fault)));
   }
-  return absl::StrCat(broken(), " of ", read_.load(std::memory_order_relaxed),
+  return absl::StrCat(reader_, reader_.empty() ? "" : ": ", broken(), " of ", read_.load(std::memory_order_relaxed),
                       " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));
 }
 

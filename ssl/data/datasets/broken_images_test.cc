@@ -27,7 +27,7 @@ TEST(BrokenImages, FirstFew_AreNamed_ThenOnlyCounted) {
     BrokenImages images(1000000, 0.5, "MAX_BROKEN_FRACTION");
     for (int i = 1000; i < 1900; ++i) images.AddGood(i);
     for (int i = 0; i < 150; ++i) {
-      EXPECT_OK(images.AddBroken(i, Reason(i)));
+      EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
       if (i % 10 == 0) images.AddGood(1000);
     }
     ASSERT_EQ(log.lines.size(), 7u);
@@ -46,16 +46,14 @@ TEST(BrokenImages, NoneBroken_IsSilent) {
   EXPECT_TRUE(log.lines.empty());
 }
 
-// By the codes of DecodeImage and FileSystem.
 TEST(BrokenImages, Kinds_AreCountedApart) {
   BrokenImages images(100, 1.0, "MAX_BROKEN_FRACTION");
-  const std::vector<absl::Status> reasons = {absl::DataLossError("1"),          absl::UnimplementedError("2"),
-                                             absl::ResourceExhaustedError("3"), absl::NotFoundError("4"),
-                                             absl::InvalidArgumentError("5"),   absl::DataLossError("6")};
-  for (size_t i = 0; i < reasons.size(); ++i) EXPECT_OK(images.AddBroken(static_cast<int64_t>(i), reasons[i]));
+  int64_t index = 0;
+  for (const ReadFault fault : kKindsOfBroken) EXPECT_OK(images.AddBroken(index++, fault, Reason(0)));
+  EXPECT_OK(images.AddBroken(index, ReadFault::kEmpty, Reason(0)));
   EXPECT_EQ(images.Summary(),
-            "6 of 6 images cannot be read and were replaced: 2 damaged, 1 of another format, 1 over a limit, "
-            "1 missing, 1 unreadable");
+            "9 of 9 images cannot be read and were replaced: 1 missing, 1 unreadable, 2 empty, 1 truncated, "
+            "1 damaged, 1 not an image, 1 unsupported, 1 too large");
 }
 
 // The loader reads the first image once more than the others, and every epoch reads all.
@@ -63,7 +61,7 @@ TEST(BrokenImages, ImageThatIsReadAgain_CountsOnce) {
   BrokenImages images(10, 0.2, "MAX_BROKEN_FRACTION");
   for (int epoch = 0; epoch < 5; ++epoch) {
     for (int64_t i = 0; i < 8; ++i) images.AddGood(i);
-    for (int64_t i = 8; i < 10; ++i) EXPECT_OK(images.AddBroken(i, Reason(static_cast<int>(i))));
+    for (int64_t i = 8; i < 10; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(static_cast<int>(i))));
   }
   EXPECT_EQ(images.Summary(), "2 of 10 images cannot be read and were replaced: 2 damaged");
 }
@@ -71,15 +69,15 @@ TEST(BrokenImages, ImageThatIsReadAgain_CountsOnce) {
 TEST(BrokenImages, GoodOneThatBreaksLater_Counts) {
   BrokenImages images(10, 0.1, "MAX_BROKEN_FRACTION");
   for (int64_t i = 0; i < 10; ++i) images.AddGood(i);
-  EXPECT_OK(images.AddBroken(3, Reason(3)));
+  EXPECT_OK(images.AddBroken(3, ReadFault::kDamaged, Reason(3)));
   images.AddGood(3);
   EXPECT_EQ(images.Summary(), "1 of 10 images cannot be read and were replaced: 1 damaged");
 }
 
 TEST(BrokenImages, TooManyAmongTheFirst_AreAnError) {
   BrokenImages images(1000000, 0.1, "run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION");
-  for (int i = 0; i < 100; ++i) EXPECT_OK(images.AddBroken(i, Reason(i)));
-  EXPECT_THAT(images.AddBroken(100, Reason(100)),
+  for (int i = 0; i < 100; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  EXPECT_THAT(images.AddBroken(100, ReadFault::kDamaged, Reason(100)),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("101 of the first 101 images cannot be read"),
                              HasSubstr("run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.1"),
@@ -89,37 +87,55 @@ TEST(BrokenImages, TooManyAmongTheFirst_AreAnError) {
 TEST(BrokenImages, AfterTheFirstThousand_NothingIsAnError) {
   BrokenImages images(1000000, 0.0, "MAX_BROKEN_FRACTION");
   for (int64_t i = 0; i < BrokenImages::kWindow; ++i) images.AddGood(i);
-  EXPECT_OK(images.AddBroken(BrokenImages::kWindow, Reason(0)));
+  EXPECT_OK(images.AddBroken(BrokenImages::kWindow, ReadFault::kDamaged, Reason(0)));
 }
 
 // The disk is gone in the third epoch.
 TEST(BrokenImages, AHundredInARow_AreAnErrorAtAnyTime) {
   BrokenImages images(5000, 0.1, "run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION");
   for (int64_t i = 0; i < 5000; ++i) images.AddGood(i);
-  for (int i = 0; i < 60; ++i) EXPECT_OK(images.AddBroken(i, Reason(i)));
+  for (int i = 0; i < 60; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
   images.AddGood(70);
-  for (int i = 0; i < 100; ++i) EXPECT_OK(images.AddBroken(i, Reason(i))) << "again for the first 60";
-  EXPECT_THAT(images.AddBroken(100, Reason(100)),
+  for (int i = 0; i < 100; ++i)
+    EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i))) << "again for the first 60";
+  EXPECT_THAT(images.AddBroken(100, ReadFault::kDamaged, Reason(100)),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("the last 101 images could not be read"),
                              HasSubstr("run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION=1"), HasSubstr("100.jpg"))));
   BrokenImages all_allowed(5000, 1.0, "MAX_BROKEN_FRACTION");
-  for (int i = 0; i < 1000; ++i) EXPECT_OK(all_allowed.AddBroken(i, Reason(i)));
+  for (int i = 0; i < 1000; ++i) EXPECT_OK(all_allowed.AddBroken(i, ReadFault::kDamaged, Reason(i)));
 }
 
 TEST(BrokenImages, ALimitOfTheProcess_IsNoBrokenImage) {
   BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
   const absl::Status no_descriptor =
       WithDetail(absl::ResourceExhaustedError("too many open files"), kDetailErrno, "24");
-  EXPECT_EQ(images.AddBroken(3, no_descriptor), no_descriptor);
+  EXPECT_EQ(images.AddBroken(3, ReadFault::kUnreadable, no_descriptor), no_descriptor);
   EXPECT_EQ(images.broken(), 0);
+}
+
+TEST(BrokenImages, PartOfADataSet_IsMeasuredByItsSize) {
+  BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
+  images.WillRead(20);
+  EXPECT_OK(images.AddBroken(400, ReadFault::kDamaged, Reason(0)));
+  EXPECT_OK(images.AddBroken(1, ReadFault::kDamaged, Reason(1)));
+  EXPECT_THAT(images.AddBroken(2, ReadFault::kDamaged, Reason(2)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a share of 0.1 of the first 20")));
+}
+
+TEST(BrokenImages, OneOfSeveralRanks_SaysWhichItIs) {
+  BrokenImages images(20, 1.0, "MAX_BROKEN_FRACTION", "rank 1 of 2");
+  images.AddGood(7);
+  EXPECT_OK(images.AddBroken(3, ReadFault::kEmpty, Reason(3)));
+  EXPECT_EQ(images.Summary(), "rank 1 of 2: 1 of 2 images cannot be read and were replaced: 1 empty");
 }
 
 TEST(BrokenImages, SmallDataSet_IsMeasuredByItsSize) {
   BrokenImages images(20, 0.1, "MAX_BROKEN_FRACTION");
-  EXPECT_OK(images.AddBroken(0, Reason(0)));
-  EXPECT_OK(images.AddBroken(1, Reason(1)));
-  EXPECT_THAT(images.AddBroken(2, Reason(2)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 20")));
+  EXPECT_OK(images.AddBroken(0, ReadFault::kDamaged, Reason(0)));
+  EXPECT_OK(images.AddBroken(1, ReadFault::kDamaged, Reason(1)));
+  EXPECT_THAT(images.AddBroken(2, ReadFault::kDamaged, Reason(2)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 20")));
 }
 
 }  // namespace

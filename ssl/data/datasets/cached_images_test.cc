@@ -100,7 +100,7 @@ TEST_P(CachedImages, AreThoseOfTheFiles) {
     const bool lent = epoch > 0 && GetParam() == CacheContent::kDecoded;
     EXPECT_EQ(reading.borrowed, (std::vector<bool>{lent, lent, lent, false}));
   }
-  EXPECT_EQ(cached->broken().Summary(), "1 of 4 images cannot be read and were replaced: 1 of another format");
+  EXPECT_EQ(cached->broken().Summary(), "1 of 4 images cannot be read and were replaced: 1 not an image");
 }
 
 // Broken ones are read in every epoch; good ones from the cache come between them.
@@ -119,8 +119,8 @@ TEST_P(CachedImages, OfAFileThatChanges_AreReadAnew) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     const Reading reading = ReadAll(*cached);
     EXPECT_EQ(reading.pixels, ReadAll(*Images(files_)).pixels);
-    EXPECT_EQ(reading.faults,
-              (std::vector<ReadFault>{ReadFault::kNone, ReadFault::kMissing, ReadFault::kNone, ReadFault::kFormat}));
+    EXPECT_EQ(reading.faults, (std::vector<ReadFault>{ReadFault::kNone, ReadFault::kMissing, ReadFault::kNone,
+                                                      ReadFault::kNotAnImage}));
   }
 }
 
@@ -194,7 +194,7 @@ TEST_P(CachedImages, OfPartsAndSubsets_AreKeptByTheDataSetThatReadsThem) {
     std::vector<std::unique_ptr<Dataset>> parts;
     parts.push_back(Images({files_[0]}));
     parts.push_back(Images({files_[1], files_[2]}));
-    std::unique_ptr<Dataset> joined = ConcatDataset::Create(std::move(parts)).value();
+    auto joined = std::make_unique<ConcatDataset>(std::move(parts));
     SubsetDataset subset(std::move(joined), {2, 0});
     subset.KeepInMemory({GetParam(), 3 * kPlenty});
     const Reading first = ReadAll(subset);

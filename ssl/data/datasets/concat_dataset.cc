@@ -2,9 +2,9 @@
 #include "ssl/data/datasets/concat_dataset.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
-#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
@@ -12,38 +12,31 @@
 
 namespace ssl {
 
-absl::StatusOr<std::unique_ptr<ConcatDataset>> ConcatDataset::Create(std::vector<std::unique_ptr<Dataset>> parts) {
-  auto dataset = absl::WrapUnique(new ConcatDataset(std::move(parts)));
-  SSL_RETURN_IF_ERROR(dataset->CheckLabels());
-  dataset->NumberClasses();
-  return dataset;
-}
-
 ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts) : parts_(std::move(parts)), begins_{0} {
   for (const std::unique_ptr<Dataset>& part : parts_) begins_.push_back(begins_.back() + part->size());
-  has_labels_ = std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->has_labels(); });
+  const bool all_do = std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->has_labels(); });
+  if (all_do) label_conflict_ = FindLabelConflict();
+  has_labels_ = all_do && label_conflict_.empty();
+  NumberClasses();
 }
 
-absl::Status ConcatDataset::CheckLabels() const {
-  if (!has_labels_) return absl::OkStatus();
+std::string ConcatDataset::FindLabelConflict() const {
   const Dataset& first = *parts_.front();
   for (const std::unique_ptr<Dataset>& part : parts_) {
     const size_t columns = first.LabelRow(0).size();
     const size_t others = part->LabelRow(0).size();
     if (others != columns) {
-      return absl::InvalidArgumentError(absl::StrCat(part->description(), " has ", others, " labels in a row and ",
-                                                     first.description(), " has ", columns,
-                                                     " (0: a class each), expected the same of all DATA_SOURCES"));
+      return absl::StrCat(part->description(), " has ", others, " labels in a row and ", first.description(), " has ",
+                          columns, " (0: a class each)");
     }
     if (part->ClassNames().empty() != first.ClassNames().empty()) {
       const Dataset& named = first.ClassNames().empty() ? *part : first;
       const Dataset& numbered = first.ClassNames().empty() ? first : *part;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "classes of ", named.description(), " have names and those of ", numbered.description(),
-          " are numbers, expected names or numbers in all DATA_SOURCES: nothing says which of them are the same"));
+      return absl::StrCat("classes of ", named.description(), " have names and those of ", numbered.description(),
+                          " are numbers, so that nothing says which of them are the same");
     }
   }
-  return absl::OkStatus();
+  return "";
 }
 
 void ConcatDataset::NumberClasses() {
@@ -95,6 +88,13 @@ void ConcatDataset::KeepInMemory(const DatasetCache& cache) {
   }
 }
 
+void ConcatDataset::WillRead(int64_t samples) {
+  const double share = static_cast<double>(samples) / static_cast<double>(size());
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    part->WillRead(std::max<int64_t>(1, std::llround(share * static_cast<double>(part->size()))));
+  }
+}
+
 absl::StatusOr<bool> ConcatDataset::ReadEncoded(int64_t index, ByteBuffer* bytes) const {
   const auto [part, place] = Find(index);
   return parts_[part]->ReadEncoded(place, bytes);
@@ -113,6 +113,14 @@ absl::Span<const int64_t> ConcatDataset::LabelRow(int64_t index) const {
 absl::Span<const int64_t> ConcatDataset::LabelList(int64_t index) const {
   const auto [part, place] = Find(index);
   return has_labels_ ? parts_[part]->LabelList(place) : absl::Span<const int64_t>();
+}
+
+std::vector<std::string> ConcatDataset::PassedOver() const {
+  std::vector<std::string> all;
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    for (const std::string& what : part->PassedOver()) all.push_back(absl::StrCat(part->description(), ": ", what));
+  }
+  return all;
 }
 
 std::string ConcatDataset::ImagePath(int64_t index) const {

@@ -19,12 +19,16 @@
 namespace ssl {
 
 // Classes with names are one class where the names are equal, numbered by the sorted names of all parts; numbers
-// without names mean the same class in every part. It has labels when all parts do.
+// without names mean the same class in every part. It has labels when all parts do and these can be told from one
+// another: not where classes of some parts have names and those of others are numbers, nor where labels of some are
+// rows and those of others classes, or rows of another length.
 class ConcatDataset : public Dataset {
  public:
-  // InvalidArgument: labels of some parts are classes and of others rows, or rows of another length; classes of some
-  // parts have names and of others none. parts: not empty.
-  static absl::StatusOr<std::unique_ptr<ConcatDataset>> Create(std::vector<std::unique_ptr<Dataset>> parts);
+  // parts: not empty.
+  explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts);
+
+  // Why there are no labels although all parts have some; "" where they do not, or there are.
+  const std::string& label_conflict() const { return label_conflict_; }
 
   int64_t size() const override { return begins_.back(); }
   bool has_labels() const override { return has_labels_; }
@@ -33,19 +37,20 @@ class ConcatDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   // Each part gets a share of the memory by the number of its samples.
   void KeepInMemory(const DatasetCache& cache) override;
+  // Of each part about its share of them.
+  void WillRead(int64_t samples) override;
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override;
   int64_t Label(int64_t index) const override;
   absl::Span<const int64_t> LabelRow(int64_t index) const override;
   absl::Span<const int64_t> LabelList(int64_t index) const override;
   absl::Span<const std::string> ClassNames() const override { return class_names_; }
+  std::vector<std::string> PassedOver() const override;
   std::string ImagePath(int64_t index) const override;
   std::string SampleName(int64_t index) const override;
   std::string SampleIdentity(int64_t index) const override;
 
  private:
-  explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts);
-
-  absl::Status CheckLabels() const;
+  std::string FindLabelConflict() const;
   void NumberClasses();
   // The part that holds a sample, and the sample's place in it.
   std::pair<size_t, int64_t> Find(int64_t index) const;
@@ -54,6 +59,7 @@ class ConcatDataset : public Dataset {
 
   std::vector<std::unique_ptr<Dataset>> parts_;
   std::vector<int64_t> begins_;  // of each part, and the end of the last one
+  std::string label_conflict_;
   bool has_labels_ = false;
   std::vector<std::string> class_names_;
   std::vector<std::vector<int64_t>> numbers_;  // of each part's named classes among all; empty: as they are

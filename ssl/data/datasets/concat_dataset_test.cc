@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/array_dataset.h"
@@ -44,11 +43,11 @@ std::unique_ptr<Dataset> Labelled(std::unique_ptr<Dataset> images, std::vector<i
   return std::make_unique<LabelledDataset>(std::move(images), std::move(table));
 }
 
-absl::StatusOr<std::unique_ptr<ConcatDataset>> Join(std::unique_ptr<Dataset> a, std::unique_ptr<Dataset> b) {
+std::unique_ptr<ConcatDataset> Join(std::unique_ptr<Dataset> a, std::unique_ptr<Dataset> b) {
   std::vector<std::unique_ptr<Dataset>> parts;
   parts.push_back(std::move(a));
   parts.push_back(std::move(b));
-  return ConcatDataset::Create(std::move(parts));
+  return std::make_unique<ConcatDataset>(std::move(parts));
 }
 
 std::vector<int64_t> LabelsOf(const Dataset& dataset) {
@@ -64,7 +63,7 @@ std::vector<int64_t> LabelsOf(const Dataset& dataset) {
 }
 
 TEST(ConcatDataset, Samples_FollowOneAnother) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(Images(10, 2, "a"), Images(50, 3, "b")));
+  const auto dataset = Join(Images(10, 2, "a"), Images(50, 3, "b"));
   EXPECT_EQ(dataset->size(), 5);
   EXPECT_EQ(dataset->description(), "a + b");
   std::vector<int> pixels;
@@ -79,23 +78,22 @@ TEST(ConcatDataset, Samples_FollowOneAnother) {
 }
 
 TEST(ConcatDataset, NumberedClasses_StayWhatTheyAre) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset,
-                       Join(Labelled(Images(0, 2, "a"), {3, 0}), Labelled(Images(0, 2, "b"), {1, 3})));
+  const auto dataset = Join(Labelled(Images(0, 2, "a"), {3, 0}), Labelled(Images(0, 2, "b"), {1, 3}));
   EXPECT_TRUE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_conflict(), "");
   EXPECT_THAT(LabelsOf(*dataset), ElementsAre(3, 0, 1, 3));
   EXPECT_THAT(dataset->ClassNames(), IsEmpty());
 }
 
 TEST(ConcatDataset, NamedClasses_AreOneByTheirNames) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(Labelled(Images(0, 2, "a"), {0, 1}, {"cat", "dog"}),
-                                                Labelled(Images(0, 3, "b"), {2, 1, 0}, {"ant", "cat", "emu"})));
+  const auto dataset = Join(Labelled(Images(0, 2, "a"), {0, 1}, {"cat", "dog"}),
+                            Labelled(Images(0, 3, "b"), {2, 1, 0}, {"ant", "cat", "emu"}));
   EXPECT_THAT(dataset->ClassNames(), ElementsAre("ant", "cat", "dog", "emu"));
   EXPECT_THAT(LabelsOf(*dataset), ElementsAre(1, 2, 3, 1, 0));
 }
 
 TEST(ConcatDataset, RowsOfLabels_AreLent) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset,
-                       Join(Labelled(Images(0, 1, "a"), {1, 0}, {}, 2), Labelled(Images(0, 1, "b"), {-1, 1}, {}, 2)));
+  const auto dataset = Join(Labelled(Images(0, 1, "a"), {1, 0}, {}, 2), Labelled(Images(0, 1, "b"), {-1, 1}, {}, 2));
   Sample sample;
   sample.ResetViews(1);
   ASSERT_OK(dataset->Get(1, &sample));
@@ -109,7 +107,7 @@ TEST(ConcatDataset, ListsOfLabels_AreLent) {
   table.num_columns = 2;
   table.values = {3, 0, 5, 3};
   auto several = std::make_unique<LabelledDataset>(Images(0, 2, "a"), std::move(table));
-  ASSERT_OK_AND_ASSIGN(const auto dataset, Join(std::move(several), Labelled(Images(0, 1, "b"), {5})));
+  const auto dataset = Join(std::move(several), Labelled(Images(0, 1, "b"), {5}));
   Sample sample;
   sample.ResetViews(1);
   ASSERT_OK(dataset->Get(1, &sample));
@@ -122,22 +120,27 @@ TEST(ConcatDataset, ListsOfLabels_AreLent) {
 }
 
 TEST(ConcatDataset, WithoutLabelsOfAll_ThereAreNone) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto dataset,
-      Join(Labelled(Images(0, 1, "a"), {7}, {"a", "b", "c", "d", "e", "f", "g", "h"}), Images(0, 1, "b")));
+  const auto dataset =
+      Join(Labelled(Images(0, 1, "a"), {7}, {"a", "b", "c", "d", "e", "f", "g", "h"}), Images(0, 1, "b"));
   EXPECT_FALSE(dataset->has_labels());
   EXPECT_THAT(LabelsOf(*dataset), ElementsAre(-1, -1));
   EXPECT_THAT(dataset->ClassNames(), IsEmpty());
 }
 
-TEST(ConcatDataset, ClassesThatCannotBeCompared_AreRefused) {
-  const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}, {"cat"}), Labelled(Images(0, 1, "b"), {0})),
-              StatusIs(invalid, HasSubstr("classes of a have names and those of b are numbers")));
-  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0}, {"cat"})),
-              StatusIs(invalid, HasSubstr("classes of b have names and those of a are numbers")));
-  EXPECT_THAT(Join(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0, 1}, {}, 2)),
-              StatusIs(invalid, HasSubstr("b has 2 labels in a row and a has 0")));
+TEST(ConcatDataset, ClassesThatCannotBeCompared_AreNoLabels) {
+  const auto conflict = [](std::unique_ptr<Dataset> a, std::unique_ptr<Dataset> b) {
+    const auto dataset = Join(std::move(a), std::move(b));
+    EXPECT_FALSE(dataset->has_labels());
+    EXPECT_THAT(LabelsOf(*dataset), ElementsAre(-1, -1));
+    EXPECT_THAT(dataset->ClassNames(), IsEmpty());
+    return dataset->label_conflict();
+  };
+  EXPECT_THAT(conflict(Labelled(Images(0, 1, "a"), {0}, {"cat"}), Labelled(Images(0, 1, "b"), {0})),
+              HasSubstr("classes of a have names and those of b are numbers"));
+  EXPECT_THAT(conflict(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0}, {"cat"})),
+              HasSubstr("classes of b have names and those of a are numbers"));
+  EXPECT_THAT(conflict(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0, 1}, {}, 2)),
+              HasSubstr("b has 2 labels in a row and a has 0"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
@@ -71,6 +72,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
         SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ", options.hold_out_fraction, ", but ",
         dataset->description(), " has 1 image, expected at least 2, to compare one that is held out with the others; ",
         "add images, or name a test set with config.DATA.TEST.DATA_PATHS"));
+  }
+  const auto held_out = static_cast<int64_t>(positions.size());
+  // Of small classes the rounding shows; once, where the test set is made.
+  if (options.split == "test" && held_out > 2 * options.hold_out_fraction * static_cast<double>(dataset->size())) {
+    SSL_LOG(INFO) << SplitKey(split, context.config, "HOLD_OUT_FRACTION") << " is " << options.hold_out_fraction << ": "
+                  << held_out << " of " << dataset->size()
+                  << " images are held out, as it is at least one of each class";
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }
@@ -135,9 +143,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> BuildSources(const DataSplitOptions& op
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> part, BuildSource(*config.FindPath(path), of_part));
     parts.push_back(std::move(part));
   }
-  absl::StatusOr<std::unique_ptr<ConcatDataset>> joined = ConcatDataset::Create(std::move(parts));
-  if (!joined.ok()) return Annotate(joined.status(), SplitKey(split, context.config, "DATA_SOURCES"));
-  return *std::move(joined);
+  auto joined = std::make_unique<ConcatDataset>(std::move(parts));
+  // Who needs labels refuses it; self-supervised training does not.
+  if (!joined->label_conflict().empty()) {
+    SSL_LOG(INFO) << SplitKey(split, context.config, "DATA_SOURCES")
+                  << ": the images have no labels together: " << joined->label_conflict();
+  }
+  return joined;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
@@ -24,6 +25,7 @@
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -222,6 +224,21 @@ TEST_F(DatasetBuilderTest, SeveralSources_FollowOneAnotherWithTheirOwnLabels) {
   EXPECT_FALSE(limited->has_labels()) << "plain has none";
 }
 
+// Who needs labels asks for them (ssl/core/label_check.h).
+TEST_F(DatasetBuilderTest, SeveralSourcesWithLabelsOfTwoKinds_HaveNone) {
+  const std::string names = MakeTempDir("labels") + "/names.txt";
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), names, absl::StrJoin(std::vector<std::string>(12, "cat"), "\n")));
+  const CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Build(absl::StrCat("    DATA_SOURCES: [grey, plain]\n    LABEL_SOURCES: [grey, disk_filelist]\n"
+                                          "    DATASET_NAMES: []\n    LABEL_PATHS: [unused, ",
+                                          names, "]\n")));
+  EXPECT_EQ(dataset->size(), 24);
+  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_THAT(log.Text(), HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES: the images have no labels together: "
+                                    "classes of twelve images have names and those of twelve images are numbers"));
+}
+
 TEST_F(DatasetBuilderTest, ListsOfSeveralSources_HaveAnEntryForEach) {
   EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n    DATA_PATHS: [a]\n"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -252,7 +269,9 @@ TEST_F(DatasetBuilderTest, Catalog_SaysWhereADataSetLies) {
                        HasSubstr(absl::StrCat("config.DATA.DATASET_CATALOG: ", catalog,
                                               ":1: data set 'my_set' has no paths [images, labels] for val"))));
   EXPECT_THAT(build("    DATASET_NAMES: [other]\n"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no folder is known for DATASET_NAMES [other]")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("no folder is known for DATASET_NAMES [other]"),
+                             HasSubstr(absl::StrCat("or one of the names in ", catalog, ": my_set")))));
 }
 
 TEST_F(DatasetBuilderTest, BalancedLimit_HasEquallyManyOfEachClass) {
@@ -285,6 +304,18 @@ TEST_F(DatasetBuilderTest, DataThatMayNotBeRead_AreAMistakeOfTheConfiguration) {
   const absl::Status status = Build("    DATA_SOURCES: [locked]\n").status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("photos/ant: listing failed")));
   EXPECT_EQ(DetailOf(status, kDetailErrno), absl::StrCat(EACCES));
+}
+
+TEST_F(DatasetBuilderTest, HoldOut_SaysWhereOneOfEachClassIsMore) {
+  const auto log_of = [&](const std::string& lines) {
+    const CapturedLog log;
+    EXPECT_OK(Build("    DATA_SOURCES: [grey]\n    HOLD_OUT_FRACTION: " + lines).status());
+    return log.Text();
+  };
+  EXPECT_THAT(log_of("0.01\n    SPLIT: test\n"),
+              HasSubstr("run.yaml:4: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.01: 3 of 12 images are held out"));
+  EXPECT_EQ(log_of("0.01\n"), "") << "told once";
+  EXPECT_EQ(log_of("0.25\n    SPLIT: test\n"), "");
 }
 
 TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {

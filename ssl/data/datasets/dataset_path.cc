@@ -42,6 +42,15 @@ absl::StatusOr<std::string> FindInCatalog(const std::string& catalog, const std:
   return paths->items()[place].text();
 }
 
+// "a, b", of a catalog that FindInCatalog has read.
+std::string NamesInCatalog(const std::string& catalog, FileSystem& file_system) {
+  const absl::StatusOr<std::string> text = file_system.Read(catalog);
+  if (!text.ok()) return "";
+  const absl::StatusOr<ConfigNode> root = ParseYaml(*text, catalog, nullptr);
+  if (!root.ok()) return "";
+  return absl::StrJoin(root->entries(), ", ", [](std::string* out, const auto& entry) { out->append(entry.first); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::vector<std::string>& paths,
@@ -73,9 +82,12 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
         absl::StrCat(place, " is empty, expected where the data lies, as ", key, "=[photos]"));
   }
   if (folder == nullptr) {
+    const std::string catalog = data.dataset_catalog.empty()
+                                    ? "config.DATA.DATASET_CATALOG"
+                                    : absl::StrCat("one of the names in ", data.dataset_catalog, ": ",
+                                                   NamesInCatalog(data.dataset_catalog, context.file_system));
     return absl::InvalidArgumentError(absl::StrCat(place, " is empty and no folder is known for DATASET_NAMES [", name,
-                                                   "]; set ", key,
-                                                   " to where the data lies, or config.DATA.DATASET_CATALOG"));
+                                                   "]; set ", key, " to where the data lies, or ", catalog));
   }
   for (const std::string& part : below) {
     const std::string path = part.empty() ? *folder : absl::StrCat(*folder, "/", part);

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
   scan.root = options.root.get();
   absl::StatusOr<ImageFolder> scanned = ScanImageFolder(folder, scan);
   if (!scanned.ok()) return Annotate(scanned.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
-  for (const std::string& what : scanned->passed_over) SSL_LOG(WARNING) << folder << ": passed over: " << what;
+  options.passed_over = std::move(scanned->passed_over);
   options.description = folder;
   options.class_names = std::move(scanned->classes);
   return std::make_unique<DiskDataset>(std::move(scanned->paths), std::move(scanned->labels), std::move(options));
@@ -60,14 +60,21 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   PathList paths;
   paths.Reserve(std::min(context.file_system.Size(list).value_or(0), kMostReserved));
+  bool found_prefix = split.remove_img_path_prefix.empty();
   const absl::Status read = ForEachLine(context.file_system, list, [&](absl::string_view line) {
     const bool is_renamed = absl::ConsumePrefix(&line, split.remove_img_path_prefix);
+    found_prefix = found_prefix || is_renamed;
     paths.Add(is_renamed ? absl::StrCat(split.new_img_path_prefix, line) : std::string(line));
   });
   if (!read.ok()) return Annotate(read, SplitKey(data_split, context.config, "DATA_PATHS"));
   if (paths.size() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list, " lists no images"));
+  }
+  if (!found_prefix) {
+    SSL_LOG(WARNING) << SplitKey(data_split, context.config, "REMOVE_IMG_PATH_PREFIX") << " is "
+                     << split.remove_img_path_prefix << ", but no path of " << list << " begins so; the first is "
+                     << paths[0];
   }
   paths.ShareFolder();
   SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));

@@ -23,6 +23,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -112,7 +113,7 @@ TEST(DiskFolder, BrokenImage_TellsItsFault) {
   ASSERT_OK(dataset->Get(1, &sample));
   EXPECT_EQ(sample.fault, ReadFault::kNone);
   ASSERT_OK(dataset->Get(2, &sample));
-  EXPECT_EQ(sample.fault, ReadFault::kFormat);
+  EXPECT_EQ(sample.fault, ReadFault::kNotAnImage);
   EXPECT_THAT(dataset->SampleName(2), HasSubstr("/dog/1.jpg"));
 }
 
@@ -213,6 +214,22 @@ TEST(DiskFilelist, Paths_AreThoseOfTheLines) {
   EXPECT_EQ(PixelsOf(*dataset, 1, -1).size(), 48u * 64 * 3);
 }
 
+TEST(DiskFilelist, PrefixThatNoPathHas_IsAWarning) {
+  const std::string folder = MakeFolder();
+  WriteFile(folder + "/list.txt", "/old/cat/1.jpg\n/new/cat/2.png\n");
+  const auto warnings = [&](const std::string& prefix) {
+    const CapturedLog log;
+    EXPECT_OK(Make(MakeDiskFilelist, absl::StrCat("    DATA_PATHS: [", folder, "/list.txt]\n",
+                                                  "    REMOVE_IMG_PATH_PREFIX: ", prefix, "\n")));
+    return log.Text();
+  };
+  EXPECT_THAT(
+      warnings("/elsewhere"),
+      HasSubstr(absl::StrCat("run.yaml:4: config.DATA.TRAIN.REMOVE_IMG_PATH_PREFIX is /elsewhere, but no path of ",
+                             folder, "/list.txt begins so; the first is /old/cat/1.jpg")));
+  EXPECT_EQ(warnings("/new"), "");
+}
+
 TEST(DiskFilelist, MissingImage_IsBroken) {
   const std::string folder = MakeTempDir("disk");
   WriteFile(folder + "/list.txt", folder + "/none.jpg\n");
@@ -242,7 +259,7 @@ TEST(DiskFilelist, ListAndImages_AreReadThroughTheFileSystemOfTheRun) {
   files.FailCall(files.calls() + 1, EIO, FaultFileSystem::Repeat::kFromThenOn);
   EXPECT_EQ(PixelsOf(*dataset, 1, -1), std::string(3 * 3 * 3, '\x80'));
   EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().Summary(),
-            "1 of 2 images cannot be read and were replaced: 1 damaged");
+            "1 of 2 images cannot be read and were replaced: 1 unreadable");
   EXPECT_FALSE(MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context).ok());
 }
 

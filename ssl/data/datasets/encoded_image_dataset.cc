@@ -11,7 +11,9 @@
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/exif_orientation.h"
 #include "ssl/data/image/needed_region.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/data/sample.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 namespace {
@@ -56,6 +58,8 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   }
   options.max_broken_fraction = split.max_broken_fraction;
   options.max_broken_place = SplitKey(data_split, context.config, "MAX_BROKEN_FRACTION");
+  const int64_t ranks = context.communicator.size();
+  if (ranks > 1) options.reader = absl::StrCat("rank ", context.communicator.rank(), " of ", ranks);
   options.turns_upright = split.exif_orientation;
   options.decode_mode = split.decode == "fast" ? DecodeMode::kFast : DecodeMode::kExact;
   if (!split.paths_below.empty()) {
@@ -75,7 +79,7 @@ EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labe
     : size_(size),
       labels_(std::move(labels)),
       options_(std::move(options)),
-      broken_(size_, options_.max_broken_fraction, options_.max_broken_place) {}
+      broken_(size_, options_.max_broken_fraction, options_.max_broken_place, options_.reader) {}
 
 absl::StatusOr<FileStamp> EncodedImageDataset::StampOf(const std::string& path) const {
   if (options_.root != nullptr || options_.file_system == &PosixFileSystem()) return ReadFileStamp(path);
@@ -85,13 +89,17 @@ absl::StatusOr<FileStamp> EncodedImageDataset::StampOf(const std::string& path) 
 }
 
 absl::Status EncodedImageDataset::ReadBytes(int64_t index, std::string* path, ByteBuffer* bytes) const {
-  const FilePart part = Locate(index, path);
+  const absl::Status status = ReadPart(Locate(index, path), *path, bytes);
+  return status.ok() ? status : AsReadError(status);
+}
+
+absl::Status EncodedImageDataset::ReadPart(const FilePart& part, const std::string& path, ByteBuffer* bytes) const {
   const auto memory_for = [&](int64_t size) -> absl::StatusOr<char*> {
     SSL_RETURN_IF_ERROR(CheckFileSize(size, options_.limits));
     return reinterpret_cast<char*>(bytes->Allocate(static_cast<size_t>(size)));
   };
-  if (options_.root == nullptr) return ReadFilePart(*options_.file_system, *path, part, memory_for);
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, options_.root->OpenRead(*path));
+  if (options_.root == nullptr) return ReadFilePart(*options_.file_system, path, part, memory_for);
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, options_.root->OpenRead(path));
   return ReadFilePart(*file, part, memory_for);
 }
 
@@ -170,8 +178,10 @@ absl::Status EncodedImageDataset::Get(int64_t index, Sample* sample) const {
     return absl::OkStatus();
   }
   if (!options_.refuses_broken.empty()) return RefuseBroken(decoded, options_.refuses_broken);
-  SSL_RETURN_IF_ERROR(broken_.AddBroken(index, decoded));
-  sample->fault = ReadFaultOf(decoded);
+  // Where nothing was read, the code says so, whatever the buffer holds.
+  const ReadFault fault = ReadFaultOf(sample->file_buffer.view(), decoded);
+  SSL_RETURN_IF_ERROR(broken_.AddBroken(index, fault, decoded));
+  sample->fault = fault;
   Replace(index, sample);
   return absl::OkStatus();
 }

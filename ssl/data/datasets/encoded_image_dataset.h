@@ -40,11 +40,13 @@ namespace ssl {
 struct EncodedImageOptions {
   std::string description;               // for messages: the folder or the list
   std::vector<std::string> class_names;  // by label; empty: labels are numbers only
+  std::vector<std::string> passed_over;  // Dataset::PassedOver
   int grey_side = 224;                   // pixels, of the image that replaces a broken one
   bool use_neighbour = false;
   std::string refuses_broken;  // the key that makes a broken image an error; empty: it is replaced
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
+  std::string reader;            // "rank 1 of 2", for messages; empty: there is one rank
   bool turns_upright = false;    // by the orientation that EXIF gives
   DecodeMode decode_mode = DecodeMode::kExact;
   DecodeLimits limits;
@@ -73,7 +75,9 @@ class EncodedImageDataset : public Dataset {
   // Images that are broken are not kept: they are read, counted and replaced as without. In a file system that is not
   // the machine's own, a file counts as unchanged while its size is the same.
   void KeepInMemory(const DatasetCache& cache) final;
+  void WillRead(int64_t samples) final { broken_.WillRead(samples); }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const final;
+  std::vector<std::string> PassedOver() const final { return options_.passed_over; }
   int64_t Label(int64_t index) const final { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const final { return options_.class_names; }
 
@@ -92,6 +96,7 @@ class EncodedImageDataset : public Dataset {
   absl::Status Decode(int64_t index, Sample* sample) const;
   // Errors of these need not. path: a buffer.
   absl::Status ReadBytes(int64_t index, std::string* path, ByteBuffer* bytes) const;
+  absl::Status ReadPart(const FilePart& part, const std::string& path, ByteBuffer* bytes) const;
   absl::Status DecodeSource(int64_t index, Sample* sample) const;
   absl::Status DecodeCached(int64_t index, Sample* sample) const;
   // Of the bytes, what `needed` tells, into the sample's view.

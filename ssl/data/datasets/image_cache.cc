@@ -37,11 +37,10 @@ void ImageCache::Add(int64_t index, const FileStamp& source, absl::Span<const ui
   const auto size = static_cast<int64_t>(bytes.size());
   if (used_bytes_.fetch_add(size, std::memory_order_relaxed) + size > options_.max_bytes) {
     used_bytes_.fetch_sub(size, std::memory_order_relaxed);
-    if (!full_.exchange(true)) {
-      SSL_LOG(INFO) << "cache of " << description_ << " is full: the images that it does not hold are read each time";
-    }
+    NoteMisfit();
     return;
   }
+  misfits_in_a_row_.store(0, std::memory_order_relaxed);
   auto image = std::make_unique<CachedImage>();
   image->source = source;
   image->height = height;
@@ -57,6 +56,11 @@ void ImageCache::Add(int64_t index, const FileStamp& source, absl::Span<const ui
   } else {
     used_bytes_.fetch_sub(size, std::memory_order_relaxed);
   }
+}
+
+void ImageCache::NoteMisfit() {
+  if (misfits_in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1 < kMostMisfits || full_.exchange(true)) return;
+  SSL_LOG(INFO) << "cache of " << description_ << " is full: the images that it does not hold are read each time";
 }
 
 std::string ImageCache::Summary() const {

@@ -45,21 +45,26 @@ class ImageCache {
   // Image `index`, for as long as the cache lives; null where it is not kept, or its source was another one.
   const CachedImage* Find(int64_t index, const FileStamp& source);
 
-  // Whether there is no room any more: nothing needs to be prepared for Add.
+  // Whether there is no room any more: nothing needs to be prepared for Add. One large image does not say so, for which
+  // there may be no room while there is for others: kMostMisfits in a row do.
+  static constexpr int64_t kMostMisfits = 16;
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
-  // Keeps a copy where there is room and nothing is kept for `index` yet. height, width: of decoded pixels.
+  // Keeps a copy where there is room for it and nothing is kept for `index` yet. height, width: of decoded pixels.
   void Add(int64_t index, const FileStamp& source, absl::Span<const uint8_t> bytes, int height, int width);
 
   // "555 images (decoded, 312.2 MB of at most 1073.7 MB) served 4995 of 5550 reads; 3 reads found a changed file"
   std::string Summary() const;
 
  private:
+  void NoteMisfit();
+
   const DatasetCache options_;
   const std::string description_;
   std::vector<std::atomic<const CachedImage*>> images_;  // owned
   std::atomic<int64_t> used_bytes_{0};
   std::atomic<int64_t> kept_{0};
+  std::atomic<int64_t> misfits_in_a_row_{0};
   std::atomic<bool> full_{false};
   std::atomic<int64_t> reads_{0};
   std::atomic<int64_t> hits_{0};

@@ -19,12 +19,15 @@ using ::testing::HasSubstr;
 FileStamp Stamp(int64_t modified_ns) { return {1, 2, 100, modified_ns}; }
 
 TEST(ImageCache, KeepsWhatComesFirstUpToItsBound) {
-  ImageCache cache({CacheContent::kRaw, 100}, 4, "images");
+  ImageCache cache({CacheContent::kRaw, 100}, 40, "images");
   const std::vector<uint8_t> half(50, 7), more(51, 8);
   EXPECT_EQ(cache.Find(0, Stamp(1)), nullptr);
   cache.Add(0, Stamp(1), half, 0, 0);
   EXPECT_FALSE(cache.full());
-  cache.Add(1, Stamp(1), more, 0, 0);
+  for (int64_t i = 0; i < ImageCache::kMostMisfits; ++i) {
+    EXPECT_FALSE(cache.full());
+    cache.Add(10 + i, Stamp(1), more, 0, 0);
+  }
   EXPECT_TRUE(cache.full());
   cache.Add(2, Stamp(1), half, 0, 0);
   const CachedImage* image = cache.Find(0, Stamp(1));
@@ -33,6 +36,19 @@ TEST(ImageCache, KeepsWhatComesFirstUpToItsBound) {
   EXPECT_EQ(cache.Find(1, Stamp(1)), nullptr);
   EXPECT_EQ(cache.Find(2, Stamp(1)), nullptr);
   EXPECT_EQ(cache.Summary(), "1 images (raw, 0.0 MB of at most 0.0 MB) served 1 of 4 reads");
+}
+
+TEST(ImageCache, OneHugeImage_DoesNotKeepOthersOut) {
+  ImageCache cache({CacheContent::kRaw, 100}, 4, "images");
+  cache.Add(0, Stamp(1), std::vector<uint8_t>(101, 1), 0, 0);
+  EXPECT_FALSE(cache.full());
+  cache.Add(1, Stamp(1), std::vector<uint8_t>(60, 2), 0, 0);
+  cache.Add(2, Stamp(1), std::vector<uint8_t>(60, 3), 0, 0);
+  cache.Add(3, Stamp(1), std::vector<uint8_t>(40, 4), 0, 0);
+  EXPECT_EQ(cache.Find(0, Stamp(1)), nullptr);
+  EXPECT_NE(cache.Find(1, Stamp(1)), nullptr);
+  EXPECT_EQ(cache.Find(2, Stamp(1)), nullptr);
+  EXPECT_NE(cache.Find(3, Stamp(1)), nullptr);
 }
 
 TEST(ImageCache, DoesNotServeWhatHasChanged) {
@@ -68,8 +84,8 @@ TEST(ImageCache, OfManyThreads_KeepsEachImageOnceAndCountsItsBytesOnce) {
 TEST(ImageCache, TellsOnceWhenItIsFullAndAtItsEndWhatItDid) {
   CapturedLog log;
   {
-    ImageCache cache({CacheContent::kRaw, 10}, 3, "folder/of/images");
-    for (int64_t i = 0; i < 3; ++i) {
+    ImageCache cache({CacheContent::kRaw, 10}, 30, "folder/of/images");
+    for (int64_t i = 0; i < 30; ++i) {
       EXPECT_EQ(cache.Find(i, Stamp(1)), nullptr);
       cache.Add(i, Stamp(1), std::vector<uint8_t>(11, 7), 0, 0);
     }
@@ -77,7 +93,7 @@ TEST(ImageCache, TellsOnceWhenItIsFullAndAtItsEndWhatItDid) {
   ASSERT_EQ(log.lines.size(), 2u);
   EXPECT_THAT(log.lines[0], HasSubstr("cache of folder/of/images is full"));
   EXPECT_THAT(log.lines[1], HasSubstr("cache of folder/of/images: 0 images (raw, 0.0 MB of at most 0.0 MB) served 0 of "
-                                      "3 reads"));
+                                      "30 reads"));
 }
 
 }  // namespace

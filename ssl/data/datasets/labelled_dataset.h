@@ -29,9 +29,11 @@ class LabelledDataset : public Dataset {
   std::string description() const override { return images_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override;
   void KeepInMemory(const DatasetCache& cache) override { images_->KeepInMemory(cache); }
+  void WillRead(int64_t samples) override { images_->WillRead(samples); }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
     return images_->ReadEncoded(index, bytes);
   }
+  std::vector<std::string> PassedOver() const override { return images_->PassedOver(); }
   std::string ImagePath(int64_t index) const override { return images_->ImagePath(index); }
   std::string SampleIdentity(int64_t index) const override { return images_->SampleIdentity(index); }
   int64_t Label(int64_t index) const override {

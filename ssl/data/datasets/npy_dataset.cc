@@ -8,10 +8,12 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/datasets/dataset_path.h"
+#include "ssl/data/image/image.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {
@@ -42,22 +44,32 @@ absl::Status CheckArray(const NpyArray& array) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Create(NpyArray array) {
-  SSL_RETURN_IF_ERROR(CheckArray(array));
-  return absl::WrapUnique(new NpyDataset(std::move(array)));
+absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Open(FileSystem& file_system, const std::string& path) {
+  const absl::StatusOr<NpyArray> array = ReadNpy(file_system, path);
+  if (absl::IsUnimplemented(array.status())) {
+    return absl::UnimplementedError(absl::StrCat(array.status().message(), "; images are 8-bit (|u1), in C order"));
+  }
+  SSL_RETURN_IF_ERROR(array.status());
+  SSL_RETURN_IF_ERROR(CheckArray(*array));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
+  return absl::WrapUnique(new NpyDataset(*array, std::move(file)));
 }
 
-NpyDataset::NpyDataset(NpyArray array)
-    : array_(std::move(array)),
-      height_(static_cast<int>(array_.shape[1])),
-      width_(static_cast<int>(array_.shape[2])),
-      channels_(array_.shape.size() == 4 ? static_cast<int>(array_.shape[3]) : 1) {}
+// The pixels are the end of the file: ReadNpy has compared its size with what the header says.
+NpyDataset::NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file)
+    : path_(array.path),
+      file_(std::move(file)),
+      begin_(file_->size() - static_cast<int64_t>(array.bytes.size())),
+      count_(array.shape[0]),
+      height_(static_cast<int>(array.shape[1])),
+      width_(static_cast<int>(array.shape[2])),
+      channels_(array.shape.size() == 4 ? static_cast<int>(array.shape[3]) : 1) {}
 
 absl::Status NpyDataset::Get(int64_t index, Sample* sample) const {
-  const int64_t image_bytes = static_cast<int64_t>(height_) * width_ * channels_;
-  const auto* pixels = reinterpret_cast<const uint8_t*>(array_.bytes.data());
-  sample->view(0).image.Borrow(pixels + index * image_bytes, height_, width_, channels_);
-  return absl::OkStatus();
+  Image* image = &sample->view(0).image;
+  auto* pixels = reinterpret_cast<char*>(image->Allocate(height_, width_, channels_));
+  const int64_t bytes = image->size_bytes();
+  return file_->ReadAt(begin_ + index * bytes, absl::MakeSpan(pixels, static_cast<size_t>(bytes)));
 }
 
 std::string NpyDataset::SampleIdentity(int64_t index) const {
@@ -72,9 +84,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeNpyImages(const ConfigNode& data_sp
   SSL_ASSIGN_OR_RETURN(const std::string path,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   const std::string place = SplitKey(data_split, context.config, "DATA_PATHS");
-  absl::StatusOr<NpyArray> array = ReadNpy(context.file_system, path);
-  if (!array.ok()) return Annotate(array.status(), place);
-  absl::StatusOr<std::unique_ptr<NpyDataset>> dataset = NpyDataset::Create(*std::move(array));
+  absl::StatusOr<std::unique_ptr<NpyDataset>> dataset = NpyDataset::Open(context.file_system, path);
   if (!dataset.ok()) return Annotate(dataset.status(), place);
   return *std::move(dataset);
 }

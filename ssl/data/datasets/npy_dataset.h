@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images in one .npy array, mapped and not read: an array larger than the memory costs nothing to open.
+// Images in one .npy array, each read from the file when it is asked for: an array larger than the memory costs nothing
+// to open, and one that another process cuts off meanwhile is an error (a mapped one would end the process).
 #ifndef SSL_DATA_DATASETS_NPY_DATASET_H_
 #define SSL_DATA_DATASETS_NPY_DATASET_H_
 
@@ -13,31 +14,35 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/dataset.h"
+#include "ssl/io/file_system.h"
 #include "ssl/io/npy.h"
 
 namespace ssl {
 
 class NpyDataset : public Dataset {
  public:
-  // array: 8-bit (|u1) [N, H, W] or [N, H, W, channels], 1 or 3 channels, N, H and W at least 1. InvalidArgument names
-  // its path, what was found, and what numpy makes of it what is expected.
-  static absl::StatusOr<std::unique_ptr<NpyDataset>> Create(NpyArray array);
+  // The file holds an 8-bit (|u1) array [N, H, W] or [N, H, W, channels], 1 or 3 channels, N, H and W at least 1.
+  // InvalidArgument names its path, what was found, and what numpy makes of it what is expected; errors of ReadNpy.
+  static absl::StatusOr<std::unique_ptr<NpyDataset>> Open(FileSystem& file_system, const std::string& path);
 
-  int64_t size() const override { return array_.shape[0]; }
+  int64_t size() const override { return count_; }
   bool has_labels() const override { return false; }
-  std::string description() const override { return array_.path; }
+  std::string description() const override { return path_; }
   // The shape of an image: its pixels lie in the file.
   std::string SampleIdentity(int64_t index) const override;
-  // Lends the pixels.
+  // DataLoss: the file is shorter than it was.
   absl::Status Get(int64_t index, Sample* sample) const override;
 
  private:
-  explicit NpyDataset(NpyArray array);
+  NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file);
 
-  const NpyArray array_;
-  int height_ = 0;
-  int width_ = 0;
-  int channels_ = 1;
+  const std::string path_;
+  const std::unique_ptr<ReadableFile> file_;
+  const int64_t begin_;  // of the pixels in the file
+  const int64_t count_;
+  const int height_;
+  const int width_;
+  const int channels_;
 };
 
 // DATA_SOURCES: [npy_images]: the array of DATA_PATHS, without labels: LABEL_SOURCES [disk_filelist] adds those of a

@@ -88,6 +88,8 @@ std::vector<int64_t> DrawHeldOut(const std::vector<int64_t>& labels, double frac
 }
 
 SubsetDataset::SubsetDataset(std::unique_ptr<Dataset> dataset, std::vector<int64_t> positions)
-    : dataset_(std::move(dataset)), positions_(std::move(positions)) {}
+    : dataset_(std::move(dataset)), positions_(std::move(positions)) {
+  if (!positions_.empty()) dataset_->WillRead(size());
+}
 
 }  // namespace ssl

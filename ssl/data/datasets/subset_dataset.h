@@ -45,9 +45,11 @@ class SubsetDataset : public Dataset {
   std::string description() const override { return dataset_->description(); }
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
   void KeepInMemory(const DatasetCache& cache) override { dataset_->KeepInMemory(cache); }
+  void WillRead(int64_t samples) override { dataset_->WillRead(samples); }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
     return dataset_->ReadEncoded(positions_[index], bytes);
   }
+  std::vector<std::string> PassedOver() const override { return dataset_->PassedOver(); }
   std::string ImagePath(int64_t index) const override { return dataset_->ImagePath(positions_[index]); }
   std::string SampleIdentity(int64_t index) const override { return dataset_->SampleIdentity(positions_[index]); }
   int64_t Label(int64_t index) const override { return dataset_->Label(positions_[index]); }

@@ -86,6 +86,9 @@ struct Shards {
   int64_t without_image = 0;
   int64_t unknown = 0;
   int64_t other = 0;
+  int64_t unread_json = 0;
+  std::string first_unread_json;
+  std::string first_dotted;
 
   void Add(size_t shard, const TarIndex& index) {
     for (const TarSample& sample : index.samples) {
@@ -96,6 +99,16 @@ struct Shards {
     without_image += index.samples_without_image;
     unknown += index.unknown_members;
     other += index.other_members;
+    unread_json += index.unread_json;
+    if (first_unread_json.empty()) first_unread_json = index.first_unread_json;
+    if (first_dotted.empty()) first_dotted = index.first_dotted;
+  }
+
+  // Why there may be fewer images than names that end like one.
+  std::string DottedText() const {
+    return first_dotted.empty() ? ""
+                                : absl::StrCat("; what follows the first dot of a name says what it is, as WebDataset ",
+                                               "has it: '", absl::CHexEscape(first_dotted), "' is none");
   }
 };
 
@@ -111,7 +124,8 @@ absl::Status CheckLabels(Shards* shards) {
   const int64_t index = unlabelled - shards->labels.begin();
   return absl::InvalidArgumentError(absl::StrCat(
       shards->paths[shards->places[index].shard], ": '", absl::CHexEscape(shards->names[index]), "' has no label, but ",
-      "others have; expected .cls, or \"label\" in .json, for all samples or for none"));
+      "others have; expected .cls, or \"label\" in .json, for all samples or for none",
+      shards->unread_json == 0 ? "" : absl::StrCat("; ", shards->first_unread_json)));
 }
 
 absl::StatusOr<Shards> ReadShards(const std::string& path, const EncodedImageOptions& options,
@@ -125,18 +139,26 @@ absl::StatusOr<Shards> ReadShards(const std::string& path, const EncodedImageOpt
     shards.Add(i, index);
   }
   if (shards.places.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": no member of ", shards.paths.size(), " tar files ends in .jpg, .jpeg, .png or .webp"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no member of ", shards.paths.size(),
+                                                   " tar files has .jpg, .jpeg, .png or .webp behind its name",
+                                                   shards.DottedText()));
   }
   SSL_RETURN_IF_ERROR(CheckLabels(&shards));
   return shards;
 }
 
-void WarnOfRest(const std::string& path, const Shards& shards) {
-  if (shards.without_image == 0 && shards.unknown == 0 && shards.other == 0) return;
-  SSL_LOG(WARNING) << path << ": of " << shards.paths.size() << " tar files were passed over: " << shards.without_image
-                   << " samples without an image, " << shards.unknown << " members that are neither image nor label, "
-                   << shards.other << " links and the like";
+std::vector<std::string> Rest(const Shards& shards) {
+  std::vector<std::string> rest;
+  if (shards.unread_json > 0) {
+    rest.push_back(
+        absl::StrCat(shards.unread_json, " .json members, which give no label, the first: ", shards.first_unread_json));
+  }
+  if (shards.without_image > 0 || shards.unknown > 0 || shards.other > 0) {
+    rest.push_back(absl::StrCat(shards.without_image, " samples without an image, ", shards.unknown,
+                                " members that are neither image nor label, ", shards.other, " links and the like, of ",
+                                shards.paths.size(), " tar files", shards.DottedText()));
+  }
+  return rest;
 }
 
 }  // namespace
@@ -168,7 +190,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_sp
   SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   absl::StatusOr<Shards> shards = ReadShards(path, options, context);
   if (!shards.ok()) return Annotate(shards.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
-  WarnOfRest(path, *shards);
+  options.passed_over = Rest(*shards);
   options.description = path;
   return std::make_unique<TarDataset>(std::move(shards->paths), std::move(shards->places), std::move(shards->names),
                                       std::move(shards->labels), std::move(options));

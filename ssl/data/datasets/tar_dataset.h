@@ -51,10 +51,10 @@ class TarDataset : public EncodedImageDataset {
 };
 
 // DATA_SOURCES: [tar_shards]: the shards of DATA_PATHS: a tar file, a folder whose files *.tar are the shards, or a
-// pattern as WebDataset has them, "train-{000..146}.tar". Without DATA_PATHS the folder "train" (for SPLIT test: "val"
-// or "test") of the folder that DATASET_NAMES is known to have. Samples are those of the shards, in the order of their
-// names. They have labels when all of them do.
-// InvalidArgument: no shard or no image, a shard twice, labels of some samples only.
+// pattern as WebDataset has them, "train-{000..146}.tar", in quotes. Without DATA_PATHS the folder "train" (for SPLIT
+// test: "val" or "test") of the folder that DATASET_NAMES is known to have. Samples are those of the shards, in the
+// order of their names. They have labels when all of them do. InvalidArgument: no shard or no image, a shard twice,
+// labels of some samples only.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_split, const BuildContext& context);
 
 }  // namespace ssl

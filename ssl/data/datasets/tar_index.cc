@@ -82,6 +82,8 @@ class IndexBuilder {
     if (name.ending == "cls") return TakeLabel(member);
     if (name.ending == "json") return TakeJson(member);
     ++index_.unknown_members;
+    const bool ends_like_image = IsImage(name.ending.substr(name.ending.rfind('.') + 1));
+    if (ends_like_image && !IsImage(name.ending) && index_.first_dotted.empty()) index_.first_dotted = member.name;
     return absl::OkStatus();
   }
 
@@ -102,15 +104,17 @@ class IndexBuilder {
   }
 
   absl::Status TakeLabel(const TarMember& member) {
-    SSL_ASSIGN_OR_RETURN(const std::string text, ReadLabel(member));
+    if (member.size > kMaxLabelBytes) return TooLong(member);
+    SSL_ASSIGN_OR_RETURN(const std::string text, reader_.Read(member));
     return SetLabel(member, absl::StripAsciiWhitespace(text));
   }
 
   absl::Status TakeJson(const TarMember& member) {
-    SSL_ASSIGN_OR_RETURN(const std::string text, ReadLabel(member));
+    if (member.size > kMaxLabelBytes) return NoteUnread(TooLong(member));
+    SSL_ASSIGN_OR_RETURN(const std::string text, reader_.Read(member));
     const absl::StatusOr<JsonTree> json = ParseJson(text);
-    if (!json.ok()) return LabelError(member, absl::StrCat("is no JSON map: ", json.status().message()));
-    if (json->kind != JsonTree::Kind::kObject) return LabelError(member, "is no JSON map");
+    if (!json.ok()) return NoteUnread(LabelError(member, absl::StrCat("is no JSON map: ", json.status().message())));
+    if (json->kind != JsonTree::Kind::kObject) return NoteUnread(LabelError(member, "is no JSON map"));
     for (const char* key : {"label", "cls"}) {
       const JsonTree* label = json->Find(key);
       if (label == nullptr || label->kind == JsonTree::Kind::kNull) continue;
@@ -120,9 +124,14 @@ class IndexBuilder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::string> ReadLabel(const TarMember& member) {
-    if (member.size <= kMaxLabelBytes) return reader_.Read(member);
+  absl::Status TooLong(const TarMember& member) const {
     return LabelError(member, absl::StrCat("has ", member.size, " bytes, expected at most ", kMaxLabelBytes));
+  }
+
+  // Captions and the like lie there where no label is wanted. Where one is, the sample lacks it.
+  absl::Status NoteUnread(const absl::Status& reason) {
+    if (++index_.unread_json == 1) index_.first_unread_json = std::string(reason.message());
+    return absl::OkStatus();
   }
 
   absl::Status SetLabel(const TarMember& member, absl::string_view text) {

@@ -6,7 +6,7 @@
 // The file is not trusted. Read are the headers alone (POSIX ustar, pax paths and sizes, GNU long names) and the
 // labels. Behind the first dot of its name, a sample's image has jpg, jpeg, png or webp (the first such member counts);
 // its label is the integer that cls holds, or "label" or "cls" of json, where null is none; other members count as
-// unknown.
+// unknown. A json that cannot be read, such as one with Python's NaN, gives no label.
 #ifndef SSL_DATA_DATASETS_TAR_INDEX_H_
 #define SSL_DATA_DATASETS_TAR_INDEX_H_
 
@@ -32,6 +32,10 @@ struct TarIndex {
   int64_t samples_without_image = 0;  // left out
   int64_t unknown_members = 0;        // files that are neither image nor label
   int64_t other_members = 0;          // links, devices: left out
+  int64_t unread_json = 0;            // members
+  // For messages, of the first such member each; "" where there is none.
+  std::string first_unread_json;  // what is wrong with it
+  std::string first_dotted;       // the name of one that ends like an image, but not behind its first dot
 };
 
 // DataLoss: not a tar file, a damaged header, a member or the end mark cut off. InvalidArgument: a label that is none,

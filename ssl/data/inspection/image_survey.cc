@@ -60,7 +60,7 @@ class Surveyor {
     } else if (IsErrorOfProcess(status)) {
       return status;
     } else {
-      result->fault = ClassifyFileFault(bytes_.view(), status);
+      result->fault = ReadFaultOf(bytes_.view(), status);
       result->reason = std::string(status.message());
     }
     return absl::OkStatus();
@@ -74,8 +74,7 @@ class Surveyor {
     const absl::StatusOr<bool> is_encoded = dataset_.ReadEncoded(index, &bytes_);
     if (!is_encoded.ok()) {
       bytes_.Allocate(0);
-      const bool says_why = absl::IsNotFound(is_encoded.status()) || absl::IsResourceExhausted(is_encoded.status());
-      return says_why ? is_encoded.status() : NotOfContent(is_encoded.status());
+      return AsReadError(is_encoded.status());
     }
     Image& image = sample_.view(0).image;
     if (*is_encoded) {
@@ -83,14 +82,9 @@ class Surveyor {
       const absl::Status status = DecodeImage(bytes_.view(), options_.limits, &image);
       return status.ok() ? status : Annotate(status, dataset_.SampleName(index));
     }
-    if (const absl::Status status = dataset_.Get(index, &sample_); !status.ok()) return NotOfContent(status);
+    if (const absl::Status status = dataset_.Get(index, &sample_); !status.ok()) return AsReadError(status);
     result->content = KeyOf({reinterpret_cast<const char*>(image.pixels()), static_cast<size_t>(image.size_bytes())});
     return absl::OkStatus();
-  }
-
-  // The code of an error that is not of the content would be taken for one of it: DataLoss of a file that shrank.
-  static absl::Status NotOfContent(const absl::Status& status) {
-    return IsErrorOfProcess(status) ? status : absl::UnavailableError(status.message());
   }
 
   void Describe(const Image& image, SurveyedImage* result) {

@@ -18,7 +18,7 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/image/decode_limits.h"
 #include "ssl/data/inspection/difference_hash.h"
-#include "ssl/data/inspection/file_fault.h"
+#include "ssl/data/read_fault.h"
 
 namespace ssl {
 
@@ -34,7 +34,7 @@ struct ContentKey {
 };
 
 struct SurveyedImage {
-  FileFault fault = FileFault::kNone;
+  ReadFault fault = ReadFault::kNone;
   std::string reason;  // of a fault: "photos/a.jpg: image file is empty"
   ContentKey content;  // of the file, or of the pixels where there is no file
   // The rest is of an image without fault.

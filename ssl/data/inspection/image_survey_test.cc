@@ -72,10 +72,10 @@ TEST_F(ImageSurveyTest, EachFile_IsDescribedOrItsFaultIsNamed) {
   Add("same.png", Png(20, 30, 1));
   paths_.Add(folder_ + "/missing.jpg");
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
-  std::vector<FileFault> faults;
+  std::vector<ReadFault> faults;
   for (const SurveyedImage& image : images) faults.push_back(image.fault);
-  EXPECT_THAT(faults, ElementsAre(FileFault::kNone, FileFault::kEmpty, FileFault::kTruncated, FileFault::kNotAnImage,
-                                  FileFault::kNone, FileFault::kMissing));
+  EXPECT_THAT(faults, ElementsAre(ReadFault::kNone, ReadFault::kEmpty, ReadFault::kTruncated, ReadFault::kNotAnImage,
+                                  ReadFault::kNone, ReadFault::kMissing));
   EXPECT_THAT(images[1].reason, HasSubstr("empty.jpg"));
   EXPECT_THAT(images[5].reason, HasSubstr("missing.jpg"));
   EXPECT_EQ(images[0].height, 20);
@@ -133,7 +133,7 @@ TEST_F(ImageSurveyTest, BadDisk_IsUnreadableAndNoDescriptorLeft_IsAnError) {
   dataset_options_.file_system = &files;
   files.FailCall(1, EIO, FaultFileSystem::Repeat::kOnce);
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
-  EXPECT_EQ(images[0].fault, FileFault::kUnreadable);
+  EXPECT_EQ(images[0].fault, ReadFault::kUnreadable);
   files.FailCall(files.calls() + 1, EMFILE, FaultFileSystem::Repeat::kOnce);
   EXPECT_FALSE(Survey().ok());
 }
@@ -147,8 +147,8 @@ TEST_F(ImageSurveyTest, LinkOutOfTheFolder_IsUnreadableWhereATrainingMayNotFollo
   paths_.Add(folder_ + "/link.png");
   dataset_options_.root = FolderRoot::Open(folder_).value();
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, Survey());
-  EXPECT_EQ(images[0].fault, FileFault::kNone);
-  EXPECT_EQ(images[1].fault, FileFault::kUnreadable);
+  EXPECT_EQ(images[0].fault, ReadFault::kNone);
+  EXPECT_EQ(images[1].fault, ReadFault::kUnreadable);
   EXPECT_THAT(images[1].reason, HasSubstr("leads out of"));
 }
 
@@ -158,11 +158,11 @@ TEST_F(ImageSurveyTest, Parts_AreReadAsTheirDataSetReadsThem) {
   std::vector<std::unique_ptr<Dataset>> parts;
   parts.push_back(std::make_unique<DiskDataset>(paths_, std::vector<int64_t>(), EncodedImageOptions()));
   parts.push_back(ArrayDataset::Create({1, 1, 1, 1, {7}, {}}, "arrays").value());
-  auto joined = ConcatDataset::Create(std::move(parts)).value();
+  auto joined = std::make_unique<ConcatDataset>(std::move(parts));
   const SubsetDataset subset(std::move(joined), {2, 1});
   ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, SurveyImages(subset, {}));
-  EXPECT_EQ(images[0].fault, FileFault::kNone);
-  EXPECT_EQ(images[1].fault, FileFault::kNotAnImage);
+  EXPECT_EQ(images[0].fault, ReadFault::kNone);
+  EXPECT_EQ(images[1].fault, ReadFault::kNotAnImage);
 }
 
 // A host's data set whose images do not fit into memory, or that is written with exceptions.

@@ -194,7 +194,7 @@ TEST(DecodeMode, OtherFormatsAndBrokenFiles_AreAsInExactMode) {
   EXPECT_EQ(LargestDifference(files, {"{name: RandomResizedCrop, size: 8}"}), 0.0);
   const Pipeline fast = MakePipeline(files, {"{name: RandomResizedCrop, size: 8}"}, DecodeMode::kFast);
   PipelineScratch scratch;
-  const ReadFault faults[] = {ReadFault::kNone, ReadFault::kDamaged, ReadFault::kDamaged, ReadFault::kFormat};
+  const ReadFault faults[] = {ReadFault::kNone, ReadFault::kEmpty, ReadFault::kTruncated, ReadFault::kNotAnImage};
   for (int64_t i = 0; i < 4; ++i) {
     ASSERT_OK(fast.Read(0, i, &scratch));
     EXPECT_EQ(scratch.sample.fault, faults[i]) << i;

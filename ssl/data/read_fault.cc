@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/data/inspection/file_fault.h"
+#include "ssl/data/read_fault.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,8 +12,8 @@ namespace {
 
 using absl::string_view;
 
-constexpr string_view kNames[kFileFaults] = {"none",    "missing",      "unreadable",  "empty",    "truncated",
-                                             "damaged", "not an image", "unsupported", "too large"};
+constexpr string_view kNames[kNumReadFaults] = {"none",       "damaged", "unsupported", "too large",   "missing",
+                                                "unreadable", "empty",   "truncated",   "not an image"};
 
 constexpr string_view kJpegBegin("\xFF\xD8\xFF", 3);
 constexpr string_view kJpegEnd("\xFF\xD9", 2);
@@ -73,24 +73,29 @@ bool HasEnd(string_view bytes) {
 
 }  // namespace
 
-string_view FileFaultName(FileFault fault) { return kNames[static_cast<int>(fault)]; }
+string_view ReadFaultName(ReadFault fault) { return kNames[static_cast<int>(fault)]; }
 
-FileFault ClassifyFileFault(string_view bytes, const absl::Status& reason) {
+ReadFault ReadFaultOf(string_view bytes, const absl::Status& reason) {
   switch (reason.code()) {
     case absl::StatusCode::kOk:
-      return FileFault::kNone;
+      return ReadFault::kNone;
     case absl::StatusCode::kNotFound:
-      return FileFault::kMissing;
+      return ReadFault::kMissing;
     case absl::StatusCode::kResourceExhausted:
-      return FileFault::kTooLarge;
+      return ReadFault::kTooLarge;
     case absl::StatusCode::kUnimplemented:
-      return IsJpeg(bytes) || IsPng(bytes) || IsOtherImage(bytes) ? FileFault::kUnsupported : FileFault::kNotAnImage;
+      return IsJpeg(bytes) || IsPng(bytes) || IsOtherImage(bytes) ? ReadFault::kUnsupported : ReadFault::kNotAnImage;
     case absl::StatusCode::kDataLoss:
-      if (bytes.empty()) return FileFault::kEmpty;
-      return HasEnd(bytes) ? FileFault::kDamaged : FileFault::kTruncated;
+      if (bytes.empty()) return ReadFault::kEmpty;
+      return HasEnd(bytes) ? ReadFault::kDamaged : ReadFault::kTruncated;
     default:
-      return FileFault::kUnreadable;
+      return ReadFault::kUnreadable;
   }
+}
+
+absl::Status AsReadError(const absl::Status& error) {
+  const bool means_content = absl::IsDataLoss(error) || absl::IsUnimplemented(error);
+  return means_content ? absl::UnavailableError(error.message()) : error;
 }
 
 }  // namespace ssl
