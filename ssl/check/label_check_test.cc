@@ -127,6 +127,13 @@ TEST_F(LabelCheckTest, ClassesWithoutAnOutput_AreRefused) {
                                        "config.MODEL.HEAD.PARAMS (")));
 }
 
+TEST_F(LabelCheckTest, MixedTargetsOfOtherClassesThanTheHeadHas_AreRefused) {
+  ExpectMistake({"config.DATA.TRAIN.COLLATE_FUNCTION=cutmixup_collator", "config.TEST_MODEL=False"},
+                AllOf(HasSubstr("command line:3: config.DATA.TRAIN.COLLATE_FUNCTION cutmixup_collator makes targets of "
+                                "1000 classes, expected 4, the outputs of config.MODEL.HEAD.PARAMS ("),
+                      HasSubstr("config.DATA.TRAIN.COLLATE_FUNCTION_PARAMS.num_classes")));
+}
+
 TEST_F(LabelCheckTest, ClassesOfTheTestSetWithoutAnOutput_AreRefused) {
   const std::string labels = WriteFile("test_labels.txt", "0\n1\n2\n3\n4\n0\n1\n2\n3\n0\n");
   const std::vector<std::string> tokens = {"config.DATA.TEST.DATA_LIMIT=10",

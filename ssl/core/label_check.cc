@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/head_outputs.h"
+#include "ssl/core/target_columns.h"
 
 namespace ssl {
 namespace {
@@ -57,6 +58,21 @@ std::string Describe(int64_t label, const std::string& split, const BatchSource&
                       standard ? "" : absl::StrCat(" by LABEL_TYPE ", type->text()));
 }
 
+// Targets that a collator makes have a column for each output.
+absl::Status CheckTargetColumns(int64_t outputs, const std::string& split, const BatchSource& source,
+                                const ConfigNode& config) {
+  const auto* maker = dynamic_cast<const TargetColumns*>(&source);
+  const int64_t columns = maker == nullptr ? 0 : maker->target_columns();
+  if (columns == 0 || outputs == 0 || columns == outputs) return absl::OkStatus();
+  const std::string function = absl::StrCat("DATA.", split, ".COLLATE_FUNCTION");
+  const ConfigNode* name = config.FindPath(function);
+  return absl::InvalidArgumentError(absl::StrCat(NameOf(function, config), " ", name == nullptr ? "" : name->text(),
+                                                 " makes targets of ", columns, " classes, expected ", outputs,
+                                                 ", the outputs of config.MODEL.HEAD.PARAMS (",
+                                                 config.FindPath("MODEL.HEAD.PARAMS")->location().ToString(),
+                                                 "); config.", function, "_PARAMS.num_classes says how many"));
+}
+
 }  // namespace
 
 absl::Status CheckHasLabels(absl::string_view who, const std::string& split, const BatchSource& source,
@@ -66,9 +82,9 @@ absl::Status CheckHasLabels(absl::string_view who, const std::string& split, con
   const bool several = HasSeveral(absl::StrCat("DATA.", split, ".DATA_SOURCES"), config);
   return absl::InvalidArgumentError(
       absl::StrCat(who, ", but ", FirstNamed(split, {"DATA_PATHS", "DATA_SOURCES"}, config),
-                   several ? " do not all have them: " : " has none: ", NameOf(key, config), " is [",
-                   EntriesOf(key, config), "], expected [disk_filelist] with a file of ", "labels in config.DATA.",
-                   split, ".LABEL_PATHS, or a data source that has labels, such as ",
+                   several ? " do not all have them, or not of one kind: " : " has none: ", NameOf(key, config),
+                   " is [", EntriesOf(key, config), "], expected [disk_filelist] with a file of ",
+                   "labels in config.DATA.", split, ".LABEL_PATHS, or a data source that has labels, such as ",
                    "disk_folder, or synthetic with config.DATA.", split, ".RANDOM_SYNTHETIC_LABELS"));
 }
 
@@ -92,6 +108,7 @@ absl::Status CheckLabels(const Method& method, const std::string& split, const B
       absl::StrCat(NameOf("LOSS.name", config), " is ", config.FindPath("LOSS.name")->text(), ", which needs labels");
   SSL_RETURN_IF_ERROR(CheckHasLabels(who, split, source, config));
   const int64_t outputs = LastHeadOutputs(config);
+  SSL_RETURN_IF_ERROR(CheckTargetColumns(outputs, split, source, config));
   if (!method.labels_are_classes() || outputs == 0) return absl::OkStatus();
   const std::string place = config.FindPath("MODEL.HEAD.PARAMS")->location().ToString();
   return CheckClassesBelow(outputs, absl::StrCat("the outputs of config.MODEL.HEAD.PARAMS (", place, ")"),

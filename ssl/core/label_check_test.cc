@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/target_columns.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -93,7 +95,8 @@ TEST(CheckHasLabelsTest, PlaceOfTheData_IsTheFirstThatIsNamed) {
   EXPECT_THAT(error("DATA: {TRAIN: {DATA_PATHS: [], DATA_SOURCES: [synthetic]}}"),
               StartsWith("x, but run.yaml:1: config.DATA.TRAIN.DATA_SOURCES [synthetic] has none"));
   EXPECT_THAT(error("DATA: {TRAIN: {DATA_PATHS: [photos, list.txt], DATA_SOURCES: [disk_folder, disk_filelist]}}"),
-              StartsWith("x, but run.yaml:1: config.DATA.TRAIN.DATA_PATHS [photos, list.txt] do not all have them: "));
+              StartsWith("x, but run.yaml:1: config.DATA.TRAIN.DATA_PATHS [photos, list.txt] do not all have them, or "
+                         "not of one kind: "));
   EXPECT_THAT(error("DATA: {TRAIN: {}}"), StartsWith("x, but config.DATA.TRAIN has none: "
                                                      "config.DATA.TRAIN.LABEL_SOURCES is []"));
 }
@@ -133,6 +136,27 @@ TEST(CheckClassesBelowTest, WhereLabelsComeFrom_IsSaid) {
               StatusIs(kInvalid, HasSubstr("label 7 by LABEL_TYPE sample_index,")));
   EXPECT_THAT(Below(1, source, -1, "DATA: {TRAIN: {LABEL_TYPE: standard}}"),
               StatusIs(kInvalid, Not(HasSubstr("LABEL_TYPE"))));
+}
+
+// As the loader with a collator that mixes samples.
+class ColumnSource : public LabelSource, public TargetColumns {
+ public:
+  explicit ColumnSource(int64_t columns) : LabelSource({0, 1}), columns_(columns) {}
+  int64_t target_columns() const override { return columns_; }
+
+ private:
+  const int64_t columns_;
+};
+
+TEST(CheckLabelsTest, TargetsOfACollator_HaveAColumnForEachOutput) {
+  const LabelMethod method;
+  EXPECT_OK(CheckLabels(method, "TRAIN", ColumnSource(3), Config(kRun)));
+  EXPECT_OK(CheckLabels(method, "TRAIN", ColumnSource(0), Config(kRun)));
+  for (const int64_t columns : {2, 1000}) {
+    EXPECT_THAT(CheckLabels(method, "TRAIN", ColumnSource(columns), Config(kRun)),
+                StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat("makes targets of ", columns, " classes, expected 3,")),
+                                         HasSubstr("COLLATE_FUNCTION_PARAMS.num_classes"))));
+  }
 }
 
 TEST(CheckLabelsTest, MethodSaysWhatItNeeds) {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/engines/denormalizer.h"
+#include "ssl/data/loader/denormalizer.h"
 
 namespace ssl {
 namespace {

@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/node.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_views.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/loader/denormalizer.h"
 #include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/drawn_stage.h"
@@ -23,10 +26,18 @@
 namespace ssl {
 namespace {
 
+absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const ConfigNode& config) {
+  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
+  if (transforms == nullptr || transforms->items().empty()) return std::optional<Denormalizer>();
+  SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(*transforms));
+  return std::make_optional(std::move(denormalizer));
+}
+
 absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "crop_images", params, context));
-  return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder));
+  SSL_ASSIGN_OR_RETURN(std::optional<Denormalizer> denormalizer, MakeDenormalizer(context.config));
+  return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder), std::move(denormalizer));
 }
 
 }  // namespace
@@ -39,15 +50,17 @@ void CropImagesOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("num_images", &num_images, Doc("images of the batch that have a row").AtLeast(1));
 }
 
-at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows) {
+at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows, const Denormalizer* denormalizer) {
   for (const at::Tensor& view : views) rows = std::min(rows, view.size(0));
   std::vector<at::Tensor> pixels;  // that the cells borrow
   std::vector<std::vector<SheetCell>> cells(rows);
   for (const at::Tensor& view : views) {
-    const at::Tensor& all = pixels.emplace_back(AsPixels(view.narrow(0, 0, rows)));  // [rows, H, W, 3]
+    const at::Tensor shown = view.narrow(0, 0, rows);
+    pixels.push_back(denormalizer != nullptr ? denormalizer->ToPixels(shown) : AsPixels(shown));
+    const at::Tensor& all = pixels.back();  // [rows, H, W, 1 or 3]
     for (int64_t row = 0; row < rows; ++row) {
       cells[row].emplace_back().image.Borrow(all[row].const_data_ptr<uint8_t>(), static_cast<int>(all.size(1)),
-                                             static_cast<int>(all.size(2)), 3);
+                                             static_cast<int>(all.size(2)), static_cast<int>(all.size(3)));
     }
   }
   const Image sheet = DrawSheet(cells, /*gap=*/0);
@@ -56,8 +69,12 @@ at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows) {
   return result;
 }
 
-CropImagesHook::CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder)
-    : options_(options), file_system_(file_system), folder_(std::move(folder)) {}
+CropImagesHook::CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder,
+                               std::optional<Denormalizer> denormalizer)
+    : options_(options),
+      file_system_(file_system),
+      folder_(std::move(folder)),
+      denormalizer_(std::move(denormalizer)) {}
 
 std::vector<PlannedAction> CropImagesHook::Plan() const {
   return {{"writes crops",
@@ -81,7 +98,8 @@ absl::Status CropImagesHook::Write(StepContext& context) const {
     return absl::InvalidArgumentError(absl::StrCat("a view of the batch has ", view.dim() == 4 ? view.size(1) : 0,
                                                    " channels, expected images of 1 or 3 channels to write"));
   }
-  const at::Tensor sheet = SheetOfCrops(views, options_.num_images).unsqueeze(0);
+  const Denormalizer* denormalizer = denormalizer_.has_value() ? &*denormalizer_ : nullptr;
+  const at::Tensor sheet = SheetOfCrops(views, options_.num_images, denormalizer).unsqueeze(0);
   return KeepDrawings(sheet, *this, "crops", folder_, file_system_, context);
 }
 

@@ -5,8 +5,9 @@
 //   <run directory>/<save_dir>/iteration_<n>/<name>.crops_0.png
 //
 // and for the sinks that show images, <name> being that of the instance. One row for each of the first `num_images`
-// images, one column for each of their views (crops), every crop in its own size, from its least value, black, to its
-// largest, white. Rank 0 writes. Stage kObserve. No state; it changes nothing, and a resumed run writes the same sheets
+// images, one column for each of their views (crops), every crop in its own size, with the colours that it had before
+// DATA.TRAIN.TRANSFORMS normalised it; of a source without transforms from its least value, black, to its largest,
+// white. Rank 0 writes. Stage kObserve. No state; it changes nothing, and a resumed run writes the same sheets
 // again. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_CROP_IMAGES_HOOK_H_
 #define SSL_HOOKS_CROP_IMAGES_HOOK_H_
@@ -14,6 +15,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/step_context.h"
+#include "ssl/data/loader/denormalizer.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/output_folder.h"
 
@@ -40,14 +43,16 @@ struct CropImagesOptions : public ComponentOptions {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
-// views: of a batch, each [B, 1 or 3, H, W]. Returns the sheet of the first `rows` images, [rows * height, width, 3]
-// uint8: height is that of the largest crop, width the sum of all, white where a crop is smaller.
-at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows);
+// views: of a batch, each [B, 1 or 3, H, W]. denormalizer: null: values are stretched. Returns the sheet of the first
+// `rows` images, [rows * height, width, 3] uint8: height is that of the largest crop, width the sum of all, white where
+// a crop is smaller.
+at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows, const Denormalizer* denormalizer);
 
 class CropImagesHook : public Hook {
  public:
-  // folder: where the iterations' folders go.
-  CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder);
+  // folder: where the iterations' folders go. denormalizer: none where the source has no transforms.
+  CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder,
+                 std::optional<Denormalizer> denormalizer);
 
   absl::string_view name() const override { return "crop_images"; }
   HookStage stage() const override { return HookStage::kObserve; }
@@ -62,6 +67,7 @@ class CropImagesHook : public Hook {
   const CropImagesOptions options_;
   FileSystem& file_system_;
   const OutputFolder folder_;
+  const std::optional<Denormalizer> denormalizer_;
 };
 
 absl::Status RegisterCropImagesHook(Registries* registries);

@@ -6,8 +6,10 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,7 +17,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
+#include "ssl/data/loader/denormalizer.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
@@ -39,7 +43,7 @@ TEST(SheetOfCrops, HasARowForEachImageAndAColumnForEachView) {
   const at::Tensor large = at::arange(3 * 4 * 4, at::kFloat).view({3, 1, 4, 4});
   const at::Tensor small = at::rand({3, 3, 2, 2});
 
-  const at::Tensor sheet = SheetOfCrops({large, small}, 2);
+  const at::Tensor sheet = SheetOfCrops({large, small}, 2, nullptr);
 
   ASSERT_EQ(sheet.sizes(), at::IntArrayRef({8, 6, 3}));
   ASSERT_EQ(sheet.scalar_type(), at::kByte);
@@ -57,7 +61,25 @@ TEST(SheetOfCrops, HasARowForEachImageAndAColumnForEachView) {
 }
 
 TEST(SheetOfCrops, HasNoMoreRowsThanTheBatchHasImages) {
-  EXPECT_EQ(SheetOfCrops({at::rand({3, 3, 4, 4})}, 8).size(0), 12);
+  EXPECT_EQ(SheetOfCrops({at::rand({3, 3, 4, 4})}, 8, nullptr).size(0), 12);
+}
+
+// A crop of one colour shows that colour, and a grey batch is grey.
+TEST(SheetOfCrops, HasTheColoursBeforeNormalize) {
+  const ConfigNode transforms =
+      ParseYaml("[{name: ToTensor}, {name: Normalize, mean: [0.6, 0.4, 0.2], std: [0.2, 0.25, 0.5]}]", "run.yaml",
+                nullptr)
+          .value();
+  ASSERT_OK_AND_ASSIGN(const Denormalizer denormalizer, Denormalizer::Create(transforms));
+  const at::Tensor view = at::zeros({1, 3, 2, 2});  // the mean
+  const at::Tensor sheet = SheetOfCrops({view}, 1, &denormalizer);
+  EXPECT_EQ(sheet[1][1][0].item<int64_t>(), 153);
+  EXPECT_EQ(sheet[1][1][1].item<int64_t>(), 102);
+  EXPECT_EQ(sheet[1][1][2].item<int64_t>(), 51);
+  const ConfigNode of_grey = ParseYaml("[{name: Normalize, mean: [0.2], std: [1]}]", "run.yaml", nullptr).value();
+  ASSERT_OK_AND_ASSIGN(const Denormalizer grey_denormalizer, Denormalizer::Create(of_grey));
+  const at::Tensor grey = SheetOfCrops({at::zeros({1, 1, 2, 2})}, 1, &grey_denormalizer);
+  for (int c = 0; c < 3; ++c) EXPECT_EQ(grey[0][0][c].item<int64_t>(), 51);
 }
 
 TEST(CropImagesInARun, Sheets_AreThereAndTrainingIsBitwiseTheSame) {
@@ -81,7 +103,7 @@ TEST(CropImagesHook, TwoRanks_OneWritesAndAnErrorStopsBoth) {
   std::vector<absl::Status> statuses(2);
   ThreadWorld world(2, absl::Seconds(30));
   ASSERT_OK(world.Run([&](Communicator& communicator) -> absl::Status {
-    CropImagesHook hook({}, PosixFileSystem(), {directory, ""});
+    CropImagesHook hook({}, PosixFileSystem(), {directory, ""}, std::nullopt);
     FakeStep step(communicator);
     Batch batch;
     batch.views = {at::rand({2, 3, 8, 8}), at::rand({2, 3, 4, 4})};
@@ -99,7 +121,7 @@ TEST(CropImagesHook, TwoRanks_OneWritesAndAnErrorStopsBoth) {
 
 TEST(CropImagesHook, TestPhasesAndOtherUpdates_AreLeftAlone) {
   const std::string directory = MakeTempDir("crops");
-  CropImagesHook hook({}, PosixFileSystem(), {directory, ""});
+  CropImagesHook hook({}, PosixFileSystem(), {directory, ""}, std::nullopt);
   FakeStep step;
   Batch batch;
   batch.views = {at::rand({2, 3, 8, 8})};

@@ -63,6 +63,7 @@ absl::Status DataLoader::Initialize() {
     layout.inputs = options_.collator->inputs();
   }
   has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
+  target_columns_ = has_labels_ ? layout.targets.columns : 0;
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
 
   const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(RingSize(layout), num_batches_ + 1);

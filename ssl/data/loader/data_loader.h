@@ -28,7 +28,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/target_columns.h"
 #include "ssl/data/collator.h"
+#include "ssl/data/dataset.h"
+#include "ssl/data/dataset_source.h"
 #include "ssl/data/loader/batch_buffer.h"
 #include "ssl/data/loader/pipeline.h"
 #include "ssl/data/replaced_images.h"
@@ -47,7 +50,7 @@ struct DataLoaderOptions {
   int num_workers = 0;
 };
 
-class DataLoader : public BatchSource, public ReplacedImages {
+class DataLoader : public BatchSource, public DatasetSource, public ReplacedImages, public TargetColumns {
  public:
   // Reads one sample, to learn the shapes and to report a wrong pipeline now, and allocates the ring.
   static absl::StatusOr<std::unique_ptr<DataLoader>> Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
@@ -60,6 +63,8 @@ class DataLoader : public BatchSource, public ReplacedImages {
   absl::StatusOr<std::vector<int64_t>> Classes() const override { return pipeline_.Classes(); }
   std::vector<std::string> ClassNames() const override { return pipeline_.ClassNames(); }
   std::string SampleIdentity(int64_t index) const override { return pipeline_.SampleIdentity(index); }
+  int64_t target_columns() const override { return target_columns_; }
+  const Dataset& dataset() const override { return pipeline_.dataset(); }
   const std::map<int64_t, ReadFault>& replaced_images() const override { return replaced_; }
   std::string ImageName(int64_t index) const override { return pipeline_.dataset().SampleName(index); }
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
@@ -115,6 +120,7 @@ class DataLoader : public BatchSource, public ReplacedImages {
   int64_t epoch_ = -1;
   int64_t num_batches_ = 0;
   bool has_labels_ = false;
+  int64_t target_columns_ = 0;
   std::atomic<bool> cancel_{false};
 
   std::mutex mutex_;

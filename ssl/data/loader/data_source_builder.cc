@@ -47,6 +47,12 @@ std::unique_ptr<Dataset> Bounded(std::unique_ptr<Dataset> dataset, int64_t most_
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }
 
+void WarnOfPassedOver(const Dataset& dataset) {
+  for (const std::string& what : dataset.PassedOver()) {
+    SSL_LOG(WARNING) << dataset.description() << ": passed over: " << what;
+  }
+}
+
 // A data set under the transforms of `transforms_split`.
 absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const ConfigNode& transforms_split,
                                        const BuildContext& context, int64_t most_samples = -1) {
@@ -195,6 +201,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
                                                                 const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  WarnOfPassedOver(pipeline.dataset());
   SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   pipeline.set_skips_broken(split.broken_images == "skip");
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
@@ -204,8 +211,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
     SSL_ASSIGN_OR_RETURN(sampler, BuildMiniEpochSampler(split, pipeline.dataset().size(), context));
   } else {
     const RankSeed rank_seed{context.communicator.size(), context.communicator.rank(), context.seed};
-    SSL_ASSIGN_OR_RETURN(
-        sampler, BuildClassSampler(split, pipeline.dataset(), rank_seed, SplitPath(data_split, context.config)));
+    const auto place_of = [&](absl::string_view key) { return SplitKey(data_split, context.config, key); };
+    SSL_ASSIGN_OR_RETURN(sampler, BuildClassSampler(split, pipeline.dataset(), rank_seed, place_of));
     if (sampler == nullptr) sampler = BuildSampler(split, pipeline, /*shuffle=*/true, context);
   }
   if (split.batch_size_per_replica > sampler->size()) {
@@ -225,6 +232,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& data_split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
+  WarnOfPassedOver(pipeline.dataset());
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   if (split.mini_epochs > 1) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
@@ -253,6 +261,10 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNo
                                                                   const BuildContext& context, int64_t most_samples) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(transforms_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context, most_samples));
+  // Of training data, and a part that is held out of them, the training has told.
+  const ConfigNode* hold_out = data_split.Find("HOLD_OUT_FRACTION");
+  const bool is_part = hold_out != nullptr && hold_out->AsDouble().value_or(0.0) > 0.0;
+  if (&data_split == context.config.FindPath("DATA.TEST") && !is_part) WarnOfPassedOver(pipeline.dataset());
   SSL_ASSIGN_OR_RETURN(const DataLoaderOptions options, BuildLoaderOptions(split, transforms_split, context));
   SSL_RETURN_IF_ERROR(CheckNotMixed(options, split, transforms_split, context, "an evaluation"));
   // Every sample counts here, so that the samplers that leave out a tail are not asked for.

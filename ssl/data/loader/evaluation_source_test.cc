@@ -3,26 +3,35 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/registries.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kRun[] = R"(DATA:
   TRAIN:
@@ -68,6 +77,36 @@ class EvaluationSourceTest : public ::testing::Test {
   ConfigNode config_;
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
+
+// A training has told of its own data.
+TEST_F(EvaluationSourceTest, FilesOfOtherKinds_AreToldOfATestSetOfItsOwn) {
+  const std::string folder = MakeTempDir("photos");
+  Image image;
+  std::fill_n(image.Allocate(12, 12, 1), 144, uint8_t{7});
+  for (const char* name : {"/a/0.png", "/a/1.png", "/b/2.png", "/b/3.heic"}) {
+    ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(folder + name)));
+    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), folder + name, EncodePng(image).value()));
+  }
+  for (const char* split : {"TRAIN", "TEST"}) {
+    const std::string section = absl::StrCat("DATA.", split, ".");
+    config_.SetPath(section + "DATA_SOURCES", ConfigNode::FromStrings({"disk_folder"}));
+    config_.SetPath(section + "DATA_PATHS", ConfigNode::FromStrings({folder}));
+    config_.SetPath(section + "DATA_LIMIT", ConfigNode::FromInt(-1));
+    config_.SetPath(section + "BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(1));
+    config_.SetPath(section + "IMAGE_CHANNELS", ConfigNode::FromInt(3));
+  }
+  const auto warnings = [&](const std::string& split) {
+    const CapturedLog log;
+    Make(split, -1);
+    return log.warnings;
+  };
+  EXPECT_THAT(warnings("TRAIN"), IsEmpty());
+  EXPECT_THAT(warnings("TEST"), ElementsAre(folder + ": passed over: 1 file of kinds that are not read: .heic 1"));
+  for (const char* split : {"TRAIN", "TEST"}) {
+    config_.SetPath(absl::StrCat("DATA.", split, ".HOLD_OUT_FRACTION"), ConfigNode::FromDouble(0.5));
+  }
+  EXPECT_THAT(warnings("TEST"), IsEmpty());
+}
 
 TEST_F(EvaluationSourceTest, Message_NamesTheSplit) {
   config_.SetPath("DATA.TRAIN.HOLD_OUT_FRACTION", ConfigNode::FromDouble(0.5));

@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/sampler.h"
@@ -22,10 +24,13 @@ struct RankSeed {
   int64_t seed = 0;
 };
 
-// Null when the split asks for neither. place: how messages call the split, "run.yaml:7: config.DATA.TRAIN".
-// InvalidArgument when the numbers do not fit the classes of `dataset`, or a sample has none.
+// How messages call a key of the split: "run.yaml:7: config.DATA.TRAIN.POWER_LAW_SAMPLER.ENABLED".
+using PlaceOfKey = absl::FunctionRef<std::string(absl::string_view key)>;
+
+// Null when the split asks for neither. InvalidArgument when the numbers do not fit the classes of `dataset`, or a
+// sample has none.
 absl::StatusOr<std::unique_ptr<Sampler>> BuildClassSampler(const DataSplitOptions& split, const Dataset& dataset,
-                                                           const RankSeed& rank_seed, const std::string& place);
+                                                           const RankSeed& rank_seed, PlaceOfKey place_of);
 
 }  // namespace ssl
 

@@ -2,10 +2,13 @@
 #include "ssl/data/samplers/class_sampler_builder.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/array_dataset.h"
@@ -42,8 +45,10 @@ DataSplitOptions Stratified(int64_t classes, int64_t batch_size) {
   return split;
 }
 
+std::string PlaceOf(absl::string_view key) { return absl::StrCat("run.yaml:3: config.DATA.TRAIN.", key); }
+
 absl::StatusOr<std::unique_ptr<Sampler>> Build(const DataSplitOptions& split, const RankSeed& rank_seed = {}) {
-  return BuildClassSampler(split, *FourClasses(), rank_seed, "run.yaml:3: config.DATA.TRAIN");
+  return BuildClassSampler(split, *FourClasses(), rank_seed, PlaceOf);
 }
 
 TEST(ClassSamplerBuilder, NeitherAskedFor_IsNull) {
@@ -99,7 +104,7 @@ TEST(ClassSamplerBuilder, DataWithoutClasses_IsRefused) {
   split.power_law_sampler.enabled = true;
   split.batch_size_per_replica = 1;
   EXPECT_THAT(
-      BuildClassSampler(split, *WithLabels({}, 3), {}, "config.DATA.TRAIN"),
+      BuildClassSampler(split, *WithLabels({}, 3), {}, PlaceOf),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("config.DATA.TRAIN.POWER_LAW_SAMPLER.ENABLED is True, but sample 0 of images has no")));
 }

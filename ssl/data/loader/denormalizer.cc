@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/engines/denormalizer.h"
+#include "ssl/data/loader/denormalizer.h"
 
 #include <ATen/ops/tensor.h>
 
@@ -10,6 +10,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
+#include "ssl/data/image/lab.h"
 
 namespace ssl {
 namespace {
@@ -33,29 +34,41 @@ at::Tensor PerChannel(const std::vector<double>& values) {
 
 }  // namespace
 
-Denormalizer::Denormalizer(at::Tensor mean, at::Tensor std, double white)
-    : mean_(std::move(mean)), std_(std::move(std)), white_(white) {}
+Denormalizer::Denormalizer(at::Tensor mean, at::Tensor std, PixelFloats floats)
+    : mean_(std::move(mean)), std_(std::move(std)), floats_(floats) {}
 
 absl::StatusOr<Denormalizer> Denormalizer::Create(const ConfigNode& transforms) {
   Normalization normalization;
-  double white = 1.0;
+  PixelFloats floats = PixelFloats::kUnit;
   for (const ConfigNode& transform : transforms.items()) {
     const ConfigNode* name = transform.Find("name");
-    if (name != nullptr && name->text() == "ImgPilToRawTensor") white = kWhitePixel;
+    if (name != nullptr && name->text() == "ImgPilToRawTensor") floats = PixelFloats::kRaw;
+    if (name != nullptr && name->text() == "ImgPil2LabTensor") floats = PixelFloats::kLab;
     if (name == nullptr || name->text() != "Normalize") continue;
     SSL_RETURN_IF_ERROR(ReadOptions(transform, "Normalize", UnknownKeys::kIgnore, &normalization));
   }
-  return Denormalizer(PerChannel(normalization.mean), PerChannel(normalization.std), white);
+  return Denormalizer(PerChannel(normalization.mean), PerChannel(normalization.std), floats);
 }
 
 // Images are 8-bit until they are normalised, so rounding gives exactly the value that was there.
-at::Tensor Denormalizer::ToUnit(const at::Tensor& images) const {
-  return images.mul(std_).add_(mean_).mul_(kWhitePixel / white_).round_().div_(kWhitePixel);
+at::Tensor Denormalizer::ToLevels(const at::Tensor& images) const {
+  at::Tensor floats = images.mul(std_).add_(mean_);
+  if (floats_ == PixelFloats::kLab) {
+    return floats.add_(PerChannel({50.0, 128.0, 128.0})).mul_(PerChannel({kWhitePixel / 100.0, 1.0, 1.0})).round_();
+  }
+  return floats.mul_(floats_ == PixelFloats::kRaw ? 1.0 : kWhitePixel).round_();
 }
 
+at::Tensor Denormalizer::ToUnit(const at::Tensor& images) const { return ToLevels(images).div_(kWhitePixel); }
+
 at::Tensor Denormalizer::ToPixels(const at::Tensor& images) const {
-  const at::Tensor values = images.mul(std_).add_(mean_).mul_(kWhitePixel / white_).round_().clamp_(0.0, kWhitePixel);
-  return values.permute({0, 2, 3, 1}).to(at::kByte).contiguous();
+  const at::Tensor values = ToLevels(images).clamp_(0.0, kWhitePixel);
+  at::Tensor pixels = values.permute({0, 2, 3, 1}).to(at::kByte).contiguous();
+  if (floats_ == PixelFloats::kLab) {
+    auto* bytes = pixels.mutable_data_ptr<uint8_t>();
+    ConvertFromLab(bytes, pixels.numel() / 3, bytes);
+  }
+  return pixels;
 }
 
 }  // namespace ssl

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ssl/engines/denormalizer.h"
+#include "ssl/data/loader/denormalizer.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include <cstdint>
 
@@ -50,6 +51,14 @@ TEST(Denormalizer, RawTensors_AreThePixels) {
   const at::Tensor normalized = Of("[{name: ImgPilToRawTensor}, {name: Normalize, mean: [100], std: [50]}]")
                                     .ToPixels(AllValues(MakeNormalizeTable({100.0}, {50.0}, PixelFloats::kRaw)));
   EXPECT_EQ(normalized[0][15][14][2].item<int64_t>(), 254);
+}
+
+TEST(Denormalizer, Lab_IsShownAsTheColourThatItIs) {
+  const Denormalizer denormalizer =
+      Of("[{name: ImgPil2LabTensor}, {name: Normalize, mean: [50, 0, 0], std: [25, 20, 20]}]");
+  const at::Tensor white = at::tensor({(100.0 - 50.0) / 25.0, 0.0, 0.0}).view({1, 3, 1, 1}).to(at::kFloat);
+  const at::Tensor pixels = denormalizer.ToPixels(white);
+  for (int c = 0; c < 3; ++c) EXPECT_EQ(pixels[0][0][0][c].item<int64_t>(), 255) << c;
 }
 
 TEST(Denormalizer, WithoutNormalize_ValuesAreThoseOfToTensor) {
