@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/estimate_engine.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -15,8 +18,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/hook.h"
+#include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/hooks/progress_line.h"
 
@@ -86,8 +91,11 @@ class EstimateEngine : public Engine {
     std::vector<absl::Time> times;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &times));
     SSL_RETURN_IF_ERROR(session->Start());
-    const int64_t updates = session->state().max_iterations;
-    SSL_LOG(INFO) << "estimate: measuring the first " << std::min(kUpdates, updates) << " of " << Counted(updates)
+    const int64_t all = session->state().max_iterations;
+    SSL_ASSIGN_OR_RETURN(const int64_t done, UpdatesDone(context));
+    if (done >= all) return NothingLeft(all, &context.results);
+    const int64_t updates = all - done;
+    SSL_LOG(INFO) << "estimate: measuring the first " << std::min(kUpdates, all) << " of " << Counted(all)
                   << ", which leave nothing";
     SSL_RETURN_IF_ERROR(session->Train().status());
     if (context.stop.requested()) return StoppedReport(kPrefix);
@@ -100,14 +108,38 @@ class EstimateEngine : public Engine {
     results.Set("seconds_per_update", ConfigNode::FromDouble(seconds_per_update));
     results.Set("seconds", ConfigNode::FromDouble(seconds));
     context.results.Set(kPrefix, std::move(results));
+    const std::string beside = done > 0 ? absl::StrCat(" beside the ", done, " that are done") : "";
     report.summary =
-        absl::StrFormat("estimate: %s of %.3g s, about %s of training, until %s", Counted(updates), seconds_per_update,
-                        FormatDuration(seconds),
+        absl::StrFormat("estimate: %s%s of %.3g s, about %s of training, until %s", Counted(updates), beside,
+                        seconds_per_update, FormatDuration(seconds),
                         absl::FormatTime("%H:%M", absl::Now() + absl::Seconds(seconds), absl::LocalTimeZone()));
     return report;
   }
 
  private:
+  // Of the training in the run directory, from where it would go on. What it would be refused for, it says itself.
+  static absl::StatusOr<int64_t> UpdatesDone(EngineContext& context) {
+    at::Tensor done = at::zeros({1}, at::kLong);
+    if (context.communicator.rank() == 0 && !context.run_directory.empty()) {
+      const absl::StatusOr<ResumePlan> plan =
+          CheckResume(context.config, context.registries.options, context.file_system, context.communicator);
+      if (plan.ok() && !plan->removes_earlier) done.fill_(std::max<int64_t>(plan->iteration, 0));
+    }
+    SSL_RETURN_IF_ERROR(context.communicator.Broadcast(done, 0));
+    return done.item<int64_t>();
+  }
+
+  static EngineReport NothingLeft(int64_t updates, ConfigNode* results) {
+    ConfigNode figures = ConfigNode::Map();
+    figures.Set("updates", ConfigNode::FromInt(0));
+    figures.Set("seconds", ConfigNode::FromDouble(0.0));
+    results->Set(kPrefix, std::move(figures));
+    EngineReport report;
+    report.summary =
+        absl::StrCat("estimate: nothing is left to train, ", Counted(updates), " of ", updates, " are done");
+    return report;
+  }
+
   static absl::StatusOr<std::unique_ptr<Session>> MakeSession(EngineContext& context, std::vector<absl::Time>* times) {
     ConfigNode config = context.config;
     config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(""));

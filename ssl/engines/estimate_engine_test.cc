@@ -69,6 +69,32 @@ TEST_F(EstimateEngineTest, TrainingOfOneStep_IsMeasuredAsWhole) {
   EXPECT_THAT(report.summary, HasSubstr("estimate: 1 update of "));
 }
 
+// A run that was stopped, and then one that is at its end.
+TEST_F(EstimateEngineTest, UpdatesThatAreDone_AreNotCounted) {
+  Set("OPTIMIZER.num_epochs", "4");
+  Set("TEST_MODEL", "False");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto session, Session::Create(config_, registries_, {}));
+    ASSERT_OK(session->Start());
+    for (int i = 0; i < 5; ++i) ASSERT_OK(session->Step());
+    session->RequestStop(15);
+    ASSERT_OK(session->Finish());
+  }
+  ASSERT_OK_AND_ASSIGN(EngineReport report, Estimate());
+  EXPECT_THAT(report.summary, HasSubstr("estimate: 7 updates beside the 5 that are done of "));
+  EXPECT_EQ(results_.FindPath("estimate.updates")->text(), "7");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto session, Session::Create(config_, registries_, {}));
+    ASSERT_OK(session->Start());
+    ASSERT_OK(session->Train());
+  }
+  const CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(report, Estimate());
+  EXPECT_EQ(report.summary, "estimate: nothing is left to train, 12 updates of 12 are done");
+  EXPECT_THAT(log.Text(), Not(HasSubstr("measuring")));
+  EXPECT_EQ(results_.FindPath("estimate.updates")->text(), "0");
+}
+
 TEST_F(EstimateEngineTest, SaysWhatItDoesBeforeItMeasures) {
   const CapturedLog log;
   ASSERT_OK(Estimate());

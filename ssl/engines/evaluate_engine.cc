@@ -14,6 +14,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_plan.h"
+#include "ssl/engines/feature_cache.h"
 #include "ssl/engines/knn_engine.h"
 #include "ssl/engines/neighbors_engine.h"
 
@@ -28,10 +29,36 @@ bool HasClassesToCompare(const Dataset& dataset) {
   return classes.size() > 1 && static_cast<int64_t>(classes.size()) < dataset.size();
 }
 
-absl::StatusOr<bool> KnowsClasses(EngineContext& context) {
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = OpenSplitDataset("TRAIN", context);
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(dataset.status(), "opening config.DATA.TRAIN", context.communicator));
-  return HasClassesToCompare(**dataset);
+// Whether the test images are others than those of DATA.TRAIN.
+bool NamesTestSet(const ConfigNode& config) {
+  const ConfigNode& test = config.Section("DATA.TEST");
+  const auto has_items = [&test](const char* key) {
+    const ConfigNode* list = test.Find(key);
+    return list != nullptr && !list->items().empty();
+  };
+  return has_items("DATA_SOURCES") || has_items("DATA_PATHS");
+}
+
+// The images of "TRAIN" or "TEST".
+absl::StatusOr<std::unique_ptr<Dataset>> Open(const char* split, EngineContext& context) {
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = OpenSplitDataset(split, context);
+  SSL_RETURN_IF_ERROR(
+      AgreeOnStatus(dataset.status(), absl::StrCat("opening config.DATA.", split), context.communicator));
+  return dataset;
+}
+
+// Whether an accuracy can be told, by which the log says why not. context: as configured; complete: as planned. A part
+// that is held out of DATA.TRAIN is looked at as part of it.
+absl::StatusOr<bool> KnowsClasses(EngineContext& context, EngineContext& complete, std::string* reason) {
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> train, Open("TRAIN", context));
+  if (!HasClassesToCompare(*train)) {
+    *reason = "the images have no classes to compare";
+    return false;
+  }
+  if (!NamesTestSet(context.config)) return true;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> test, Open("TEST", complete));
+  *reason = absl::StrCat("the test images (", test->description(), ") have no classes");
+  return test->has_labels();
 }
 
 class EvaluateEngine : public Engine {
@@ -40,28 +67,32 @@ class EvaluateEngine : public Engine {
       : knn_(std::move(knn)), neighbors_(std::move(neighbors)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    SSL_ASSIGN_OR_RETURN(const bool knows_classes, KnowsClasses(context));
     // Planned once: a complete configuration leaves nothing to choose or to tell.
-    return WithEvaluationPlan("evaluate", context,
-                              [&](EngineContext& complete) { return RunAll(knows_classes, complete); });
+    return WithEvaluationPlan("evaluate", context, [&](EngineContext& complete) { return RunAll(context, complete); });
   }
 
   absl::Status Check(EngineContext& context) const override {
-    SSL_ASSIGN_OR_RETURN(const bool knows_classes, KnowsClasses(context));
-    if (knows_classes) SSL_RETURN_IF_ERROR(knn_->Check(context));
-    return neighbors_->Check(context);
+    return CheckWithEvaluationPlan(context, [&](EngineContext& complete) -> absl::Status {
+      std::string reason;
+      SSL_ASSIGN_OR_RETURN(const bool knows_classes, KnowsClasses(context, complete, &reason));
+      if (knows_classes) SSL_RETURN_IF_ERROR(knn_->Check(complete));
+      return neighbors_->Check(complete);
+    });
   }
 
  private:
-  absl::StatusOr<EngineReport> RunAll(bool knows_classes, EngineContext& context) const {
+  absl::StatusOr<EngineReport> RunAll(EngineContext& configured, EngineContext& context) const {
+    std::string reason;
+    SSL_ASSIGN_OR_RETURN(const bool knows_classes, KnowsClasses(configured, context, &reason));
     std::string summary;
     if (knows_classes) {
       SSL_ASSIGN_OR_RETURN(EngineReport report, knn_->Run(context));
       if (report.stopped) return report;
       summary = std::move(report.summary);
     } else {
-      SSL_LOG(INFO) << "evaluation: the images have no classes to compare, so that there is no accuracy; folders of "
-                       "images, one for each class, with several images in each, would be such";
+      SSL_LOG(INFO) << "evaluation: " << reason
+                    << ", so that there is no accuracy; folders of images, one for each class, with several images in "
+                       "each, would be such";
     }
     SSL_ASSIGN_OR_RETURN(EngineReport report, neighbors_->Run(context));
     report.summary = absl::StrCat(summary, report.summary);
@@ -75,8 +106,10 @@ class EvaluateEngine : public Engine {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEvaluateEngine(const ConfigNode& config, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> knn, MakeKnnEngine(config, context));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> neighbors, MakeNeighborsEngine(config, context));
+  // Both look at the same images through the same networks.
+  const auto cache = std::make_shared<FeatureCache>();
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> knn, MakeKnnEngineWith(cache, config));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> neighbors, MakeNeighborsEngineWith(cache, config));
   return std::make_unique<EvaluateEngine>(std::move(knn), std::move(neighbors));
 }
 

@@ -43,11 +43,38 @@ TEST_F(EvaluateEngineTest, ImagesWithClasses_HaveAccuracyAndNeighbors) {
   EXPECT_TRUE(HasSheet());
 }
 
+TEST_F(EvaluateEngineTest, Features_AreComputedOnce) {
+  Set("NEIGHBORS.BASELINES", "[untrained]");
+  Set("NEAREST_NEIGHBOR.BASELINES", "[untrained]");
+  ASSERT_OK(Run("knn"));
+  const int calls = feature_calls_;
+  Restart();
+  ASSERT_OK(Run("neighbors"));
+  const double alone = Result("neighbors.trained");
+  Restart();
+  ASSERT_OK(Run("evaluate"));
+  EXPECT_EQ(feature_calls_, calls);
+  EXPECT_EQ(Result("neighbors.trained"), alone);
+  Restart();
+  Set("NEIGHBORS.LAYERS", "[half]");
+  ASSERT_OK(Run("evaluate"));
+  EXPECT_GT(feature_calls_, calls) << "others than those of knn";
+}
+
 TEST_F(EvaluateEngineTest, ImagesWithoutClasses_HaveNeighbors) {
   Set("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS", "0");
   Set("DATA.TEST.RANDOM_SYNTHETIC_LABELS", "0");
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
   EXPECT_THAT(report.summary, AllOf(HasSubstr("2 queries"), Not(HasSubstr("kNN"))));
+  EXPECT_TRUE(HasSheet());
+}
+
+TEST_F(EvaluateEngineTest, TestImagesWithoutClasses_HaveNeighbors) {
+  Set("DATA.TEST.RANDOM_SYNTHETIC_LABELS", "0");
+  const CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
+  EXPECT_THAT(report.summary, AllOf(HasSubstr("2 queries"), Not(HasSubstr("kNN"))));
+  EXPECT_THAT(log.Text(), HasSubstr("the test images ("));
   EXPECT_TRUE(HasSheet());
 }
 

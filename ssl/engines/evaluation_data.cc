@@ -5,6 +5,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/equal_sources.h"
+#include "ssl/data/dataset_source.h"
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
@@ -39,6 +40,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& 
   SSL_RETURN_IF_ERROR(AgreeOnStatus(source.status(), absl::StrCat("opening ", what), context.communicator));
   SSL_RETURN_IF_ERROR(CheckEqualSources(what, **source, context.communicator));
   return source;
+}
+
+const Dataset* DatasetBehind(const BatchSource& source) {
+  const auto* reader = dynamic_cast<const DatasetSource*>(&source);
+  return reader == nullptr ? nullptr : &reader->dataset();
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplitDataset(const std::string& split, EngineContext& context) {

@@ -22,6 +22,10 @@ absl::StatusOr<std::vector<std::string>> ConfiguredSplits(const ConfigNode& conf
 // Aborted when another rank cannot open its own, and InvalidArgument when that is another data set. Collective.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& split, EngineContext& context);
 
+// The data set behind a source of MakeSplitSource or of the data loader, as long as the source lives; null behind a
+// source of a host's own kind.
+const Dataset* DatasetBehind(const BatchSource& source);
+
 // The images of "TRAIN" or "TEST" as they are, without transforms. Cancelled when a stop was requested before.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplitDataset(const std::string& split, EngineContext& context);
 

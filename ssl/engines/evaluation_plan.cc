@@ -198,6 +198,13 @@ EngineContext WithConfig(const ConfigNode& config, const EngineContext& context)
   return complete;
 }
 
+// Beside the engine's own results: what was chosen stands in no configuration file.
+void NoteTransforms(const std::string& engine, const ConfigNode& config, ConfigNode* results) {
+  const ConfigNode* transforms = config.Section(kTest).Find("TRANSFORMS");
+  if (results->Find(engine) == nullptr || transforms == nullptr || transforms->items().empty()) return;
+  results->SetPath(absl::StrCat(engine, ".transforms"), *transforms);
+}
+
 }  // namespace
 
 bool DescribesEvaluation(const ConfigNode& config) { return HasItems(config.Section(kTest), "TRANSFORMS"); }
@@ -217,6 +224,7 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
   EngineContext complete = WithConfig(plan.config, context);
   absl::StatusOr<EngineReport> report = run(complete);
   if (absl::IsCancelled(report.status())) return StoppedReport(engine);
+  if (report.ok() && !report->stopped) NoteTransforms(engine, complete.config, &context.results);
   return report;
 }
 

@@ -40,7 +40,8 @@ EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaul
 EngineReport StoppedReport(const std::string& engine);
 
 // Plans, logs the choices, and calls `run` with a context whose configuration is complete. Cancelled becomes the
-// StoppedReport of `engine`.
+// StoppedReport of `engine`. The results that `run` leaves under the key `engine` get the transforms that images went
+// through, as a configuration has them: "transforms".
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
 

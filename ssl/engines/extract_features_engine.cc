@@ -101,12 +101,17 @@ class ExtractFeaturesEngine : public Engine {
     absl::Status status = ForEachFeatureBatch(*split->source, layers, what, context.stop,
                                               [&](const FeatureBatch& batch) { return writer.Add(batch); });
     if (status.ok()) status = writer.Finish();
-    if (status.ok() && context.communicator.rank() == 0) {
-      status = WriteClassNames(directory, split->name, split->source->ClassNames(), context.file_system);
-    }
+    if (status.ok() && context.communicator.rank() == 0) status = WriteNames(directory, *split, context.file_system);
     split->arrays = writer.arrays();
     split->rows = writer.rows();
     return AgreeOnStatus(status, what, context.communicator);
+  }
+
+  // What the numbers in the arrays mean.
+  static absl::Status WriteNames(const std::string& directory, const Split& split, FileSystem& file_system) {
+    SSL_RETURN_IF_ERROR(WriteClassNames(directory, split.name, split.source->ClassNames(), file_system));
+    const Dataset* dataset = DatasetBehind(*split.source);
+    return dataset == nullptr ? absl::OkStatus() : WriteImageFiles(directory, split.name, *dataset, file_system);
   }
 
   static absl::StatusOr<EngineReport> Report(const std::vector<Split>& splits, const FeatureLayers& layers,

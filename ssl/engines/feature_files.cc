@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -21,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/engines/results_file.h"
@@ -47,6 +49,10 @@ struct ChunkName {
 
 std::string ClassFile(const std::string& directory, const std::string& split) {
   return absl::StrCat(directory, "/", split, "_classes.json");
+}
+
+std::string ImageFile(const std::string& directory, const std::string& split) {
+  return absl::StrCat(directory, "/", split, "_files.json");
 }
 
 std::string ReplacementNote(const std::string& directory, const std::string& split) {
@@ -291,6 +297,19 @@ absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& direc
   return absl::DataLossError(absl::StrCat(path, " holds no list of class names; extract the features again"));
 }
 
+absl::Status WriteImageFiles(const std::string& directory, const std::string& split, const Dataset& dataset,
+                             FileSystem& file_system) {
+  if (dataset.size() == 0 || dataset.ImagePath(0).empty()) return absl::OkStatus();
+  // Not by way of a tree, which would take many times the memory of ten million names.
+  std::string json = "[";
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const nlohmann::json name = EscapeUnlessUtf8(dataset.ImagePath(i));
+    absl::StrAppend(&json, i == 0 ? "\n " : ",\n ", name.dump());
+  }
+  json.append("\n]\n");
+  return WriteFileAtomically(file_system, ImageFile(directory, split), json);
+}
+
 absl::Status NoteReplacement(const std::string& directory, const std::string& split, FileSystem& file_system) {
   return WriteFileAtomically(file_system, ReplacementNote(directory, split), "");
 }
@@ -303,8 +322,9 @@ absl::Status RemoveReplacementNote(const std::string& directory, const std::stri
 }
 
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system) {
-  const std::string classes = ClassFile(directory, split);
-  if (file_system.Exists(classes)) SSL_RETURN_IF_ERROR(file_system.RemoveFile(classes));
+  for (const std::string& list : {ClassFile(directory, split), ImageFile(directory, split)}) {
+    if (file_system.Exists(list)) SSL_RETURN_IF_ERROR(file_system.RemoveFile(list));
+  }
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system.List(directory));
   for (const std::string& file : files) {
     for (const char* kind : {kFeatures, kTargets, kIndices}) {

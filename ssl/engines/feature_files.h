@@ -7,6 +7,8 @@
 //   rank{r}_chunk{c}_{train|test}_{layer}_inds.npy       [n] int64, ascending: positions in the data set
 //   {train|test}_classes.json                            names of the classes, by number (ours); not there where
 //   classes are numbers only
+//   {train|test}_files.json                              the image of each position in the data set (ours): row i of an
+//   array is of the file number inds[i]; not there where images have no files
 //   {train|test}_features.replacing      while these files take the place of others (ours)
 //
 // Each file is replaced in one step. Used by one thread; LibTorch exceptions may pass.
@@ -21,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/data/dataset.h"
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/io/file_system.h"
 
@@ -85,6 +88,11 @@ absl::Status WriteClassNames(const std::string& directory, const std::string& sp
 // What WriteClassNames wrote; nothing when there is no file.
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& directory, const std::string& split,
                                                         FileSystem& file_system);
+
+// Writes the list of Dataset::ImagePath by position, names that are no UTF-8 escaped (EscapeUnlessUtf8); none where the
+// first image has no path.
+absl::Status WriteImageFiles(const std::string& directory, const std::string& split, const Dataset& dataset,
+                             FileSystem& file_system);
 
 // Notes, on stable storage, that the files of a split are being replaced: until the note is removed, whatever is there
 // is taken for no set of features. Some chunks alone would pass for all of them.

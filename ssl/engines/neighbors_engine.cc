@@ -11,11 +11,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sheets/contact_sheet.h"
@@ -35,6 +38,7 @@ namespace {
 
 constexpr char kSection[] = "NEIGHBORS";
 constexpr char kPrefix[] = "neighbors";
+constexpr char kTrained[] = "trained";
 constexpr int kGap = 4;  // pixels
 
 // Positions in their data sets; row i belongs to query i.
@@ -64,10 +68,13 @@ struct Originals {
   OriginalImages test;
 };
 
-absl::StatusOr<Originals> OpenOriginals(EngineContext& context) {
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> train, OpenSplitDataset("TRAIN", context));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> test, OpenSplitDataset("TEST", context));
-  return Originals{OriginalImages(std::move(train)), OriginalImages(std::move(test))};
+absl::StatusOr<Originals> OriginalsOf(const BatchSource& train, const BatchSource& test) {
+  const Dataset* train_images = DatasetBehind(train);
+  const Dataset* test_images = DatasetBehind(test);
+  if (train_images != nullptr && test_images != nullptr) {
+    return Originals{OriginalImages(*train_images), OriginalImages(*test_images)};
+  }
+  return absl::UnimplementedError("neighbors: there is no data set behind the batches, whose images could be shown");
 }
 
 absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, int side) {
@@ -75,9 +82,12 @@ absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, in
   return SheetCell{FitImage(image, side), {images.ShortName(index)}};
 }
 
-absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals& originals, int side) {
+// Cancelled when a stop is requested between two rows: photographs take long to decode.
+absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals& originals, int side,
+                                    const StopToken& stop) {
   std::vector<std::vector<SheetCell>> cells;
   for (int64_t query = 0; query < neighbors.queries.size(0); ++query) {
+    if (stop.requested()) return absl::CancelledError("drawing neighbours: stopped");
     std::vector<SheetCell>& row = cells.emplace_back();
     SSL_ASSIGN_OR_RETURN(SheetCell cell, CellOf(originals.test, neighbors.queries[query].item<int64_t>(), side));
     row.push_back(std::move(cell));
@@ -118,8 +128,16 @@ struct Subject {
 
 class NeighborsEngine : public Engine {
  public:
-  NeighborsEngine(NeighborsOptions options, std::vector<FeatureRequest> requests)
-      : options_(std::move(options)), requests_(std::move(requests)) {}
+  // cache: null: there is none.
+  NeighborsEngine(NeighborsOptions options, std::vector<FeatureRequest> requests, std::shared_ptr<FeatureCache> cache)
+      : options_(std::move(options)),
+        requests_(std::move(requests)),
+        layer_(absl::StrJoin(LayerNames(requests_), "+")),
+        cache_(std::move(cache)) {
+    if (cache_ == nullptr) return;
+    for (const std::string& baseline : options_.baselines) cache_->Want(baseline, layer_);
+    cache_->Want(kTrained, layer_);
+  }
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     if (context.run_directory.empty()) {
@@ -150,11 +168,12 @@ class NeighborsEngine : public Engine {
       SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf(baseline, initial, *train, *test, context));
       subjects.push_back({baseline, std::move(found)});
     }
-    SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf("trained", trained, *train, *test, context));
-    subjects.push_back({"trained", std::move(found)});
+    SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf(kTrained, trained, *train, *test, context));
+    subjects.push_back({kTrained, std::move(found)});
+    SSL_ASSIGN_OR_RETURN(const Originals originals, OriginalsOf(*train, *test));
     EngineReport report;
     const auto write = [&] {
-      return context.communicator.rank() == 0 ? WriteAll(subjects, context, &report) : absl::OkStatus();
+      return context.communicator.rank() == 0 ? WriteAll(subjects, originals, context, &report) : absl::OkStatus();
     };
     SSL_RETURN_IF_ERROR(AgreeOnWork(write, "writing neighbours", context.communicator));
     AddResults(subjects, trained, &context.results);
@@ -169,25 +188,35 @@ class NeighborsEngine : public Engine {
       return ExtractFeatures(source, layers, absl::StrCat(name, " network, features of ", split), context.stop,
                              context.communicator, LabelNeed::kOptional);
     };
-    SSL_ASSIGN_OR_RETURN(const FeatureSet train_features, extract(train, "TRAIN"));
-    SSL_ASSIGN_OR_RETURN(const FeatureSet test_features, extract(test, "TEST"));
+    FeatureCache::Features features;
+    const FeatureCache::Features* kept = cache_ == nullptr ? nullptr : cache_->Find(name, layer_);
+    if (kept != nullptr) {
+      features = *kept;
+    } else {
+      SSL_ASSIGN_OR_RETURN(features.train, extract(train, "TRAIN"));
+      SSL_ASSIGN_OR_RETURN(features.test, extract(test, "TEST"));
+    }
     Neighbors neighbors;
     SSL_RETURN_IF_ERROR(GuardTorch("comparing features", [&] {
-      neighbors = FindNeighbors(train_features, test_features, options_.num_queries, options_.topk);
+      neighbors = FindNeighbors(features.train, features.test, options_.num_queries, options_.topk);
       return absl::OkStatus();
     }));
     return neighbors;
   }
 
-  absl::Status WriteAll(const std::vector<Subject>& subjects, EngineContext& context, EngineReport* report) const {
-    SSL_ASSIGN_OR_RETURN(const Originals originals, OpenOriginals(context));
-    ConfigNode tree = ConfigNode::Map();
+  absl::Status WriteAll(const std::vector<Subject>& subjects, const Originals& originals, EngineContext& context,
+                        EngineReport* report) const {
+    std::vector<std::string> sheets;  // all drawn before the first is written: a stop leaves what was there
     for (const Subject& subject : subjects) {
-      SSL_ASSIGN_OR_RETURN(const Image sheet,
-                           DrawNeighbors(subject.neighbors, originals, static_cast<int>(options_.image_side)));
-      SSL_ASSIGN_OR_RETURN(const std::string png, EncodePng(sheet));
+      SSL_ASSIGN_OR_RETURN(const Image sheet, DrawNeighbors(subject.neighbors, originals,
+                                                            static_cast<int>(options_.image_side), context.stop));
+      SSL_ASSIGN_OR_RETURN(sheets.emplace_back(), EncodePng(sheet));
+    }
+    ConfigNode tree = ConfigNode::Map();
+    for (size_t i = 0; i < subjects.size(); ++i) {
+      const Subject& subject = subjects[i];
       const std::string path = absl::StrCat(context.run_directory, "/", NeighborsSheet(subject.name));
-      SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, png));
+      SSL_RETURN_IF_ERROR(WriteFileAtomically(context.file_system, path, sheets[i]));
       tree.Set(subject.name, TreeOf(subject.neighbors, originals));
       const int64_t queries = subject.neighbors.positions.size(0);
       absl::StrAppendFormat(&report->summary, "%-10s %d %s, %d neighbours each, distances %.3f to %.3f: %s\n",
@@ -210,6 +239,8 @@ class NeighborsEngine : public Engine {
 
   const NeighborsOptions options_;
   const std::vector<FeatureRequest> requests_;
+  const std::string layer_;  // what becomes of them
+  const std::shared_ptr<FeatureCache> cache_;
 };
 
 }  // namespace
@@ -224,6 +255,11 @@ void NeighborsOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngine(const ConfigNode& config, const BuildContext& context) {
+  return MakeNeighborsEngineWith(nullptr, config);
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngineWith(std::shared_ptr<FeatureCache> cache,
+                                                                const ConfigNode& config) {
   NeighborsOptions options;
   const ConfigNode& section = config.Section(kSection);
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
@@ -232,7 +268,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngine(const ConfigNode& co
                                                    ".LAYERS is empty, expected at least one, such as res5avg"));
   }
   SSL_ASSIGN_OR_RETURN(std::vector<FeatureRequest> requests, ParseFeatureRequests(options.layers));
-  return std::make_unique<NeighborsEngine>(std::move(options), std::move(requests));
+  return std::make_unique<NeighborsEngine>(std::move(options), std::move(requests), std::move(cache));
 }
 
 }  // namespace ssl

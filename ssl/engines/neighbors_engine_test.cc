@@ -2,15 +2,22 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/stop_token.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/image.h"
+#include "ssl/data/sample.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/testing/matrix_run.h"
@@ -23,6 +30,23 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// Requests a stop when somebody looks at a whole image: a sheet, not a transform.
+class WatchedImages : public Dataset {
+ public:
+  explicit WatchedImages(StopToken* stop) : stop_(*stop) {}
+  int64_t size() const override { return 60; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "watched images"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    std::fill_n(sample->view(0).image.Allocate(8, 8, 1), 64, static_cast<uint8_t>(4 * index));
+    if (sample->needed == nullptr) stop_.Request(kStopTerminate);
+    return absl::OkStatus();
+  }
+
+ private:
+  StopToken& stop_;
+};
 
 class NeighborsEngineTest : public MatrixRun {
  protected:
@@ -97,6 +121,19 @@ TEST_F(NeighborsEngineTest, DataWithoutLabels_AreEnough) {
 TEST_F(NeighborsEngineTest, WithoutWeights_SaysHowToGetThem) {
   EXPECT_THAT(Run("neighbors").status(),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("no trained weights"), HasSubstr("PARAMS_FILE"))));
+}
+
+TEST_F(NeighborsEngineTest, StopWhileSheetsAreDrawn_LeavesNothing) {
+  ASSERT_OK(registries_.datasets.Register("watched", [this](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(stop_.get()));
+  }));
+  for (const char* split : {"TRAIN", "TEST"}) Set(absl::StrCat("DATA.", split, ".DATA_SOURCES"), "[watched]");
+  SaveRandomCheckpoint();
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("neighbors"));
+  EXPECT_TRUE(report.stopped);
+  for (const char* file : {"neighbors.png", "neighbors_untrained.png", "neighbors.json"}) {
+    EXPECT_FALSE(PosixFileSystem().Exists(absl::StrCat(directory_, "/", file))) << file;
+  }
 }
 
 TEST_F(NeighborsEngineTest, Stop_LeavesNothing) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/original_images.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
@@ -9,15 +11,15 @@
 namespace ssl {
 
 std::string OriginalImages::Name(int64_t index) const {
-  std::string path = dataset_->ImagePath(index);
+  std::string path = dataset_.ImagePath(index);
   return path.empty() ? absl::StrCat("image ", index) : path;
 }
 
 std::string OriginalImages::ShortName(int64_t index) const {
   const std::string name = Name(index);
   const size_t file = name.rfind('/');
-  const absl::Span<const std::string> classes = dataset_->ClassNames();
-  const int64_t label = dataset_->Label(index);
+  const absl::Span<const std::string> classes = dataset_.ClassNames();
+  const int64_t label = dataset_.Label(index);
   if (label >= 0 && label < static_cast<int64_t>(classes.size())) {
     return absl::StrCat(classes[label], "/", file == std::string::npos ? name : name.substr(file + 1));
   }
@@ -30,7 +32,7 @@ absl::StatusOr<Image> OriginalImages::Read(int64_t index) const {
   Sample sample;
   sample.ResetViews(1);
   sample.index = index;
-  SSL_RETURN_IF_ERROR(dataset_->Get(index, &sample));
+  SSL_RETURN_IF_ERROR(dataset_.Get(index, &sample));
   return std::move(sample.view(0).image);
 }
 

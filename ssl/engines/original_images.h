@@ -5,9 +5,7 @@
 #define SSL_ENGINES_ORIGINAL_IMAGES_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "ssl/data/dataset.h"
@@ -17,7 +15,8 @@ namespace ssl {
 
 class OriginalImages {
  public:
-  explicit OriginalImages(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
+  // dataset: outlives this.
+  explicit OriginalImages(const Dataset& dataset) : dataset_(dataset) {}
 
   // Its path, or "image 17" where it has no file.
   std::string Name(int64_t index) const;
@@ -28,7 +27,7 @@ class OriginalImages {
   absl::StatusOr<Image> Read(int64_t index) const;
 
  private:
-  std::unique_ptr<Dataset> dataset_;
+  const Dataset& dataset_;
 };
 
 }  // namespace ssl

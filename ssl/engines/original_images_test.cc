@@ -2,7 +2,6 @@
 #include "ssl/engines/original_images.h"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +33,7 @@ class OneImage : public Dataset {
 };
 
 std::string ShortName(const std::string& path, std::vector<std::string> classes = {}) {
-  return OriginalImages(std::make_unique<OneImage>(path, std::move(classes))).ShortName(0);
+  return OriginalImages(OneImage(path, std::move(classes))).ShortName(0);
 }
 
 TEST(OriginalImages, ShortName_HasTheClass) {

@@ -18,11 +18,12 @@
 #include "ssl/core/batch_views.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
-#include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/data/loader/denormalizer.h"
 #include "ssl/data/sheets/bitmap_font.h"
+#include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -35,8 +36,9 @@ namespace {
 constexpr char kSection[] = "PREVIEW";
 constexpr char kPrefix[] = "preview";
 constexpr char kTrain[] = "DATA.TRAIN";
-constexpr char kUsualSource[] = "generic_ssl";  // whose data set BuildDataset makes
-constexpr int kGap = 4;                         // pixels
+constexpr char kUsualSource[] = "generic_ssl";
+constexpr int kGap = 4;  // pixels
+constexpr int kMostColumn = 24 * kCharacterAdvance;
 
 std::string SourceType(const EngineContext& context) {
   const ConfigNode* type = context.config.Section(kTrain).Find("BASE_DATASET");
@@ -93,8 +95,14 @@ void AddViews(const std::vector<at::Tensor>& pixels, Cells* cells) {
   }
 }
 
-// The first column.
-absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int side, Cells* cells) {
+// The first column. least_side: pixels, of the largest view; images are as wide as their names, which would leave white
+// beside smaller ones.
+absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int least_side, Cells* cells) {
+  int side = least_side;
+  for (size_t row = 0; row < cells->size(); ++row) {
+    const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
+    side = std::max(side, std::min(TextWidth(originals.ShortName(index)), kMostColumn));
+  }
   for (size_t row = 0; row < cells->size(); ++row) {
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
     SSL_ASSIGN_OR_RETURN(const Image image, originals.Read(index));
@@ -139,15 +147,17 @@ class PreviewEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
     if (batch == nullptr) return absl::InvalidArgumentError("preview: config.DATA.TRAIN gives no batch");
     SSL_RETURN_IF_ERROR(CheckViews(ViewsOf(*batch)));
-    return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, context, report); });
+    const Dataset* dataset = DatasetBehind(*source);
+    return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, dataset, context, report); });
   }
 
-  absl::Status DrawBatch(const Batch& batch, EngineContext& context, EngineReport* report) const {
+  // dataset: of the batch; null where there is none, whose images could stand beside their views.
+  absl::Status DrawBatch(const Batch& batch, const Dataset* dataset, EngineContext& context,
+                         EngineReport* report) const {
     Cells cells(std::min(options_.num_images, batch.size()));
     const std::vector<at::Tensor> views = ViewsOf(batch);
-    if (SourceType(context) == kUsualSource) {
-      SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenSplitDataset("TRAIN", context));
-      SSL_RETURN_IF_ERROR(AddOriginals(OriginalImages(std::move(dataset)), batch.indices, LargestSide(views), &cells));
+    if (dataset != nullptr) {
+      SSL_RETURN_IF_ERROR(AddOriginals(OriginalImages(*dataset), batch.indices, LargestSide(views), &cells));
     }
     const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
     SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
@@ -155,20 +165,21 @@ class PreviewEngine : public Engine {
     std::vector<at::Tensor> pixels;
     for (const at::Tensor& view : views) pixels.push_back(denormalizer.ToPixels(view));
     AddViews(pixels, &cells);
-    return Write(DrawSheet(cells, kGap), cells.size(), pixels.size(), context, report);
+    return Write(DrawSheet(cells, kGap), static_cast<int64_t>(cells.size()), pixels.size(), context, report);
   }
 
-  static absl::Status Write(const Image& sheet, size_t images, size_t views, EngineContext& context,
-                            EngineReport* report) {
+  absl::Status Write(const Image& sheet, int64_t images, size_t views, EngineContext& context,
+                     EngineReport* report) const {
     SSL_ASSIGN_OR_RETURN(const std::string png, EncodePng(sheet));
     const std::string path = absl::StrCat(context.run_directory, "/", kPreviewFile);
     SSL_RETURN_IF_ERROR(WriteEvaluationFile(context.run_directory, kPreviewFile, png, context.file_system));
     ConfigNode results = ConfigNode::Map();
     results.Set("file", ConfigNode::FromString(path));
-    results.Set("images", ConfigNode::FromInt(static_cast<int64_t>(images)));
+    results.Set("images", ConfigNode::FromInt(images));
     results.Set("views", ConfigNode::FromInt(static_cast<int64_t>(views)));
     context.results.Set(kPrefix, std::move(results));
-    report->summary = absl::StrCat("the first ", images, " images of the first training batch and their ", views,
+    report->summary = absl::StrCat("the first ", images, " images of the first training batch",
+                                   images < options_.num_images ? ", which has no more," : "", " and their ", views,
                                    " views: ", path, " (", SizeText(sheet), ")");
     return absl::OkStatus();
   }

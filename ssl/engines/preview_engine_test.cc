@@ -34,9 +34,8 @@ using ::testing::HasSubstr;
 constexpr double kMean[] = {0.485, 0.456, 0.406};
 constexpr double kStd[] = {0.229, 0.224, 0.225};
 constexpr int kGap = 4;
-constexpr int kSide = 16;                        // of the larger view and of the original in the sheet
-constexpr int kRowHeight = kSide + 2 * (2 + 7);  // the name and the size are below
 constexpr int kCharacter = 6;
+constexpr int kCaptions = 2 * (2 + 7);  // the name and the size are below
 
 // Keeps the first batch of a training.
 class FirstBatchHook : public Hook {
@@ -108,12 +107,13 @@ class PreviewEngineTest : public FullTuneRun {
   }
 };
 
-int ColumnOfOriginals(const at::Tensor& indices) {
+// Originals are square, and as wide as the longest of their names, which exceeds the views.
+int SideOfOriginals(const at::Tensor& indices) {
   size_t longest = 0;
   for (int64_t row = 0; row < 3; ++row) {
     longest = std::max(longest, absl::StrCat("image ", indices[row].item<int64_t>()).size());
   }
-  return std::max(kSide, kCharacter * static_cast<int>(longest));
+  return kCharacter * static_cast<int>(longest);
 }
 
 // Pixels of the sheet, from (top, left), that are not those of the view, whose floats are un-normalised here.
@@ -139,12 +139,14 @@ TEST_F(PreviewEngineTest, ViewsAreThoseOfTheFirstTrainingBatch) {
   const Image sheet = Sheet();
   const Batch first = FirstTrainingBatch();
   ASSERT_EQ(first.views.size(), 2u);
-  const int first_view = kGap + ColumnOfOriginals(first.indices) + kGap;
+  const int side = SideOfOriginals(first.indices);
+  const int row_height = side + kCaptions;
+  const int first_view = kGap + side + kGap;
   const int second_view = first_view + 12 * kCharacter + kGap;  // "view 0 16x16"
-  EXPECT_EQ(sheet.height(), 3 * (kRowHeight + kGap) + kGap);
+  EXPECT_EQ(sheet.height(), 3 * (row_height + kGap) + kGap);
   EXPECT_EQ(sheet.width(), second_view + 12 * kCharacter + kGap);
   for (int row = 0; row < 3; ++row) {
-    const int top = kGap + row * (kRowHeight + kGap);
+    const int top = kGap + row * (row_height + kGap);
     EXPECT_EQ(CountDifferences(sheet, top, first_view, first.views[0][row]), 0) << row;
     EXPECT_EQ(CountDifferences(sheet, top, second_view, first.views[1][row]), 0) << row;
   }
@@ -162,7 +164,15 @@ TEST_F(PreviewEngineTest, AnotherSeed_ShowsOtherViews) {
   EXPECT_NE(PosixFileSystem().Read(directory_ + "/preview.png").value(), before);
 }
 
-TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViews) {
+TEST_F(PreviewEngineTest, MoreImagesThanTheBatchHas_AreSaidToBeNone) {
+  ASSERT_OK_AND_ASSIGN(const EngineReport three, RunPreview());
+  EXPECT_THAT(three.summary, HasSubstr("the first 3 images of the first training batch and their 2 views"));
+  Set("PREVIEW.NUM_IMAGES", "100");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, RunPreview());
+  EXPECT_THAT(report.summary, HasSubstr("the first 16 images of the first training batch, which has no more, and"));
+}
+
+TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViewsOrTheirNames) {
   Image image;
   uint8_t* pixels = image.Allocate(30, 60, 3);
   for (int i = 0; i < 30 * 60; ++i) {
@@ -180,8 +190,9 @@ TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViews) {
   const Image sheet = Sheet();
   const uint8_t* corner = sheet.row(kGap) + 3 * kGap;
   EXPECT_EQ(std::vector<int>(corner, corner + 3), std::vector<int>({200, 100, 50}));
-  EXPECT_EQ(sheet.row(kGap + 7)[3 * (kGap + 15)], 200);  // 16 x 8
-  EXPECT_EQ(sheet.row(kGap + 8)[3 * kGap], 255);
+  const int width = 11 * kCharacter;  // "ant/100.png"
+  EXPECT_EQ(sheet.row(kGap + width / 2 - 1)[3 * (kGap + width - 1)], 200);
+  EXPECT_EQ(sheet.row(kGap + width / 2)[3 * kGap], 255);
 }
 
 TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {

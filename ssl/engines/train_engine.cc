@@ -83,9 +83,11 @@ class TrainEngine : public Engine {
     SSL_RETURN_IF_ERROR(session->Start());
     if (!replaces) SSL_RETURN_IF_ERROR(NoteBeginning(context));
     const double earlier = EarlierSeconds(context.results, session->state().iteration > 0);
+    const int64_t first_iteration = session->state().iteration;
     const absl::Time begin = Clock::Real().Now();
     SSL_ASSIGN_OR_RETURN(const TrainOutcome outcome, session->Train());
-    const double seconds = earlier + absl::ToDoubleSeconds(Clock::Real().Now() - begin);
+    const bool has_trained = session->state().iteration > first_iteration;
+    const double seconds = earlier + (has_trained ? absl::ToDoubleSeconds(Clock::Real().Now() - begin) : 0.0);
     context.results.Set(kTrainSeconds, ConfigNode::FromDouble(seconds));
     SSL_RETURN_IF_ERROR(
         OnRankZero([&] { return AddBrokenImages(context); }, "counting broken images", context.communicator));

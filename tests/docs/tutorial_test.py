@@ -77,7 +77,12 @@ class TutorialTest(unittest.TestCase):
                 self.assertIn("folder recipe: config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=", result.stderr)
         for path in re.findall(r"runs/folder/[\w/]+\.\w+", self.page):
             self.assertTrue((self.folder / path).is_file(), path)
-        for kind in ("features", "targets"):
+        for split in ("train", "test"):
+            names = json.loads((self.folder / f"runs/folder/features/{split}_files.json").read_text())
+            self.assertTrue(all((self.folder / name).is_file() for name in names), names)
+        steps = json.loads((self.folder / "runs/folder/results.json").read_text())["extract_features"]["transforms"]
+        self.assertEqual([step["name"] for step in steps], ["Resize", "CenterCrop", "ToTensor", "Normalize"])
+        for kind in ("features", "targets", "inds"):
             for split in ("train", "test"):
                 self.assertTrue(list((self.folder / "runs/folder/features").glob(
                     f"rank*_chunk*_{split}_res5avg_{kind}.npy")), f"{split} {kind}")
@@ -96,7 +101,7 @@ class TutorialTest(unittest.TestCase):
 
     def test_python_of_the_page_is_python(self):
         snippets = [text for language, text in blocks(self.page) if language == "python"]
-        self.assertEqual(len(snippets), 2)
+        self.assertEqual(len(snippets), 3)
         for text in snippets:
             compile(text, "tutorial.md", "exec")
 
