@@ -21,6 +21,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
+#include "ssl/data/collators/collators.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
@@ -219,6 +220,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> kinds = {
+      {"collators", CollatorNames()},
       {"data_sources", registries.datasets.Names()},
       {"engines", registries.engines.Names()},
       {"heads", registries.heads.Names()},

@@ -26,6 +26,9 @@ class CommandTest : public ::testing::Test {
 
 // Literal lists: a component that is dropped or forgotten is noticed.
 TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
+  EXPECT_EQ(Listed("collators"),
+            "cutmixup_collator\ndefault_collate\nmoco_collator\nmulticrop_collator\nmulticrop_mixup_collator\n"
+            "patch_and_image_collator\nsiamese_collator\nsimclr_collator\ntargets_one_hot_default_collator\n");
   EXPECT_EQ(Listed("data_sources"),
             "disk_filelist\ndisk_folder\nnpy_images\nsynthetic\ntar_shards\n"
             "torchvision_dataset\n");
