@@ -342,7 +342,7 @@ TEST(CheckConfigTest, BrokenOrMissingFilesAreMistakes) {
 
 TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"config.MODEL.TRUNK.NAME=vision_transformer", "trunk 'vision_transformer' (config.MODEL.TRUNK.NAME)"},
+      {"config.MODEL.TRUNK.NAME=swin_transformer", "trunk 'swin_transformer' (config.MODEL.TRUNK.NAME)"},
       {"config.LOSS.name=dino_loss", "loss 'dino_loss' (config.LOSS.name)"},
       {"config.DATA.TEST.TRANSFORMS=[{name: AugMix}]", "transform 'AugMix' (config.DATA.TEST.TRANSFORMS.0.name)"},
       {"config.DATA.TEST.TRANSFORMS=[{name: Blur, transform_type: augly}]", "augly transform 'Blur'"},
@@ -352,8 +352,8 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
       {"config.MACHINE.DEVICE=gpu", "config.MACHINE.DEVICE is gpu"},
       {"config.TRAINER.TASK_NAME=self_supervision_sdp_task", "task 'self_supervision_sdp_task'"},
       {"config.MODEL.HEAD.PARAMS=[[msn_head, {in_channels: 32, num_clusters: [8]}]]", "head 'msn_head'"},
-      {"config.MODEL.TRUNK.NAME=vision_transformer_fsdp", "trunk 'vision_transformer_fsdp' (config.MODEL.TRUNK.NAME)"},
-      {"config.MODEL.TRUNK.NAME=xcit_fsdp", "trunk 'xcit_fsdp' (config.MODEL.TRUNK.NAME)"},
+      {"config.MODEL.TRUNK={NAME: vision_transformer, VISION_TRANSFORMERS: {MASKED_IMAGE_MODELING: {NAME: ibot}}}",
+       "config.MODEL.TRUNK.VISION_TRANSFORMERS.MASKED_IMAGE_MODELING.NAME is 'ibot'"},
   };
   for (const auto& [token, expected] : cases) {
     SCOPED_TRACE(token);
@@ -373,9 +373,9 @@ TEST(CheckConfigTest, DataSetsWithoutAKnownFolderAreMissing) {
 }
 
 TEST(CheckConfigTest, SectionsOfComponentsThatAreNotNamedDoNotMatter) {
-  const ConfigReport report =
-      CheckTiny({"config.LOSS.dino_loss.momentum=0.9", "config.MODEL.TRUNK.XCIT.ETA=0.1", "config.SLURM.TIME_HOURS=3",
-                 "config.DISTRIBUTED.NUM_PROC_PER_NODE=2", "config.DISTRIBUTED.NUM_NODES=2"});
+  const ConfigReport report = CheckTiny({"config.LOSS.dino_loss.momentum=0.9",
+                                         "config.MODEL.TRUNK.CONVNEXT.DROP_PATH_RATE=0.1", "config.SLURM.TIME_HOURS=3",
+                                         "config.DISTRIBUTED.NUM_PROC_PER_NODE=2", "config.DISTRIBUTED.NUM_NODES=2"});
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
 }
 

@@ -17,11 +17,13 @@
 namespace ssl {
 namespace {
 
-// Each once; what follows the blocks is pooled. Empty: the model is no chain of blocks.
+// Each once; what follows the blocks is pooled. Empty: the model is no chain of blocks, or its blocks are no stages.
 std::vector<std::string> StagesOfBlocks(const Model& model) {
+  const std::vector<std::string> known = model.feature_names();
   std::vector<std::string> stages;
   for (const std::string& block : model.block_names()) {
     std::string stage = block.substr(0, block.find('.'));
+    if (std::count(known.begin(), known.end(), stage) == 0) continue;
     if (stages.empty() || stages.back() != stage) stages.push_back(std::move(stage));
   }
   return stages;
@@ -44,8 +46,8 @@ absl::StatusOr<std::string> DrawnStage(const Model& model, const std::string& st
                                                    "stage that is a map: ", absl::StrJoin(maps, ", ")));
   }
   if (!maps.empty()) return maps.back();
-  return absl::FailedPreconditionError(
-      absl::StrCat(place, " is empty, and the model is no chain of blocks, so that its last map is not known"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      place, " is empty, and the model is no chain of stages that are maps, so that its last map is not known"));
 }
 
 absl::StatusOr<at::Tensor> DrawnImages(const StepContext& context, int64_t view, int64_t most) {

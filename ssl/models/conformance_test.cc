@@ -63,6 +63,13 @@ const std::map<std::string, std::string>& TrunkSections() {
        "strides: [2, 2]}}"},
       {"regnet_fsdp", "{REGNET: {depth: 3, w_0: 8, w_a: 8.0, w_m: 2.0, group_width: 8}}"},
       {"resnet", "{RESNETS: {DEPTH: 50, WIDTH_MULTIPLIER: 0.0625}}"},
+      {"vision_transformer",
+       "{VISION_TRANSFORMERS: {IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_DIM: "
+       "12}}"},
+      {"vision_transformer_fsdp",
+       "{VISION_TRANSFORMERS: {IMAGE_SIZE: 64, PATCH_SIZE: 16, NUM_LAYERS: 3, NUM_HEADS: 4, HIDDEN_DIM: 8, MLP_DIM: "
+       "12, "
+       "QKV_BIAS: True, USE_CLASS_TOKEN: False}}"},
   };
   return *sections;
 }
@@ -208,7 +215,7 @@ TEST_F(ConformanceTest, EveryTrunkOfBlocks) {
     at::Tensor map = Wave({4, 3, 64, 64});
     for (size_t i = 0; i < blocks; ++i) map = trunk->RunBlock(i, map, NormMode::kEvaluation);
     trunk->SetTraining(false);
-    EXPECT_TRUE(at::equal(map.mean({2, 3}), trunk->Forward(Wave({4, 3, 64, 64}))));
+    EXPECT_TRUE(at::equal(trunk->PoolOutput(map), trunk->Forward(Wave({4, 3, 64, 64}))));
     size_t tensors = 0;
     for (size_t i = 0; i < blocks; ++i) tensors += trunk->BlockTensors(i).size();
     EXPECT_EQ(tensors, trunk->Tensors().size());

@@ -188,6 +188,20 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
   return layer;
 }
 
+at::Tensor TruncatedNormal(at::IntArrayRef sizes, at::Generator& generator) {
+  constexpr double kDeviation = 0.02;
+  constexpr double kBound = 2.0;
+  const at::Tensor quantiles = at::empty(sizes, at::kFloat).uniform_(-1.0, 1.0, generator);
+  return quantiles.erfinv_().mul_(kDeviation * std::sqrt(2.0)).clamp_(-kBound, kBound);
+}
+
+LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator) {
+  LinearLayer layer;
+  layer.weight = TruncatedNormal({out, in}, generator).requires_grad_();
+  if (use_bias) layer.bias = at::zeros({out}, at::kFloat).requires_grad_();
+  return layer;
+}
+
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
   if (RunsByWindows(*this, input)) return ForwardByWindows(*this, input);

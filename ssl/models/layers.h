@@ -39,6 +39,12 @@ struct LinearLayer {
 // Uniform in +-1/sqrt(in), weight first, then bias.
 LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator);
 
+// float32, normal with the deviation 0.02, within +-2: VISSL's trunc_normal_, from the inverse of the distribution.
+at::Tensor TruncatedNormal(at::IntArrayRef sizes, at::Generator& generator);
+
+// Weights from TruncatedNormal, the bias zero: the linear layers of transformers.
+LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator);
+
 // Convolution, weights channels-last in memory.
 struct ConvLayer {
   at::Tensor weight;  // [out, in / groups, kernel, kernel]

@@ -37,15 +37,23 @@ void CheckState(const std::vector<NamedShape>& state, const golden::Case& golden
   }
 }
 
+// The section of a trunk that is no ResNet; "" for the options of one.
+std::string SectionOf(const ConfigNode& trunk_config) {
+  for (const char* section : {"REGNET", "VISION_TRANSFORMERS", "XCIT"}) {
+    if (trunk_config.Find(section) != nullptr) return section;
+  }
+  return "";
+}
+
 // The MODEL section of a trunk of the case; its options are those of the trunk's own section, as VISSL's.
 ConfigNode ModelNode(const std::string& trunk, const ConfigNode& trunk_config) {
   ConfigNode model = ConfigNode::Map();
   model.SetPath("TRUNK.NAME", ConfigNode::FromString(trunk));
-  const ConfigNode* const regnet = trunk_config.Find("REGNET");
-  if (regnet != nullptr) {
-    model.SetPath("TRUNK.REGNET", *regnet);
-  } else {
+  const std::string section = SectionOf(trunk_config);
+  if (section.empty()) {
     model.SetPath("TRUNK.RESNETS", trunk_config);
+  } else {
+    model.SetPath(absl::StrCat("TRUNK.", section), *trunk_config.Find(section));
   }
   return model;
 }
@@ -92,6 +100,10 @@ class ModelsNames : public ::testing::Test {
   std::string LimitOf(const golden::Case& golden_case) {
     const std::string& trunk = golden_case.Text("trunk");
     if (!registries_.trunks.Has(trunk)) return absl::StrCat("no trunk ", trunk);
+    const bool is_model = golden_case.op == "model";
+    if (trunk != "resnet" && SectionOf(golden_case.Param(is_model ? "trunk_config" : "config")).empty()) {
+      return absl::StrCat("no section of trunk ", trunk);
+    }
     if (golden_case.op != "model") return "";
     for (const ConfigNode& head : golden_case.Param("heads").items()) {
       const ConfigNode* const name = head.FindPath("0");

@@ -10,6 +10,7 @@
 #include "ssl/models/ssl_model_factory.h"
 #include "ssl/models/trunks/regnet.h"
 #include "ssl/models/trunks/resnet.h"
+#include "ssl/models/trunks/vision_transformer.h"
 
 namespace ssl {
 
@@ -22,6 +23,7 @@ absl::Status RegisterModels(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterResNet(registries));
   SSL_RETURN_IF_ERROR(RegisterSslModel(registries));
   SSL_RETURN_IF_ERROR(RegisterSwavHead(registries));
+  SSL_RETURN_IF_ERROR(RegisterVisionTransformer(registries));
   return absl::OkStatus();
 }
 

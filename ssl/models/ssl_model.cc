@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/parameter_shards.h"
@@ -48,6 +49,13 @@ std::vector<std::string> NamesOf(const std::map<std::string, at::Tensor>& inputs
   std::vector<std::string> names;
   for (const auto& entry : inputs) names.push_back(entry.first);
   return names;
+}
+
+// Whether a chain of these blocks goes through `stage`; true without a chain.
+bool IsOnTheWay(const std::string& stage, const std::vector<std::string>& blocks) {
+  return blocks.empty() || std::any_of(blocks.begin(), blocks.end(), [&stage](absl::string_view block) {
+           return absl::ConsumePrefix(&block, stage) && (block.empty() || block[0] == '.');
+         });
 }
 
 }  // namespace
@@ -194,6 +202,8 @@ MapAndOutputs SslModel::ForwardWithMap(const at::Tensor& images, const std::stri
   const at::Tensor input = TrunkInput(images.detach()).detach().requires_grad_();
   const std::vector<at::Tensor> features = trunk_->Features(input, {stage, trunk_->feature_names().back()});
   TORCH_CHECK_VALUE(features[0].dim() == 4, "stage '", stage, "' is pooled, expected one that is a map");
+  TORCH_CHECK_VALUE(IsOnTheWay(stage, trunk_->block_names()), "the outputs are not made of the map '", stage,
+                    "', expected a stage that the trunk's next block reads");
   return {features[0], RunHeads({features[1]})};
 }
 

@@ -28,15 +28,15 @@ class Trunk {
  public:
   virtual ~Trunk() = default;
 
-  // images: [B, C, H, W], best channels-last in memory. Returns [B, output_dim()]: the last stage, average-pooled.
+  // images: [B, C, H, W], best channels-last in memory. Returns [B, output_dim()]: the last stage, pooled.
   virtual at::Tensor Forward(const at::Tensor& images) = 0;
 
-  // The stages of these names, in their order: maps [B, C_i, h, w]; stages that the trunk pools already ("res5avg") are
-  // [B, C_i]. Stages behind the last requested one are not run. A name that is not among feature_names() throws
-  // c10::ValueError, which names the nearest one.
+  // The stages of these names, in their order: maps [B, C_i, h, w]; stages that the trunk pools already ("res5avg",
+  // "lastCLS") are [B, C_i], and tokens are [B, N, C_i]. Stages behind the last requested one are not run. A name that
+  // is not among feature_names() throws c10::ValueError, which names the nearest one.
   virtual std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<std::string>& names) = 0;
 
-  // In the order of the network.
+  // In the order of the network; the last one is the trunk's output.
   virtual std::vector<std::string> feature_names() const = 0;
 
   virtual int64_t output_dim() const = 0;
@@ -56,9 +56,11 @@ class Trunk {
   // block. 0: it is no such chain, and cannot recompute.
   virtual size_t num_blocks() const { return 0; }
 
-  // Block `index` of `input`: the images, or what the block before gave. The average over the pixels of what the last
-  // block gives is the trunk's output.
+  // Block `index` of `input`: the images, or what the block before gave.
   virtual at::Tensor RunBlock(size_t index, const at::Tensor& input, NormMode mode) const { return input; }
+
+  // The trunk's output, [B, output_dim()], of what the last block gives. It has no parameters.
+  virtual at::Tensor PoolOutput(const at::Tensor& last) const { return last; }
 
   // What Tensors() lists of block `index`.
   virtual ModelTensors BlockTensors(size_t index) const { return {}; }

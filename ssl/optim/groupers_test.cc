@@ -91,10 +91,11 @@ TEST(LayerDecayGrouper, ResNet_KnowsBothSpellingsOfItsStem) {
 }
 
 TEST(LayerDecayGrouper, OtherTrunks_AreRefusedWithTheirPlace) {
-  EXPECT_THAT(Group("lr_decay", "{}", "MODEL:\n  TRUNK:\n    NAME: regnet", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("test.yaml:3: config.MODEL.TRUNK.NAME is 'regnet', expected one of resnet, "
-                                 "vision_transformer because param_group_constructor is lr_decay")));
+  EXPECT_THAT(
+      Group("lr_decay", "{}", "MODEL:\n  TRUNK:\n    NAME: regnet", {}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("test.yaml:3: config.MODEL.TRUNK.NAME is 'regnet', expected one of resnet, "
+                         "vision_transformer, vision_transformer_fsdp because param_group_constructor is lr_decay")));
   EXPECT_THAT(Group("lr_decay", "{}", "{}", {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.MODEL.TRUNK.NAME is missing")));
 }

@@ -96,6 +96,7 @@ absl::StatusOr<std::unique_ptr<ParameterGrouper>> MakeLayerDecayGrouperFromConfi
   const std::map<std::string, Scheme> schemes = {
       {"resnet", {&ResNetLayers, &ResNetDepth, &ResNetRegularized}},
       {"vision_transformer", {&TransformerLayers, &TransformerDepth, &TransformerRegularized}},
+      {"vision_transformer_fsdp", {&TransformerLayers, &TransformerDepth, &TransformerRegularized}},
   };
   OptimizerOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.OPTIMIZER", UnknownKeys::kIgnore, &options));

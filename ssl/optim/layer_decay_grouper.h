@@ -5,7 +5,8 @@
 // OPTIMIZER.layer_wise_lr_decay.decay. MODEL.TRUNK.NAME says what a layer is:
 //
 //   vision_transformer  L blocks. 0: patch_embed, pos_embed, cls_token; i + 1: block i; L: the rest; L + 1: heads.
-//                       No weight decay for biases and names with "norm", whatever the other keys say.
+//                       No weight decay for biases and names with "norm", whatever the other keys say. So is
+//                       vision_transformer_fsdp.
 //   resnet              L = 4 stages. 0: the trunk's conv1 and bn1; i: layer<i>; 5: the rest. Weight decay for biases
 //                       with regularize_bias, for weights of layers named bn<i> with regularize_bn; all others have it,
 //                       also the normalisation of shortcuts and heads, as in VISSL.

@@ -13,7 +13,9 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/step_context.h"
 #include "ssl/data/register_data.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
+#include "ssl/distributed/virtual_world.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/meters/register_meters.h"
 #include "ssl/methods/register_methods.h"
@@ -100,9 +102,11 @@ absl::StatusOr<std::vector<RankTrace>> Train(const TrainingRun& run) {
   SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
   if (run.add_parts != nullptr) SSL_RETURN_IF_ERROR(run.add_parts(&registries));
   std::vector<RankTrace> traces(static_cast<size_t>(run.ranks));
-  SSL_RETURN_IF_ERROR(ThreadWorld(run.ranks, absl::Seconds(120)).Run([&](Communicator& communicator) {
+  const auto train = [&](Communicator& communicator) {
     return TrainRank(run, registries, communicator, &traces[static_cast<size_t>(communicator.rank())]);
-  }));
+  };
+  SSL_RETURN_IF_ERROR(run.take_turns ? VirtualWorld(run.ranks, *MakeLocalCommunicator()).Run(train)
+                                     : ThreadWorld(run.ranks, absl::Seconds(120)).Run(train));
   return traces;
 }
 

@@ -33,6 +33,8 @@ struct TrainingRun {
   std::vector<std::string> config = {};
   std::string directory = {};   // "" keeps no files
   int64_t last_iteration = -1;  // where it ends as if it was stopped; below 0: to its end
+  // Ranks take turns (virtual_world.h), so that what each draws in training, for dropout or drop path, is its own.
+  bool take_turns = false;
   // Parts beside the program's own.
   std::function<absl::Status(Registries*)> add_parts = nullptr;
   // Instead of the configuration's images.

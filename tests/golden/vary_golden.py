@@ -213,7 +213,7 @@ VARIES = {
     "models_forward": add_all(add_changed("trunk_small", widths=[4, 8, 8, 16]),
                               add_changed("trunk_small", layers=[1, 1, 1, 1]),
                               add_changed("trunk_recipe", trunk="vision_transformer")),
-    "models_names": add_all(add_changed("torchvision", name="vit_b_16"), add_changed("trunk", trunk="xcit"),
+    "models_names": add_all(add_changed("torchvision", name="vit_b_16"), add_changed("trunk", trunk="convnext"),
                             add_changed("model", heads=[["dino_head", {"in_dim": 16}]])),
     "param_groups": add_changed("param_groups", optimizer={"param_group_constructor": "by_moon_phase"}),
     "phases": vary_phases,

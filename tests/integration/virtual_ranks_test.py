@@ -91,6 +91,9 @@ class VirtualRanksTest(RanksCase):
     def test_barlow_twins(self):
         self.check_same("barlow_twins_tiny")
 
+    def test_a_transformer_that_draws_what_it_drops(self):
+        self.check_same("vision_transformer_tiny")
+
     def test_supervised(self):
         self.check_same("supervised_tiny")
 

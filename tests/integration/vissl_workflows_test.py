@@ -129,6 +129,13 @@ class WorkflowTest(unittest.TestCase):
                 self.assertEqual(npy_header(features / f"{stem}_inds.npy"), ("<i8", (count,), 8 * count))
         self.assertIn("linear_eval", self.results("runs/extract_tiny"))
 
+    def test_a_vision_transformer_trains_and_gives_its_features_by_name(self):
+        self.finish("--config=test/vision_transformer_tiny")
+        features = self.folder / "runs/vision_transformer_tiny/features"
+        for layer, width in (("blkCLS0", 32), ("concatCLS2", 64), ("lastMAP", 128), ("lastCLS", 32)):
+            stem = f"rank0_chunk0_test_{layer}"
+            self.assertEqual(npy_header(features / f"{stem}_features.npy"), ("<f4", (40, width), 4 * 40 * width))
+
     def test_label_predictions_of_an_image_folder(self):
         self.make_image_folder("train")
         self.make_image_folder("test", per_class=3)

@@ -3,14 +3,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_weight_norm.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -23,16 +19,6 @@ namespace ssl {
 namespace {
 
 constexpr double kNormEps = 1e-12;  // as torch.nn.functional.normalize
-constexpr double kInitStd = 0.02;
-constexpr double kInitBound = 2.0;  // VISSL's trunc_normal_, drawn from the inverse of the distribution
-
-LinearLayer MakeNormalLinear(int64_t in, int64_t out, at::Generator& generator) {
-  LinearLayer layer;
-  const at::Tensor quantiles = at::empty({out, in}, at::kFloat).uniform_(-1.0, 1.0, generator);
-  layer.weight = quantiles.erfinv_().mul_(kInitStd * std::sqrt(2.0)).clamp_(-kInitBound, kInitBound).requires_grad_();
-  layer.bias = at::zeros({out}, at::kFloat).requires_grad_();
-  return layer;
-}
 
 class DinoHead : public Head {
  public:
@@ -40,14 +26,14 @@ class DinoHead : public Head {
     at::Generator generator = MakeGenerator(seed);
     int64_t width = options.in_dim;
     for (int64_t i = 1; i < options.num_layers; ++i) {
-      mlp_.AddLinear(MakeNormalLinear(width, options.hidden_dim, generator));
+      mlp_.AddLinear(MakeNormalLinear(width, options.hidden_dim, /*use_bias=*/true, generator));
       width = options.hidden_dim;
       if (options.use_bn) {
         mlp_.AddBatchNorm(MakeBatchNorm(width, section.batchnorm_eps, section.batchnorm_momentum));
       }
       mlp_.AddGelu();
     }
-    mlp_.AddLinear(MakeNormalLinear(width, options.bottleneck_dim, generator));
+    mlp_.AddLinear(MakeNormalLinear(width, options.bottleneck_dim, /*use_bias=*/true, generator));
     const int64_t clusters = options.num_clusters.front();
     direction_ = MakeLinear(options.bottleneck_dim, clusters, /*use_bias=*/false, generator).weight;
     length_ = at::ones({clusters, 1}, at::kFloat).requires_grad_(!options.normalize_last_layer);

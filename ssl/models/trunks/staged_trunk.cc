@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/trunks/staged_trunk.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/did_you_mean.h"
-#include "ssl/core/parameter_shards.h"
-#include "ssl/models/recompute.h"
 
 namespace ssl {
-namespace {
-
-constexpr size_t kPooledNames = 2;
-
-at::Tensor Average(const at::Tensor& map) { return at::adaptive_avg_pool2d(map, {1, 1}).flatten(1); }
-
-}  // namespace
 
 StagedTrunk::StagedTrunk(const std::vector<Stage>& stages, const std::string& pooled) {
   size_t end = 0;
@@ -33,16 +22,8 @@ StagedTrunk::StagedTrunk(const std::vector<Stage>& stages, const std::string& po
   names_.push_back("flatten");
 }
 
-at::Tensor StagedTrunk::Forward(const at::Tensor& images) {
-  if (!training_ || !at::GradMode::is_enabled())
-    return Average(RunRange({0, num_blocks()}, images, NormModeFor(training_)));
-  at::Tensor map = images;
-  size_t next = 0;
-  for (const BlockRange& part : plan_.recomputed) {
-    map = RunAndRecomputeRange(part, RunObserved({next, part.begin}, map));
-    next = part.end;
-  }
-  return Average(RunObserved({next, num_blocks()}, map));
+at::Tensor StagedTrunk::PoolOutput(const at::Tensor& last) const {
+  return at::adaptive_avg_pool2d(last, {1, 1}).flatten(1);
 }
 
 std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const std::vector<std::string>& names) {
@@ -55,13 +36,13 @@ std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const st
   std::vector<at::Tensor> features(names.size());
   at::Tensor map = images;
   for (size_t stage = 0; stage < end; ++stage) {
-    map = RunRange({stage == 0 ? 0 : ends_[stage - 1], ends_[stage]}, map, NormModeFor(training_));
+    map = RunRange({stage == 0 ? 0 : ends_[stage - 1], ends_[stage]}, map);
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] == stage) features[i] = map;
     }
   }
   for (size_t i = 0; i < indices.size(); ++i) {
-    if (indices[i] >= ends_.size()) features[i] = Average(map);
+    if (indices[i] >= ends_.size()) features[i] = PoolOutput(map);
   }
   return features;
 }
@@ -76,53 +57,6 @@ std::vector<std::string> StagedTrunk::block_names() const {
     }
   }
   return names;
-}
-
-ModelTensors StagedTrunk::Tensors() const {
-  ModelTensors tensors;
-  for (size_t block = 0; block < num_blocks(); ++block) {
-    for (ModelTensor& tensor : BlockTensors(block)) tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
-
-at::Tensor StagedTrunk::RunWhole(size_t block, const at::Tensor& map, NormMode mode) const {
-  if (shards_ == nullptr) return RunBlock(block, map, mode);
-  const bool again = mode == NormMode::kRecompute;
-  const auto pass = again ? ParameterShards::Pass::kRecompute : ParameterShards::Pass::kForward;
-  return shards_->Run(block, pass, [&] { return std::vector<at::Tensor>{RunBlock(block, map, mode)}; })[0];
-}
-
-at::Tensor StagedTrunk::RunRange(BlockRange range, at::Tensor map, NormMode mode) const {
-  for (size_t block = range.begin; block < range.end; ++block) map = RunWhole(block, map, mode);
-  return map;
-}
-
-at::Tensor StagedTrunk::RunObserved(BlockRange range, const at::Tensor& map) const {
-  if (plan_.observer == nullptr || range.begin == range.end) return RunRange(range, map, NormMode::kTraining);
-  plan_.observer->BeforeRun(range, /*again=*/false);
-  const at::Tensor output = RunRange(range, map, NormMode::kTraining);
-  plan_.observer->AfterRun(range, /*again=*/false);
-  return output;
-}
-
-at::Tensor StagedTrunk::RunAndRecomputeRange(BlockRange range, const at::Tensor& map) const {
-  Recomputable part;
-  part.run = [this, range](const at::Tensor& input, NormMode mode) { return RunRange(range, input, mode); };
-  if (plan_.observer != nullptr) {
-    part.run = [run = std::move(part.run), range, observer = plan_.observer](const at::Tensor& input, NormMode mode) {
-      observer->BeforeRun(range, mode == NormMode::kRecompute);
-      const at::Tensor output = run(input, mode);
-      observer->AfterRun(range, mode == NormMode::kRecompute);
-      return output;
-    };
-    part.after_gradients = [range, observer = plan_.observer] { observer->AfterGradients(range); };
-  }
-  for (size_t block = range.begin; block < range.end; ++block) {
-    if (shards_ != nullptr) shards_->ExpectGradients(block);
-    for (const ModelTensor& tensor : BlockTensors(block)) part.parameters.push_back(tensor.value);
-  }
-  return RunAndRecompute(part, map);
 }
 
 size_t StagedTrunk::IndexOf(const std::string& name) const {
