@@ -55,6 +55,21 @@ OPTIMIZER:
   param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.0005, end_value: 0.0}}
 )";
 
+constexpr char kXcit[] = R"(
+MODEL:
+  TRUNK:
+    NAME: xcit
+    XCIT: {PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_RATIO: 1.5, DROP_PATH_RATE: 0.3,
+           CHECKPOINT_XCA_BLOCK: False}
+  HEAD: {PARAMS: [[swav_head_fsdp, {dims: [16, 6, 16], use_bn: False, num_clusters: [7]}]]}
+  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}
+OPTIMIZER:
+  name: adamw
+  weight_decay: 0.05
+  construct_single_param_group_only: True
+  param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.0005, end_value: 0.0}}
+)";
+
 constexpr char kWhole[] = "{}";
 constexpr char kSharded[] = "{TRAINER: {TASK_NAME: self_supervision_fsdp_task}}";
 constexpr int64_t kUpdates = 20;
@@ -113,6 +128,16 @@ TEST(TransformerRuns, WithSharedOutOptimizerStates_HaveTheSameLosses) {
                    1e-6);
 }
 
+TEST(TransformerRuns, OfXcit_HaveTheSameLosses) {
+  for (const int64_t ranks : {1, 2}) {
+    SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
+    ExpectSameLosses(Swav(ranks, kXcit, kSharded), Swav(ranks, kXcit, kWhole), 1e-6);
+  }
+  const std::string changed =
+      absl::StrReplaceAll(kXcit, {{"NAME: xcit", "NAME: xcit_fsdp"}, {"XCA_BLOCK: False", "XCA_BLOCK: True"}});
+  ExpectSameLosses(Swav(2, changed, kWhole), Swav(2, kXcit, kWhole), 0.0);
+}
+
 // Drop path draws what it would have drawn.
 void CheckResumes(const TrainingRun& run) {
   TrainingRun uninterrupted = run;
@@ -130,6 +155,7 @@ void CheckResumes(const TrainingRun& run) {
 TEST(TransformerRuns, AStoppedRun_GoesOnBitForBit) {
   CheckResumes(Swav(2, kVisionTransformer, kWhole));
   CheckResumes(Swav(2, kVisionTransformer, kSharded));
+  CheckResumes(Swav(2, kXcit, kSharded));
 }
 
 TEST(TransformerRuns, WithAnAverageOfTheWeights_GoOnBitForBit) {

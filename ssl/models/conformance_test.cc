@@ -70,6 +70,9 @@ const std::map<std::string, std::string>& TrunkSections() {
        "{VISION_TRANSFORMERS: {IMAGE_SIZE: 64, PATCH_SIZE: 16, NUM_LAYERS: 3, NUM_HEADS: 4, HIDDEN_DIM: 8, MLP_DIM: "
        "12, "
        "QKV_BIAS: True, USE_CLASS_TOKEN: False}}"},
+      {"xcit", "{XCIT: {PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_RATIO: 2, DROP_PATH_RATE: 0}}"},
+      {"xcit_fsdp",
+       "{XCIT: {PATCH_SIZE: 16, NUM_LAYERS: 1, NUM_HEADS: 4, HIDDEN_DIM: 16, DROP_PATH_RATE: 0, TOKENS_NORM: False}}"},
   };
   return *sections;
 }

@@ -11,6 +11,7 @@
 #include "ssl/models/trunks/regnet.h"
 #include "ssl/models/trunks/resnet.h"
 #include "ssl/models/trunks/vision_transformer.h"
+#include "ssl/models/trunks/xcit.h"
 
 namespace ssl {
 
@@ -24,6 +25,7 @@ absl::Status RegisterModels(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterSslModel(registries));
   SSL_RETURN_IF_ERROR(RegisterSwavHead(registries));
   SSL_RETURN_IF_ERROR(RegisterVisionTransformer(registries));
+  SSL_RETURN_IF_ERROR(RegisterXcit(registries));
   return absl::OkStatus();
 }
 

@@ -48,6 +48,15 @@ MODEL:
   HEAD: {PARAMS: [[swav_head, {dims: [16, 16, 8], use_bn: true, num_clusters: [5]}]]}
 )";
 
+constexpr char kXcit[] = R"(
+MODEL:
+  TRUNK:
+    NAME: xcit_fsdp
+    XCIT: {PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_RATIO: 1.5, DROP_PATH_RATE: 0}
+  HEAD: {PARAMS: [[swav_head, {dims: [16, 16, 8], use_bn: true, num_clusters: [5]}]]}
+  SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 0}
+)";
+
 constexpr char kRecomputeEach[] =
     "  ACTIVATION_CHECKPOINTING: {USE_ACTIVATION_CHECKPOINTING: true, NUM_ACTIVATION_CHECKPOINTING_SPLITS: 100}\n";
 
@@ -202,6 +211,12 @@ TEST_P(ShardedModel, OfATransformer_RecomputesItsActivations) {
 
 TEST_P(ShardedModel, OfATransformer_RunsInAShortFormat) {
   Compare({kVisionTransformer, Autocast::kBFloat16, 1, {16, 16}});
+}
+
+TEST_P(ShardedModel, OfXcit_HasTheOutputsAndGradientsOfWholeParameters) { Compare(InDouble(kXcit, {32, 32, 16})); }
+
+TEST_P(ShardedModel, OfXcit_RecomputesItsActivations) {
+  Compare(InDouble(absl::StrCat(kXcit, kRecomputeEach), {32, 32, 16}));
 }
 
 TEST_P(ShardedModel, HoldsItsShareOfTheParameters) {

@@ -12,23 +12,6 @@ std::vector<CompatibilityKey> TrunkKeys() {
   table.NotYet("MODEL.TRUNK", "trunk 'efficientnet' is missing", {{"EFFICIENT_NETS", "{}"}});
   table.NotYet("MODEL.TRUNK.MOBILE_NET", "trunks 'mobilenetv3_tv' and 'mobilenetv3_timm' are missing",
                {{"NAME", "mobilenetv3_large_100"}, {"TIMM_BN", "false"}, {"PRETRAINED", "false"}});
-  table.NotYet("MODEL.TRUNK.XCIT", "trunk 'xcit' is missing",
-               {{"name", "null"},
-                {"IMAGE_SIZE", "224"},
-                {"PATCH_SIZE", "16"},
-                {"HIDDEN_DIM", "384"},
-                {"NUM_LAYERS", "12"},
-                {"NUM_HEADS", "8"},
-                {"MLP_RATIO", "4.0"},
-                {"DROPOUT_RATE", "0.0"},
-                {"ATTENTION_DROPOUT_RATE", "0.0"},
-                {"DROP_PATH_RATE", "0.05"},
-                {"ETA", "1.0"},
-                {"TOKENS_NORM", "true"},
-                {"QKV_BIAS", "true"},
-                {"QK_SCALE", "null"},
-                {"CHECKPOINT_XCA_BLOCK", "false"},
-                {"CHECKPOINT_ATTN_BLOCK", "false"}});
   table.NotYet("MODEL.TRUNK.SWIN_TRANSFORMER", "trunk 'swin_transformer' is missing",
                {{"name", "null"},
                 {"IMAGE_SIZE", "224"},

@@ -9,10 +9,12 @@ Positions for other resolutions than the network's are interpolated as in VISSL:
 """
 import json
 import pathlib
+import re
 import sys
 
 import torch
 from timm.models.vision_transformer import VisionTransformer
+from timm.models.xcit import Xcit
 
 from golden_set import Tensors
 
@@ -66,7 +68,7 @@ class Writer:
 
 
 def of_type(run, weights, images, dtype, with_gradients):
-    leaves = {name: value.detach().to(dtype, copy=True).requires_grad_() if value.is_floating_point() else value
+    leaves = {name: value.detach().to(dtype, copy=True).requires_grad_("running_" not in name)
               for name, value in weights.items()}
     outputs = run(leaves, images.to(dtype))
     if not with_gradients:
@@ -143,13 +145,74 @@ def add_vision_transformers(writer):
         writer.add_case(name, "vision_transformer", {"config": config}, weights, images, run)
 
 
+def xcit_state(weights):
+    """The authors' names, which VISSL has, as timm's."""
+    state = {}
+    for name, value in weights.items():
+        name = name.replace("pos_embeder.", "pos_embed.")
+        if "cls_attn_blocks" in name and ".qkv." in name:
+            state |= {name.replace("qkv", part): value.chunk(3)[i] for i, part in enumerate("qkv")}
+        else:
+            state[name] = value
+    return state
+
+
+def authors_shapes(model):
+    """The names and shapes of the authors' code for timm's model."""
+    shapes = {}
+    for name, value in model.state_dict().items():
+        name = name.replace("pos_embed.", "pos_embeder.")
+        match = re.fullmatch(r"(cls_attn_blocks\.\d+\.attn\.)([qkv])(\..*)", name)
+        if match is None:
+            shapes[name] = value
+        elif match[2] == "q":
+            shapes[f"{match[1]}qkv{match[3]}"] = torch.cat([value] * 3)
+    return shapes
+
+
+def run_xcit(config, training):
+    def build():
+        return Xcit(img_size=64, patch_size=config["PATCH_SIZE"], num_classes=0, embed_dim=config["HIDDEN_DIM"],
+                    depth=config["NUM_LAYERS"], num_heads=config["NUM_HEADS"], mlp_ratio=config["MLP_RATIO"],
+                    qkv_bias=config["QKV_BIAS"], eta=config["ETA"], tokens_norm=config["TOKENS_NORM"])
+
+    def run(weights, images):
+        model = build().to(images.dtype).train(training)
+        set_weights(model, xcit_state(weights))
+        tokens = model.forward_features(images)
+        side = images.shape[-1] // config["PATCH_SIZE"]
+        return {"output": tokens[:, 0], "lastCLS": tokens[:, 0],
+                "lastMAP": tokens[:, 1:].unflatten(1, (side, side)).permute(0, 3, 1, 2),
+                **{f"moved.{name}": value for name, value in weights.items() if training and "running_" in name}}
+
+    return build, run
+
+
+def add_xcits(writer):
+    generator = torch.Generator().manual_seed(SEED + 1)
+    small = {"PATCH_SIZE": 8, "HIDDEN_DIM": 16, "NUM_LAYERS": 2, "NUM_HEADS": 2, "MLP_RATIO": 2.0,
+             "DROP_PATH_RATE": 0.0, "ETA": 1.0, "QKV_BIAS": True, "TOKENS_NORM": True}
+    for name, config, training, sides in [
+            ("patch_8", small, False, (32, 48)),
+            ("training", small, True, (32,)),
+            ("patch_16", {**small, "PATCH_SIZE": 16, "NUM_LAYERS": 1, "NUM_HEADS": 4, "QKV_BIAS": False,
+                          "TOKENS_NORM": False}, False, (64,))]:
+        build, run = run_xcit(config, training)
+        weights = {key: weight_of(key, value, generator) for key, value in authors_shapes(build()).items()
+                   if not key.endswith("num_batches_tracked")}
+        images = [uniform(generator, (2, 3, side, side), -2, 2) for side in sides]
+        writer.add_case(name, "xcit", {"config": config, "training": training}, weights, images, run)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    writer = Writer()
-    add_vision_transformers(writer)
-    entries = [writer.write(folder, "vision_transformer",
-                            "timm's VisionTransformer: tokens of blocks behind the last norm, by VISSL's names.")]
+    transformers, xcits = Writer(), Writer()
+    add_vision_transformers(transformers)
+    add_xcits(xcits)
+    entries = [transformers.write(folder, "vision_transformer",
+                                  "timm's VisionTransformer: tokens of blocks behind the last norm, by VISSL's names."),
+               xcits.write(folder, "xcit", "timm's Xcit, under the names of the authors' code.")]
     (folder / "index.json").write_text(json.dumps({"categories": entries}, indent=1) + "\n")
 
 

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ssl/config/reader.h"
 #include "ssl/models/trunk.h"
 #include "ssl/models/trunks/vision_transformer.h"
+#include "ssl/models/trunks/xcit.h"
 #include "ssl/testing/status_matchers.h"
 #include "tests/golden/golden.h"
 
@@ -27,11 +29,21 @@ constexpr char kFolder[] = "tests/golden/timm";
 // Every tensor of the trunk becomes the case's of that name, and the case has no others.
 void LoadWeights(const golden::Case& golden_case, const Trunk& trunk) {
   const ModelTensors tensors = trunk.Tensors();
-  EXPECT_EQ(tensors.size(), golden_case.inputs.size());
+  size_t loaded = 0;
   for (const ModelTensor& entry : tensors) {
+    if (absl::EndsWith(entry.name, "num_batches_tracked")) continue;
+    ++loaded;
     const at::Tensor value = golden_case.Input(entry.name);
     ASSERT_EQ(value.sizes(), entry.value.sizes()) << entry.name;
-    entry.value.set_data(value.is_floating_point() ? value.to(at::kDouble) : value);
+    entry.value.set_data(value.to(at::kDouble));
+  }
+  EXPECT_EQ(loaded, golden_case.inputs.size());
+}
+
+// Of a network in training: where its running statistics have got.
+void AddMovedStatistics(const Trunk& trunk, std::map<std::string, at::Tensor>* values) {
+  for (const ModelTensor& entry : trunk.Tensors()) {
+    if (entry.role == TensorRole::kBuffer) (*values)[absl::StrCat("moved.", entry.name)] = entry.value.clone();
   }
 }
 
@@ -44,6 +56,7 @@ void CheckStep(const golden::Step& step, Trunk& trunk) {
   for (const ModelTensor& entry : trunk.Tensors()) {
     if (entry.value.grad().defined()) values[absl::StrCat("grad.", entry.name)] = entry.value.grad();
   }
+  AddMovedStatistics(trunk, &values);
   for (const auto& [name, expected] : step.outputs) {
     SCOPED_TRACE(name);
     const bool is_feature = values.count(name) == 0;
@@ -56,7 +69,7 @@ void CheckStep(const golden::Step& step, Trunk& trunk) {
 
 void CheckTrunk(const golden::Case& golden_case, Trunk& trunk) {
   LoadWeights(golden_case, trunk);
-  trunk.SetTraining(false);
+  trunk.SetTraining(golden_case.Flag("training"));
   for (const golden::Step& step : golden_case.steps) CheckStep(step, trunk);
 }
 
@@ -65,6 +78,18 @@ void CheckVisionTransformer(const golden::Case& golden_case) {
   ASSERT_OK(ReadOptions(golden_case.Param("config"), "config", UnknownKeys::kError, &options));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk, MakeVisionTransformer(options, /*seed=*/0));
   CheckTrunk(golden_case, *trunk);
+}
+
+void CheckXcit(const golden::Case& golden_case) {
+  XcitOptions options;
+  ASSERT_OK(ReadOptions(golden_case.Param("config"), "config", UnknownKeys::kError, &options));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Trunk> trunk, MakeXcit(options, /*seed=*/0));
+  CheckTrunk(golden_case, *trunk);
+}
+
+TEST(TimmGolden, Xcits) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<golden::Case> cases, golden::ReadCategory("xcit", kFolder));
+  golden::RunCases("xcit", cases, {{"xcit", &CheckXcit}});
 }
 
 TEST(TimmGolden, VisionTransformers) {
