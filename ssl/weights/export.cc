@@ -31,9 +31,10 @@ struct Family {
   absl::string_view linear;  // what its linear classifier is called
 };
 
-constexpr std::array<Family, 2> kFamilies = {{
+constexpr std::array<Family, 3> kFamilies = {{
     {"torchvision", "trunk.layer1.0.conv1.weight", "fc"},
     {"timm", "trunk.layer1.0.conv1.weight", "fc"},
+    {"timm", "trunk.patch_embed.proj.weight", "head"},
 }};
 
 constexpr absl::string_view kNative = "native";
@@ -43,7 +44,7 @@ constexpr absl::string_view kLinearBias = "heads.0.clf.0.bias";
 absl::StatusOr<Family> FindFamily(const std::set<std::string>& names, const std::string& format) {
   std::vector<std::string> formats = {std::string(kNative)};
   for (const Family& family : kFamilies) {
-    formats.emplace_back(family.format);
+    if (formats.back() != family.format) formats.emplace_back(family.format);
     if (family.format == format && names.count(std::string(family.marker)) > 0) return family;
   }
   if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
@@ -52,7 +53,7 @@ absl::StatusOr<Family> FindFamily(const std::set<std::string>& names, const std:
                                                    "; known: ", absl::StrJoin(formats, ", ")));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("format ", format, " has no names for this trunk, only for ResNets; 'native' writes any model"));
+      absl::StrCat("format ", format, " has no names for this trunk; 'native' writes any model"));
 }
 
 // True when the heads are a single linear layer and nothing else.

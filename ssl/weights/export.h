@@ -4,10 +4,11 @@
 //
 //   native        our names: trunk.layer1.0.conv1.weight, heads.0.clf.0.weight; everything is written
 //   torchvision   layer1.0.conv1.weight: torchvision.models.resnet50().load_state_dict(...)
-//   timm          timm.create_model("resnet50", checkpoint_path=...); equals torchvision's names for ResNets
+//   timm          timm.create_model("resnet50", checkpoint_path=...); equals torchvision's names for ResNets, and those
+//                 of timm's vision transformers
 //
 // In torchvision's and timm's names, a model whose heads are one linear layer (an mlp with two dims) has it as
-// fc.weight and fc.bias; other heads have no place there and are left out, which the result says.
+// fc.weight and fc.bias, of a vision transformer head.weight and head.bias; other heads have no place there and are left out, which the result says.
 
 #ifndef SSL_WEIGHTS_EXPORT_H_
 #define SSL_WEIGHTS_EXPORT_H_
