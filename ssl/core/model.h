@@ -70,8 +70,7 @@ class Model : public Stateful {
 
   // images: [B, C, H, W]. Forward of one view with the map of the stage `stage` on the way, and the graph between the
   // two also where the trunk does not train: what an output owes to the places of an image. In the current mode; errors
-  // as of Features, and c10::ValueError for a map that the outputs are not made of. The default throws
-  // c10::NotImplementedError.
+  // as of Features. The default throws c10::NotImplementedError.
   virtual MapAndOutputs ForwardWithMap(const at::Tensor& images, const std::string& stage);
 
   // The trunk's stages, in the order of the network.

@@ -65,6 +65,7 @@ class SslModel : public Model {
   // The outputs of all mapped inputs that are there, in the order of the mapping. None there: c10::ValueError.
   std::vector<at::Tensor> ForwardNamed(const std::map<std::string, at::Tensor>& inputs) override;
   std::vector<at::Tensor> Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) override;
+  // c10::ValueError for a map that the outputs are not made of, as the class token's block is.
   MapAndOutputs ForwardWithMap(const at::Tensor& images, const std::string& stage) override;
   std::vector<std::string> feature_names() const override { return trunk_->feature_names(); }
   std::vector<FeatureRequest> configured_features() const override { return options_.features; }
