@@ -186,7 +186,6 @@ absl::Status Checkpointer::StartWriting(const Asked& asked, SavedState state) {
 }
 
 absl::Status Checkpointer::WriteGuarded(const Asked& asked, const SavedState& state) {
-  if (own_communicator_ == nullptr) return absl::FailedPreconditionError("an earlier save broke off: none follows it");
   bool broke_off = true;
   const absl::Status status = GuardTorch("writing a checkpoint", [&] {
     absl::Status written = Write(asked, state);
@@ -194,8 +193,8 @@ absl::Status Checkpointer::WriteGuarded(const Asked& asked, const SavedState& st
     return written;
   });
   // Those who write on other ranks may wait for this one in an operation that it will never begin, such as for the text
-  // of an error for which there was no memory. Without its connections they learn of it now.
-  if (broke_off) own_communicator_.reset();
+  // of an error for which there was no memory. They learn of it now; no later save finds them, and says why.
+  if (broke_off) own_communicator_->Abort(status);
   return status;
 }
 

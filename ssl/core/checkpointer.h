@@ -119,7 +119,8 @@ class Checkpointer : public CheckpointSaver {
   void Stage(std::vector<NamedTensor>* state);
   bool IsWithinPhase() const { return state_.phase_index >= 0 && state_.phase_ended == 0; }
   absl::Status StartWriting(const Asked& asked, SavedState state);
-  // LibTorch's exceptions become a Status. One of them may come between two operations: it ends saving for good.
+  // LibTorch's exceptions become a Status. One of them may come between two operations: where there are other ranks, it
+  // ends saving for good, and later saves return it.
   absl::Status WriteGuarded(const Asked& asked, const SavedState& state);
   absl::Status Write(const Asked& asked, const SavedState& state);
   absl::Status FinishTask();
@@ -132,8 +133,8 @@ class Checkpointer : public CheckpointSaver {
   absl::Status CheckLoaded(const std::vector<NamedTensor>& state, int64_t iteration) const;
 
   const CheckpointerOptions options_;
-  // The writing thread's: its operations do not meet those of training. Null once a save broke off.
-  std::unique_ptr<Communicator> own_communicator_;
+  // The writing thread's: its operations do not meet those of training.
+  const std::unique_ptr<Communicator> own_communicator_;
   CheckpointStore store_;
   Communicator& communicator_;
   Stateful& root_;

@@ -42,6 +42,7 @@ class TimedCommunicator : public Communicator {
   void LetOthersGoOn(absl::FunctionRef<void()> wait) override;
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
+  void Abort(const absl::Status& why) override { base_.Abort(why); }
 
  protected:
   TimedCommunicator(Communicator& base, WaitingTime* waiting) : base_(base), waiting_(waiting) {}

@@ -78,6 +78,12 @@ class Communicator {
   // Unimplemented, for worlds that have no part.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color);
 
+  // For a caller that broke off between two operations, where the others cannot be met again: ends this rank's part, so
+  // that the operations in which they wait for it, now or later, fail at once, as if its process had ended. Its own
+  // return `why`, an error, from now on. Nothing that was started is left. Not collective. The default does nothing:
+  // there is nobody who waits, or nobody who can be told before a timeout.
+  virtual void Abort(const absl::Status& why) {}
+
  protected:
   // InvalidArgument unless `tensor` can be given to ReduceScatter.
   absl::Status CheckRows(const at::Tensor& tensor) const;

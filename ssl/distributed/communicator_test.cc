@@ -312,6 +312,26 @@ TEST_P(CommunicatorTest, AgreeOnStatus_OneFailureFailsAllRanks) {
   }));
 }
 
+// In one process and over several: nobody waits for a timeout, and other communicators of the same ranks go on.
+TEST_P(CommunicatorTest, Abort_EndsTheOperationsOfTheOthers) {
+  EXPECT_OK(GetParam().run([](Communicator& communicator) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> duplicate, communicator.Duplicate());
+    const bool is_first = communicator.rank() == 0;
+    if (is_first) duplicate->Abort(absl::ResourceExhaustedError("no room"));
+    for (int call = 0; call < 2; ++call) {
+      const absl::Status status = duplicate->Barrier();
+      if (communicator.size() == 1) {
+        EXPECT_OK(status);
+      } else if (is_first) {
+        EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "no room"));
+      } else {
+        EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+      }
+    }
+    return communicator.Barrier();
+  }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, CommunicatorTest, ::testing::ValuesIn(CommunicatorWorlds()),
                          [](const auto& info) { return info.param.name; });
 

@@ -83,6 +83,7 @@ class GlooCommunicator : public Communicator {
   absl::Status Barrier() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
+  void Abort(const absl::Status& why) override;
 
  private:
   Operation NextOperation(absl::string_view name, const at::Tensor& tensor);
@@ -105,8 +106,8 @@ class GlooCommunicator : public Communicator {
   const std::unique_ptr<Rendezvous> rendezvous_;
   const GlooOptions options_;
   const Device device_;
-  Group group_;           // none when an operation has failed
-  absl::Status failure_;  // of the operation that failed
+  Group group_;           // none when an operation has failed, or after Abort
+  absl::Status failure_;  // of that operation, or why
   int64_t operations_ = 0;
   int64_t children_ = 0;
   OperationQueue queue_;  // its thread uses the group and the failure while it has something to do
@@ -322,6 +323,13 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Split(int64_t co
   const at::Tensor same = colors.view({-1}).eq(color);  // [size]: who is in the group
   const int64_t rank_in_group = same.slice(0, 0, rank()).sum().item<int64_t>();
   return MakeGroup(absl::StrCat("split/", children_++, "/", color), rank_in_group, same.sum().item<int64_t>());
+}
+
+void GlooCommunicator::Abort(const absl::Status& why) {
+  queue_.Drain();
+  if (!failure_.ok()) return;
+  group_.reset();
+  failure_ = why;
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {

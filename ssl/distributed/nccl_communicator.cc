@@ -151,8 +151,12 @@ class NcclCommunicator : public Communicator {
   absl::Status Barrier() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
+  // Ranks of this host may learn of it by their timeout only: NCCL tells nobody who reads its memory.
+  void Abort(const absl::Status& why) override;
 
  private:
+  // This communicator's failure, or that of another one with the same groups.
+  absl::Status Check();
   // Makes the group for the device of the first tensor.
   void Connect(at::Device device);
   // Gives an operation on `tensor` to the stream.
@@ -169,6 +173,7 @@ class NcclCommunicator : public Communicator {
   const std::shared_ptr<Groups> groups_;
   Group group_;  // none before the first tensor of a GPU
   std::optional<at::Device> device_;
+  absl::Status failure_;  // after Abort
   int64_t children_ = 0;
 };
 
@@ -197,11 +202,33 @@ void NcclCommunicator::Connect(at::Device device) {
 
 absl::Status NcclCommunicator::Run(absl::string_view name, const at::Tensor& tensor, absl::FunctionRef<void()> body) {
   const std::string what = absl::StrCat(name, TypeAndShape(tensor), " over NCCL on rank ", rank(), " of ", size());
-  return GuardTorch(what, [&] {
+  const absl::Status status = GuardTorch(what, [&] {
     Connect(tensor.device());
     body();
     return absl::OkStatus();
   });
+  // No memory before the operation was given to the stream: the others' is under way, and would meet the next one here.
+  if (DetailOf(status, kDetailCause) == kCauseMemory) Abort(status);
+  return status;
+}
+
+absl::Status NcclCommunicator::Check() {
+  SSL_RETURN_IF_ERROR(failure_);
+  return groups_->Check();
+}
+
+void NcclCommunicator::Abort(const absl::Status& why) {
+  if (!failure_.ok()) return;
+  failure_ = why;
+  control_->Abort(why);
+  if (group_ == nullptr) return;
+  groups_->Remove(group_).IgnoreError();
+  GuardTorch("NCCL", [&] {
+    const c10::cuda::CUDAGuard guard(*device_);
+    group_->abort();
+    return absl::OkStatus();
+  }).IgnoreError();
+  group_.reset();
 }
 
 Operation NcclCommunicator::Exchange(const at::Tensor& flat, c10d::ReduceOp::RedOpType op, bool own_stream) {
@@ -230,7 +257,7 @@ Reduction NcclCommunicator::Begin(at::Tensor& tensor, ReduceOp op, bool own_stre
 }
 
 absl::Status NcclCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   if (!tensor.is_cuda()) return control_->AllReduce(tensor, op);
   return Run(NameOf(op), tensor, [&] {
     Reduction reduction = Begin(tensor, op, /*own_stream=*/false);
@@ -239,7 +266,7 @@ absl::Status NcclCommunicator::AllReduce(at::Tensor& tensor, ReduceOp op) {
 }
 
 std::unique_ptr<Work> NcclCommunicator::StartAllReduce(at::Tensor& tensor, ReduceOp op) {
-  absl::Status begun = groups_->Check();
+  absl::Status begun = Check();
   if (begun.ok() && !tensor.is_cuda()) return control_->StartAllReduce(tensor, op);
   Reduction reduction;
   reduction.op = op;
@@ -249,7 +276,7 @@ std::unique_ptr<Work> NcclCommunicator::StartAllReduce(at::Tensor& tensor, Reduc
 
 // As Gloo's: each rank adds the rows that are its own, in the order of the ranks.
 absl::StatusOr<at::Tensor> NcclCommunicator::ReduceScatter(const at::Tensor& tensor, ReduceOp op) {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   if (!tensor.is_cuda()) return control_->ReduceScatter(tensor, op);
   SSL_RETURN_IF_ERROR(CheckRows(tensor));
   at::Tensor reduced;
@@ -269,7 +296,7 @@ absl::StatusOr<at::Tensor> NcclCommunicator::ReduceScatter(const at::Tensor& ten
 }
 
 absl::StatusOr<at::Tensor> NcclCommunicator::AllGather(const at::Tensor& tensor) {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   if (!tensor.is_cuda()) return control_->AllGather(tensor);
   at::Tensor gathered;
   SSL_RETURN_IF_ERROR(Run("all-gather", tensor, [&] {
@@ -287,7 +314,7 @@ absl::StatusOr<at::Tensor> NcclCommunicator::AllGather(const at::Tensor& tensor)
 }
 
 absl::Status NcclCommunicator::Broadcast(at::Tensor& tensor, int64_t root) {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   if (!tensor.is_cuda()) return control_->Broadcast(tensor, root);
   SSL_RETURN_IF_ERROR(CheckRoot(root, size()));
   return Run(absl::StrCat("broadcast from rank ", root), tensor, [&] {
@@ -303,7 +330,7 @@ absl::Status NcclCommunicator::Broadcast(at::Tensor& tensor, int64_t root) {
 }
 
 absl::Status NcclCommunicator::Barrier() {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   return control_->Barrier();
 }
 
@@ -315,13 +342,13 @@ absl::StatusOr<std::unique_ptr<Communicator>> NcclCommunicator::MakeChild(const 
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> NcclCommunicator::Duplicate() {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> control, control_->Duplicate());
   return MakeChild(absl::StrCat("nccl/duplicate/", children_++), std::move(control));
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> NcclCommunicator::Split(int64_t color) {
-  SSL_RETURN_IF_ERROR(groups_->Check());
+  SSL_RETURN_IF_ERROR(Check());
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> control, control_->Split(color));
   return MakeChild(absl::StrCat("nccl/split/", children_++, "/", color), std::move(control));
 }

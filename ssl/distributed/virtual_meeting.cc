@@ -70,11 +70,13 @@ Meeting::Meeting(Turns& turns, std::vector<int64_t> locals, std::vector<int64_t>
       processes_(std::move(processes)),
       size_(std::accumulate(members_.begin(), members_.end(), int64_t{0})),
       first_rank_(std::accumulate(members_.begin(), members_.begin() + processes_->rank(), int64_t{0})),
-      next_(locals_.size()) {}
+      next_(locals_.size()),
+      left_(locals_.size()) {}
 
 int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor tensor, const Conclusion& conclude) {
   std::unique_lock<std::mutex> lock(turns_.mutex());
   const int64_t number = next_[place]++;
+  if (!left_[place].ok()) return number;
   Round& round = rounds_[number];
   round.deposits.resize(locals_.size());
   round.has_deposited.resize(locals_.size());
@@ -87,7 +89,9 @@ int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor
   // ranks of other rounds, of another group, may have to come first in another process.
   at::Tensor result;
   absl::Status status;
+  is_concluding_ = true;
   turns_.Work(locals_[place], lock, [&] { status = Conclude(round, conclude, &result); });
+  is_concluding_ = false;
   round.status = std::move(status);
   round.result = std::move(result);
   round.is_complete = true;
@@ -108,17 +112,14 @@ absl::Status Meeting::Conclude(const Round& round, const Conclusion& conclude, a
 
 absl::StatusOr<at::Tensor> Meeting::Collect(int64_t place, int64_t number) {
   std::unique_lock<std::mutex> lock(turns_.mutex());
+  SSL_RETURN_IF_ERROR(left_[place]);
   Round& round = rounds_.at(number);
   int64_t missing = -1;
   turns_.Wait(locals_[place], lock, [&] {
-    missing = round.is_complete ? -1 : EndedWithoutDeposit(round);
+    missing = round.is_complete ? -1 : GoneWithoutDeposit(round);
     return round.is_complete || missing >= 0;
   });
-  if (missing >= 0) {
-    const absl::Status status =
-        absl::UnavailableError(absl::StrCat(round.operation, ": virtual rank ", missing, " of this process has ended"));
-    return WithDetail(status, kDetailCause, kCausePeer);
-  }
+  if (missing >= 0) return Gone(round.operation, missing);
   const absl::Status status = round.status;
   at::Tensor result = round.result;
   if (++round.collected == static_cast<int64_t>(locals_.size())) rounds_.erase(number);
@@ -126,11 +127,30 @@ absl::StatusOr<at::Tensor> Meeting::Collect(int64_t place, int64_t number) {
   return result;
 }
 
-int64_t Meeting::EndedWithoutDeposit(const Round& round) const {
+int64_t Meeting::GoneWithoutDeposit(const Round& round) const {
   for (size_t i = 0; i < locals_.size(); ++i) {
-    if (!round.has_deposited[i] && turns_.has_ended(locals_[i])) return locals_[i];
+    const bool is_gone = turns_.has_ended(locals_[i]) || !left_[i].ok();
+    if (is_gone && !round.has_deposited[i]) return static_cast<int64_t>(i);
   }
   return -1;
+}
+
+absl::Status Meeting::Gone(const std::string& operation, int64_t place) const {
+  const std::string why =
+      left_[place].ok() ? "has ended" : absl::StrCat("takes no part any more: ", left_[place].message());
+  return WithDetail(
+      absl::UnavailableError(absl::StrCat(operation, ": virtual rank ", locals_[place], " of this process ", why)),
+      kDetailCause, kCausePeer);
+}
+
+void Meeting::Leave(int64_t place, const absl::Status& why) {
+  std::unique_lock<std::mutex> lock(turns_.mutex());
+  if (!left_[place].ok()) return;
+  left_[place] = why;
+  turns_.NotifyAll();
+  // One that has its deposits is for others to end.
+  turns_.Wait(locals_[place], lock, [this] { return !is_concluding_; });
+  processes_->Abort(why);
 }
 
 void Meeting::LetOthersGoOn(int64_t place, absl::FunctionRef<void()> wait) {

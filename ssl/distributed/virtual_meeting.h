@@ -87,8 +87,12 @@ class Meeting {
   int64_t Deposit(int64_t place, const std::string& operation, at::Tensor tensor, const Conclusion& conclude);
 
   // What the round's conclusion has returned, the same tensor for all; LibTorch's exceptions are errors. Internal when
-  // ranks of this process were in different operations, Unavailable when one has ended without its deposit.
+  // ranks of this process were in different operations, Unavailable when one has ended, or left, without its deposit.
   absl::StatusOr<at::Tensor> Collect(int64_t place, int64_t number);
+
+  // `place` takes part in no further round: Collect returns `why` to it. Those of this process that wait for it learn
+  // of it now, and so do the other processes: none of them gets a result any more.
+  void Leave(int64_t place, const absl::Status& why);
 
   // Runs `wait` without the turn.
   void LetOthersGoOn(int64_t place, absl::FunctionRef<void()> wait);
@@ -111,8 +115,9 @@ class Meeting {
   };
 
   static absl::Status Conclude(const Round& round, const Conclusion& conclude, at::Tensor* result);
-  // A rank of this process that will not come any more; -1 for none.
-  int64_t EndedWithoutDeposit(const Round& round) const;
+  // The place of a rank of this process that will not come any more; -1 for none.
+  int64_t GoneWithoutDeposit(const Round& round) const;
+  absl::Status Gone(const std::string& operation, int64_t place) const;
 
   Turns& turns_;
   const std::vector<int64_t> locals_;
@@ -121,6 +126,8 @@ class Meeting {
   const int64_t size_;
   const int64_t first_rank_;
   std::vector<int64_t> next_;                                                 // the round of each rank's next operation
+  std::vector<absl::Status> left_;                                            // by place, why; OK for one that is here
+  bool is_concluding_ = false;                                                // some thread uses processes_
   std::map<int64_t, Round> rounds_;                                           // that some rank has not collected
   std::map<std::pair<int64_t, int64_t>, std::shared_ptr<Meeting>> children_;  // by number and color
 };

@@ -186,6 +186,8 @@ class VirtualRank : public Communicator {
     return std::make_unique<VirtualRank>(place, meeting_->Child(number, color));
   }
 
+  void Abort(const absl::Status& why) override { meeting_->Leave(place_, why); }
+
  private:
   class StartedAllReduce : public Work {
    public:

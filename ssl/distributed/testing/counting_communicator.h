@@ -57,6 +57,7 @@ class CountingCommunicator : public Communicator {
   void LetOthersGoOn(absl::FunctionRef<void()> wait) override { base_.LetOthersGoOn(wait); }
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override;
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override;
+  void Abort(const absl::Status& why) override { base_.Abort(why); }
 
  private:
   Communicator& base_;

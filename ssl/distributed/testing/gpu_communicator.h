@@ -27,6 +27,7 @@ class GpuCommunicator : public Communicator {
   absl::Status Barrier() override { return base_.Barrier(); }
   absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override { return OnDevice(base_.Duplicate()); }
   absl::StatusOr<std::unique_ptr<Communicator>> Split(int64_t color) override { return OnDevice(base_.Split(color)); }
+  void Abort(const absl::Status& why) override { base_.Abort(why); }
 
  private:
   GpuCommunicator(std::unique_ptr<Communicator> base, at::Device device)

@@ -24,13 +24,14 @@ namespace ssl {
 // it.
 class ThreadWorld::Rendezvous {
  public:
-  Rendezvous(int64_t size, absl::Duration timeout) : size_(size), timeout_(timeout), next_(size) {}
+  Rendezvous(int64_t size, absl::Duration timeout) : size_(size), timeout_(timeout), next_(size), left_(size) {}
 
   int64_t size() const { return size_; }
 
   // Does not wait. The number of the round.
   absl::StatusOr<int64_t> Deposit(int64_t rank, const std::string& operation, at::Tensor tensor) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    SSL_RETURN_IF_ERROR(left_[rank]);
     const int64_t number = next_[rank]++;
     Round& round = rounds_[number];
     if (round.arrived == 0) {
@@ -49,7 +50,12 @@ class ThreadWorld::Rendezvous {
   absl::StatusOr<std::vector<at::Tensor>> Collect(int64_t rank, int64_t number) {
     std::unique_lock<std::mutex> lock(mutex_);
     Round& round = rounds_[number];
-    if (!complete_.wait_for(lock, absl::ToChronoMilliseconds(timeout_), [&] { return round.arrived == size_; })) {
+    const auto is_over = [&] { return round.arrived == size_ || HasLostARank(number); };
+    const bool in_time = complete_.wait_for(lock, absl::ToChronoMilliseconds(timeout_), is_over);
+    if (in_time && round.arrived < size_) {
+      return absl::UnavailableError(absl::StrCat("rank ", rank, " waits in ", round.operation, " for one that left"));
+    }
+    if (!in_time) {
       return absl::DeadlineExceededError(absl::StrCat("rank ", rank, " waited ", absl::FormatDuration(timeout_), " in ",
                                                       round.operation, ": ", round.arrived, " of ", size_,
                                                       " ranks are there"));
@@ -62,6 +68,12 @@ class ThreadWorld::Rendezvous {
   absl::StatusOr<std::vector<at::Tensor>> Exchange(int64_t rank, const std::string& operation, at::Tensor tensor) {
     SSL_ASSIGN_OR_RETURN(const int64_t number, Deposit(rank, operation, std::move(tensor)));
     return Collect(rank, number);
+  }
+
+  void Leave(int64_t rank, const absl::Status& why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    left_[rank].Update(why);
+    complete_.notify_all();
   }
 
   // The meeting place of `size` of the ranks: the same object for all that ask for the same name.
@@ -80,11 +92,19 @@ class ThreadWorld::Rendezvous {
     int64_t collected = 0;
   };
 
+  bool HasLostARank(int64_t number) const {
+    for (int64_t rank = 0; rank < size_; ++rank) {
+      if (!left_[rank].ok() && next_[rank] <= number) return true;
+    }
+    return false;
+  }
+
   const int64_t size_;
   const absl::Duration timeout_;
   std::mutex mutex_;  // of all that follows
   std::condition_variable complete_;
   std::vector<int64_t> next_;        // the round of each rank's next operation
+  std::vector<absl::Status> left_;   // why, of a rank that takes no part any more
   std::map<int64_t, Round> rounds_;  // that some rank has not collected
   std::map<std::string, std::unique_ptr<Rendezvous>> children_;
 };
@@ -134,6 +154,8 @@ class ThreadWorld::RankCommunicator : public Communicator {
     return std::make_unique<RankCommunicator>(same.slice(0, 0, rank_).sum().item<int64_t>(), group);
   }
 
+  void Abort(const absl::Status& why) override { rendezvous_.Leave(rank_, why); }
+
  private:
   // Cloned, because the owner may overwrite its tensor while slower ranks still read it.
   class StartedAllReduce : public Work {
@@ -180,7 +202,8 @@ absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& 
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < rendezvous_->size(); ++rank) {
     threads.emplace_back([this, rank, &rank_main, &statuses] {
-      // LibTorch runs the backward passes of a GPU on one thread, where ranks that wait for each other would never meet.
+      // LibTorch runs the backward passes of a GPU on one thread, where ranks that wait for each other would never
+      // meet.
       c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
       RankCommunicator communicator(rank, *rendezvous_);
       // An exception that left the thread would end the program.
