@@ -77,6 +77,8 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
   };
   SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));
+  // Of two starts at the same moment, one finds the port of the other taken and its directory not locked yet.
+  if (outcome.exit_code == kExitConfiguration) SSL_RETURN_IF_ERROR(CheckNotInUse(root));
   if (outcome.first_failure.has_value()) {
     SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
   } else if (outcome.exit_code == kExitFinished || outcome.exit_code == kExitStopped) {

@@ -40,8 +40,9 @@ class ThisProgram {
 // Starts `program` with `arguments` once for each rank of `world` (ssl/launch/local_launcher.h), and waits for all.
 // root: what they will compose, resolved. After a failure all start again up to `restarts` times, as long as the newest
 // checkpoint moves. None is started when `stop` was requested before; signals go to the ranks as long as there are any,
-// and the outcome tells of them. A failure leaves the report of launch_failure.h. Before anything of this process has
-// started threads.
+// and the outcome tells of them. A failure leaves the report of launch_failure.h. Unavailable, as CheckNotInUse
+// (directory_in_use.h), where they were refused for a mistake and another training has the directory by then. Before
+// anything of this process has started threads.
 absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunWorld& world, const ConfigNode& root,
                                           const std::vector<std::string>& arguments, int64_t restarts,
                                           const StopToken& stop);
