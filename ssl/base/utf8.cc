@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/base/utf8.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 
 namespace ssl {
@@ -42,6 +44,11 @@ bool IsUtf8(absl::string_view text) {
 
 std::string EscapeUnlessUtf8(absl::string_view text) {
   return IsUtf8(text) ? std::string(text) : absl::CHexEscape(text);
+}
+
+std::string EscapeForMessage(absl::string_view text) {
+  const bool is_line = std::none_of(text.begin(), text.end(), absl::ascii_iscntrl);
+  return is_line ? EscapeUnlessUtf8(text) : absl::CHexEscape(text);
 }
 
 }  // namespace ssl

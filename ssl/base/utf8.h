@@ -17,6 +17,9 @@ bool IsUtf8(absl::string_view text);
 // which absl::CUnescape (or Python's "unicode_escape" and "latin-1") takes back: two names stay two.
 std::string EscapeUnlessUtf8(absl::string_view text);
 
+// The same for a message, which is a line: control characters, such as a line feed, are escaped as well.
+std::string EscapeForMessage(absl::string_view text);
+
 }  // namespace ssl
 
 #endif  // SSL_BASE_UTF8_H_

@@ -37,5 +37,11 @@ TEST(Utf8, Escaped_CanBeTakenBack) {
   EXPECT_NE(EscapeUnlessUtf8("\xFE"), EscapeUnlessUtf8("\xFF"));
 }
 
+TEST(Utf8, ForAMessage_IsOneLine) {
+  EXPECT_EQ(EscapeForMessage("\xC3\xA4.jpg"), "\xC3\xA4.jpg");
+  EXPECT_EQ(EscapeForMessage("a\nb\x7F"), "a\\nb\\x7f");
+  EXPECT_EQ(EscapeForMessage("a\xFF"), "a\\xff");
+}
+
 }  // namespace
 }  // namespace ssl

@@ -39,7 +39,7 @@ class BatchSource {
 
   // What tells sample `index` of the data set, in [0, dataset_size()), from others, without reading it: its file below
   // the data set's folder, and its class. Equal on ranks that see the same data, wherever these lie. "" when the source
-  // cannot tell.
+  // cannot tell: of the first and the last sample, and no other is asked for.
   virtual std::string SampleIdentity(int64_t index) const { return ""; }
 
   // Starts epoch `epoch` (0, 1, ...) at batch `first_batch`. What was in flight is dropped.

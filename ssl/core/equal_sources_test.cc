@@ -13,6 +13,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -20,6 +21,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 using Names = std::vector<std::string>;
@@ -42,7 +44,7 @@ class NamedSource : public FakeSource {
 // Of as many ranks as sources; OK when all returned that.
 absl::Status Check(const std::vector<NamedSource>& sources) {
   return ThreadWorld(static_cast<int64_t>(sources.size()), absl::Seconds(60)).Run([&](Communicator& communicator) {
-    return CheckEqualSources("config.DATA.TEST", sources[communicator.rank()], communicator);
+    return CheckEqualSources("config.DATA.TEST", &sources[communicator.rank()], communicator);
   });
 }
 
@@ -84,6 +86,27 @@ TEST(EqualSourcesTest, TheFirstOtherSampleIsNamed) {
   }
 }
 
+// Names of files may have any bytes, and a message is a line of a log.
+TEST(EqualSourcesTest, NamesThatAreNoText_AreEscaped) {
+  EXPECT_THAT(Check(NamedSource(40, {"a\nE rank 7"}), NamedSource(40, {"a\xff"})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'a\\xff' as class 0"), HasSubstr("'a\\nE rank 7' as class 0"))));
+}
+
+// A stream, of which every sample has the default identity.
+class EndlessSource : public FakeSource {
+ public:
+  EndlessSource() : FakeSource(40, 4, 0, 1) {}
+  int64_t dataset_size() const override { return int64_t{1} << 50; }
+};
+
+TEST(EqualSourcesTest, AStreamWithoutIdentities_IsNotAskedForEach) {
+  const EndlessSource source;
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    return CheckEqualSources("config.DATA.TRAIN", &source, communicator);
+  }));
+}
+
 // It takes part in the search as the others do.
 TEST(EqualSourcesTest, ARankWithFewerSamplesDoesNotHinderTheSearch) {
   EXPECT_THAT(Check({NamedSource(40, {}), NamedSource(40, {}, 31), NamedSource(8, {})}),
@@ -103,6 +126,22 @@ TEST(EqualSourcesTest, ASessionDoesNotBeginWithUnequalOnes) {
   for (const absl::Status& status : statuses) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 48 samples, ")));
   }
+  EXPECT_FALSE(IsSaidOnThisHost(statuses[0]));
+  EXPECT_TRUE(IsSaidOnThisHost(statuses[1])) << "by rank 0, in the same words";
+}
+
+TEST(EqualSourcesTest, ARankWithoutOneOfTheSources_IsNamed) {
+  std::vector<absl::Status> statuses(2);
+  EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    const NamedSource source(40, {"ant"});
+    const BatchSource* const test = communicator.rank() == 1 ? &source : nullptr;
+    statuses[communicator.rank()] = CheckEqualSources("config.DATA.TEST", test, communicator);
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(statuses,
+              Each(StatusIs(absl::StatusCode::kInvalidArgument,
+                            AllOf(HasSubstr("config.DATA.TEST is not the same data set on all ranks: rank 1 "),
+                                  HasSubstr("has one, and rank 0 (on "), HasSubstr("has none; ")))));
 }
 
 }  // namespace

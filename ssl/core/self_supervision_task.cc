@@ -100,14 +100,6 @@ std::vector<ParameterGroup> ApartFromShards(const std::vector<ParameterGroup>& g
   return apart;
 }
 
-absl::Status CompareSources(const BatchSource* train, const BatchSource* test, Communicator& communicator) {
-  if (train != nullptr) {
-    SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TRAIN", *train, communicator));
-  }
-  if (test == nullptr) return absl::OkStatus();
-  return CheckEqualSources("config.DATA.TEST", *test, communicator);
-}
-
 }  // namespace
 
 SelfSupervisionTask::SelfSupervisionTask(TaskOptions options) : options_(std::move(options)) {}
@@ -122,12 +114,14 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   // A disk may be missing on one host alone, and a stop may reach one rank first.
   SSL_RETURN_IF_ERROR(
       AgreeOnStatus(task->BuildSources(context, std::move(sources)), "opening the data", context.communicator));
-  SSL_RETURN_IF_ERROR(CompareSources(task->train_source_.get(), task->test_source_.get(), context.communicator));
-  SSL_RETURN_IF_ERROR(task->BuildModel(context));
-  SSL_RETURN_IF_ERROR(task->MatchLabels(context));
-  SSL_RETURN_IF_ERROR(task->BuildOptimizer(context));
-  SSL_RETURN_IF_ERROR(task->BuildSchedules(context));
-  SSL_RETURN_IF_ERROR(task->BuildLoop(context));
+  SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TRAIN", task->train_source_.get(), context.communicator));
+  SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TEST", task->test_source_.get(), context.communicator));
+  // What is wrong with the configuration all ranks find alike, and one of them says.
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildModel(context), "building the model", context.communicator));
+  SSL_RETURN_IF_ERROR(task->ShareModel(context.communicator));
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildOptimizer(context), "building the optimizer", context.communicator));
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildLoop(context), "building the loop", context.communicator));
+  task->BuildReduction(context.communicator);
   return task;
 }
 
@@ -170,14 +164,16 @@ absl::Status SelfSupervisionTask::BuildSources(const BuildContext& context, Host
 absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const Registries& registries = context.registries;
   SSL_ASSIGN_OR_RETURN(model_, registries.models.Make(options_.model_name, context.config.Section("MODEL"), context));
-  SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, context.communicator));  // whatever each rank drew
-  if (options_.trainer.shards_parameters() && context.communicator.size() > 1) {
-    SSL_RETURN_IF_ERROR(model_->ShardParameters(context.communicator));
-  }
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
-  return absl::OkStatus();
+  return MatchLabels(context);
+}
+
+absl::Status SelfSupervisionTask::ShareModel(Communicator& communicator) {
+  SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, communicator));  // whatever each rank drew
+  if (!options_.trainer.shards_parameters() || communicator.size() == 1) return absl::OkStatus();
+  return model_->ShardParameters(communicator);
 }
 
 // Before anything is trained, or removed for it: a wrong label may be met after hours only.
@@ -222,7 +218,7 @@ absl::Status SelfSupervisionTask::BuildOptimizer(const BuildContext& context) {
     optimizer_ = ShardOptimizer(std::move(optimizer_), context.communicator);
   }
   SSL_RETURN_IF_ERROR(optimizer_->Initialize(std::move(groups)));
-  return absl::OkStatus();
+  return BuildSchedules(context);
 }
 
 absl::Status SelfSupervisionTask::BuildSchedules(const BuildContext& context) {
@@ -249,17 +245,20 @@ absl::Status SelfSupervisionTask::BuildLoop(const BuildContext& context) {
     scaler.static_scale = options_.precision.loss_scale;
     grad_scaler_ = std::make_unique<GradScaler>(scaler);
   }
-  GradientReducerOptions reduction;
-  reduction.bucket_bytes = std::min(options_.reduction.bucket_mib, kMostBucketMib) << 20;
-  reduction.compression = CompressionOf(options_.replicas);
-  gradient_reducer_ =
-      std::make_unique<GradientReducer>(TrainedParameters(*model_, *optimizer_), reduction, context.communicator);
-  buffer_broadcast_ = std::make_unique<BufferBroadcast>(*model_, context.communicator);
   for (const std::string& name : options_.meters) {
     const ConfigNode& section = context.config.Section(absl::StrCat("METERS.", name));
     SSL_ASSIGN_OR_RETURN(meters_.emplace_back(), registries.meters.Make(name, section, context));
   }
   return absl::OkStatus();
+}
+
+void SelfSupervisionTask::BuildReduction(Communicator& communicator) {
+  GradientReducerOptions reduction;
+  reduction.bucket_bytes = std::min(options_.reduction.bucket_mib, kMostBucketMib) << 20;
+  reduction.compression = CompressionOf(options_.replicas);
+  gradient_reducer_ =
+      std::make_unique<GradientReducer>(TrainedParameters(*model_, *optimizer_), reduction, communicator);
+  buffer_broadcast_ = std::make_unique<BufferBroadcast>(*model_, communicator);
 }
 
 void SelfSupervisionTask::UpdateSchedules(Schedule::UpdateInterval due) {

@@ -84,12 +84,16 @@ class SelfSupervisionTask : public Stateful {
 
   PhasesBuilder MakePhasesBuilder() const;
   absl::Status BuildSources(const BuildContext& context, HostSources sources);
+  // Model and method.
   absl::Status BuildModel(const BuildContext& context);
   absl::Status MatchLabels(const BuildContext& context);
   absl::Status NumberClasses(const BuildContext& context);
+  absl::Status ShareModel(Communicator& communicator);
   absl::Status BuildOptimizer(const BuildContext& context);
   absl::Status BuildSchedules(const BuildContext& context);
+  // Train step, loss scale and meters.
   absl::Status BuildLoop(const BuildContext& context);
+  void BuildReduction(Communicator& communicator);
 
   const TaskOptions options_;
   std::vector<Phase> phases_;

@@ -18,6 +18,7 @@
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/testing/fault_file_system.h"
@@ -82,6 +83,26 @@ void ExpectGoesOnAfterLastWhole(const ConfigNode& config, const std::string& dir
     EXPECT_EQ(session->state().iteration, kLastWhole);
     return session->Train().status();
   }));
+}
+
+// All ranks find it, and rank 0 is enough to say it.
+TEST(SessionRanksTest, WhatIsWrongOnAllRanks_IsSaidByOneOfThem) {
+  for (const char* key : {"MODEL.BASE_MODEL_NAME", "LOSS.name", "OPTIMIZER.name", "OPTIMIZER.param_schedulers.lr.name",
+                          "TRAINER.TRAIN_STEP_NAME"}) {
+    SCOPED_TRACE(key);
+    ConfigNode config = FakeConfig("");
+    config.SetPath(key, ConfigNode::FromString("no_such"));
+    std::vector<absl::Status> statuses(2);
+    EXPECT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+      SessionOptions options;
+      options.communicator = &communicator;
+      statuses[communicator.rank()] = MakeSession(config, std::move(options)).status();
+      return absl::OkStatus();
+    }));
+    EXPECT_THAT(statuses, Each(StatusIs(absl::StatusCode::kNotFound, HasSubstr("no_such"))));
+    EXPECT_FALSE(IsSaidOnThisHost(statuses[0]));
+    EXPECT_TRUE(IsSaidOnThisHost(statuses[1]));
+  }
 }
 
 TEST(SessionRanksTest, ARankThatRunsOutOfData_EndsAll) {

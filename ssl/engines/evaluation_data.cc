@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeSplitSource(const std::string& 
   absl::StatusOr<std::unique_ptr<BatchSource>> source = Open(split, task, context);
   const std::string what = absl::StrCat("config.DATA.", split);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(source.status(), absl::StrCat("opening ", what), context.communicator));
-  SSL_RETURN_IF_ERROR(CheckEqualSources(what, **source, context.communicator));
+  SSL_RETURN_IF_ERROR(CheckEqualSources(what, source->get(), context.communicator));
   return source;
 }
 

@@ -165,7 +165,7 @@ absl::Status CheckSameStart(const ConfigNode& root, const std::string& program, 
     message = described.ok() ? *described : std::string(described.status().message());
   }
   SSL_RETURN_IF_ERROR(BroadcastText(other, &message, communicator));
-  return absl::InvalidArgumentError(message);
+  return AgreeOnStatus(absl::InvalidArgumentError(message), "comparing the starts", communicator);  // one says it
 }
 
 }  // namespace ssl

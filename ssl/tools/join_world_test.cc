@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/testing/status_matchers.h"
@@ -103,6 +104,7 @@ absl::Status Differing(const std::string& common, const std::string& other) {
     const absl::Status status =
         CheckSameStart(Root(communicator.rank() == 1 ? other : common), kThisProgram, communicator);
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank 1 (on ")));
+    EXPECT_EQ(IsSaidOnThisHost(status), communicator.rank() > 0);
     return status;
   });
 }
