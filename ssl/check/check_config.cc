@@ -43,7 +43,7 @@ constexpr ClosedKey kClosedKeys[] = {
     {"TRAINER.TASK_NAME", "task"},
 };
 
-constexpr char kNoPlace[] = "(built in)";
+constexpr char kNoPlace[] = "built in";
 
 // "file:line" of "file:line: what is wrong"; the whole of a line without a place.
 absl::string_view PlaceOf(absl::string_view line) { return line.substr(0, line.find(": ")); }
@@ -233,8 +233,8 @@ class Checker {
   void AddMissing(const SourceLocation& location, absl::string_view kind, absl::string_view name,
                   absl::string_view path) {
     const absl::string_view why = WhyNotHere(kind, name);
-    report_.missing_components.push_back(absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")",
-                                                      why.empty() ? "" : ": ", why));
+    report_.missing_components.push_back(
+        absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")", why.empty() ? "" : ": ", why));
   }
 
   // From here on, what follows from the findings so far is left out.

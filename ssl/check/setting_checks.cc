@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kAllowChanges[] = "CHECKPOINT.ALLOW_CHANGES";
 constexpr char kVirtualRanks[] = "DISTRIBUTED.VIRTUAL_RANKS";
+constexpr char kOwnSource[] = "generic_ssl";
 constexpr char kInputMapping[] = "MODEL.MULTI_INPUT_HEAD_MAPPING";
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 
@@ -37,7 +38,7 @@ bool IsTrue(const ConfigNode& config, absl::string_view path) {
 
 std::string PlaceOf(const ConfigNode& config, absl::string_view path) {
   const ConfigNode* node = config.FindPath(path);
-  return node == nullptr ? "(built in)" : node->location().ToString();
+  return (node == nullptr ? SourceLocation() : node->location()).ToString();
 }
 
 // A wrong number of ranks is the resolvers' to report.
@@ -155,6 +156,8 @@ std::vector<std::string> FirstTexts(const ConfigNode* list) {
 
 // A model that maps inputs by name takes no views, and one that does not takes nothing else.
 void CheckInputKeys(const ConfigNode& config, const std::string& split, std::vector<std::string>* problems) {
+  const ConfigNode* source = config.FindPath(absl::StrCat("DATA.", split, ".BASE_DATASET"));
+  if (source != nullptr && source->text() != kOwnSource) return;  // another program's, which reads no such key
   const std::string path = absl::StrCat("DATA.", split, ".INPUT_KEY_NAMES");
   const std::vector<std::string> keys = FirstTexts(config.FindPath(path));
   const std::vector<std::string> mapped = FirstTexts(config.FindPath(kInputMapping));

@@ -4,6 +4,7 @@
 // would run; what it lacks is named as missing.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
 #include "ssl/config/compose.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/io/file_system.h"
@@ -26,8 +28,10 @@ namespace ssl {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A transform among others, as it may stand in a file.
@@ -143,9 +147,10 @@ TEST_F(VisslNamesCheckTest, Samplers) {
 }
 
 TEST_F(VisslNamesCheckTest, WhatHasNoUseHere_SaysWhy) {
-  EXPECT_THAT(Check({"config.DATA.TRAIN.TRANSFORMS=[{name: ToTensor}, {name: MaskedImageModeling}]"}).missing_components,
-              Contains(HasSubstr("transform 'MaskedImageModeling' (config.DATA.TRAIN.TRANSFORMS.1.name): no trunk here "
-                                 "takes masks")));
+  EXPECT_THAT(
+      Check({"config.DATA.TRAIN.TRANSFORMS=[{name: ToTensor}, {name: MaskedImageModeling}]"}).missing_components,
+      Contains(HasSubstr("transform 'MaskedImageModeling' (config.DATA.TRAIN.TRANSFORMS.1.name): no trunk here "
+                         "takes masks")));
   EXPECT_THAT(Check({"config.DATA.TRAIN.COLLATE_FUNCTION=identity_collator"}).missing_components,
               Contains(HasSubstr("(config.DATA.TRAIN.COLLATE_FUNCTION): a list of samples is no batch")));
 }
@@ -162,10 +167,22 @@ TEST_F(VisslNamesCheckTest, InputsThatTheModelDoesNotTake_AreMistakes) {
   const std::string collator = "config.DATA.TRAIN.COLLATE_FUNCTION=patch_and_image_collator";
   EXPECT_THAT(Check({patches, collator, "config.DATA.TRAIN.INPUT_KEY_NAMES=[images, patches]"}).mistakes,
               Contains(HasSubstr("command line:5: config.DATA.TRAIN.INPUT_KEY_NAMES is [images, patches] and "
-                                 "config.MODEL.MULTI_INPUT_HEAD_MAPPING ((built in)) maps nothing")));
+                                 "config.MODEL.MULTI_INPUT_HEAD_MAPPING (built in) maps nothing")));
   EXPECT_THAT(Check({"config.MODEL.MULTI_INPUT_HEAD_MAPPING=[[images, []]]"}).mistakes,
               Contains(HasSubstr("config.DATA.TRAIN.INPUT_KEY_NAMES is [data] and "
                                  "config.MODEL.MULTI_INPUT_HEAD_MAPPING (command line:3) maps images")));
+}
+
+// It may give a model named inputs without a key of ours.
+TEST_F(VisslNamesCheckTest, InputsOfAnotherProgramsSource_AreItsOwn) {
+  ASSERT_OK(registries_.batch_sources.Register(
+      "my_source", [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<BatchSource>> {
+        return absl::UnimplementedError("opens nothing");
+      }));
+  EXPECT_THAT(Check({"config.MODEL.MULTI_INPUT_HEAD_MAPPING=[[rgb, []], [depth, []]]",
+                     "config.DATA.TRAIN.BASE_DATASET=my_source"})
+                  .mistakes,
+              Each(Not(HasSubstr("INPUT_KEY_NAMES"))));
 }
 
 }  // namespace

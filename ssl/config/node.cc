@@ -71,7 +71,7 @@ ConfigNode ListOf(const std::vector<T>& values, ConfigNode (*make)(T)) {
 }  // namespace
 
 std::string SourceLocation::ToString() const {
-  if (file.empty()) return "(built in)";
+  if (file.empty()) return "built in";
   return line > 0 ? absl::StrCat(file, ":", line) : file;
 }
 

@@ -27,7 +27,7 @@ struct SourceLocation {
   std::string file;
   int line = 0;
 
-  // "file:line"; "file" without a line; "(built in)" without a file.
+  // "file:line"; "file" without a line; "built in" without a file.
   std::string ToString() const;
 };
 

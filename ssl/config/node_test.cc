@@ -22,7 +22,7 @@ ConfigNode At(std::string text) { return ConfigNode::Scalar(std::move(text), fal
 TEST(SourceLocationTest, PrintsFileAndLineAsFarAsKnown) {
   EXPECT_EQ((SourceLocation{"a.yaml", 3}).ToString(), "a.yaml:3");
   EXPECT_EQ((SourceLocation{"a.yaml", 0}).ToString(), "a.yaml");
-  EXPECT_EQ(SourceLocation().ToString(), "(built in)");
+  EXPECT_EQ(SourceLocation().ToString(), "built in");
 }
 
 TEST(ConfigNodeTest, Default_IsNull) {
@@ -86,7 +86,7 @@ TEST(ConfigNodeTest, Conversions_OfOtherKindsNameTheKind) {
             absl::InvalidArgumentError("a.yaml:2: a map is not an integer"));
   EXPECT_EQ(ConfigNode::Null({"a.yaml", 2}).AsDouble().status(),
             absl::InvalidArgumentError("a.yaml:2: null is not a number"));
-  EXPECT_EQ(ConfigNode::Null().AsString().status(), absl::InvalidArgumentError("(built in): null is not a string"));
+  EXPECT_EQ(ConfigNode::Null().AsString().status(), absl::InvalidArgumentError("built in: null is not a string"));
   EXPECT_EQ(At("maybe").AsBool().status(), absl::InvalidArgumentError("a.yaml:7: 'maybe' is not true or false"));
 }
 

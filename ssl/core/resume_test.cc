@@ -206,7 +206,7 @@ TEST_F(ResumeRulesTest, OtherSettings_AreRefusedBeforeAnythingChanges) {
   const std::vector<std::string> before = Names();
   Set("SEED_VALUE", "5");
   EXPECT_THAT(Make(), StatusIs(absl::StatusCode::kInvalidArgument,
-                               HasSubstr("SEED_VALUE: 0 in the checkpoint, 5 now ((built in))")));
+                               HasSubstr("SEED_VALUE: 0 in the checkpoint, 5 now (built in)")));
   EXPECT_EQ(Names(), before);
   config_.SetPath("CHECKPOINT.ALLOW_CHANGES", ConfigNode::FromStrings({"SEED_VALUE"}));
   EXPECT_THAT(Train(15), IsOkAndHolds(10));

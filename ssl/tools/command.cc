@@ -126,7 +126,7 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
 
 absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Registries& registries) {
   SSL_ASSIGN_OR_RETURN(ComposedConfig composed, Compose(MakeComposeRequest(line, registries)));
-  Composition composition{std::move(composed.root), std::move(composed.warnings)};
+  Composition composition{std::move(composed.root), std::move(composed.warnings), RanksFrom(line.launch)};
   const absl::Status values = CheckValues(composition.root, registries);
   if (!values.ok()) {
     for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
@@ -150,11 +150,16 @@ absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& fl
   return world;
 }
 
-void SetWorldShape(const WorldShape& world, ConfigNode* root) {
-  const auto set = [root](absl::string_view path, int64_t count) {
+std::string RanksFrom(const LaunchFlags& flags) {
+  return flags.launch.empty() ? "the ranks that run" : absl::StrCat(kCommandLine, ": --launch=", flags.launch);
+}
+
+void SetWorldShape(const WorldShape& world, const std::string& from, ConfigNode* root) {
+  const auto set = [&](absl::string_view path, int64_t count) {
     const ConfigNode* earlier = root->FindPath(path);
+    const bool says_so = earlier != nullptr && earlier->AsInt().value_or(-1) == count;
     ConfigNode node = ConfigNode::FromInt(count);
-    if (earlier != nullptr) node.Relocate(earlier->location());
+    node.Relocate(says_so ? earlier->location() : SourceLocation{from, 0});
     root->SetPath(path, std::move(node));
   };
   set(kNumNodes, world.nodes);
@@ -164,7 +169,7 @@ void SetWorldShape(const WorldShape& world, ConfigNode* root) {
 absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optional<WorldShape>& world,
                                        const Registries& registries, std::vector<std::string>* warnings) {
   for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
-  if (world.has_value()) SetWorldShape(*world, &composition.root);
+  if (world.has_value()) SetWorldShape(*world, composition.ranks_from, &composition.root);
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composition.root.Find("config"), registries));
   std::vector<std::string> found;
   SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composition.root), registries, &found));

@@ -41,6 +41,7 @@ ComposeRequest MakeComposeRequest(const CommandLine& line, const Registries& reg
 struct Composition {
   ConfigNode root;                    // {engine_name, config}; the values are checked, the run directory is chosen
   std::vector<std::string> warnings;  // not logged yet
+  std::string ranks_from = {};        // as for SetWorldShape
 };
 
 // An error logs the warnings: one of them may explain it.
@@ -53,8 +54,11 @@ absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root);
 // where --launch and a key of DISTRIBUTED, both on the command line, ask for different ranks.
 absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags);
 
-// Makes NUM_NODES and NUM_PROC_PER_NODE those of `world`.
-void SetWorldShape(const WorldShape& world, ConfigNode* root);
+// Who says how many ranks there are where the keys say something else, for messages: "command line: --launch=local:2".
+std::string RanksFrom(const LaunchFlags& flags);
+
+// Makes NUM_NODES and NUM_PROC_PER_NODE those of `world`. from: where values stand that were others before.
+void SetWorldShape(const WorldShape& world, const std::string& from, ConfigNode* root);
 
 // The composed root tree: {engine_name, config}; the tree under config is resolved, and its values are checked.
 // world: the ranks that run, on which learning rates and other settings depend; none: those that DISTRIBUTED names.

@@ -114,5 +114,19 @@ TEST_F(CommandTest, ResolveRoot_FollowsTheRanksThatRun) {
   EXPECT_EQ(root.FindPath("config.LOSS.simclr_info_nce_loss.buffer_params.world_size")->text(), "6");
 }
 
+// A message that names one of the two counts says who chose it.
+TEST_F(CommandTest, ResolveRoot_KnowsWhereTheRanksComeFrom) {
+  line_.tokens = {"config.DISTRIBUTED.NUM_PROC_PER_NODE=2"};
+  line_.launch.launch = "local:4";
+  ASSERT_OK_AND_ASSIGN(const Composition composition, ComposeUnresolved(line_, registries_));
+  const auto place = [&](const WorldShape& world) {
+    const absl::StatusOr<ConfigNode> root = ResolveRoot(composition, world, registries_);
+    return root.ok() ? root->FindPath("config.DISTRIBUTED.NUM_PROC_PER_NODE")->location().ToString()
+                     : root.status().ToString();
+  };
+  EXPECT_EQ(place({1, 4}), "command line: --launch=local:4");
+  EXPECT_EQ(place({1, 2}), "command line:1") << "as the key says";
+}
+
 }  // namespace
 }  // namespace ssl

@@ -139,7 +139,9 @@ std::vector<std::string> TrainingFolders(const std::string& run_directory, FileS
 // That of the training that failed.
 void AddNewestCheckpoint(const std::string& run_directory, const std::string& command, FileSystem& file_system,
                          ConfigNode* report) {
-  if (report->Find("last_checkpoint") != nullptr) return;
+  // What a rank that a signal ended wrote of it is from before its last save, which a thread may have finished since.
+  const ConfigNode* known = report->FindPath("last_checkpoint.step");
+  if (known != nullptr && report->Find("signal") == nullptr) return;
   const ConfigNode* engine = report->Find("engine");
   const std::string folder = engine == nullptr ? command : engine->text();
   std::string directory = run_directory;
@@ -147,7 +149,7 @@ void AddNewestCheckpoint(const std::string& run_directory, const std::string& co
     if (found == folder) absl::StrAppend(&directory, "/", folder);
   }
   const int64_t step = NewestIntactStep(directory, file_system);
-  if (step == 0) return;
+  if (step <= (known == nullptr ? 0 : known->AsInt().value_or(0))) return;
   const std::string path = absl::StrCat(CheckpointDirectory(directory), "/step_", step);
   report->SetPath("last_checkpoint.directory", ConfigNode::FromString(path));
   report->SetPath("last_checkpoint.step", ConfigNode::FromInt(step));

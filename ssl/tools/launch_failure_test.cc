@@ -135,6 +135,22 @@ TEST_F(LaunchFailureTest, AMistakeIsReportedByTheRanksAlone) {
   EXPECT_TRUE(Write(Outcome({1, 101, 2})).entries().empty());
 }
 
+// Of the last save, which a thread finished beside the handler that wrote the report.
+TEST_F(LaunchFailureTest, ARankThatASignalEnded_MayHaveSavedMoreThanItSays) {
+  constexpr char kReport[] =
+      R"({"code": "SIGNAL", "signal": 2, "engine": "train", "rank": 1, "pid": 101, "last_checkpoint": {"step": 9}})";
+  Leave("failure.json", R"({"code": "UNAVAILABLE", "rank": 0, "pid": 100})");
+  Save("", 9);
+  Leave("logs/rank1_failure.json", kReport);
+  EXPECT_EQ(Text(Write(Outcome(Killed())), "last_checkpoint.step"), "9");
+  Save("", 12);
+  Leave("logs/rank1_failure.json", kReport);
+  EXPECT_EQ(Text(Write(Outcome(Killed())), "last_checkpoint.step"), "12");
+  Leave("checkpoints/step_15/model.safetensors", "");  // damaged
+  Leave("logs/rank1_failure.json", kReport);
+  EXPECT_EQ(Text(Write(Outcome(Killed())), "last_checkpoint.step"), "12");
+}
+
 // As a single process leaves one.
 TEST_F(LaunchFailureTest, RanksThatASecondSignalEnded_LeaveTheReportOfTheLowest) {
   LaunchOutcome stopped;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
@@ -30,8 +31,8 @@ bool IsOfEnvironment(const WorldPlace& place) { return place.source != WorldPlac
 
 absl::Status Contradiction(absl::string_view flag, const WorldPlace& place) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "command line: ", flag, " says how this command starts ranks, and ", place.source, " has started it as rank ",
-      place.rank, " of ", place.size, ", with ", place.local_size, " on this host: leave out one of the two"));
+      "command line: ", flag, " says how this command starts ranks, and by ", place.source, " it is rank ", place.rank,
+      " of ", place.size, ", with ", place.local_size, " on this host: leave out one of the two"));
 }
 
 // A rank that this command has started has its flags, too: of --restarts nothing else than the starter tells.
@@ -70,6 +71,19 @@ absl::Status CheckNode(int64_t node) {
                    "config.DISTRIBUTED make one run of the same command on several hosts"));
 }
 
+// As OpenMP reads it: a number, or one for each level of nested parallel regions.
+absl::Status CheckThreads(const EnvironmentVariable& variable) {
+  const std::string text = variable("OMP_NUM_THREADS").value_or("");
+  if (text.empty()) return absl::OkStatus();
+  for (const absl::string_view level : absl::StrSplit(text, ',')) {
+    int64_t threads = 0;
+    if (absl::SimpleAtoi(level, &threads) && threads >= 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("environment: OMP_NUM_THREADS is '", text, "', expected a number of threads, 1 or more"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 WorldShape RunWorld::shape() const {
@@ -79,6 +93,7 @@ WorldShape RunWorld::shape() const {
 
 absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptions& options,
                                       const EnvironmentVariable& variable) {
+  SSL_RETURN_IF_ERROR(CheckThreads(variable));
   SSL_ASSIGN_OR_RETURN(const int64_t launched, LaunchedRanks(flags));
   RunWorld world;
   NodeOptions node;

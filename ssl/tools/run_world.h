@@ -35,8 +35,8 @@ struct RunWorld {
 
 // The environment of a rank goes before everything else (launch_environment.h): its flags and keys are those of the
 // command that started it. Without one, --launch=local:N or NUM_NODES and NUM_PROC_PER_NODE ask for ranks to be
-// started; else this is one process. InvalidArgument for a flag that is wrong, or contradicts the environment, and the
-// errors of FindWorldPlace and PlaceFromOptions.
+// started; else this is one process. InvalidArgument for a flag that is wrong, or contradicts the environment, for an
+// OMP_NUM_THREADS that is no number of threads, and the errors of FindWorldPlace and PlaceFromOptions.
 absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptions& options,
                                       const EnvironmentVariable& variable);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/testing/status_matchers.h"
@@ -89,14 +90,14 @@ TEST(RunWorldTest, ARankHasTheFlagsOfTheCommandThatStartedIt) {
   EXPECT_OK(FindRunWorld({"", 1}, {}, In(variables)));
   variables["WORLD_SIZE"] = "2";
   variables["RANK"] = "1";
-  EXPECT_THAT(FindRunWorld({"local:2", -1, 5}, {}, In(variables)), Refuses("--restarts=5", "torchrun has started it"));
+  EXPECT_THAT(FindRunWorld({"local:2", -1, 5}, {}, In(variables)), Refuses("--restarts=5", "by torchrun it is rank"));
   variables["SSL_LAUNCHER"] = "1";
   EXPECT_OK(FindRunWorld({"local:2", -1, 5}, {}, In(variables)));
 }
 
 TEST(RunWorldTest, FlagsThatContradictTheEnvironmentAreRefused) {
-  EXPECT_THAT(FindRunWorld({"local:4"}, {}, In(Rank())), Refuses("--launch=local:4", "as rank 3 of 4, with 2 on this"));
-  EXPECT_THAT(FindRunWorld({"local:2"}, {}, In(Rank())), Refuses("--launch=local:2", "torchrun has started it"));
+  EXPECT_THAT(FindRunWorld({"local:4"}, {}, In(Rank())), Refuses("--launch=local:4", "rank 3 of 4, with 2 on this"));
+  EXPECT_THAT(FindRunWorld({"local:2"}, {}, In(Rank())), Refuses("--launch=local:2", "by torchrun it is rank"));
   EXPECT_THAT(FindRunWorld({"", 0}, {}, In(Rank())), Refuses("--node_id=0", "leave out one of the two"));
   EXPECT_THAT(FindRunWorld({"", -1, 3}, {}, In(Rank())), Refuses("--restarts=3", "leave out one of the two"));
 }
@@ -107,6 +108,17 @@ TEST(RunWorldTest, WrongFlagsAreRefused) {
   }
   EXPECT_THAT(FindRunWorld({"", -1, 2}, {}, In({})), Refuses("--restarts=2 without ranks", "--launch=local:1"));
   EXPECT_THAT(FindRunWorld({"local:2", -1, -1}, {}, In({})), Refuses("--restarts is -1", "expected 0 or more"));
+}
+
+// OpenMP would take its default in silence, of each rank all cores.
+TEST(RunWorldTest, AWrongNumberOfThreadsIsRefused) {
+  for (const char* threads : {"abc", "0", "-1", "2,", "2x", "4 2"}) {
+    EXPECT_THAT(FindRunWorld({}, {}, In({{"OMP_NUM_THREADS", threads}})),
+                Refuses(absl::StrCat("OMP_NUM_THREADS is '", threads, "'"), "expected a number of threads, 1 or more"));
+  }
+  for (const char* threads : {"", "1", "16", "4,2", " 3 "}) {
+    EXPECT_OK(FindRunWorld({}, {}, In({{"OMP_NUM_THREADS", threads}}))) << threads;
+  }
 }
 
 TEST(RunWorldTest, AHostOfANumberIsOneOfSeveral) {

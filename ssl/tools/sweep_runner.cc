@@ -83,9 +83,9 @@ absl::Status CheckStartsAll(const RunWorld& world) {
   const WorldPlace& place = world.place;
   const bool starts_all = world.launches && place.local_size == place.size;
   if (starts_all || (!world.launches && place.size == 1)) return absl::OkStatus();
-  const std::string found =
-      world.launches ? absl::StrCat("this command starts ", place.local_size, " of ", place.size, " ranks")
-                     : absl::StrCat(place.source, " has started it as rank ", place.rank, " of ", place.size);
+  const std::string found = world.launches
+                                ? absl::StrCat("this command starts ", place.local_size, " of ", place.size, " ranks")
+                                : absl::StrCat("by ", place.source, " it is rank ", place.rank, " of ", place.size);
   return absl::InvalidArgumentError(
       absl::StrCat("a sweep runs in one process or starts all of its ranks on one host, and ", found,
                    ": start each of its runs by itself; --launch=local:N starts N ranks for each of them"));
@@ -112,13 +112,6 @@ absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string&
   return member;
 }
 
-// What this host, or what lies in its directory, refuses its start for. Unavailable when the same run is up.
-absl::Status CheckMember(const Member& member, const SweepRun& run) {
-  SSL_RETURN_IF_ERROR(CheckRunIdentity(member.directory, run.choices, PosixFileSystem()));
-  SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(member.world), member.root));
-  return CheckNotInUse(member.root);
-}
-
 // Once: what a host has no room for, it has no room for in any of the runs.
 void AddProblem(const absl::Status& status, std::vector<std::string>* problems) {
   if (status.ok() || std::count(problems->begin(), problems->end(), status.message()) > 0) return;
@@ -136,8 +129,8 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
 }
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
-// every one that is wrong, that has no room here, or whose directory another sweep or run has made; Unavailable where
-// the sweep is up already, whose port, say, is that of each of its runs.
+// every one that is wrong, that has no room here, or whose directory another sweep or run has made; Unavailable, with
+// the same of the others, where one of them is up already, whose port, say, is that of each of its runs.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
@@ -152,11 +145,16 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
                                       "): ", member.status().message()));
       continue;
     }
-    const absl::Status refusal = CheckMember(*member, runs[i]);
-    absl::IsUnavailable(refusal) ? in_use.Update(refusal) : AddProblem(refusal, &problems);
+    const absl::Status is_up = CheckNotInUse(member->root);
+    in_use.Update(is_up);
+    AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &problems);
+    if (is_up.ok()) AddProblem(CheckCanStart(member->world), &problems);
     members.push_back(*std::move(member));
   }
-  SSL_RETURN_IF_ERROR(in_use);
+  if (!in_use.ok()) {
+    problems.insert(problems.begin(), std::string(in_use.message()));
+    return absl::UnavailableError(absl::StrJoin(problems, "\n"));
+  }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
@@ -287,8 +285,10 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
   int exit_code = kExitFinished;
   const auto place_world = [&](ConfigNode* root) -> absl::Status {
     SSL_ASSIGN_OR_RETURN(const RunWorld world, WorldOfStart(*root, line.launch, runs.size() > 1));
-    SetWorldShape(world.shape(), root);
-    return absl::OkStatus();
+    SetWorldShape(world.shape(), RanksFrom(line.launch), root);
+    // Of a sweep it is said once, below.
+    if (!world.launches || runs.size() > 1) return absl::OkStatus();
+    return CheckRoom(world.place.local_size, HostRoom::OfThisHost());
   };
   std::string reports;
   for (const SweepRun& run : runs) {

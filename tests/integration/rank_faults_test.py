@@ -208,14 +208,19 @@ class BeforeTheStartTest(RanksCase):
             result = self.tiny("engine_name=train", *sweep, *more)
             self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
             self.assertIn("run directory run/sweep_0 cannot be used: lock ", result.stdout + result.stderr)
-        self.stop(first)
+        return first
 
     def test_a_sweep_that_is_up_is_not_started_again(self):
-        """Its later runs are not taken from it either."""
-        self.assert_sweep_starts_once()
+        """Its later runs are not taken from it either, and what is wrong with one of them does not wait for its end."""
+        first = self.assert_sweep_starts_once()
+        result = self.tiny("engine_name=train", TWO, ENDLESS, "config.SEED_VALUE=1,x")
+        self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+        self.assertIn("run directory run/sweep_0 cannot be used: lock ", result.stderr)
+        self.assertIn("sweep 2 of 2 (config.SEED_VALUE=x): ", result.stderr)
+        self.stop(first)
 
     def test_a_sweep_that_is_up_is_not_started_again_at_its_port(self):
-        self.assert_sweep_starts_once(self.free_place())
+        self.stop(self.assert_sweep_starts_once(self.free_place()))
 
     def test_a_run_that_is_up_is_not_tried_again(self):
         first = self.world(TWO, ENDLESS)
@@ -225,6 +230,11 @@ class BeforeTheStartTest(RanksCase):
         self.assertIn(f"no restart: {IN_USE}", second.output)
         self.assertNotIn("restart 1 of", second.output)
         self.stop(first)
+
+    def test_a_mistake_that_all_ranks_find_is_said_once(self):
+        world = self.world(TWO, "config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.5")
+        self.assertEqual(world.end(), 2, world.output)
+        self.assertEqual(world.output.count("the trunk gives 256"), 1, world.output)
 
     def test_missing_data_are_said_once(self):
         folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")

@@ -43,7 +43,7 @@ class RanksStartTest(RanksCase):
             self.assertIn(part, report)
         code, report = self.check("config.SEED_VALUE=1,2", variables=rank_variables(1, 2, 29500))
         self.assertEqual(code, 2, report)
-        self.assertIn("has started it as rank 1 of 2: start each of its runs by itself", report)
+        self.assertIn("it is rank 1 of 2: start each of its runs by itself", report)
         code, report = self.check(variables=rank_variables(3, 2, 29500))
         self.assertEqual(code, 2, report)
         self.assertIn("environment: RANK is \"3\", expected an integer from 0 to 1", report)
@@ -58,11 +58,14 @@ class RanksStartTest(RanksCase):
                 self.assertEqual(world.end(), 2, world.output)
                 self.assertIn(f"port {port}, at which rank 0 is to listen, cannot be had", world.output)
         small = ("config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=2", "config.DATA.TRAIN.DATA_LIMIT=200")
-        for question in ("--check_config", "--dry_run"):
-            limited = self.tiny("engine_name=train", "--launch=local:25", question, *small,
+        mistaken = ("--check_config", "config.SEED_VALUE=x")
+        for question in (("--check_config",), ("--dry_run",), mistaken):
+            limited = self.tiny("engine_name=train", "--launch=local:25", *question, *small,
                                 prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "-"])
             self.assertEqual(limited.returncode, 2, limited.stdout + limited.stderr)
             self.assertIn("25 ranks on this host", limited.stdout + limited.stderr)
+            if question == mistaken:
+                self.assertIn("config.SEED_VALUE is 'x'", limited.stdout)
         crowded = self.tiny("engine_name=train", "--launch=local:2", "--check_config", prefix=["taskset", "1"])
         self.assertEqual(crowded.returncode, 0, crowded.stderr)
         self.assertIn("2 ranks on the 1 cores", crowded.stdout)
