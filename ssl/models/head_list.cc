@@ -3,8 +3,10 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/core/registries.h"
 
 namespace ssl {
@@ -56,7 +58,20 @@ absl::StatusOr<std::unique_ptr<Head>> BuildHead(const ConfigNode& entry, const s
                                                    ", expected [name, {arguments}]"));
   }
   const ConfigNode arguments = items.size() == 2 ? items[1] : ConfigNode::Map(entry.location());
-  return context.registries.heads.Make(items[0].text(), arguments, context);
+  absl::StatusOr<std::unique_ptr<Head>> head = context.registries.heads.Make(items[0].text(), arguments, context);
+  const bool has_place = absl::StrContains(head.status().message(), entry.location().file);
+  if (!absl::IsInvalidArgument(head.status()) || has_place) return head;
+  return Annotate(head.status(), absl::StrCat(entry.location().ToString(), ": ", path));
+}
+
+// The argument of the first head of `entry` that is the width of its input.
+std::string WidthArgument(const ConfigNode& entry) {
+  const bool is_chain = !entry.items().empty() && entry.items()[0].is_list();
+  const std::vector<ConfigNode>& head = is_chain ? entry.items()[0].items() : entry.items();
+  for (const auto& [key, value] : head.back().entries()) {
+    if (absl::StartsWith(key, "in_")) return key;  // in_dim, in_channels
+  }
+  return "dims[0]";
 }
 
 absl::StatusOr<std::unique_ptr<Head>> BuildChain(const ConfigNode& entry, const std::string& path,
@@ -93,7 +108,7 @@ absl::Status CheckHeadTakes(const Head& head, int64_t given, const std::string& 
                             const std::string& path) {
   if (given == 0 || head.input_dim() == 0 || head.input_dim() == given) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(entry.location().ToString(), ": ", path, " takes ", head.input_dim(),
-                                                 " features (dims[0]), ", giver, " gives ", given));
+                                                 " features (", WidthArgument(entry), "), ", giver, " gives ", given));
 }
 
 }  // namespace ssl

@@ -108,6 +108,21 @@ TEST_F(SslModelFactory, HeadOfAnotherWidth_IsAnErrorAtItsLine) {
                                  "gives 512")));
 }
 
+// Whatever its head calls the width, or checks itself.
+TEST_F(SslModelFactory, MistakesInAHead_NameItsPlaceAndItsArgument) {
+  constexpr char kBefore[] = "MODEL:\n  TRUNK: {RESNETS: {DEPTH: 18}}\n  HEAD:\n    PARAMS: [[dino_head, {";
+  const std::string place = "model.yaml:4: config.MODEL.HEAD.PARAMS[0]";
+  EXPECT_THAT(Build(absl::StrCat(kBefore, "in_dim: 33, num_clusters: [4]}]]\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat(place, " takes 33 features (in_dim), the trunk gives 512"))));
+  EXPECT_THAT(Build(absl::StrCat(kBefore, "num_clusters: [4]}]]\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat(place, ": dino_head.in_dim is not set, expected the width"))));
+  EXPECT_THAT(Build(absl::StrCat(kBefore, "in_dim: 512, num_clusters: [4, 5]}]]\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat(place, ": dino_head.num_clusters has 2 numbers"))));
+}
+
 TEST_F(SslModelFactory, UnknownNames_NameTheNearest) {
   EXPECT_THAT(Build("MODEL: {TRUNK: {NAME: resnets}}"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'resnet'")));

@@ -9,7 +9,7 @@ std::vector<CompatibilityKey> ModelKeys() {
   KeyTableBuilder table;
   table.Ignored("MODEL.CUDA_CACHE", "a matter of memory; training is the same",
                 {{"CLEAR_CUDA_CACHE", "false"}, {"CLEAR_FREQ", "100"}});
-  table.Ignored("MODEL.SHARDED_DDP_SETUP", "a run is one process: there is nothing to share out",
+  table.Ignored("MODEL.SHARDED_DDP_SETUP", "OPTIMIZER.use_zero and self_supervision_fsdp_task share out instead",
                 {{"USE_SDP", "false"}, {"reduce_buffer_size", "-1"}});
   table.Ignored("MODEL.FSDP_CONFIG", "a matter of memory and speed; number formats are those of MODEL.AMP_PARAMS",
                 {{"AUTO_WRAP_THRESHOLD", "0"},
