@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
@@ -27,6 +29,12 @@ bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
 
 DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options)
     : EncodedImageDataset(paths.size(), std::move(labels), std::move(options)), paths_(std::move(paths)) {}
+
+std::string DiskDataset::SampleIdentity(int64_t index) const {
+  absl::string_view rest = paths_.Rest(index);
+  if (paths_.prefix() == "/") rest = rest.substr(rest.rfind('/') + 1);
+  return std::string(rest);
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_split, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));

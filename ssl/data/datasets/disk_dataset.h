@@ -24,7 +24,9 @@ class DiskDataset : public EncodedImageDataset {
   DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options);
 
   std::string ImagePath(int64_t index) const override { return paths_[index]; }
-  std::string SampleIdentity(int64_t index) const override { return std::string(paths_.Rest(index)); }
+  // The path below the folder that all paths share; of absolute ones that share none the file's name, because each host
+  // may mount its disks elsewhere.
+  std::string SampleIdentity(int64_t index) const override;
 
  private:
   FilePart Locate(int64_t index, std::string* path) const override {

@@ -31,6 +31,7 @@ class PathList {
   }
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
+  const std::string& prefix() const { return prefix_; }
 
   // Makes the folder that all paths have in common a part of the prefix.
   void ShareFolder();

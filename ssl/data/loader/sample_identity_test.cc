@@ -103,6 +103,22 @@ TEST(SampleIdentity, OfAList_IsBelowTheFolderThatAllShare) {
   }
 }
 
+// Disks that one host mounts at other places than another; none of them is here.
+TEST(SampleIdentity, OfAListOverSeveralDisks_IsTheNameOfTheFile) {
+  const std::string folder = FolderOf({});
+  for (const char* disks : {"/data1/train/0.png\n/data2/train/1.png\n", "/ssd1/0.png\n/home/x/1.png\n"}) {
+    Write(folder + "/images.txt", disks);
+    EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder,
+                                        "/images.txt'], MAX_BROKEN_FRACTION: 1")),
+                ElementsAre("0.png", "1.png"));
+  }
+  Write(folder + "/images.txt", "a/0.png\nb/1.png\n");
+  EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder,
+                                      "/images.txt'], MAX_BROKEN_FRACTION: 1")),
+              ElementsAre("a/0.png", "b/1.png"))
+      << "relative paths are those of all hosts";
+}
+
 TEST(SampleIdentity, OfAListWithSeveralLabelFiles_HasAClassOfEach) {
   const std::string folder = FolderOf({"0.png", "1.png"});
   Write(folder + "/images.txt", absl::StrCat(folder, "/0.png\n", folder, "/1.png\n"));
