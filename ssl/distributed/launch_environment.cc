@@ -116,10 +116,21 @@ absl::StatusOr<WorldPlace> OneRankPerHostPlace(const EnvironmentReader& reader) 
   return place;
 }
 
+absl::Status AsksForTorchrun(const EnvironmentReader& reader, const char* name) {
+  return reader.Error("RANK", absl::StrCat("the rank that torchrun gives: ", name,
+                                           " is set for it, so start the command with torchrun --no-python"));
+}
+
 // An elastic PyTorchJob without a master: torchrun agrees on the ranks.
 absl::StatusOr<WorldPlace> ElasticPodPlace(const EnvironmentReader& reader) {
-  return reader.Error("RANK", absl::StrCat("the rank that torchrun gives: PET_RDZV_ENDPOINT is set for it, so start ",
-                                           "the command with torchrun --no-python"));
+  return AsksForTorchrun(reader, "PET_RDZV_ENDPOINT");
+}
+
+// An operator that sets nothing but torchrun's defaults: each of several pods would train by itself.
+absl::StatusOr<WorldPlace> PodWithoutRankPlace(const EnvironmentReader& reader) {
+  const absl::StatusOr<int64_t> pods = reader.Integer("PET_NNODES", 1, 1);
+  if (pods.ok()) return WorldPlace();
+  return AsksForTorchrun(reader, "PET_NNODES");
 }
 
 absl::StatusOr<WorldPlace> OpenMpiPlace(const EnvironmentReader& reader) {
@@ -204,7 +215,7 @@ constexpr Source kSources[] = {
     {"LOCAL_RANK", TorchrunPlace},          {"RANK", OneRankPerHostPlace},
     {"PET_RDZV_ENDPOINT", ElasticPodPlace}, {"OMPI_COMM_WORLD_SIZE", OpenMpiPlace},
     {"OMPI_COMM_WORLD_RANK", OpenMpiPlace}, {"SLURM_STEP_NUM_TASKS", SlurmPlace},
-    {"WORLD_SIZE", SizeWithoutRank},
+    {"PET_NNODES", PodWithoutRankPlace},    {"WORLD_SIZE", SizeWithoutRank},
 };
 
 }  // namespace

@@ -9,7 +9,8 @@
 //    MASTER_*. https://pytorch.org/docs/stable/elastic/run.html#environment-variables
 // 2. RANK without LOCAL_RANK, one rank for each host, as Kubeflow's PyTorchJob starts its pods: RANK, WORLD_SIZE,
 //    MASTER_ADDR, MASTER_PORT. PET_* are defaults of torchrun's own flags: PET_NPROC_PER_NODE above 1, PET_NNODES that
-//    is not WORLD_SIZE, or PET_RDZV_ENDPOINT without RANK ask for torchrun in each pod, and are refused without it.
+//    is not WORLD_SIZE, and PET_RDZV_ENDPOINT or a PET_NNODES above 1 without RANK ask for torchrun in each pod, and are
+//    refused without it.
 //    https://github.com/kubeflow/training-operator, pkg/controller.v1/pytorch/envvar.go and elastic.go
 // 3. Open MPI's mpirun: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE. It tells no rank where rank 0 is: with
 //    ranks on several hosts MASTER_ADDR has to be passed on (mpirun -x MASTER_ADDR=HOST); MASTER_PORT is 29500 unless

@@ -212,6 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
                   {{"PET_RDZV_ENDPOINT", "swav-worker-0:29400"}, {"PET_NNODES", "1:4"}},
                   "RANK is not set",
                   "torchrun"},
+        ErrorCase{"OneOfSeveralPods", {{"PET_NNODES", "2"}, {"PET_NODE_RANK", "1"}}, "RANK is not set", "torchrun"},
         ErrorCase{"PodWithoutMaster", With(kPod, {{"MASTER_ADDR", "-"}}), "MASTER_ADDR is not set", "text"},
         ErrorCase{"SlurmWithoutProcId", With(kSlurm, {{"SLURM_PROCID", "-"}}), "SLURM_PROCID is not set", "0 to 6"},
         ErrorCase{"SlurmRankNotBelowSize", With(kSlurm, {{"SLURM_PROCID", "7"}}), "SLURM_PROCID is \"7\"", "0 to 6"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/store_connection.h"
 
-#include <sys/stat.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -14,6 +13,7 @@
 #include "ssl/base/error_detail.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/distributed/network.h"
+#include "ssl/distributed/store_file.h"
 #include "ssl/distributed/store_members.h"
 
 namespace ssl {
@@ -22,14 +22,6 @@ namespace {
 using Store = c10::intrusive_ptr<c10d::Store>;
 
 constexpr absl::Duration kLongestTimeout = absl::Hours(7 * 24);  // c10d adds it to times of its own
-
-absl::Status CheckFile(const RendezvousOptions& options) {
-  // c10d would wait for the directory for minutes.
-  const std::string directory = options.file.substr(0, options.file.rfind('/') + 1);
-  struct stat found;
-  if (directory.empty() || (stat(directory.c_str(), &found) == 0 && S_ISDIR(found.st_mode))) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("rendezvous file ", options.file, ": there is no directory ", directory));
-}
 
 Store ConnectToServer(const RendezvousOptions& options, absl::Time deadline) {
   c10d::TCPStoreOptions tcp;
@@ -112,7 +104,7 @@ absl::Status CheckRendezvous(const RendezvousOptions& options) {
   if (options.host.empty() == options.file.empty()) {
     return absl::InvalidArgumentError("rendezvous: expected either a host with a port or a file");
   }
-  if (!options.file.empty()) return CheckFile(options);
+  if (!options.file.empty()) return CheckStoreFile(options.file);
   if (options.port < 1 || options.port > 65535) {
     return absl::InvalidArgumentError(
         absl::StrCat("rendezvous at ", MeetingPlaceOf(options), ": expected a port from 1 to 65535"));

@@ -6,12 +6,18 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace ssl {
 
+// InvalidArgument when ranks cannot meet at `path`: its directory is not there, it is no file, or it ends in something
+// that ranks have not written, or not to its end. No file at all is what a start expects.
+absl::Status CheckStoreFile(const std::string& path);
+
 // Removes what ranks of an earlier start have left, and returns true, where all that came there were processes of this
-// machine and have ended. A file of others, or of something else, stays as it is. Internal when it cannot be removed.
+// machine and have ended. A file of others, or of something else, stays as it is.
+// InvalidArgument where none can be read, Internal when it cannot be removed.
 // For whoever starts all ranks, before the first of them.
 absl::StatusOr<bool> RemoveStoreOfEndedRanks(const std::string& path);
 

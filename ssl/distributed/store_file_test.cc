@@ -8,12 +8,17 @@
 
 #include <fstream>
 
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/distributed/store_members.h"
+#include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Of more users than ever come: the last of all would remove the file.
 void ComeAsRank(int64_t rank, const std::string& path) {
@@ -49,6 +54,32 @@ TEST(StoreFileTest, ThatOfARunningProcess_Stays) {
   ComeAsRank(1, path);
   EXPECT_FALSE(RemoveStoreOfEndedRanks(path).value());
   EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
+TEST(StoreFileTest, WhatRanksHaveWrittenWhole_IsAPlaceToMeet) {
+  const std::string path = MakeTempDir("store") + "/store";
+  EXPECT_OK(CheckStoreFile(path));
+  std::ofstream(path).flush();
+  EXPECT_OK(CheckStoreFile(path));
+  ComeAsRank(0, path);
+  EXPECT_OK(CheckStoreFile(path));
+}
+
+// c10d would wait for the rest of it for ever.
+TEST(StoreFileTest, ACutFileAndOtherThings_AreRefused) {
+  const std::string folder = MakeTempDir("store");
+  const std::string path = folder + "/store";
+  ComeInAnotherProcess(0, path);
+  ASSERT_EQ(truncate(path.c_str(), 40), 0);
+  EXPECT_THAT(CheckStoreFile(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("remove it")));
+  std::ofstream(path) << "stale\n";
+  EXPECT_THAT(CheckStoreFile(path),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("its last 6 of 6 bytes are nothing that ranks")));
+  EXPECT_THAT(CheckStoreFile(folder), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no file")));
+  EXPECT_THAT(RemoveStoreOfEndedRanks(folder).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(folder)));
+  EXPECT_THAT(CheckStoreFile(folder + "/none/store"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("there is no directory")));
 }
 
 TEST(StoreFileTest, SomethingElse_Stays) {

@@ -220,6 +220,17 @@ class RunCommandTest(RunCase):
         self.end(process)
         self.assertGreaterEqual(check(engine="full_tune", phase="training", signal=signal.SIGSEGV)["step"], 4)
 
+    def test_stopped_fine_tuning_says_so(self):
+        self.assertEqual(self.call("--config=test/full_tune_tiny", "config.CHECKPOINT.DIR=run", "engine_name=train").returncode, 0)
+        process = subprocess.Popen([BINARY, "--config=test/full_tune_tiny", "config.CHECKPOINT.DIR=run", "engine_name=full_tune",
+                                    "config.FULL_TUNE.NUM_EPOCHS=50"],
+                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        self.assertTrue(any("step 5/" in line for line in process.stderr))
+        process.send_signal(signal.SIGTERM)
+        output, log = process.communicate()
+        self.assertEqual(process.returncode, 75, log)
+        self.assertRegex(output, r"fine-tuning of 4 classes in run/full_tune, stopped at iteration \d+ of \d+: the same command goes on")
+
     def test_exhausted_memory_before_the_first_step(self):
         result = self.tiny("engine_name=train",
                            "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [32, 10000000000000, 16], num_clusters: [8]}]]")
