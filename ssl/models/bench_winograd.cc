@@ -26,11 +26,13 @@ struct Shape {
   int64_t batch, in, out, side;
 };
 
-// Those of one rank of bench/swav_fmnist_peer with a batch of 128, then of ResNet-18 and ResNet-50 on photographs.
+// Those of one rank of bench/swav_fmnist_peer with a batch of 128, of bench/swav_photos_peer, then of ResNet-18 and
+// ResNet-50 on larger photographs, and small ones.
 constexpr Shape kShapes[] = {
-    {256, 32, 32, 14}, {512, 32, 32, 8},   {256, 64, 64, 7},   {512, 64, 64, 4},  {256, 128, 128, 4},
-    {16, 64, 64, 56},  {16, 128, 128, 28}, {16, 256, 256, 14}, {32, 256, 256, 6}, {1, 64, 64, 16},
-    {4, 64, 64, 8},    {4, 128, 128, 8},   {4, 256, 256, 8},
+    {256, 32, 32, 14},  {512, 32, 32, 8},   {256, 64, 64, 7},    {512, 64, 64, 4},   {256, 128, 128, 4},
+    {128, 64, 64, 24},  {256, 64, 64, 12},  {128, 128, 128, 12}, {256, 128, 128, 6}, {128, 256, 256, 6},
+    {256, 256, 256, 3}, {128, 512, 512, 3}, {16, 64, 64, 56},    {16, 128, 128, 28}, {16, 256, 256, 14},
+    {16, 512, 512, 7},  {1, 64, 64, 16},    {4, 64, 64, 8},      {4, 128, 128, 8},   {4, 256, 256, 8},
 };
 
 using Convolution = at::Tensor (*)(const at::Tensor& input, const at::Tensor& weight);

@@ -203,9 +203,9 @@ LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generat
 }
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
+  if (RunsByWinograd(*this, input)) return WinogradConv(input, weight);
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
   if (RunsByWindows(*this, input)) return ForwardByWindows(*this, input);
-  if (RunsByWinograd(*this, input)) return WinogradConv(input, weight);
   if (IsLargeProductOfPixels(*this, input)) return ForwardAsProductOfPixels(*this, input);
   if (ReadsSinglePixelsOfFewChannels(*this, input)) {
     return at::conv2d(EveryNthPixel(input, stride), weight, bias, at::IntArrayRef({1, 1}), at::IntArrayRef({0, 0}),

@@ -25,8 +25,11 @@ constexpr int64_t kFewestTiles = 64;
 // Transformed tiles of a block, before and behind the products, stay in a core's second cache.
 constexpr int64_t kBlockFloats = 1 << 17;
 constexpr int64_t kMostBlockGroups = 8;
+// Transformed kernels that are larger than that cache come from the next one for each block: then it has more tiles.
+constexpr int64_t kCachedKernelFloats = 1 << 18;
+constexpr int64_t kStreamingBlockGroups = 4;
 // The gradient of kernels is summed over parts of the tiles, so that several threads have something to do, and over
-// output channels of a panel at a time, whose sums then stay in the second cache.
+// a panel of channels on either side at a time, whose sums then stay in the second cache.
 constexpr int64_t kPartTiles = 1024;
 constexpr int64_t kMostParts = 8;
 constexpr int64_t kPanelChannels = 64;
@@ -35,8 +38,30 @@ int64_t CeilDivide(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 WinogradMap MapOf(const at::Tensor& tensor) { return {tensor.size(2), tensor.size(3), tensor.size(1)}; }
 
-int64_t BlockGroups(int64_t in, int64_t out) {
-  return std::clamp<int64_t>(kBlockFloats / WinogradTileFloats(1, in + out), 1, kMostBlockGroups);
+int64_t TilesOf(const WinogradForm& form, const at::Tensor& maps) { return maps.size(0) * form.TilesOf(MapOf(maps)); }
+
+// How often the definition meets a pixel of the map, not padding.
+int64_t ProductsOfDefinition(const WinogradMap& map) { return (3 * map.height - 2) * (3 * map.width - 2); }
+
+// The one with the fewest products of those with kFewestTiles or more, and fewer than the definition; else null.
+const WinogradForm* FindForm(const at::Tensor& maps) {
+  const WinogradMap map = MapOf(maps);
+  const WinogradForm* best = nullptr;
+  int64_t fewest = ProductsOfDefinition(map);
+  for (size_t i = 0; i < kWinogradForms.size(); ++i) {
+    const WinogradForm& form = kWinogradForms[i];
+    const int64_t products = form.TilesOf(map) * form.positions;
+    const bool fits = i != kWholeMapsForm || (map.height == 2 && map.width == 2);
+    if (!fits || products >= fewest || TilesOf(form, maps) < kFewestTiles) continue;
+    best = &form;
+    fewest = products;
+  }
+  return best;
+}
+
+int64_t BlockGroups(const WinogradForm& form, int64_t in, int64_t out) {
+  if (form.KernelFloats(in, out) > kCachedKernelFloats) return kStreamingBlockGroups;
+  return std::clamp<int64_t>(kBlockFloats / form.TileFloats(1, in + out), 1, kMostBlockGroups);
 }
 
 at::Tensor Scratch(int64_t floats) { return at::empty({floats}, at::kFloat); }
@@ -47,54 +72,72 @@ void ForBlocks(int64_t first, int64_t last, int64_t size, const Body& body) {
   for (int64_t tile = first; tile < last; tile += size) body(WinogradTiles{tile, std::min(size, last - tile)});
 }
 
-// input: [N, in, h, w]; kernels: [9, in, out], `rotated` by half a turn; returns [N, out, h, w].
-at::Tensor Convolve(const at::Tensor& input, const at::Tensor& kernels, bool rotated) {
+// [out, 3, 3, in], without a copy of what is channels-last.
+at::Tensor TapsOf(const at::Tensor& weight) { return weight.permute({0, 2, 3, 1}).contiguous(); }
+
+// The transformed kernels for the output, or, rotated, for the gradient of the input.
+at::Tensor Kernels(const WinogradForm& form, const at::Tensor& weight, bool rotated) {
+  const int64_t out = weight.size(0);
+  const int64_t in = weight.size(1);
+  const at::Tensor taps = TapsOf(weight);
+  const at::Tensor u = Scratch(form.KernelFloats(in, out));
+  const auto transform = rotated ? form.transform_rotated_kernels : form.transform_kernels;
+  at::parallel_for(0, (rotated ? out : in) / kWinogradChannels, 1, [&](int64_t first, int64_t last) {
+    const WinogradSlice rows = {first * kWinogradChannels, (last - first) * kWinogradChannels};
+    transform(taps.data_ptr<float>(), out, in, rows, u.data_ptr<float>());
+  });
+  return u;
+}
+
+// input: [N, in, h, w], or, rotated, the gradient of the output; returns [N, out, h, w], or the gradient of the input.
+at::Tensor Convolve(const at::Tensor& input, const at::Tensor& weight, bool rotated) {
   const at::Tensor maps = input.contiguous(at::MemoryFormat::ChannelsLast);
-  const int64_t in = kernels.size(1);
-  const int64_t out = kernels.size(2);
-  const at::Tensor u = Scratch(WinogradKernelFloats(in, out));
-  TransformKernels(kernels.data_ptr<float>(), rotated, in, out, u.data_ptr<float>());
+  const WinogradForm& form = *FindForm(maps);
+  const int64_t in = maps.size(1);
+  const int64_t out = weight.size(rotated ? 1 : 0);
+  const at::Tensor u = Kernels(form, weight, rotated);
   const at::Tensor output = at::empty({maps.size(0), out, maps.size(2), maps.size(3)},
                                       maps.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const int64_t tiles = maps.size(0) * MapOf(maps).TilesPerMap();
-  const int64_t groups = BlockGroups(in, out);
+  const int64_t tiles = TilesOf(form, maps);
+  const int64_t groups = BlockGroups(form, in, out);
   const int64_t block_tiles = groups * kWinogradGroup;
   at::parallel_for(0, CeilDivide(tiles, block_tiles), 1, [&](int64_t first, int64_t last) {
-    const at::Tensor scratch = Scratch(WinogradTileFloats(groups, in + out));
+    const at::Tensor scratch = Scratch(form.TileFloats(groups, in + out));
     float* const v = scratch.data_ptr<float>();
-    float* const m = v + WinogradTileFloats(groups, in);
+    float* const m = v + form.TileFloats(groups, in);
     ForBlocks(first * block_tiles, std::min(tiles, last * block_tiles), block_tiles, [&](WinogradTiles block) {
-      TransformInput(maps.data_ptr<float>(), MapOf(maps), block, v);
-      MultiplyTiles(v, u.data_ptr<float>(), block.Groups(), in, out, m);
-      TransformOutput(m, MapOf(output), block, output.data_ptr<float>());
+      form.transform_input(maps.data_ptr<float>(), MapOf(maps), block, {0, in}, v);
+      MultiplyTiles(form.positions, v, u.data_ptr<float>(), block.Groups(), in, out, m);
+      form.transform_output(m, MapOf(output), block, output.data_ptr<float>());
     });
   });
   return output;
 }
 
-// Sums over the tiles of a part, for the output channels of a panel.
+// Sums over the tiles of a part, for the channels of two panels.
 class KernelGradient {
  public:
   KernelGradient(const at::Tensor& input, const at::Tensor& gradient)
       : input_(input.contiguous(at::MemoryFormat::ChannelsLast)),
         gradient_(gradient.contiguous(at::MemoryFormat::ChannelsLast)),
+        form_(*FindForm(input_)),
         in_(input.size(1)),
         out_(gradient.size(1)),
-        tiles_(input.size(0) * MapOf(input).TilesPerMap()),
-        groups_(BlockGroups(in_, kPanelChannels)) {}
+        tiles_(TilesOf(form_, input_)),
+        groups_(BlockGroups(form_, kPanelChannels, kPanelChannels)) {}
 
-  // [9, in, out].
+  // [out, 9, in].
   at::Tensor Sum() const {
     const int64_t parts = std::clamp<int64_t>(tiles_ / kPartTiles, 1, kMostParts);
-    const int64_t panels = CeilDivide(out_, kPanelChannels);
+    const int64_t in_panels = CeilDivide(in_, kPanelChannels);
+    const int64_t panels = in_panels * CeilDivide(out_, kPanelChannels);
     std::vector<at::Tensor> sums;
-    for (int64_t part = 0; part < parts; ++part) sums.push_back(at::empty({9, in_, out_}, at::kFloat));
+    for (int64_t part = 0; part < parts; ++part) sums.push_back(at::empty({out_, 9, in_}, at::kFloat));
     at::parallel_for(0, parts * panels, 1, [&](int64_t first, int64_t last) {
       for (int64_t task = first; task < last; ++task) {
         const int64_t part = task / panels;
-        const int64_t channel = task % panels * kPanelChannels;
-        SumPart(tiles_ * part / parts, tiles_ * (part + 1) / parts, {channel, std::min(kPanelChannels, out_ - channel)},
-                sums[part].data_ptr<float>());
+        SumPart(tiles_ * part / parts, tiles_ * (part + 1) / parts, Panel(task % in_panels, in_),
+                Panel(task % panels / in_panels, out_), sums[part].data_ptr<float>());
       }
     });
     for (int64_t part = 1; part < parts; ++part) sums[0].add_(sums[part]);
@@ -102,22 +145,27 @@ class KernelGradient {
   }
 
  private:
-  void SumPart(int64_t first, int64_t last, WinogradSlice panel, float* kernels) const {
-    const at::Tensor scratch = Scratch(WinogradTileFloats(groups_, in_ + panel.count));
+  static WinogradSlice Panel(int64_t index, int64_t channels) {
+    return {index * kPanelChannels, std::min(kPanelChannels, channels - index * kPanelChannels)};
+  }
+
+  void SumPart(int64_t first, int64_t last, WinogradSlice in, WinogradSlice out, float* weight) const {
+    const at::Tensor scratch = Scratch(form_.TileFloats(groups_, in.count + out.count));
     float* const v = scratch.data_ptr<float>();
-    float* const m = v + WinogradTileFloats(groups_, in_);
-    const at::Tensor u = Scratch(WinogradKernelFloats(in_, panel.count));
+    float* const m = v + form_.TileFloats(groups_, in.count);
+    const at::Tensor u = Scratch(form_.KernelFloats(in.count, out.count));
     std::fill_n(u.data_ptr<float>(), u.numel(), 0.0f);
     ForBlocks(first, last, groups_ * kWinogradGroup, [&](WinogradTiles block) {
-      TransformInput(input_.data_ptr<float>(), MapOf(input_), block, v);
-      TransformOutputGradient(gradient_.data_ptr<float>(), MapOf(gradient_), block, panel, m);
-      AddTileProducts(v, m, block.Groups(), in_, panel.count, u.data_ptr<float>());
+      form_.transform_input(input_.data_ptr<float>(), MapOf(input_), block, in, v);
+      form_.transform_output_gradient(gradient_.data_ptr<float>(), MapOf(gradient_), block, out, m);
+      AddTileProducts(form_.positions, m, v, block.Groups(), out.count, in.count, u.data_ptr<float>());
     });
-    TransformKernelGradient(u.data_ptr<float>(), in_, out_, panel, kernels);
+    form_.transform_kernel_gradient(u.data_ptr<float>(), out, in, in_, weight);
   }
 
   const at::Tensor input_;
   const at::Tensor gradient_;
+  const WinogradForm& form_;
   const int64_t in_;
   const int64_t out_;
   const int64_t tiles_;
@@ -139,8 +187,7 @@ variable_list DifferentiableGradients(const variable_list& saved, const at::Tens
 struct WinogradConvolution : public torch::autograd::Function<WinogradConvolution> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
     context->save_for_backward({input, weight});
-    const at::Tensor kernels = weight.permute({2, 3, 1, 0}).contiguous().view({9, weight.size(1), weight.size(0)});
-    return Convolve(input, kernels, /*rotated=*/false);
+    return Convolve(input, weight, /*rotated=*/false);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -150,16 +197,12 @@ struct WinogradConvolution : public torch::autograd::Function<WinogradConvolutio
     if (at::GradMode::is_enabled()) return DifferentiableGradients(saved, gradients[0], *context);
     at::Tensor input_gradient;
     at::Tensor weight_gradient;
-    if (context->needs_input_grad(0)) {
-      const at::Tensor kernels = weight.permute({2, 3, 0, 1}).contiguous().view({9, weight.size(0), weight.size(1)});
-      input_gradient = Convolve(gradients[0], kernels, /*rotated=*/true);
-    }
+    if (context->needs_input_grad(0)) input_gradient = Convolve(gradients[0], weight, /*rotated=*/true);
     if (context->needs_input_grad(1)) {
       weight_gradient = KernelGradient(saved[0], gradients[0])
                             .Sum()
-                            .view({3, 3, weight.size(1), weight.size(0)})
-                            .permute({3, 2, 0, 1})
-                            .contiguous(at::MemoryFormat::ChannelsLast);
+                            .view({weight.size(0), 3, 3, weight.size(1)})
+                            .permute({0, 3, 1, 2});
     }
     return {input_gradient, weight_gradient};
   }
@@ -176,8 +219,7 @@ bool IsWholeChannels(int64_t channels) {
 bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight) {
   return IsFloat(input) && IsFloat(weight) && input.dim() == 4 && weight.size(2) == 3 && weight.size(3) == 3 &&
          weight.size(1) == input.size(1) && IsWholeChannels(weight.size(0)) && IsWholeChannels(weight.size(1)) &&
-         input.size(0) * MapOf(input).TilesPerMap() >= kFewestTiles && CurrentAutocast() == Autocast::kOff &&
-         HasWinogradKernels();
+         FindForm(input) != nullptr && CurrentAutocast() == Autocast::kOff && HasWinogradKernels();
 }
 
 at::Tensor WinogradConv(const at::Tensor& input, const at::Tensor& weight) {

@@ -173,12 +173,23 @@ TEST_P(WinogradShapes, OneThreadAndTwo_AgreeBitForBit) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], two[i])) << kResultNames[i];
 }
 
-// Even and odd sides, one map, single rows, more tiles than a group or a part has, more channels than a panel.
-INSTANTIATE_TEST_SUITE_P(Shapes, WinogradShapes,
+// Even and odd sides, one map, two rows, more tiles than a group or a part has, more channels than a panel.
+INSTANTIATE_TEST_SUITE_P(TilesOfTwo, WinogradShapes,
                          ::testing::Values(Shape{2, 32, 32, 14, 14}, Shape{16, 32, 64, 4, 4}, Shape{4, 64, 32, 7, 7},
                                            Shape{1, 32, 32, 16, 16}, Shape{1, 32, 32, 15, 17}, Shape{13, 32, 96, 5, 3},
-                                           Shape{1, 32, 32, 1, 140}, Shape{3, 32, 32, 60, 1}, Shape{5, 32, 32, 41, 40},
-                                           Shape{4, 32, 160, 8, 8}, Shape{4, 160, 32, 8, 8}, Shape{17, 128, 64, 4, 4}));
+                                           Shape{1, 32, 32, 2, 140}, Shape{3, 32, 32, 60, 2}, Shape{4, 32, 160, 8, 8},
+                                           Shape{4, 160, 32, 8, 8}, Shape{17, 128, 64, 4, 4}));
+INSTANTIATE_TEST_SUITE_P(TilesOfThree, WinogradShapes,
+                         ::testing::Values(Shape{64, 64, 32, 3, 3}, Shape{65, 32, 96, 3, 3}, Shape{16, 32, 32, 6, 6},
+                                           Shape{20, 32, 64, 5, 6}, Shape{33, 96, 32, 6, 3}, Shape{64, 512, 32, 3, 3},
+                                           Shape{64, 32, 512, 3, 3}));
+INSTANTIATE_TEST_SUITE_P(TilesOfFour, WinogradShapes,
+                         ::testing::Values(Shape{64, 32, 32, 4, 4}, Shape{8, 64, 32, 12, 12}, Shape{8, 32, 64, 11, 10},
+                                           Shape{5, 32, 32, 41, 40}, Shape{16, 32, 256, 8, 8}, Shape{1, 32, 32, 37, 33},
+                                           Shape{16, 256, 32, 7, 8}, Shape{2, 32, 32, 100, 101}));
+INSTANTIATE_TEST_SUITE_P(WholeMaps, WinogradShapes,
+                         ::testing::Values(Shape{64, 32, 32, 2, 2}, Shape{77, 64, 96, 2, 2}, Shape{64, 512, 32, 2, 2},
+                                           Shape{64, 32, 512, 2, 2}, Shape{1100, 32, 32, 2, 2}));
 
 TEST(WinogradConv, Layers_TakeItForWholeKernelsInFloat) {
   const at::Tensor input = Random({4, 64, 8, 8}, kSeed);
@@ -197,6 +208,10 @@ TEST(WinogradConv, Layers_TakeItForWholeKernelsInFloat) {
   EXPECT_EQ(WinogradCallsOf(layer({64, 48, 3, 1, 1}), input), 0);
   EXPECT_EQ(WinogradCallsOf(taken, input.narrow(0, 0, 1)), 0);
   EXPECT_EQ(WinogradCallsOf(taken, input.narrow(0, 0, 0)), 0);
+  EXPECT_EQ(WinogradCallsOf(taken, Random({64, 64, 2, 2}, kSeed)), kTaken);
+  // Fewer products by the definition: most taps meet padding.
+  EXPECT_EQ(WinogradCallsOf(taken, Random({64, 64, 1, 4}, kSeed)), 0);
+  EXPECT_EQ(WinogradCallsOf(taken, Random({64, 64, 1, 1}, kSeed)), 0);
 }
 
 TEST(WinogradConv, Autocast_LeavesItOut) {

@@ -1,89 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/winograd_kernels.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 
-// Everything that these functions call becomes a part of them, in their instruction set.
+#include "ssl/models/winograd_forms.h"
+#include "ssl/models/winograd_transform.h"
+
+// Everything that these functions call becomes a part of them, in their instruction set. Other compilers would make
+// code for any x86 of them, which is slower than what they are to replace.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#define SSL_HAS_AVX512 1
 #define SSL_AVX512 __attribute__((target("avx512f"), optimize("O3")))
 #else
+#define SSL_HAS_AVX512 0
 #define SSL_AVX512
 #endif
-#define SSL_INLINE inline __attribute__((always_inline))
 
 namespace ssl {
 namespace {
 
-constexpr int64_t kLanes = 16;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-
-constexpr int64_t kPositions = kWinogradPositions;
 constexpr int64_t kChannels = kWinogradChannels;
 // Of one position: the tiles of a group, and kernels.
 constexpr int64_t kTileBlock = kWinogradGroup * kChannels;
 constexpr int64_t kKernelBlock = kChannels * kChannels;
 
+template <typename Form>
+constexpr int64_t kSquareOf = kPositionsOf<Form>* kPositionsOf<Form>;
+
 // A pixel outside of all maps.
 alignas(64) constexpr float kPadding[kMostWinogradChannels] = {};
 
-// Vectors go by reference: by value their calling convention would depend on the instruction set.
-SSL_INLINE void Load(const float* from, Floats& out) { std::memcpy(&out, from, sizeof(out)); }
-SSL_INLINE void Store(const Floats& value, float* to) { std::memcpy(to, &value, sizeof(value)); }
-
-// The four matrices, by a column or a row of a small matrix: `kStep` values lie between those that belong together.
-template <int kStep>
-SSL_INLINE void ApplyB(const Floats* d, Floats* out) {
-  out[0] = d[0] - d[2 * kStep];
-  out[kStep] = d[kStep] + d[2 * kStep];
-  out[2 * kStep] = d[2 * kStep] - d[kStep];
-  out[3 * kStep] = d[kStep] - d[3 * kStep];
-}
-
-template <int kStep, int kOutStep>
-SSL_INLINE void ApplyA(const Floats* m, Floats* out) {
-  out[0] = m[0] + m[kStep] + m[2 * kStep];
-  out[kOutStep] = m[kStep] - m[2 * kStep] - m[3 * kStep];
-}
-
-template <int kStep>
-SSL_INLINE void ApplyTransposedA(const Floats* y, Floats* out) {
-  out[0] = y[0];
-  out[kStep] = y[0] + y[kStep];
-  out[2 * kStep] = y[0] - y[kStep];
-  out[3 * kStep] = -y[kStep];
-}
-
-template <int kStep>
-SSL_INLINE void ApplyG(const Floats* g, Floats* out) {
-  const Floats ends = (g[0] + g[2 * kStep]) * 0.5f;
-  const Floats middle = g[kStep] * 0.5f;
-  out[0] = g[0];
-  out[kStep] = ends + middle;
-  out[2 * kStep] = ends - middle;
-  out[3 * kStep] = g[2 * kStep];
-}
-
-template <int kStep>
-SSL_INLINE void ApplyTransposedG(const Floats* u, Floats* out) {
-  const Floats sum = (u[kStep] + u[2 * kStep]) * 0.5f;
-  out[0] = u[0] + sum;
-  out[kStep] = (u[kStep] - u[2 * kStep]) * 0.5f;
-  out[2 * kStep] = sum + u[3 * kStep];
-}
-
 // A tile by its place, and the one after it.
+template <typename Form>
 class TileWalk {
  public:
   TileWalk(const WinogradMap& shape, int64_t tile)
       : shape_(shape),
-        map_(tile / shape.TilesPerMap()),
-        row_(tile % shape.TilesPerMap() / shape.TileColumns()),
-        column_(tile % shape.TileColumns()) {}
+        tile_columns_((shape.width + kStep - 1) / kStep),
+        map_(tile / TilesPerMap()),
+        row_(tile % TilesPerMap() / tile_columns_),
+        column_(tile % tile_columns_) {}
 
   SSL_INLINE void Next() {
-    if (++column_ < shape_.TileColumns()) return;
+    if (++column_ < tile_columns_) return;
     column_ = 0;
-    if (2 * ++row_ < shape_.height) return;
+    if (kStep * ++row_ < shape_.height) return;
     row_ = 0;
     ++map_;
   }
@@ -92,103 +54,163 @@ class TileWalk {
   // of the map are at `outside`.
   template <int kSide, int kBefore, typename Float>
   SSL_INLINE void FindPixels(Float* maps, Float* outside, Float** pixels) const {
-    const int64_t top = 2 * row_ - kBefore;
-    const int64_t left = 2 * column_ - kBefore;
+    const int64_t top = kStep * row_ - kBefore;
+    const int64_t left = kStep * column_ - kBefore;
     const int64_t first = ((map_ * shape_.height + top) * shape_.width + left) * shape_.channels;
     bool has_row[kSide];
     bool has_column[kSide];
     for (int64_t i = 0; i < kSide; ++i) has_row[i] = top + i >= 0 && top + i < shape_.height;
     for (int64_t i = 0; i < kSide; ++i) has_column[i] = left + i >= 0 && left + i < shape_.width;
-#pragma GCC unroll 16
+#pragma GCC unroll 36
     for (int64_t i = 0; i < kSide * kSide; ++i) {
       const int64_t offset = first + (i / kSide * shape_.width + i % kSide) * shape_.channels;
-      pixels[i] = has_row[i / kSide] & has_column[i % kSide] ? maps + offset : outside;
+      pixels[i] = (has_row[i / kSide] & has_column[i % kSide]) ? maps + offset : outside;
     }
   }
 
   // Asks for the rows of pixels that the tile below reads first: they are too short for the machine to foresee.
-  SSL_INLINE void PrefetchBelow(const float* maps) const {
-    const int64_t row = 2 * row_ + 3;
-    if (row + 1 >= shape_.height) return;
-    const int64_t row_floats = shape_.width * shape_.channels;
-    const float* const pixels = maps + (map_ * shape_.height + row) * row_floats + 2 * column_ * shape_.channels;
-    for (int64_t c = 0; c < 2 * shape_.channels; c += kLanes) {
-      __builtin_prefetch(pixels + c);
-      __builtin_prefetch(pixels + row_floats + c);
+  SSL_INLINE void PrefetchBelow(const float* maps, WinogradSlice slice) const {
+    const int64_t first = kStep * (row_ + 1) + 1;
+    for (int64_t row = first; row < std::min(first + kStep, shape_.height); ++row) {
+      for (int64_t column = kStep * column_; column < std::min(kStep * (column_ + 1), shape_.width); ++column) {
+        const int64_t pixel = (map_ * shape_.height + row) * shape_.width + column;
+        const float* const values = maps + pixel * shape_.channels + slice.first;
+        for (int64_t c = 0; c < slice.count; c += kLanes) __builtin_prefetch(values + c);
+      }
     }
   }
 
  private:
+  static constexpr int64_t kStep = kOutputsOf<Form>;
+
+  int64_t TilesPerMap() const { return (shape_.height + kStep - 1) / kStep * tile_columns_; }
+
   const WinogradMap shape_;
+  const int64_t tile_columns_;
   int64_t map_;
   int64_t row_;
   int64_t column_;
 };
 
 // Where the channels from `channel` on of a group's first position lie.
-SSL_INLINE int64_t InGroup(int64_t channel) {
-  return channel / kChannels * kPositions * kTileBlock + channel % kChannels;
+SSL_INLINE int64_t InGroup(int64_t positions, int64_t channel) {
+  return channel / kChannels * positions * kTileBlock + channel % kChannels;
 }
 
-SSL_INLINE void StorePositions(const Floats* values, int64_t stride, float* to) {
-#pragma GCC unroll 16
-  for (int64_t p = 0; p < kPositions; ++p) Store(values[p], to + p * stride);
+// The same of transformed kernels.
+SSL_INLINE int64_t InKernels(int64_t positions, int64_t in, int64_t row, int64_t column) {
+  const int64_t block = column / kChannels * (in / kChannels) + row / kChannels;
+  return block * positions * kKernelBlock + row % kChannels * kChannels + column % kChannels;
 }
 
-SSL_INLINE void LoadPositions(const float* from, int64_t stride, Floats* values) {
-#pragma GCC unroll 16
-  for (int64_t p = 0; p < kPositions; ++p) Load(from + p * stride, values[p]);
-}
-
-SSL_INLINE void TransformInputTile(const float* const* pixels, int64_t channels, float* v) {
-  for (int64_t c = 0; c < channels; c += kLanes) {
-    Floats d[kPositions];
-    Floats columns[kPositions];
-#pragma GCC unroll 16
-    for (int64_t i = 0; i < kPositions; ++i) Load(pixels[i] + c, d[i]);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) ApplyB<4>(d + i, columns + i);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) ApplyB<1>(columns + 4 * i, d + 4 * i);
-    StorePositions(d, kTileBlock, v + InGroup(c));
+// taps: [9, 16 input, 16 output channels] of weight from `row` and `column` on.
+SSL_INLINE void TransposeTaps(const float* weight, int64_t in, int64_t row, int64_t column, float* taps) {
+  for (int64_t c = 0; c < kLanes; ++c) {
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const float* const from = weight + ((column + c) * 9 + tap) * in + row;
+      for (int64_t i = 0; i < kLanes; ++i) taps[(tap * kLanes + i) * kLanes + c] = from[i];
+    }
   }
 }
 
-SSL_INLINE void TransformGradientTile(const float* const* pixels, WinogradSlice slice, float* m) {
-  for (int64_t c = 0; c < slice.count; c += kLanes) {
-    Floats y[4];
-    Floats columns[8];
-    Floats out[kPositions];
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) Load(pixels[i] + slice.first + c, y[i]);
-#pragma GCC unroll 2
-    for (int64_t i = 0; i < 2; ++i) ApplyTransposedA<2>(y + i, columns + i);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) ApplyTransposedA<1>(columns + 2 * i, out + 4 * i);
-    StorePositions(out, kTileBlock, m + InGroup(c));
+template <typename Form>
+SSL_AVX512 void TransformKernels(const float* weight, int64_t out, int64_t in, WinogradSlice rows, float* u) {
+  alignas(64) float taps[9 * kLanes * kLanes];
+  for (int64_t c = 0; c < out; c += kLanes) {
+    for (int64_t row = rows.first; row < rows.first + rows.count; row += kLanes) {
+      TransposeTaps(weight, in, row, c, taps);
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const AtStride<const float> from = {taps + i * kLanes, kLanes * kLanes};
+        Transform<KernelMatrix<Form>>(from,
+                                      AtStride<float>{u + InKernels(kSquareOf<Form>, in, row + i, c), kKernelBlock});
+      }
+    }
   }
 }
 
-// pixels: null where the tile hangs over.
-SSL_INLINE void TransformOutputTile(const float* m, int64_t channels, float* const* pixels) {
-  for (int64_t c = 0; c < channels; c += kLanes) {
-    Floats products[kPositions];
-    Floats columns[8];
-    Floats y[4];
-    LoadPositions(m + InGroup(c), kTileBlock, products);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) ApplyA<4, 4>(products + i, columns + i);
-#pragma GCC unroll 2
-    for (int64_t i = 0; i < 2; ++i) ApplyA<1, 1>(columns + 4 * i, y + 2 * i);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i) {
-      if (pixels[i] != nullptr) Store(y[i], pixels[i] + c);
+template <typename Form>
+SSL_AVX512 void TransformRotatedKernels(const float* weight, int64_t out, int64_t in, WinogradSlice rows, float* u) {
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    for (int64_t c = 0; c < in; c += kLanes) {
+      const AtStride<const float> from = {weight + (row * 9 + 8) * in + c, -in};
+      Transform<KernelMatrix<Form>>(from, AtStride<float>{u + InKernels(kSquareOf<Form>, out, row, c), kKernelBlock});
+    }
+  }
+}
+
+template <typename Form>
+SSL_AVX512 void TransformInput(const float* maps, const WinogradMap& shape, WinogradTiles tiles, WinogradSlice slice,
+                               float* v) {
+  constexpr int64_t kPositions = kSquareOf<Form>;
+  const float* pixels[kInputsOf<Form> * kInputsOf<Form>];
+  TileWalk<Form> tile(shape, tiles.first);
+  for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
+    if (i < tiles.count) {
+      tile.template FindPixels<kInputsOf<Form>, kBeforeOf<Form>>(maps, kPadding, pixels);
+      tile.PrefetchBelow(maps, slice);
+    } else {
+      for (const float*& pixel : pixels) pixel = kPadding;
+    }
+    float* const to =
+        v + i / kWinogradGroup * kPositions * kWinogradGroup * slice.count + i % kWinogradGroup * kChannels;
+    for (int64_t c = 0; c < slice.count; c += kLanes) {
+      Transform<InputMatrix<Form>>(AtPixels<const float>{pixels, slice.first + c},
+                                   AtStride<float>{to + InGroup(kPositions, c), kTileBlock});
+    }
+  }
+}
+
+template <typename Form>
+SSL_AVX512 void TransformOutput(const float* m, const WinogradMap& shape, WinogradTiles tiles, float* maps) {
+  constexpr int64_t kPositions = kSquareOf<Form>;
+  float* pixels[kOutputsOf<Form> * kOutputsOf<Form>];
+  TileWalk<Form> tile(shape, tiles.first);
+  for (int64_t i = 0; i < tiles.count; ++i, tile.Next()) {
+    tile.template FindPixels<kOutputsOf<Form>, 0, float>(maps, nullptr, pixels);
+    const float* const from =
+        m + i / kWinogradGroup * kPositions * kWinogradGroup * shape.channels + i % kWinogradGroup * kChannels;
+    for (int64_t c = 0; c < shape.channels; c += kLanes) {
+      Transform<OutputMatrix<Form>>(AtStride<const float>{from + InGroup(kPositions, c), kTileBlock},
+                                    AtPixels<float>{pixels, c});
+    }
+  }
+}
+
+template <typename Form>
+SSL_AVX512 void TransformOutputGradient(const float* maps, const WinogradMap& shape, WinogradTiles tiles,
+                                        WinogradSlice slice, float* m) {
+  constexpr int64_t kPositions = kSquareOf<Form>;
+  const float* pixels[kOutputsOf<Form> * kOutputsOf<Form>];
+  TileWalk<Form> tile(shape, tiles.first);
+  for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
+    if (i < tiles.count) {
+      tile.template FindPixels<kOutputsOf<Form>, 0>(maps, kPadding, pixels);
+    } else {
+      for (const float*& pixel : pixels) pixel = kPadding;
+    }
+    float* const to =
+        m + i / kWinogradGroup * kPositions * kWinogradGroup * slice.count + i % kWinogradGroup * kChannels;
+    for (int64_t c = 0; c < slice.count; c += kLanes) {
+      Transform<TransposeOf<OutputMatrix<Form>>>(AtPixels<const float>{pixels, slice.first + c},
+                                                 AtStride<float>{to + InGroup(kPositions, c), kTileBlock});
+    }
+  }
+}
+
+template <typename Form>
+SSL_AVX512 void TransformKernelGradient(const float* u, WinogradSlice out, WinogradSlice in, int64_t all_in,
+                                        float* weight) {
+  for (int64_t row = 0; row < out.count; ++row) {
+    for (int64_t c = 0; c < in.count; c += kLanes) {
+      const AtStride<const float> from = {u + InKernels(kSquareOf<Form>, out.count, row, c), kKernelBlock};
+      float* const to = weight + (out.first + row) * 9 * all_in + in.first + c;
+      Transform<TransposeOf<KernelMatrix<Form>>>(from, AtStride<float>{to, all_in});
     }
   }
 }
 
 // The sums of a group of tiles for 32 output channels: one position of v, u and m.
-SSL_INLINE void MultiplyGroup(const float* v, const float* u, int64_t in, float* m) {
+SSL_INLINE void MultiplyGroup(int64_t positions, const float* v, const float* u, int64_t in, float* m) {
   Floats low[kWinogradGroup] = {};
   Floats high[kWinogradGroup] = {};
   for (int64_t first = 0; first < in; first += kChannels) {
@@ -203,8 +225,8 @@ SSL_INLINE void MultiplyGroup(const float* v, const float* u, int64_t in, float*
         high[tile] += value * high_kernel;
       }
     }
-    v += kPositions * kTileBlock;
-    u += kPositions * kKernelBlock;
+    v += positions * kTileBlock;
+    u += positions * kKernelBlock;
   }
 #pragma GCC unroll 12
   for (int64_t tile = 0; tile < kWinogradGroup; ++tile) {
@@ -213,156 +235,87 @@ SSL_INLINE void MultiplyGroup(const float* v, const float* u, int64_t in, float*
   }
 }
 
-// Input channels whose sums over tiles are in registers at a time.
+// Channels whose sums over tiles are in registers at a time.
 constexpr int64_t kRows = 8;
 
-// u += v^T m for kRows input and 32 output channels of one position; the groups lie v_step and m_step apart.
-SSL_INLINE void AddProductsOfRows(const float* v, int64_t v_step, const float* m, int64_t m_step, int64_t groups,
+// u += a^T b for kRows and 32 channels of one position; the groups lie a_step and b_step apart. The sum of these groups
+// is rounded before it meets that of all others, which is larger.
+SSL_INLINE void AddProductsOfRows(const float* a, int64_t a_step, const float* b, int64_t b_step, int64_t groups,
                                   float* u) {
-  Floats low[kRows];
-  Floats high[kRows];
-#pragma GCC unroll 8
-  for (int64_t row = 0; row < kRows; ++row) {
-    Load(u + row * kChannels, low[row]);
-    Load(u + row * kChannels + kLanes, high[row]);
-  }
+  Floats low[kRows] = {};
+  Floats high[kRows] = {};
   for (int64_t group = 0; group < groups; ++group) {
     for (int64_t tile = 0; tile < kWinogradGroup; ++tile) {
-      Floats low_gradient, high_gradient;
-      Load(m + tile * kChannels, low_gradient);
-      Load(m + tile * kChannels + kLanes, high_gradient);
+      Floats low_columns, high_columns;
+      Load(b + tile * kChannels, low_columns);
+      Load(b + tile * kChannels + kLanes, high_columns);
 #pragma GCC unroll 8
       for (int64_t row = 0; row < kRows; ++row) {
-        const float value = v[tile * kChannels + row];
-        low[row] += value * low_gradient;
-        high[row] += value * high_gradient;
+        const float value = a[tile * kChannels + row];
+        low[row] += value * low_columns;
+        high[row] += value * high_columns;
       }
     }
-    v += v_step;
-    m += m_step;
+    a += a_step;
+    b += b_step;
   }
 #pragma GCC unroll 8
   for (int64_t row = 0; row < kRows; ++row) {
-    Store(low[row], u + row * kChannels);
-    Store(high[row], u + row * kChannels + kLanes);
+    Floats low_sum, high_sum;
+    Load(u + row * kChannels, low_sum);
+    Load(u + row * kChannels + kLanes, high_sum);
+    Store(low_sum + low[row], u + row * kChannels);
+    Store(high_sum + high[row], u + row * kChannels + kLanes);
   }
+}
+
+template <typename Form>
+constexpr WinogradForm MakeForm() {
+  return {
+      kOutputsOf<Form>,      kSquareOf<Form>,        &TransformKernels<Form>,        &TransformRotatedKernels<Form>,
+      &TransformInput<Form>, &TransformOutput<Form>, &TransformOutputGradient<Form>, &TransformKernelGradient<Form>};
 }
 
 }  // namespace
 
+const std::array<WinogradForm, 4> kWinogradForms = {MakeForm<FourOutputs>(), MakeForm<ThreeOutputs>(),
+                                                    MakeForm<TwoOutputs>(), MakeForm<WholePair>()};
+
 bool HasWinogradKernels() {
-#if defined(__x86_64__)
+#if SSL_HAS_AVX512
   return __builtin_cpu_supports("avx512f") != 0;
 #else
   return false;
 #endif
 }
 
-int64_t WinogradTileFloats(int64_t groups, int64_t channels) { return groups * kPositions * kWinogradGroup * channels; }
-
-int64_t WinogradKernelFloats(int64_t in, int64_t out) { return kPositions * in * out; }
-
-SSL_AVX512 void TransformKernels(const float* kernels, bool rotated, int64_t in, int64_t out, float* u) {
-  for (int64_t row = 0; row < in; ++row) {
-    for (int64_t c = 0; c < out; c += kLanes) {
-      Floats g[9];
-      Floats columns[12];
-      Floats positions[kPositions];
-#pragma GCC unroll 9
-      for (int64_t tap = 0; tap < 9; ++tap) Load(kernels + ((rotated ? 8 - tap : tap) * in + row) * out + c, g[tap]);
-#pragma GCC unroll 3
-      for (int64_t i = 0; i < 3; ++i) ApplyG<3>(g + i, columns + i);
-#pragma GCC unroll 4
-      for (int64_t i = 0; i < 4; ++i) ApplyG<1>(columns + 3 * i, positions + 4 * i);
-      const int64_t block = c / kChannels * (in / kChannels) + row / kChannels;
-      StorePositions(positions, kKernelBlock,
-                     u + block * kPositions * kKernelBlock + row % kChannels * kChannels + c % kChannels);
-    }
-  }
-}
-
-SSL_AVX512 void TransformInput(const float* maps, const WinogradMap& shape, WinogradTiles tiles, float* v) {
-  const float* pixels[kPositions];
-  TileWalk tile(shape, tiles.first);
-  for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
-    if (i < tiles.count) {
-      tile.FindPixels<4, 1>(maps, kPadding, pixels);
-      tile.PrefetchBelow(maps);
-    } else {
-      for (const float*& pixel : pixels) pixel = kPadding;
-    }
-    const int64_t group = i / kWinogradGroup;
-    TransformInputTile(pixels, shape.channels,
-                       v + WinogradTileFloats(group, shape.channels) + i % kWinogradGroup * kChannels);
-  }
-}
-
-SSL_AVX512 void MultiplyTiles(const float* v, const float* u, int64_t groups, int64_t in, int64_t out, float* m) {
+SSL_AVX512 void MultiplyTiles(int64_t positions, const float* v, const float* u, int64_t groups, int64_t in,
+                              int64_t out, float* m) {
+  const int64_t group_floats = positions * kWinogradGroup;  // of a channel
   for (int64_t c = 0; c < out; c += kChannels) {
-    for (int64_t p = 0; p < kPositions; ++p) {
+    for (int64_t p = 0; p < positions; ++p) {
       for (int64_t group = 0; group < groups; ++group) {
-        MultiplyGroup(v + WinogradTileFloats(group, in) + p * kTileBlock,
-                      u + WinogradKernelFloats(in, c) + p * kKernelBlock, in,
-                      m + WinogradTileFloats(group, out) + InGroup(c) + p * kTileBlock);
+        MultiplyGroup(positions, v + group * group_floats * in + p * kTileBlock,
+                      u + InKernels(positions, in, 0, c) + p * kKernelBlock, in,
+                      m + group * group_floats * out + InGroup(positions, c) + p * kTileBlock);
       }
     }
   }
 }
 
-SSL_AVX512 void TransformOutput(const float* m, const WinogradMap& shape, WinogradTiles tiles, float* maps) {
-  float* pixels[4];
-  TileWalk tile(shape, tiles.first);
-  for (int64_t i = 0; i < tiles.count; ++i, tile.Next()) {
-    const float* const group = m + WinogradTileFloats(i / kWinogradGroup, shape.channels);
-    tile.FindPixels<2, 0, float>(maps, nullptr, pixels);
-    TransformOutputTile(group + i % kWinogradGroup * kChannels, shape.channels, pixels);
-  }
-}
-
-SSL_AVX512 void TransformOutputGradient(const float* maps, const WinogradMap& shape, WinogradTiles tiles,
-                                        WinogradSlice slice, float* m) {
-  const float* pixels[4];
-  TileWalk tile(shape, tiles.first);
-  for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
-    if (i < tiles.count) {
-      tile.FindPixels<2, 0>(maps, kPadding, pixels);
-    } else {
-      for (const float*& pixel : pixels) pixel = kPadding;
-    }
-    const int64_t group = i / kWinogradGroup;
-    TransformGradientTile(pixels, slice, m + WinogradTileFloats(group, slice.count) + i % kWinogradGroup * kChannels);
-  }
-}
-
-SSL_AVX512 void AddTileProducts(const float* v, const float* m, int64_t groups, int64_t in, int64_t out, float* u) {
-  for (int64_t c = 0; c < out; c += kChannels) {
-    for (int64_t row = 0; row < in; row += kChannels) {
-      for (int64_t p = 0; p < kPositions; ++p) {
-        float* const block = u + WinogradKernelFloats(in, c) + (row / kChannels * kPositions + p) * kKernelBlock;
+SSL_AVX512 void AddTileProducts(int64_t positions, const float* a, const float* b, int64_t groups, int64_t rows,
+                                int64_t columns, float* u) {
+  const int64_t group_floats = positions * kWinogradGroup;
+  for (int64_t c = 0; c < columns; c += kChannels) {
+    for (int64_t row = 0; row < rows; row += kChannels) {
+      for (int64_t p = 0; p < positions; ++p) {
+        float* const block = u + InKernels(positions, rows, row, c) + p * kKernelBlock;
         for (int64_t i = 0; i < kChannels; i += kRows) {
-          AddProductsOfRows(v + InGroup(row) + p * kTileBlock + i, WinogradTileFloats(1, in),
-                            m + InGroup(c) + p * kTileBlock, WinogradTileFloats(1, out), groups, block + i * kChannels);
+          AddProductsOfRows(a + InGroup(positions, row) + p * kTileBlock + i, group_floats * rows,
+                            b + InGroup(positions, c) + p * kTileBlock, group_floats * columns, groups,
+                            block + i * kChannels);
         }
       }
-    }
-  }
-}
-
-SSL_AVX512 void TransformKernelGradient(const float* u, int64_t in, int64_t out, WinogradSlice slice, float* kernels) {
-  for (int64_t row = 0; row < in; ++row) {
-    for (int64_t c = 0; c < slice.count; c += kLanes) {
-      Floats positions[kPositions];
-      Floats columns[12];
-      Floats g[9];
-      const int64_t block = c / kChannels * (in / kChannels) + row / kChannels;
-      LoadPositions(u + block * kPositions * kKernelBlock + row % kChannels * kChannels + c % kChannels, kKernelBlock,
-                    positions);
-#pragma GCC unroll 4
-      for (int64_t i = 0; i < 4; ++i) ApplyTransposedG<4>(positions + i, columns + i);
-#pragma GCC unroll 3
-      for (int64_t i = 0; i < 3; ++i) ApplyTransposedG<1>(columns + 4 * i, g + 3 * i);
-#pragma GCC unroll 9
-      for (int64_t tap = 0; tap < 9; ++tap) Store(g[tap], kernels + (tap * in + row) * out + slice.first + c);
     }
   }
 }

@@ -1,44 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a 3x3 convolution with stride 1 and padding 1 by Winograd's minimal filtering F(2x2, 3x3) (Lavin and
-// Gray, arXiv 1509.09308, section 4.1), on plain arrays of float32. A tile Y of 2x2 output pixels comes from a tile d
-// of 4x4 input pixels and a kernel g of 3x3 taps:
+// The parts of a 3x3 convolution with stride 1 and padding 1 by Winograd's minimal filtering F(m x m, 3x3) (Lavin and
+// Gray, arXiv 1509.09308, section 4.1), on plain arrays of float32. A tile Y of m x m output pixels comes from a tile d
+// of (m + 2)^2 input pixels and a kernel g of 3x3 taps:
 //
 //   Y = A^T [U * V] A,  U = G g G^T,  V = B^T d B
 //
-// where * multiplies the 16 positions one by one: 16 products where the definition has 36. Input channels are summed
-// before A is applied, so that each position is a matrix product, M[tiles, out] = V[tiles, in] U[in, out]. The gradient
-// of g is the transpose of all that: G^T [sum over tiles of V * (A dY A^T)] G.
+// where * multiplies the (m + 2)^2 positions one by one: 4, 2.8 and 2.25 times fewer products than the definition has,
+// for m = 4, 3 and 2. Input channels are summed before A is applied, so that each position is a matrix product,
+// M[tiles, out] = V[tiles, in] U[in, out]. The gradient of g is the transpose of all that:
+// G^T [sum over tiles of V * (A dY A^T)] G.
 //
 // Maps are [maps, height, width, channels], row-major, with channels in multiples of kWinogradChannels. Their tiles are
-// numbered row by row, map after map; at the end of an odd side a tile hangs over. Transformed tiles stand in groups,
-// as [groups, channels / 32, 16 positions, 12 tiles, 32 channels], and transformed kernels as
-// [out / 32, in / 32, 16 positions, 32 in, 32 out]: what a product reads follows in memory.
+// numbered row by row, map after map; at the end of a side a tile may hang over. Transformed tiles stand in groups,
+// as [groups, channels / 32, positions, 12 tiles, 32 channels], and transformed kernels as
+// [out / 32, in / 32, positions, 32 in, 32 out]: what a product reads follows in memory.
 //
 // All functions need HasWinogradKernels(), and are thread-safe. Sums have one order: tile by tile, channel by channel.
 #ifndef SSL_MODELS_WINOGRAD_KERNELS_H_
 #define SSL_MODELS_WINOGRAD_KERNELS_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ssl {
 
-inline constexpr int64_t kWinogradPositions = 16;
 inline constexpr int64_t kWinogradChannels = 32;
-inline constexpr int64_t kMostWinogradChannels = 256;
+inline constexpr int64_t kMostWinogradChannels = 512;
 // Tiles of a group: with 32 channels each, their sums fill 24 of the 32 registers of AVX-512.
 inline constexpr int64_t kWinogradGroup = 12;
 
-// Whether this machine has AVX-512, which the functions are compiled for.
+// Whether this machine has AVX-512, and the functions are compiled for it.
 bool HasWinogradKernels();
 
 struct WinogradMap {
   int64_t height;
   int64_t width;
   int64_t channels;  // at most kMostWinogradChannels
-
-  int64_t TileColumns() const { return (width + 1) / 2; }
-  int64_t TilesPerMap() const { return (height + 1) / 2 * TileColumns(); }
 };
 
 // `count` tiles from `first` on. Their last group is filled up with zeros.
@@ -55,31 +54,50 @@ struct WinogradSlice {
   int64_t count;
 };
 
-// Floats of `groups` groups of transformed tiles, and of transformed kernels.
-int64_t WinogradTileFloats(int64_t groups, int64_t channels);
-int64_t WinogradKernelFloats(int64_t in, int64_t out);
+// Functions for one m.
+struct WinogradForm {
+  int64_t outputs;    // of a side of a tile: m
+  int64_t positions;  // products of a tile
 
-// kernels: [9 taps, in, out], read in the reverse order of taps with `rotated`.
-void TransformKernels(const float* kernels, bool rotated, int64_t in, int64_t out, float* u);
+  int64_t TilesOf(const WinogradMap& map) const {
+    return ((map.height + outputs - 1) / outputs) * ((map.width + outputs - 1) / outputs);
+  }
+  // Floats of `groups` groups of transformed tiles, and of transformed kernels.
+  int64_t TileFloats(int64_t groups, int64_t channels) const { return groups * positions * kWinogradGroup * channels; }
+  int64_t KernelFloats(int64_t in, int64_t out) const { return positions * in * out; }
 
-// V of the tiles.
-void TransformInput(const float* maps, const WinogradMap& shape, WinogradTiles tiles, float* v);
+  // weight: [out, 9 taps, in]. Writes the slice of U's rows. `kernels` are for the output, [in, out];
+  // `rotated_kernels`, [out, in] and turned by half, for the gradient of the input.
+  void (*transform_kernels)(const float* weight, int64_t out, int64_t in, WinogradSlice rows, float* u);
+  void (*transform_rotated_kernels)(const float* weight, int64_t out, int64_t in, WinogradSlice rows, float* u);
+
+  // V of the tiles' slice of channels.
+  void (*transform_input)(const float* maps, const WinogradMap& shape, WinogradTiles tiles, WinogradSlice slice,
+                          float* v);
+
+  // Writes the tiles' pixels.
+  void (*transform_output)(const float* m, const WinogradMap& shape, WinogradTiles tiles, float* maps);
+
+  // A dY A^T of the slice's channels, from the gradient dY of the output.
+  void (*transform_output_gradient)(const float* maps, const WinogradMap& shape, WinogradTiles tiles,
+                                    WinogradSlice slice, float* m);
+
+  // Writes the slices of weight, [out, 9 taps, in], from u [out, in] of the slices.
+  void (*transform_kernel_gradient)(const float* u, WinogradSlice out, WinogradSlice in, int64_t all_in, float* weight);
+};
+
+// By m: 4, 3, 2. The last one, of 9 positions, takes maps of 2x2 pixels alone, each of which is a tile with nothing
+// around it.
+extern const std::array<WinogradForm, 4> kWinogradForms;
+inline constexpr size_t kWholeMapsForm = 3;
 
 // m = v u.
-void MultiplyTiles(const float* v, const float* u, int64_t groups, int64_t in, int64_t out, float* m);
+void MultiplyTiles(int64_t positions, const float* v, const float* u, int64_t groups, int64_t in, int64_t out,
+                   float* m);
 
-// Writes the tiles' pixels.
-void TransformOutput(const float* m, const WinogradMap& shape, WinogradTiles tiles, float* maps);
-
-// A dY A^T of the slice's channels, from the gradient dY of the output.
-void TransformOutputGradient(const float* maps, const WinogradMap& shape, WinogradTiles tiles, WinogradSlice slice,
-                             float* m);
-
-// u += v^T m.
-void AddTileProducts(const float* v, const float* m, int64_t groups, int64_t in, int64_t out, float* u);
-
-// kernels: [9 taps, in, out], of whose last dimension the slice is written, from u of the slice.
-void TransformKernelGradient(const float* u, int64_t in, int64_t out, WinogradSlice slice, float* kernels);
+// u += a^T b, of tiles [.., rows] and [.., columns].
+void AddTileProducts(int64_t positions, const float* a, const float* b, int64_t groups, int64_t rows, int64_t columns,
+                     float* u);
 
 }  // namespace ssl
 
