@@ -22,6 +22,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/distributed/store_file.h"
 #include "ssl/launch/listening_socket.h"
 #include "ssl/tools/dry_run.h"
 
@@ -130,7 +131,8 @@ absl::Status CheckCanStart(const RunWorld& world) {
   if (!world.launches) return absl::OkStatus();
   const WorldPlace& first = world.place;
   SSL_RETURN_IF_ERROR(CheckRoom(first.local_size, HostRoom::OfThisHost()));
-  if (first.rank != 0 || first.size == 1 || first.port == 0 || !first.store_file.empty()) return absl::OkStatus();
+  if (!first.store_file.empty()) return CheckStoreFile(first.store_file);
+  if (first.rank != 0 || first.size == 1 || first.port == 0) return absl::OkStatus();
   const absl::Status served = ListeningSocket::Open(first.port).status();
   if (served.ok()) return served;
   return absl::InvalidArgumentError(

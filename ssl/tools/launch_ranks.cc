@@ -25,15 +25,12 @@
 namespace ssl {
 namespace {
 
-// Of ranks that are all started here, and have ended all: the same command goes on. What else is in the way is told
-// once, before any rank is started.
+// Of ranks that are all started here, and have ended all: the same command goes on.
 absl::Status RemoveLeftStore(const WorldPlace& first) {
-  if (first.store_file.empty()) return absl::OkStatus();
-  if (first.local_size == first.size) {
-    SSL_ASSIGN_OR_RETURN(const bool removed, RemoveStoreOfEndedRanks(first.store_file));
-    if (removed) SSL_LOG(INFO) << "removed " << first.store_file << ", at which ranks met that have ended";
-  }
-  return CheckStoreFile(first.store_file);
+  if (first.store_file.empty() || first.local_size != first.size) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const bool removed, RemoveStoreOfEndedRanks(first.store_file));
+  if (removed) SSL_LOG(INFO) << "removed " << first.store_file << ", at which ranks met that have ended";
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -51,10 +51,15 @@ absl::Status CheckFlagsOfRank(const LaunchFlags& flags, int64_t launched, const 
   return absl::OkStatus();
 }
 
-absl::Status CheckRestarts(const LaunchFlags& flags, bool launches) {
+absl::Status CheckRestarts(const LaunchFlags& flags, int64_t nodes, bool launches) {
   if (flags.restarts < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("command line: --restarts is ", flags.restarts, ", expected 0 or more"));
+  }
+  if (flags.restarts > 0 && nodes > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("command line: --restarts is ", flags.restarts,
+                                                   ", expected 0, because config.DISTRIBUTED.", "NUM_NODES is ", nodes,
+                                                   ": only torchrun starts the ranks of several hosts again"));
   }
   if (flags.restarts == 0 || launches) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("command line: --restarts=", flags.restarts,
@@ -109,7 +114,7 @@ absl::StatusOr<RunWorld> FindRunWorld(const LaunchFlags& flags, const WorldOptio
   node.init_method = options.init_method;
   node.run_id = options.run_id;
   world.launches = launched > 0 || node.nodes * node.ranks_per_node > 1;
-  SSL_RETURN_IF_ERROR(CheckRestarts(flags, world.launches));
+  SSL_RETURN_IF_ERROR(CheckRestarts(flags, node.nodes, world.launches));
   if (!world.launches) {
     SSL_RETURN_IF_ERROR(CheckNode(flags.node));
     return world;

@@ -108,6 +108,9 @@ TEST(RunWorldTest, WrongFlagsAreRefused) {
   }
   EXPECT_THAT(FindRunWorld({"", -1, 2}, {}, In({})), Refuses("--restarts=2 without ranks", "--launch=local:1"));
   EXPECT_THAT(FindRunWorld({"local:2", -1, -1}, {}, In({})), Refuses("--restarts is -1", "expected 0 or more"));
+  WorldOptions hosts = Keys(2, 2);
+  hosts.run_id = "localhost:3333";
+  EXPECT_THAT(FindRunWorld({"", 0, 2}, hosts, In({})), Refuses("--restarts is 2, expected 0", "NUM_NODES is 2"));
 }
 
 // OpenMP would take its default in silence, of each rank all cores.
