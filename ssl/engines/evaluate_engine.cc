@@ -14,7 +14,6 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_plan.h"
-#include "ssl/engines/feature_cache.h"
 #include "ssl/engines/knn_engine.h"
 #include "ssl/engines/neighbors_engine.h"
 
@@ -106,10 +105,8 @@ class EvaluateEngine : public Engine {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEvaluateEngine(const ConfigNode& config, const BuildContext& context) {
-  // Both look at the same images through the same networks.
-  const auto cache = std::make_shared<FeatureCache>();
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> knn, MakeKnnEngineWith(cache, config));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> neighbors, MakeNeighborsEngineWith(cache, config));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> knn, MakeKnnEngine(config, context));
+  SSL_ASSIGN_OR_RETURN(std::unique_ptr<Engine> neighbors, MakeNeighborsEngine(config, context));
   return std::make_unique<EvaluateEngine>(std::move(knn), std::move(neighbors));
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/ones.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
@@ -43,22 +47,29 @@ TEST_F(EvaluateEngineTest, ImagesWithClasses_HaveAccuracyAndNeighbors) {
   EXPECT_TRUE(HasSheet());
 }
 
-TEST_F(EvaluateEngineTest, Features_AreComputedOnce) {
-  Set("NEIGHBORS.BASELINES", "[untrained]");
-  Set("NEAREST_NEIGHBOR.BASELINES", "[untrained]");
-  ASSERT_OK(Run("knn"));
-  const int calls = feature_calls_;
-  Restart();
+// Whatever layers and weights kNN has looked at before.
+TEST_F(EvaluateEngineTest, Neighbors_AreThoseOfNeighborsAlone) {
   ASSERT_OK(Run("neighbors"));
   const double alone = Result("neighbors.trained");
   Restart();
+  Set("NEAREST_NEIGHBOR.LAYERS", "['all:1']");
   ASSERT_OK(Run("evaluate"));
-  EXPECT_EQ(feature_calls_, calls);
   EXPECT_EQ(Result("neighbors.trained"), alone);
+}
+
+TEST_F(EvaluateEngineTest, EngineThatRunsAgain_LooksAtTheWeightsOfThen) {
+  const BuildContext build{config_, registries_, *communicator_, 3, directory_, 0, *file_system_};
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Engine> engine, registries_.engines.Make("evaluate", config_, build));
+  EngineContext first = Context();
+  ASSERT_OK(engine->Run(first));
+  SaveCheckpoint(at::ones({64, 4}), /*iteration=*/8);
+  Set("DATA.TEST.RANDOM_SYNTHETIC_LABELS", "0");  // no kNN
+  EngineContext second = Context();
+  ASSERT_OK(engine->Run(second));
+  const double again = Result("neighbors.trained");
   Restart();
-  Set("NEIGHBORS.LAYERS", "[half]");
-  ASSERT_OK(Run("evaluate"));
-  EXPECT_GT(feature_calls_, calls) << "others than those of knn";
+  ASSERT_OK(Run("neighbors"));
+  EXPECT_EQ(again, Result("neighbors.trained"));
 }
 
 TEST_F(EvaluateEngineTest, ImagesWithoutClasses_HaveNeighbors) {

@@ -165,16 +165,14 @@ absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeight
 
 // Runs a network, or none, over the data.
 absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepared, const Splits& splits,
-                          FeatureCache* cache, EngineContext& context,
-                          absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+                          EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
   FeatureSet train;
   FeatureSet test;
   SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context, &train, &test));
-  const std::vector<std::string>& names = prepared.layers.names;
-  if (cache != nullptr && names.size() == 1) cache->Keep(subject.name, names.front(), train, test);
   EvaluatedWeights weights;
   if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
-  return EvaluateLayers(subject, names, splits.classes(), weights, std::move(train), std::move(test), evaluate);
+  return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),
+                        evaluate);
 }
 
 // The named layers of a split as one set of several tensors.
@@ -263,7 +261,6 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
     return AgreeOnStatus(status, subject.title, context.communicator);
   };
   const bool from_files = !options_.features_path.empty();
-  FeatureCache* const cache = options_.cache.get();
   const Subject& trained = Trained();
   // The order matters: whatever may be wrong with the data, the weights or the layers comes out before the hours that
   // the features of a large data set take.
@@ -281,11 +278,11 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
     SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline,
                          Prepare(subject, EvaluationWeights::kInitial, requests_, context));
     SSL_RETURN_IF_ERROR(
-        GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, cache, context, evaluate); }));
+        GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
   }
   return GuardTorch(trained.title, [&] {
     return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context, evaluate)
-                      : EvaluateData(trained, network, *splits, cache, context, evaluate);
+                      : EvaluateData(trained, network, *splits, context, evaluate);
   });
 }
 

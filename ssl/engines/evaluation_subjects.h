@@ -17,7 +17,6 @@
 #include "ssl/core/model.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/evaluation_plan.h"
-#include "ssl/engines/feature_cache.h"
 #include "ssl/engines/feature_extraction.h"
 
 namespace ssl {
@@ -40,7 +39,6 @@ struct SubjectOptions {
   // What the evaluation needs at least, and the key that says so: "run.yaml:3: config.NEAREST_NEIGHBOR.TOPK".
   int64_t min_train_samples = 1;
   std::string min_train_samples_place;
-  std::shared_ptr<FeatureCache> cache;  // gets what it wants of the features; null: nobody wants them
 };
 
 // The default of BASELINES.

@@ -202,11 +202,6 @@ void NearestNeighborOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngine(const ConfigNode& config, const BuildContext& context) {
-  return MakeKnnEngineWith(nullptr, config);
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngineWith(std::shared_ptr<FeatureCache> cache,
-                                                          const ConfigNode& config) {
   NearestNeighborOptions options;
   const ConfigNode& section = config.Section(kSection);
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
@@ -215,7 +210,6 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngineWith(std::shared_ptr<Featur
   subject_options.layers = options.layers;
   subject_options.baselines = options.baselines;
   subject_options.features_path = options.features.path;
-  subject_options.cache = std::move(cache);
   for (const int64_t k : settings.topk) {
     subject_options.min_train_samples = std::max(subject_options.min_train_samples, k);
   }

@@ -19,7 +19,6 @@
 #include "ssl/config/fields.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/evaluation_subjects.h"
-#include "ssl/engines/feature_cache.h"
 
 namespace ssl {
 
@@ -38,10 +37,6 @@ struct NearestNeighborOptions : Options {
 };
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngine(const ConfigNode& config, const BuildContext& context);
-
-// The same, with features that `cache` wants left in it.
-absl::StatusOr<std::unique_ptr<Engine>> MakeKnnEngineWith(std::shared_ptr<FeatureCache> cache,
-                                                          const ConfigNode& config);
 
 }  // namespace ssl
 

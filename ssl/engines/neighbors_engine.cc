@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
@@ -38,7 +37,6 @@ namespace {
 
 constexpr char kSection[] = "NEIGHBORS";
 constexpr char kPrefix[] = "neighbors";
-constexpr char kTrained[] = "trained";
 constexpr int kGap = 4;  // pixels
 
 // Positions in their data sets; row i belongs to query i.
@@ -128,16 +126,8 @@ struct Subject {
 
 class NeighborsEngine : public Engine {
  public:
-  // cache: null: there is none.
-  NeighborsEngine(NeighborsOptions options, std::vector<FeatureRequest> requests, std::shared_ptr<FeatureCache> cache)
-      : options_(std::move(options)),
-        requests_(std::move(requests)),
-        layer_(absl::StrJoin(LayerNames(requests_), "+")),
-        cache_(std::move(cache)) {
-    if (cache_ == nullptr) return;
-    for (const std::string& baseline : options_.baselines) cache_->Want(baseline, layer_);
-    cache_->Want(kTrained, layer_);
-  }
+  NeighborsEngine(NeighborsOptions options, std::vector<FeatureRequest> requests)
+      : options_(std::move(options)), requests_(std::move(requests)) {}
 
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     if (context.run_directory.empty()) {
@@ -168,8 +158,8 @@ class NeighborsEngine : public Engine {
       SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf(baseline, initial, *train, *test, context));
       subjects.push_back({baseline, std::move(found)});
     }
-    SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf(kTrained, trained, *train, *test, context));
-    subjects.push_back({kTrained, std::move(found)});
+    SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf("trained", trained, *train, *test, context));
+    subjects.push_back({"trained", std::move(found)});
     SSL_ASSIGN_OR_RETURN(const Originals originals, OriginalsOf(*train, *test));
     EngineReport report;
     const auto write = [&] {
@@ -188,17 +178,11 @@ class NeighborsEngine : public Engine {
       return ExtractFeatures(source, layers, absl::StrCat(name, " network, features of ", split), context.stop,
                              context.communicator, LabelNeed::kOptional);
     };
-    FeatureCache::Features features;
-    const FeatureCache::Features* kept = cache_ == nullptr ? nullptr : cache_->Find(name, layer_);
-    if (kept != nullptr) {
-      features = *kept;
-    } else {
-      SSL_ASSIGN_OR_RETURN(features.train, extract(train, "TRAIN"));
-      SSL_ASSIGN_OR_RETURN(features.test, extract(test, "TEST"));
-    }
+    SSL_ASSIGN_OR_RETURN(const FeatureSet train_features, extract(train, "TRAIN"));
+    SSL_ASSIGN_OR_RETURN(const FeatureSet test_features, extract(test, "TEST"));
     Neighbors neighbors;
     SSL_RETURN_IF_ERROR(GuardTorch("comparing features", [&] {
-      neighbors = FindNeighbors(features.train, features.test, options_.num_queries, options_.topk);
+      neighbors = FindNeighbors(train_features, test_features, options_.num_queries, options_.topk);
       return absl::OkStatus();
     }));
     return neighbors;
@@ -239,8 +223,6 @@ class NeighborsEngine : public Engine {
 
   const NeighborsOptions options_;
   const std::vector<FeatureRequest> requests_;
-  const std::string layer_;  // what becomes of them
-  const std::shared_ptr<FeatureCache> cache_;
 };
 
 }  // namespace
@@ -255,11 +237,6 @@ void NeighborsOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngine(const ConfigNode& config, const BuildContext& context) {
-  return MakeNeighborsEngineWith(nullptr, config);
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngineWith(std::shared_ptr<FeatureCache> cache,
-                                                                const ConfigNode& config) {
   NeighborsOptions options;
   const ConfigNode& section = config.Section(kSection);
   SSL_RETURN_IF_ERROR(ReadOptions(section, absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
@@ -268,7 +245,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngineWith(std::shared_ptr<
                                                    ".LAYERS is empty, expected at least one, such as res5avg"));
   }
   SSL_ASSIGN_OR_RETURN(std::vector<FeatureRequest> requests, ParseFeatureRequests(options.layers));
-  return std::make_unique<NeighborsEngine>(std::move(options), std::move(requests), std::move(cache));
+  return std::make_unique<NeighborsEngine>(std::move(options), std::move(requests));
 }
 
 }  // namespace ssl

@@ -20,7 +20,6 @@
 #include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
 #include "ssl/engines/engine.h"
-#include "ssl/engines/feature_cache.h"
 
 namespace ssl {
 
@@ -35,11 +34,6 @@ struct NeighborsOptions : Options {
 };
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngine(const ConfigNode& config, const BuildContext& context);
-
-// The same, with features taken from `cache` where they were kept; it says at once which it wants. They have to be of
-// the same data and weights.
-absl::StatusOr<std::unique_ptr<Engine>> MakeNeighborsEngineWith(std::shared_ptr<FeatureCache> cache,
-                                                                const ConfigNode& config);
 
 }  // namespace ssl
 

@@ -68,7 +68,8 @@ std::vector<at::Tensor> MatrixModel::Features(const at::Tensor& images, const st
   for (const FeatureRequest& request : requests) {
     TORCH_CHECK_VALUE(request.name == "half" || request.name == "all", "no stage ", request.name);
     const at::Tensor all = images.flatten(1).matmul(weight);
-    stages.push_back(request.name == "half" ? all.slice(1, 0, 2) : all);
+    const at::Tensor stage = request.name == "half" ? all.slice(1, 0, 2) : all;
+    stages.push_back(request.pool.kind == FeaturePool::Kind::kIdentity ? stage : stage.mean(1, /*keepdim=*/true));
   }
   return stages;
 }
