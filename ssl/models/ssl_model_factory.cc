@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/models/activation_checkpointing.h"
 #include "ssl/models/batch_norm_group.h"
@@ -93,7 +94,8 @@ absl::Status CheckHeads(const std::vector<std::unique_ptr<Head>>& heads, const T
       ".LINEAR_EVAL_FEAT_POOL_OPS_MAP ", num_features, " features, expected a head for each feature, or one feature"));
 }
 
-absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params, const BuildContext& context) {
+// With batch norm of this rank alone. Calls no collective operation.
+absl::StatusOr<std::unique_ptr<SslModel>> BuildOfThisRank(const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const ModelSection section, ReadSection<ModelSection>(params, ""));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Trunk> trunk, BuildTrunk(params, context));
   SSL_ASSIGN_OR_RETURN(const FeatureEvalSection evaluation,
@@ -117,10 +119,18 @@ absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params,
   SSL_RETURN_IF_ERROR(CheckHeads(heads, *trunk, options, head_section.params));
   auto model = std::make_unique<SslModel>(std::move(trunk), std::move(heads), std::move(options));
   SSL_RETURN_IF_ERROR(model->Freeze(section.non_trainable_params));
+  SSL_RETURN_IF_ERROR(BatchNormGroupSize(context.config, context.communicator.size()).status());
+  return model;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> SslModelFactory(const ConfigNode& params, const BuildContext& context) {
+  absl::StatusOr<std::unique_ptr<SslModel>> model = BuildOfThisRank(params, context);
+  // A trunk's file may be missing on one host alone, where the others would wait in the making of the group.
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(model.status(), "building the model", context.communicator));
   SSL_ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> group,
                        MakeBatchNormGroup(context.config, context.communicator));
-  if (group != nullptr) model->SynchronizeBatchNorm(group);
-  return model;
+  if (group != nullptr) (*model)->SynchronizeBatchNorm(group);
+  return *std::move(model);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace ssl {
 struct Registries;
 
 // Adds the model "multi_input_output_model" and the sections MODEL, MODEL.FEATURE_EVAL_SETTINGS, MODEL.FSDP_CONFIG,
-// MODEL.HEAD, MODEL.SYNC_BN_CONFIG and MODEL.TRUNK.
+// MODEL.HEAD, MODEL.SYNC_BN_CONFIG and MODEL.TRUNK. To make the model is collective: when a rank alone fails, as in a
+// trunk of a host program, the others return Aborted with its message.
 absl::Status RegisterSslModel(Registries* registries);
 
 }  // namespace ssl
