@@ -326,7 +326,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooCommunicator::Split(int64_t co
 }
 
 void GlooCommunicator::Abort(const absl::Status& why) {
-  queue_.Drain();
+  queue_.Drain();  // what was started uses the group: for as long as it waits for other ranks, at most the timeout
   if (!failure_.ok()) return;
   group_.reset();
   failure_ = why;

@@ -89,14 +89,20 @@ int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor
   // ranks of other rounds, of another group, may have to come first in another process.
   at::Tensor result;
   absl::Status status;
-  is_concluding_ = true;
-  turns_.Work(locals_[place], lock, [&] { status = Conclude(round, conclude, &result); });
-  is_concluding_ = false;
+  UseProcesses(place, lock, [&] { status = Conclude(round, conclude, &result); });
   round.status = std::move(status);
   round.result = std::move(result);
   round.is_complete = true;
   turns_.NotifyAll();
   return number;
+}
+
+void Meeting::UseProcesses(int64_t place, std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> use) {
+  turns_.Wait(locals_[place], lock, [this] { return !is_in_use_; });
+  is_in_use_ = true;
+  turns_.Work(locals_[place], lock, use);
+  is_in_use_ = false;
+  turns_.NotifyAll();
 }
 
 absl::Status Meeting::Conclude(const Round& round, const Conclusion& conclude, at::Tensor* result) {
@@ -148,9 +154,8 @@ void Meeting::Leave(int64_t place, const absl::Status& why) {
   if (!left_[place].ok()) return;
   left_[place] = why;
   turns_.NotifyAll();
-  // One that has its deposits is for others to end.
-  turns_.Wait(locals_[place], lock, [this] { return !is_concluding_; });
-  processes_->Abort(why);
+  // A round that has its deposits is for others to end.
+  UseProcesses(place, lock, [&] { processes_->Abort(why); });
 }
 
 void Meeting::LetOthersGoOn(int64_t place, absl::FunctionRef<void()> wait) {

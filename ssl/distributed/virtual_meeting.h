@@ -91,7 +91,8 @@ class Meeting {
   absl::StatusOr<at::Tensor> Collect(int64_t place, int64_t number);
 
   // `place` takes part in no further round: Collect returns `why` to it. Those of this process that wait for it learn
-  // of it now, and so do the other processes: none of them gets a result any more.
+  // of it now, and so do the other processes: none of them gets a result any more. Waits for the round that this
+  // process has under way with them, as long as an operation may take; meanwhile its other ranks go on.
   void Leave(int64_t place, const absl::Status& why);
 
   // Runs `wait` without the turn.
@@ -114,6 +115,8 @@ class Meeting {
     int64_t collected = 0;
   };
 
+  // Runs `use`, of processes_, without the turn and the mutex, and no other one meanwhile.
+  void UseProcesses(int64_t place, std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> use);
   static absl::Status Conclude(const Round& round, const Conclusion& conclude, at::Tensor* result);
   // The place of a rank of this process that will not come any more; -1 for none.
   int64_t GoneWithoutDeposit(const Round& round) const;
@@ -127,7 +130,7 @@ class Meeting {
   const int64_t first_rank_;
   std::vector<int64_t> next_;                                                 // the round of each rank's next operation
   std::vector<absl::Status> left_;                                            // by place, why; OK for one that is here
-  bool is_concluding_ = false;                                                // some thread uses processes_
+  bool is_in_use_ = false;                                                    // processes_, by some thread
   std::map<int64_t, Round> rounds_;                                           // that some rank has not collected
   std::map<std::pair<int64_t, int64_t>, std::shared_ptr<Meeting>> children_;  // by number and color
 };

@@ -8,7 +8,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/testing/status_matchers.h"
@@ -140,6 +143,47 @@ TEST(VirtualWorldTest, DifferentReductionsAndShapes_AreNamed) {
   };
   EXPECT_THAT(run(ReduceOp::kMax, 1), StatusIs(absl::StatusCode::kInternal, HasSubstr("(maximum)")));
   EXPECT_THAT(run(ReduceOp::kSum, 3), StatusIs(absl::StatusCode::kInternal, HasSubstr("[3]")));
+}
+
+// Of one process, whose Abort ends when `may_end` is told, as that of one that waits for others.
+class SlowToAbort : public Communicator {
+ public:
+  SlowToAbort(std::promise<void>& begun, std::future<void>& may_end) : begun_(begun), may_end_(may_end) {}
+
+  int64_t rank() const override { return 0; }
+  int64_t size() const override { return 1; }
+  absl::Status AllReduce(at::Tensor&, ReduceOp) override { return absl::OkStatus(); }
+  absl::StatusOr<at::Tensor> AllGather(const at::Tensor& tensor) override { return tensor.unsqueeze(0).clone(); }
+  absl::Status Broadcast(at::Tensor&, int64_t) override { return absl::OkStatus(); }
+  absl::Status Barrier() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Communicator>> Duplicate() override {
+    return std::make_unique<SlowToAbort>(begun_, may_end_);
+  }
+  void Abort(const absl::Status&) override {
+    begun_.set_value();
+    EXPECT_EQ(may_end_.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "no other rank went on";
+  }
+
+ private:
+  std::promise<void>& begun_;
+  std::future<void>& may_end_;
+};
+
+TEST(VirtualWorldTest, RanksGoOn_WhileOneEndsItsPart) {
+  std::promise<void> begun;
+  std::promise<void> went_on;
+  std::future<void> may_end = went_on.get_future();
+  SlowToAbort process(begun, may_end);
+  EXPECT_OK(VirtualWorld(2, process).Run([&](Communicator& communicator) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> duplicate, communicator.Duplicate());
+    if (communicator.rank() == 0) {
+      duplicate->Abort(absl::ResourceExhaustedError("no room"));
+    } else {
+      communicator.LetOthersGoOn([&] { begun.get_future().wait(); });  // then it has to get its turn
+      went_on.set_value();
+    }
+    return communicator.Barrier();
+  }));
 }
 
 TEST(VirtualWorldTest, ProcessesThatDoNotDivideTheRanks_AreRefused) {
