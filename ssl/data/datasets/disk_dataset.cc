@@ -2,10 +2,12 @@
 #include "ssl/data/datasets/disk_dataset.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -25,15 +27,23 @@ constexpr int64_t kMostReserved = int64_t{1} << 30;
 
 bool IsTest(const DataSplitOptions& split) { return split.split == "test"; }
 
+absl::string_view LastFolderAndName(absl::string_view path) {
+  const size_t before_name = path.rfind('/');
+  if (before_name == absl::string_view::npos || before_name == 0) return path;
+  return path.substr(path.rfind('/', before_name - 1) + 1);  // npos + 1 is 0
+}
+
 }  // namespace
 
-DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options)
-    : EncodedImageDataset(paths.size(), std::move(labels), std::move(options)), paths_(std::move(paths)) {}
+DiskDataset::DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options,
+                         ComparedPath compared)
+    : EncodedImageDataset(paths.size(), std::move(labels), std::move(options)),
+      paths_(std::move(paths)),
+      compared_(compared) {}
 
 std::string DiskDataset::SampleIdentity(int64_t index) const {
-  absl::string_view rest = paths_.Rest(index);
-  if (paths_.prefix() == "/") rest = rest.substr(rest.rfind('/') + 1);
-  return std::string(rest);
+  const absl::string_view rest = paths_.Rest(index);
+  return std::string(compared_ == ComparedPath::kLastFolderAndName ? LastFolderAndName(rest) : rest);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_split, const BuildContext& context) {
@@ -87,7 +97,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
   paths.ShareFolder();
   SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   options.description = list;
-  return std::make_unique<DiskDataset>(std::move(paths), std::vector<int64_t>(), std::move(options));
+  const bool are_absolute = absl::StartsWith(paths.prefix(), "/");
+  return std::make_unique<DiskDataset>(
+      std::move(paths), std::vector<int64_t>(), std::move(options),
+      are_absolute ? ComparedPath::kLastFolderAndName : ComparedPath::kBelowSharedFolder);
 }
 
 }  // namespace ssl

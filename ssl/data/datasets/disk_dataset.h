@@ -18,14 +18,17 @@
 
 namespace ssl {
 
+// What of a path tells a sample from others on every host: all below the folder that all paths share, or, of absolute
+// paths, the last folder and the name, because each host may mount its disks elsewhere and share another folder.
+enum class ComparedPath { kBelowSharedFolder, kLastFolderAndName };
+
 class DiskDataset : public EncodedImageDataset {
  public:
   // paths: not empty. labels: one for each path, or none.
-  DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options);
+  DiskDataset(PathList paths, std::vector<int64_t> labels, EncodedImageOptions options,
+              ComparedPath compared = ComparedPath::kBelowSharedFolder);
 
   std::string ImagePath(int64_t index) const override { return paths_[index]; }
-  // The path below the folder that all paths share; of absolute ones that share none the file's name, because each host
-  // may mount its disks elsewhere.
   std::string SampleIdentity(int64_t index) const override;
 
  private:
@@ -35,6 +38,7 @@ class DiskDataset : public EncodedImageDataset {
   }
 
   const PathList paths_;
+  const ComparedPath compared_;
 };
 
 // DATA_SOURCES: [disk_folder]: the images of DATA_PATHS in the order and with the labels of image_folder.h, or without

@@ -103,20 +103,33 @@ TEST(SampleIdentity, OfAList_IsBelowTheFolderThatAllShare) {
   }
 }
 
-// Disks that one host mounts at other places than another; none of them is here.
-TEST(SampleIdentity, OfAListOverSeveralDisks_IsTheNameOfTheFile) {
+// Of images that are not here.
+Texts OfList(const Texts& paths) {
   const std::string folder = FolderOf({});
-  for (const char* disks : {"/data1/train/0.png\n/data2/train/1.png\n", "/ssd1/0.png\n/home/x/1.png\n"}) {
-    Write(folder + "/images.txt", disks);
-    EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder,
-                                        "/images.txt'], MAX_BROKEN_FRACTION: 1")),
-                ElementsAre("0.png", "1.png"));
-  }
-  Write(folder + "/images.txt", "a/0.png\nb/1.png\n");
-  EXPECT_THAT(Identities(absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder,
-                                      "/images.txt'], MAX_BROKEN_FRACTION: 1")),
-              ElementsAre("a/0.png", "b/1.png"))
-      << "relative paths are those of all hosts";
+  Write(folder + "/images.txt", absl::StrJoin(paths, "\n"));
+  return Identities(
+      absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder, "/images.txt'], MAX_BROKEN_FRACTION: 1"));
+}
+
+// Disks that one host mounts at other places than another, or has in one folder, or are one.
+TEST(SampleIdentity, OfAListOfAbsolutePaths_IsItsLastFolderAndName) {
+  const Texts expected = {"train/0.png", "val/1.png"};
+  EXPECT_EQ(OfList({"/data1/train/0.png", "/data2/val/1.png"}), expected);
+  EXPECT_EQ(OfList({"/vol/d1/train/0.png", "/vol/d2/val/1.png"}), expected);
+  EXPECT_EQ(OfList({"/vol/train/0.png", "/vol/val/1.png"}), expected);
+  EXPECT_THAT(OfList({"/a/x/0.png", "/a/x/1.png"}), ElementsAre("0.png", "1.png")) << "a folder of any name";
+  EXPECT_THAT(OfList({"/0.png", "/a/0.png"}), ElementsAre("0.png", "a/0.png"));
+}
+
+// Frames, for one: with equal names in each folder, of which another order is other data.
+TEST(SampleIdentity, OfAListWithEqualNames_HasTheFolder) {
+  const Texts frames = {"/disk1/ant/0001.png", "/disk2/bee/0001.png"};
+  EXPECT_NE(OfList(frames), OfList({frames[1], frames[0]}));
+}
+
+TEST(SampleIdentity, OfAListOfRelativePaths_IsBelowTheFolderThatAllShare) {
+  EXPECT_THAT(OfList({"x/a/y/0.png", "x/b/y/1.png"}), ElementsAre("a/y/0.png", "b/y/1.png"));
+  EXPECT_THAT(OfList({"a/0.png", "b/1.png"}), ElementsAre("a/0.png", "b/1.png"));
 }
 
 TEST(SampleIdentity, OfAListWithSeveralLabelFiles_HasAClassOfEach) {
