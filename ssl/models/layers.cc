@@ -190,9 +190,10 @@ LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& ge
 
 at::Tensor TruncatedNormal(at::IntArrayRef sizes, at::Generator& generator) {
   constexpr double kDeviation = 0.02;
-  constexpr double kBound = 2.0;
-  const at::Tensor quantiles = at::empty(sizes, at::kFloat).uniform_(-1.0, 1.0, generator);
-  return quantiles.erfinv_().mul_(kDeviation * std::sqrt(2.0)).clamp_(-kBound, kBound);
+  // One draw of 2^24 is -1, where the inverse is infinite; the others are 2^-23 and more from both ends.
+  constexpr double kLeast = 0x1p-24 - 1.0;
+  at::Tensor quantiles = at::empty(sizes, at::kFloat).uniform_(-1.0, 1.0, generator).clamp_min_(kLeast);
+  return quantiles.erfinv_().mul_(kDeviation * std::sqrt(2.0));
 }
 
 LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator) {

@@ -39,7 +39,8 @@ struct LinearLayer {
 // Uniform in +-1/sqrt(in), weight first, then bias.
 LinearLayer MakeLinear(int64_t in, int64_t out, bool use_bias, at::Generator& generator);
 
-// float32, normal with the deviation 0.02, within +-2: VISSL's trunc_normal_, from the inverse of the distribution.
+// float32, normal with the deviation 0.02: VISSL's trunc_normal_, from the inverse of the distribution. One draw of
+// 2^24 is there at its bound of -2, 100 deviations from the others; here it is in the tail.
 at::Tensor TruncatedNormal(at::IntArrayRef sizes, at::Generator& generator);
 
 // Weights from TruncatedNormal, the bias zero: the linear layers of transformers.

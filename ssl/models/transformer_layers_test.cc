@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/erf.h>
 #include <ATen/ops/matmul.h>
@@ -30,6 +31,18 @@ TEST(TruncatedNormal, HasVisslsDeviation) {
   EXPECT_TRUE(values.isfinite().all().item<bool>());
   at::Generator same = MakeGenerator(3);
   EXPECT_TRUE(at::equal(TruncatedNormal({400, 500}, same), values));
+}
+
+// Number 190 of this seed is the end of the uniform draws, as one of 2^24 is.
+TEST(TruncatedNormal, TheEndOfTheDraws_IsInTheTail) {
+  constexpr int64_t kSeed = 28587;
+  at::Generator generator = MakeGenerator(kSeed);
+  const at::Tensor uniform = at::empty({200}, at::kFloat).uniform_(-1.0, 1.0, generator);
+  ASSERT_EQ(uniform[190].item<float>(), -1.0F);
+  at::Generator same = MakeGenerator(kSeed);
+  const at::Tensor values = TruncatedNormal({200}, same);
+  EXPECT_LT(values[190].item<double>(), -5.0 * 0.02);
+  EXPECT_GT(values[190].item<double>(), -6.0 * 0.02);
 }
 
 TEST(MakeNormalLinear, HasTheNormalWeightsAndNoBias) {
