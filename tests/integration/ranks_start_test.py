@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of ranks before they train: by --check_config, without any, and by one that waits for others."""
+import re
 import unittest
 
 from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
@@ -48,6 +49,20 @@ class RanksStartTest(RanksCase):
         self.assertEqual(code, 2, report)
         self.assertIn("environment: RANK is \"3\", expected an integer from 0 to 1", report)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_mistake_in_the_group_of_batch_norm_has_its_place(self):
+        keys = ("CONVERT_BN_TO_SYNC_BN: True", "SYNC_BN_TYPE: apex", "GROUP_SIZE: 2")
+        section = "config.MODEL.SYNC_BN_CONFIG."
+        says = f"{section}GROUP_SIZE is 2, which does not divide 3 ranks"
+        tokens = [section + key.replace(": ", "=") for key in keys]
+        code, report = self.check("--launch=local:3", *tokens)
+        self.assertEqual(code, 2, report)
+        self.assertRegex(report, rf"(?m)^  command line:\d+: {re.escape(says)}")
+        lines = ["# @package _global_", "config:", "  MODEL:", "    SYNC_BN_CONFIG:", *(f"      {key}" for key in keys)]
+        (self.folder / "groups.yaml").write_text("\n".join(lines) + "\n")
+        code, report = self.check("--launch=local:3", "+config=groups.yaml")
+        self.assertEqual(code, 2, report)
+        self.assertIn(f"groups.yaml:7: {says}", report)
 
     def test_what_this_host_has_no_room_for_is_said_without_a_start(self):
         with bound_socket() as other:
