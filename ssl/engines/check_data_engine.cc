@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/inspection/image_survey.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/evaluation_data.h"
@@ -80,7 +81,7 @@ absl::Status CheckShareOfBroken(const CheckedSplit& split, const ConfigNode& con
                                             " is error, so that a training would end; repair or remove those that the "
                                             "report names"));
   }
-  if (static_cast<double>(broken) <= options.max_broken_fraction * static_cast<double>(split.report.images)) {
+  if (static_cast<double>(broken) <= MostBroken(options.max_broken_fraction, split.report.images)) {
     return absl::OkStatus();
   }
   return absl::DataLossError(

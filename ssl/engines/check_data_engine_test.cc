@@ -89,6 +89,17 @@ TEST_F(CheckDataEngineTest, MoreBrokenThanATrainingTakes_IsTheVerdictAndTheRepor
   EXPECT_EQ(Details().FindPath("train.broken")->Find("not an image")->items().size(), 5u);
 }
 
+TEST_F(CheckDataEngineTest, OneBroken_EndsNoTraining) {
+  WriteFolder();
+  Write("photos/ant/3.png", "");
+  Set("DATA.TRAIN.MAX_BROKEN_FRACTION", "0.01");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  EXPECT_OK(report.verdict);
+  Set("DATA.TRAIN.MAX_BROKEN_FRACTION", "0");
+  ASSERT_OK_AND_ASSIGN(const EngineReport strict, Run("check_data"));
+  EXPECT_THAT(strict.verdict, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("allows a share of 0,")));
+}
+
 TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStays) {
   WriteFolder();
   EngineContext context = Context();

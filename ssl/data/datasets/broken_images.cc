@@ -29,6 +29,10 @@ bool IsErrorOfProcess(const absl::Status& reason) {
   return number == absl::StrCat(EMFILE) || number == absl::StrCat(ENFILE) || number == absl::StrCat(ENOMEM);
 }
 
+double MostBroken(double max_fraction, int64_t images) {
+  return max_fraction > 0.0 ? std::max(1.0, max_fraction * static_cast<double>(images)) : 0.0;
+}
+
 BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader)
     : window_(std::min(dataset_size, kWindow)),
       max_fraction_(max_fraction),
@@ -63,7 +67,7 @@ absl::Status BrokenImages::CountBroken(bool is_first_read, ReadFault fault, cons
   const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
   const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
   faults_[static_cast<int>(fault)].fetch_add(1, std::memory_order_relaxed);
-  if (read <= window_ && static_cast<double>(broken) > max_fraction_ * static_cast<double>(window_)) {
+  if (read <= window_ && static_cast<double>(broken) > MostBroken(max_fraction_, window_)) {
     return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
                                             " allows a share of ", max_fraction_, " of the first ", window_,
                                             "; the last one: ", reason.message()));

@@ -22,12 +22,16 @@ namespace ssl {
 // about the image.
 bool IsErrorOfProcess(const absl::Status& reason);
 
+// How many of `images` may be broken where the share max_fraction of them may. Above 0, one always may: of nine test
+// images, one is more than a tenth.
+double MostBroken(double max_fraction, int64_t images);
+
 class BrokenImages {
  public:
-  // Among the first kWindow images that are read, fewer when the data set is smaller, at most max_fraction may be
-  // broken, and at any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone,
-  // and grey images would be learned. place: the key that says so, for messages. reader: who reads, where others read
-  // other images of the data set: "rank 1 of 2"; "": nobody else.
+  // Among the first kWindow images that are read, fewer when the data set is smaller, MostBroken may be broken, and at
+  // any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone, and grey images
+  // would be learned. place: the key that says so, for messages. reader: who reads, where others read other images of
+  // the data set: "rank 1 of 2"; "": nobody else.
   static constexpr int64_t kWindow = 1000;
   static constexpr int64_t kMostInARow = 100;
   BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader = "");

@@ -123,6 +123,16 @@ TEST(BrokenImages, PartOfADataSet_IsMeasuredByItsSize) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a share of 0.1 of the first 20")));
 }
 
+TEST(BrokenImages, One_IsNeverTooManyOfAFew) {
+  BrokenImages images(90, 0.1, "MAX_BROKEN_FRACTION");
+  images.WillRead(9);
+  EXPECT_OK(images.AddBroken(4, ReadFault::kDamaged, Reason(4)));
+  EXPECT_THAT(images.AddBroken(5, ReadFault::kDamaged, Reason(5)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 9")));
+  BrokenImages none_allowed(9, 0.0, "MAX_BROKEN_FRACTION");
+  EXPECT_THAT(none_allowed.AddBroken(4, ReadFault::kDamaged, Reason(4)), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(BrokenImages, OneOfSeveralRanks_SaysWhichItIs) {
   BrokenImages images(20, 1.0, "MAX_BROKEN_FRACTION", "rank 1 of 2");
   images.AddGood(7);

@@ -11,6 +11,11 @@
 #include "ssl/data/sample.h"
 
 namespace ssl {
+namespace {
+
+constexpr int64_t kLeastOfPart = 20;
+
+}  // namespace
 
 ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts) : parts_(std::move(parts)), begins_{0} {
   for (const std::unique_ptr<Dataset>& part : parts_) begins_.push_back(begins_.back() + part->size());
@@ -91,7 +96,7 @@ void ConcatDataset::KeepInMemory(const DatasetCache& cache) {
 void ConcatDataset::WillRead(int64_t samples) {
   const double share = static_cast<double>(samples) / static_cast<double>(size());
   for (const std::unique_ptr<Dataset>& part : parts_) {
-    part->WillRead(std::max<int64_t>(1, std::llround(share * static_cast<double>(part->size()))));
+    part->WillRead(std::max<int64_t>(kLeastOfPart, std::llround(share * static_cast<double>(part->size()))));
   }
 }
 

@@ -37,7 +37,7 @@ class ConcatDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   // Each part gets a share of the memory by the number of its samples.
   void KeepInMemory(const DatasetCache& cache) override;
-  // Of each part about its share of them.
+  // Of each part about its share of them, and no less than 20: of fewer, two broken ones would be many.
   void WillRead(int64_t samples) override;
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override;
   int64_t Label(int64_t index) const override;

@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/datasets/label_table.h"
 #include "ssl/data/datasets/labelled_dataset.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/data/sample.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -49,6 +52,27 @@ std::unique_ptr<ConcatDataset> Join(std::unique_ptr<Dataset> a, std::unique_ptr<
   parts.push_back(std::move(b));
   return std::make_unique<ConcatDataset>(std::move(parts));
 }
+
+// Its first images cannot be read.
+class PartlyBroken : public Dataset {
+ public:
+  PartlyBroken(int64_t size, int64_t num_broken)
+      : size_(size), num_broken_(num_broken), broken_(size, 0.1, "MAX_BROKEN_FRACTION") {}
+  int64_t size() const override { return size_; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "partly broken"; }
+  void WillRead(int64_t samples) override { broken_.WillRead(samples); }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    if (index < num_broken_) return broken_.AddBroken(index, ReadFault::kDamaged, absl::DataLossError("damaged"));
+    broken_.AddGood(index);
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t size_;
+  const int64_t num_broken_;
+  mutable BrokenImages broken_;
+};
 
 std::vector<int64_t> LabelsOf(const Dataset& dataset) {
   std::vector<int64_t> labels;
@@ -141,6 +165,25 @@ TEST(ConcatDataset, ClassesThatCannotBeCompared_AreNoLabels) {
               HasSubstr("classes of b have names and those of a are numbers"));
   EXPECT_THAT(conflict(Labelled(Images(0, 1, "a"), {0}), Labelled(Images(0, 1, "b"), {0, 1}, {}, 2)),
               HasSubstr("b has 2 labels in a row and a has 0"));
+}
+
+// A tenth of all, of which the small part has two.
+TEST(ConcatDataset, TwoBrokenOfASmallPart_AreFewOfAll) {
+  const auto both = Join(std::make_unique<PartlyBroken>(100000, 0), std::make_unique<PartlyBroken>(20, 2));
+  both->WillRead(10002);
+  Sample sample;
+  sample.ResetViews(1);
+  EXPECT_OK(both->Get(100000, &sample));
+  EXPECT_OK(both->Get(100001, &sample));
+}
+
+TEST(ConcatDataset, PartThatIsBroken_IsAnError) {
+  const auto both = Join(std::make_unique<PartlyBroken>(100000, 0), std::make_unique<PartlyBroken>(50000, 50000));
+  both->WillRead(300);
+  Sample sample;
+  sample.ResetViews(1);
+  for (int64_t i = 0; i < 10; ++i) EXPECT_OK(both->Get(100000 + i, &sample));
+  EXPECT_THAT(both->Get(100010, &sample), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 100")));
 }
 
 }  // namespace

@@ -134,10 +134,12 @@ TEST(DiskFolder, BrokenImage_IsAnErrorWhenAskedFor) {
 
 TEST(DiskFolder, TooManyBrokenImages_AreAnErrorWithPathAndReason) {
   const std::string folder = MakeFolder();
+  WriteFile(folder + "/cat/1.jpg", "");
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.1\n")));
   Sample sample;
   sample.ResetViews(1);
+  EXPECT_OK(dataset->Get(0, &sample)) << "one";
   EXPECT_THAT(dataset->Get(2, &sample),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.1"),
