@@ -2,18 +2,23 @@
 #include "ssl/engines/train_engine.h"
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/hooks/broken_images_hook.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
@@ -41,12 +46,22 @@ absl::Status NoteBeginning(const EngineContext& context) {
   return context.on_training_begins != nullptr ? context.on_training_begins() : absl::OkStatus();
 }
 
+// A file that was cut off, or is another program's, is no reason to refuse a training that is done.
+absl::StatusOr<std::map<std::string, int64_t>> ReadOrSetAsideCounts(const std::string& path, FileSystem& file_system) {
+  absl::StatusOr<std::map<std::string, int64_t>> counts = ReadBrokenImageCounts(file_system, path);
+  if (!absl::IsDataLoss(counts.status())) return counts;
+  const std::string aside = absl::StrCat(path, ".damaged");
+  SSL_RETURN_IF_ERROR(file_system.Rename(path, aside));
+  SSL_LOG(WARNING) << counts.status().message() << "; it is " << aside << " now";
+  return std::map<std::string, int64_t>();
+}
+
 // What the hook broken_images has counted over the whole run; nothing where it has met none.
 absl::Status AddBrokenImages(EngineContext& context) {
   if (context.run_directory.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(
       const auto counts,
-      ReadBrokenImageCounts(context.file_system, absl::StrCat(context.run_directory, "/", kBrokenImagesFile)));
+      ReadOrSetAsideCounts(absl::StrCat(context.run_directory, "/", kBrokenImagesFile), context.file_system));
   if (counts.empty()) return absl::OkStatus();
   ConfigNode kinds = ConfigNode::Map();
   int64_t total = 0;

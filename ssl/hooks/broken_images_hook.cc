@@ -71,8 +71,8 @@ std::string FormerName(ReadFault fault) {
 }
 
 absl::Status ForeignFile(const std::string& path, absl::string_view kind) {
-  return absl::DataLossError(absl::StrCat(path, ": has no number \"", kind, "\" in \"", kKinds,
-                                          "\", expected what a training has written; remove the file"));
+  return absl::DataLossError(
+      absl::StrCat(path, ": has no number \"", kind, "\" in \"", kKinds, "\", expected what a training has written"));
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeBrokenImages(const BrokenImagesOptions& options, const ConfigNode& params,
@@ -128,14 +128,20 @@ absl::Status BrokenImagesHook::OnPhaseEnd(StepContext& context) {
   const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
   if (!context.state.training || source == nullptr) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(JoinRanks(context.communicator));
-  if (images_.size() == told_) return absl::OkStatus();
-  told_ = images_.size();
-  absl::Status status;
-  if (context.communicator.rank() == 0) {
-    SSL_LOG(WARNING) << Summary();
-    if (!file_.empty()) status = WriteFileAtomically(file_system_, file_, ToJson(*source));
-  }
+  if (images_.empty()) return absl::OkStatus();
+  const absl::Status status = context.communicator.rank() == 0 ? Tell(*source) : absl::OkStatus();
   return AgreeOnStatus(status, absl::StrCat("writing ", kBrokenImagesFile), context.communicator);
+}
+
+absl::Status BrokenImagesHook::Tell(const ReplacedImages& source) {
+  const bool is_new = images_.size() != told_;
+  if (is_new) SSL_LOG(WARNING) << Summary();
+  told_ = images_.size();
+  if (file_.empty()) return absl::OkStatus();
+  const absl::Status present = ReadBrokenImageCounts(file_system_, file_).status();
+  const bool is_damaged = absl::IsDataLoss(present);
+  if (is_damaged) SSL_LOG(WARNING) << present.message() << "; it is written again";
+  return is_new || is_damaged ? WriteFileAtomically(file_system_, file_, ToJson(source)) : absl::OkStatus();
 }
 
 absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {

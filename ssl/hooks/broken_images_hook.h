@@ -3,7 +3,7 @@
 // Which images of the training set could not be read, over the whole run and all ranks. Stage kReport.
 //
 // A train phase that has met a new one ends with a line in the log, by kind, and with <run
-// directory>/broken_images.json:
+// directory>/broken_images.json, which is also written again where it was damaged since:
 //
 //   {"broken_images": 2, "by_kind": {"missing": 1, ..., "damaged": 1, ...},
 //    "images": [{"index": 17, "kind": "damaged", "name": "/data/cat/17.jpg"}, ...]}
@@ -70,6 +70,8 @@ class BrokenImagesHook : public Hook {
 
  private:
   absl::Status JoinRanks(Communicator& communicator);
+  // In the log and in the file.
+  absl::Status Tell(const ReplacedImages& source);
   // Of all ranks; a line for the log.
   std::string Summary() const;
   std::string ToJson(const ReplacedImages& source) const;
@@ -77,7 +79,7 @@ class BrokenImagesHook : public Hook {
   const std::string file_;
   FileSystem& file_system_;
   std::map<int64_t, ReadFault> images_;  // that this rank knows of
-  size_t told_ = 0;                      // how many of them the file has
+  size_t told_ = 0;                      // how many of them the file has; rank 0's
   size_t taken_ = 0;                     // how many of the source are among them
   std::string state_;                    // images_ as a checkpoint has them
 };

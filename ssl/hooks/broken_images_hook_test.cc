@@ -138,6 +138,20 @@ TEST(BrokenImagesHook, FileOfAnotherProgram_IsRefused) {
   }
 }
 
+// All are met in the first epoch, and the second one has nothing new to tell.
+TEST(BrokenImagesHook, FileThatIsDamagedInBetween_IsWrittenAgain) {
+  const std::string images = MakeImages();
+  const std::string expected = Train(images, 0);
+  const std::string run = MakeTempDir("run");
+  const std::string file = run + "/broken_images.json";
+  ASSERT_OK_AND_ASSIGN(const auto session, OpenTinyRun(Overrides(images, run, 40, 0)));
+  for (int i = 0; i < 12; ++i) ASSERT_OK(session->Step());
+  ASSERT_EQ(PosixFileSystem().Read(file).value(), expected);
+  WriteFile(file, expected.substr(0, 40));
+  ASSERT_OK(session->Train());
+  EXPECT_EQ(PosixFileSystem().Read(file).value(), expected);
+}
+
 TEST(BrokenImagesHook, WithoutBrokenImages_ThereIsNoFile) {
   const std::string run = MakeTempDir("run");
   ASSERT_OK(OpenTinyRun(absl::StrCat("CHECKPOINT: {DIR: '", run, "'}")).value()->Train());
