@@ -14,7 +14,9 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/core/batch_views.h"
+#include "ssl/data/dataset_source.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/loader/denormalizer.h"
 #include "ssl/data/sheets/contact_sheet.h"
@@ -98,7 +100,10 @@ absl::Status CropImagesHook::Write(StepContext& context) const {
     return absl::InvalidArgumentError(absl::StrCat("a view of the batch has ", view.dim() == 4 ? view.size(1) : 0,
                                                    " channels, expected images of 1 or 3 channels to write"));
   }
-  const Denormalizer* denormalizer = denormalizer_.has_value() ? &*denormalizer_ : nullptr;
+  // A host's own source has not put its batches through the transforms of the configuration.
+  const bool is_transformed =
+      denormalizer_.has_value() && dynamic_cast<const DatasetSource*>(context.source) != nullptr;
+  const Denormalizer* denormalizer = is_transformed ? &*denormalizer_ : nullptr;
   const at::Tensor sheet = SheetOfCrops(views, options_.num_images, denormalizer).unsqueeze(0);
   return KeepDrawings(sheet, *this, "crops", folder_, file_system_, context);
 }

@@ -6,9 +6,9 @@
 //
 // and for the sinks that show images, <name> being that of the instance. One row for each of the first `num_images`
 // images, one column for each of their views (crops), every crop in its own size, with the colours that it had before
-// DATA.TRAIN.TRANSFORMS normalised it; of a source without transforms from its least value, black, to its largest,
-// white. Rank 0 writes. Stage kObserve. No state; it changes nothing, and a resumed run writes the same sheets
-// again. Costs a comparison in updates between.
+// DATA.TRAIN.TRANSFORMS normalised it; of a source without transforms, or without a data set that went through them,
+// from its least value, black, to its largest, white. Rank 0 writes. Stage kObserve. No state; it changes nothing, and
+// a resumed run writes the same sheets again. Costs a comparison in updates between.
 #ifndef SSL_HOOKS_CROP_IMAGES_HOOK_H_
 #define SSL_HOOKS_CROP_IMAGES_HOOK_H_
 
@@ -50,7 +50,7 @@ at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows, cons
 
 class CropImagesHook : public Hook {
  public:
-  // folder: where the iterations' folders go. denormalizer: none where the source has no transforms.
+  // folder: where the iterations' folders go. denormalizer: of the transforms of a data set; none where there are none.
   CropImagesHook(const CropImagesOptions& options, FileSystem& file_system, OutputFolder folder,
                  std::optional<Denormalizer> denormalizer);
 

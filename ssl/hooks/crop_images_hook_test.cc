@@ -19,6 +19,8 @@
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
+#include "ssl/data/image/decode_image.h"
+#include "ssl/data/image/image.h"
 #include "ssl/data/loader/denormalizer.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
@@ -117,6 +119,25 @@ TEST(CropImagesHook, TwoRanks_OneWritesAndAnErrorStopsBoth) {
   EXPECT_THAT(Files(directory + "/iteration_1"), ElementsAre("crop_images.crops_0.png"));
   EXPECT_THAT(statuses[0], StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 5 channels")));
   EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kAborted, HasSubstr("writing crops")));
+}
+
+// A host's own batches, in [0, 1], have not gone through the configured transforms.
+TEST(CropImagesHook, BatchesOfNoDataSet_AreShownAsTheyAre) {
+  const ConfigNode transforms =
+      ParseYaml("[{name: ToTensor}, {name: Normalize, mean: [0.6], std: [0.2]}]", "run.yaml", nullptr).value();
+  ASSERT_OK_AND_ASSIGN(const Denormalizer denormalizer, Denormalizer::Create(transforms));
+  const std::string directory = MakeTempDir("crops");
+  CropImagesHook hook({}, PosixFileSystem(), {directory, ""}, denormalizer);
+  FakeStep step;
+  Batch batch;
+  batch.views = {at::arange(16, at::kFloat).view({1, 1, 4, 4}).div(15)};
+  step.context.batch = &batch;
+  step.state.iteration = 1;
+  ASSERT_OK(hook.OnStep(step.context));
+  Image sheet;
+  ASSERT_OK(
+      DecodeImage(PosixFileSystem().Read(directory + "/iteration_1/crop_images.crops_0.png").value(), {}, &sheet));
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << i;
 }
 
 TEST(CropImagesHook, TestPhasesAndOtherUpdates_AreLeftAlone) {
