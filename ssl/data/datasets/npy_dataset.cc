@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -15,6 +16,7 @@
 #include "ssl/data/datasets/dataset_path.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/sample.h"
+#include "ssl/io/npy_header.h"
 
 namespace ssl {
 namespace {
@@ -42,6 +44,20 @@ absl::Status CheckArray(const NpyArray& array) {
       channels_first ? "; channels stand first here: numpy.ascontiguousarray(images.transpose(0, 2, 3, 1))" : ""));
 }
 
+// Where the values of `file` begin. array: as read through another opening, so that the file may have been replaced by
+// one of another shape in between, whose values would be read from the wrong place.
+absl::StatusOr<int64_t> BeginOfValues(const ReadableFile& file, const NpyArray& array) {
+  std::string front(static_cast<size_t>(std::min<int64_t>(file.size(), 2 * kMaxNpyHeaderBytes)), '\0');
+  SSL_RETURN_IF_ERROR(file.ReadAt(0, absl::MakeSpan(front)));
+  absl::string_view rest = front;
+  const absl::StatusOr<NpyHeader> header = TakeNpyHeader(&rest);
+  const auto begin = static_cast<int64_t>(front.size() - rest.size());
+  const bool is_same = header.ok() && header->shape == array.shape && !header->fortran_order &&
+                       begin + static_cast<int64_t>(array.bytes.size()) == file.size();
+  if (is_same) return begin;
+  return absl::DataLossError(absl::StrCat(array.path, ": was replaced by another file while it was opened"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Open(FileSystem& file_system, const std::string& path) {
@@ -52,14 +68,14 @@ absl::StatusOr<std::unique_ptr<NpyDataset>> NpyDataset::Open(FileSystem& file_sy
   SSL_RETURN_IF_ERROR(array.status());
   SSL_RETURN_IF_ERROR(CheckArray(*array));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
-  return absl::WrapUnique(new NpyDataset(*array, std::move(file)));
+  SSL_ASSIGN_OR_RETURN(const int64_t begin, BeginOfValues(*file, *array));
+  return absl::WrapUnique(new NpyDataset(*array, std::move(file), begin));
 }
 
-// The pixels are the end of the file: ReadNpy has compared its size with what the header says.
-NpyDataset::NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file)
+NpyDataset::NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file, int64_t begin)
     : path_(array.path),
       file_(std::move(file)),
-      begin_(file_->size() - static_cast<int64_t>(array.bytes.size())),
+      begin_(begin),
       count_(array.shape[0]),
       height_(static_cast<int>(array.shape[1])),
       width_(static_cast<int>(array.shape[2])),

@@ -23,6 +23,7 @@ class NpyDataset : public Dataset {
  public:
   // The file holds an 8-bit (|u1) array [N, H, W] or [N, H, W, channels], 1 or 3 channels, N, H and W at least 1.
   // InvalidArgument names its path, what was found, and what numpy makes of it what is expected; errors of ReadNpy.
+  // DataLoss, too, where the file is replaced by another one meanwhile.
   static absl::StatusOr<std::unique_ptr<NpyDataset>> Open(FileSystem& file_system, const std::string& path);
 
   int64_t size() const override { return count_; }
@@ -34,7 +35,7 @@ class NpyDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
 
  private:
-  NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file);
+  NpyDataset(const NpyArray& array, std::unique_ptr<ReadableFile> file, int64_t begin);
 
   const std::string path_;
   const std::unique_ptr<ReadableFile> file_;

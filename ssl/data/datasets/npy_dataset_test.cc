@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,8 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/io/mapped_file.h"
+#include "ssl/io/testing/fault_file_system.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -114,6 +117,40 @@ TEST(NpyImages, BadFiles_AreNamed) {
                 StatusIs(absl::StatusCode::kUnimplemented,
                          AllOf(HasSubstr("/images.npy"), HasSubstr("images are 8-bit (|u1)"))))
         << descr;
+  }
+}
+
+// Gives a file another content as soon as it has been opened once.
+class ReplacingFileSystem : public FaultFileSystem {
+ public:
+  ReplacingFileSystem(std::string path, std::string next)
+      : FaultFileSystem(PosixFileSystem(), ParentDirectory(path)), path_(std::move(path)), next_(std::move(next)) {}
+
+  absl::StatusOr<MappedFile> Map(const std::string& path) override {
+    absl::StatusOr<MappedFile> file = FaultFileSystem::Map(path);
+    Replace();
+    return file;
+  }
+  absl::StatusOr<std::unique_ptr<ReadableFile>> OpenRead(const std::string& path) override {
+    absl::StatusOr<std::unique_ptr<ReadableFile>> file = FaultFileSystem::OpenRead(path);
+    Replace();
+    return file;
+  }
+
+ private:
+  void Replace() { EXPECT_OK(WriteFileAtomically(PosixFileSystem(), path_, next_)); }
+
+  const std::string path_;
+  const std::string next_;
+};
+
+TEST(NpyImages, FileThatIsReplacedWhileItIsOpened_IsAnError) {
+  const std::string path = MakeTempDir("npy") + "/images.npy";
+  for (const std::string& next : {Npy("|u1", "4, 2, 2", Counting(16)), Npy("|u1", "2, 2, 2", Counting(8)),
+                                  Npy("|u1", "2, 2, 3", Counting(12)), std::string("short")}) {
+    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, Npy("|u1", "3, 2, 2", Counting(12))));
+    ReplacingFileSystem files(path, next);
+    EXPECT_THAT(NpyDataset::Open(files, path), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
   }
 }
 
