@@ -23,6 +23,7 @@ namespace {
 
 constexpr absl::Duration kReportInterval = absl::Seconds(2);
 constexpr size_t kMaxNamed = 5;
+constexpr size_t kLongestPath = 4096;  // of Linux
 
 bool IsImageName(absl::string_view name) {
   static constexpr absl::string_view kEndings[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
@@ -132,13 +133,13 @@ std::string Named(const std::vector<std::string>& names) {
 // The identities of the folder itself and those that it lies in: a link from below to one of them is a circle.
 std::set<std::string> FolderAndAbove(const std::string& folder, const ScanOptions& options) {
   std::set<std::string> identities;
-  std::string path = folder;
-  while (true) {
+  // A host's file system may know no top, where each path is another.
+  for (std::string path = folder; path.size() <= kLongestPath; path += "/..") {
     absl::StatusOr<std::string> identity = Identity(path, options);
     // Above "/" is "/". What this user cannot look up, or what lies outside, no link leads to either.
-    if (!identity.ok() || !identities.insert(*std::move(identity)).second) return identities;
-    path += "/..";
+    if (!identity.ok() || !identities.insert(*std::move(identity)).second) break;
   }
+  return identities;
 }
 
 // What does not count.

@@ -295,7 +295,9 @@ TEST(ImageFolder, LongScan_ReportsItsProgress) {
 // A host's own store, of which nothing is on the disk: two classes of one image each, and a link to one of a third.
 class ImageStore : public FaultFileSystem {
  public:
-  ImageStore() : FaultFileSystem(PosixFileSystem(), MakeTempDir("store")) {}
+  // has_top: that above "store:" is "store:"; else "store:/.." is one name among others.
+  explicit ImageStore(bool has_top = true)
+      : FaultFileSystem(PosixFileSystem(), MakeTempDir("store")), has_top_(has_top) {}
 
   // Calls so far; `act` runs in the one of that number.
   int calls_of_the_scan() const { return calls_; }
@@ -316,7 +318,8 @@ class ImageStore : public FaultFileSystem {
   }
   absl::StatusOr<std::string> Identity(const std::string& path) override {
     Count();
-    return path == "store:/.." ? "store:" : path;
+    if (calls_ > 10000) return absl::ResourceExhaustedError("the scan asks for ever");
+    return path == "store:/.." && has_top_ ? "store:" : path;
   }
 
  private:
@@ -332,6 +335,7 @@ class ImageStore : public FaultFileSystem {
       {"store:/b", {{"2.jpg", Kind::kLink}, {"below", Kind::kDirectory}}},
       {"store:/b/below", {{"3.jpg", Kind::kOther}}},
       {"store:/c", {{"4.jpg", Kind::kOther}}}};
+  const bool has_top_;
   int calls_ = 0;
   int act_at_ = 0;
   std::function<void()> act_;
@@ -345,6 +349,8 @@ TEST(ImageFolder, FileSystemOfAHost_IsTheOneThatIsScanned) {
   EXPECT_THAT(scanned.passed_over, ElementsAre("1 image beside the class folders: x.jpg"));
   EXPECT_THAT(ScanImageFolder("store:/none", {&store}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("is not in the store")));
+  ImageStore without_top(/*has_top=*/false);
+  EXPECT_OK(ScanImageFolder("store:", {&without_top}));
 }
 
 // Whenever the stop comes, three more calls at most are made: identities that are asked for before the next folder.
