@@ -129,32 +129,35 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
 }
 
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
-// every one that is wrong, that has no room here, or whose directory another sweep or run has made; Unavailable, with
-// the same of the others, where one of them is up already, whose port, say, is that of each of its runs.
+// every one that is wrong, that has no room here, or whose directory another sweep or run has made. Unavailable where
+// one of them is up already and none is wrong: that passes, and so may what there is no room for, such as its port,
+// which is that of each of its runs. Either has the lines of both.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
   std::vector<Member> members;
-  std::vector<std::string> problems;
+  std::vector<std::string> mistakes;
+  std::vector<std::string> no_room;
   absl::Status in_use;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", i);
     absl::StatusOr<Member> member = ComposeMember(WithTokens(line, runs[i]), below, registries);
     if (!member.ok()) {
-      problems.push_back(absl::StrCat("sweep ", i + 1, " of ", runs.size(), " (", absl::StrJoin(runs[i].choices, " "),
+      mistakes.push_back(absl::StrCat("sweep ", i + 1, " of ", runs.size(), " (", absl::StrJoin(runs[i].choices, " "),
                                       "): ", member.status().message()));
       continue;
     }
     const absl::Status is_up = CheckNotInUse(member->root);
     in_use.Update(is_up);
-    AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &problems);
-    if (is_up.ok()) AddProblem(CheckCanStart(member->world), &problems);
+    AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &mistakes);
+    if (is_up.ok()) AddProblem(CheckCanStart(member->world), &no_room);
     members.push_back(*std::move(member));
   }
-  if (!in_use.ok()) {
-    problems.insert(problems.begin(), std::string(in_use.message()));
-    return absl::UnavailableError(absl::StrJoin(problems, "\n"));
-  }
+  std::vector<std::string> problems;
+  AddProblem(in_use, &problems);
+  problems.insert(problems.end(), mistakes.begin(), mistakes.end());
+  problems.insert(problems.end(), no_room.begin(), no_room.end());
+  if (mistakes.empty() && !in_use.ok()) return absl::UnavailableError(absl::StrJoin(problems, "\n"));
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
