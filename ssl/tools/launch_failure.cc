@@ -179,6 +179,12 @@ bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_dir
   return std::find(names.begin(), names.end(), process.Name()) != names.end();
 }
 
+std::string LostDirectory(const LaunchOutcome& outcome, const std::string& run_directory, FileSystem& file_system) {
+  const bool was_storage = outcome.first_failure.has_value() && outcome.first_failure->code() == kExitStorage;
+  if (!was_storage || HadDirectory(outcome.ends, run_directory, file_system)) return "";
+  return absl::StrCat("run directory ", run_directory, " is not that of these ranks");
+}
+
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,
                         const LaunchOutcome& outcome, FileSystem& file_system) {
   const RankEnd* failed = ReportedEnd(outcome);

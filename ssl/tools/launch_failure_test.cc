@@ -101,6 +101,16 @@ TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
   EXPECT_EQ(SavedIn(directory_, files_).newest, "step 40");
 }
 
+TEST_F(LaunchFailureTest, ADirectoryThatIsNotLockedByTheseRanks_IsLost) {
+  const LaunchOutcome of_storage = Outcome({1, 101, 5});
+  EXPECT_THAT(LostDirectory(of_storage, directory_, files_), HasSubstr(directory_ + " is not that of these ranks"));
+  EXPECT_EQ(LostDirectory(Outcome(Killed()), directory_, files_), "") << "they may have failed before they locked it";
+  Leave(".lock", "process 100 on host a\n");
+  EXPECT_EQ(LostDirectory(of_storage, directory_, files_), "") << "full, for one";
+  Leave(".lock", "process 1000 on host a\n");
+  EXPECT_THAT(LostDirectory(of_storage, directory_, files_), HasSubstr("is not that of these ranks"));
+}
+
 TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {
   Leave(".lock", "process 1000 on host a\n");
   Leave("failure.json", R"({"code": "UNAVAILABLE", "rank": 0, "pid": 99})");

@@ -231,6 +231,17 @@ class BeforeTheStartTest(RanksCase):
         self.assertNotIn("restart 1 of", second.output)
         self.stop(first)
 
+    def test_a_directory_that_is_removed_or_replaced_is_not_begun_anew(self):
+        for run in ("removed", "replaced"):
+            world = self.world(TWO, ENDLESS, "--restarts=3", run=run)
+            self.assertTrue(world.wait_for("step 5/"), world.output)
+            (self.folder / run).rename(self.folder / f"{run}_before")
+            if run == "replaced":
+                (self.folder / run).mkdir()
+            self.assertEqual(world.end(), 5, world.output)
+            self.assertIn(f"no restart: run directory {run} is not that of these ranks", world.output)
+            self.assertFalse((self.folder / run / "checkpoints").exists())
+
     def test_a_mistake_that_all_ranks_find_is_said_once(self):
         world = self.world(TWO, "config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.5")
         self.assertEqual(world.end(), 2, world.output)
