@@ -154,7 +154,9 @@ TEST_F(SslModelFactory, Registration_HappensOnce) {
   EXPECT_EQ(registries_.heads.Names(),
             (std::vector<std::string>{"dino_head", "dino_head_fsdp", "eval_mlp", "eval_mlp_fsdp", "identity", "mlp",
                                       "mlp_fsdp", "mlp_res", "siamese_concat_view", "swav_head", "swav_head_fsdp"}));
-  EXPECT_EQ(registries_.trunks.Names(), (std::vector<std::string>{"regnet", "regnet_fsdp", "resnet"}));
+  EXPECT_EQ(registries_.trunks.Names(),
+            (std::vector<std::string>{"regnet", "regnet_fsdp", "resnet", "vision_transformer",
+                                      "vision_transformer_fsdp", "xcit", "xcit_fsdp"}));
   const ConfigNode defaults = registries_.options.Defaults();
   EXPECT_EQ(defaults.FindPath("MODEL.TRUNK.RESNETS.DEPTH")->text(), "50");
 }
