@@ -273,11 +273,6 @@ absl::StatusOr<LabelledData> OpenLabelledData(int64_t num_classes, EngineContext
   return data;
 }
 
-std::string StoppedAt(const TrainState& state) {
-  return absl::StrCat(", stopped at iteration ", state.iteration, " of ", state.max_iterations,
-                      ": the same command goes on");
-}
-
 class FullTuneEngine : public Engine {
  public:
   explicit FullTuneEngine(FullTuneOptions options) : options_(std::move(options)) {}
@@ -306,7 +301,7 @@ class FullTuneEngine : public Engine {
     EngineReport report;
     report.stopped = outcome == TrainOutcome::kStopped;
     report.summary = absl::StrCat("fine-tuning of ", task.num_classes, " classes in ", task.directory,
-                                  report.stopped ? StoppedAt(session->state()) : "", "\n", accuracies.Table());
+                                  report.stopped ? ", stopped: this command goes on" : "", "\n", accuracies.Table());
     if (!report.stopped && !accuracies.epochs().empty()) {
       const std::vector<double>& top1 = accuracies.top1();
       ConfigNode results = ConfigNode::Map();
