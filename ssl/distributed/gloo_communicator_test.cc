@@ -120,7 +120,7 @@ TEST(GlooCommunicatorTest, OptionsThatCannotBe_AreInvalidArgument) {
   EXPECT_EQ(code(both), absl::StatusCode::kInvalidArgument);
   GlooOptions file;
   file.rendezvous.file = MakeTempDir("rendezvous") + "/gone/store";
-  EXPECT_THAT(MakeGlooCommunicator(file).status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/gone/")));
+  EXPECT_THAT(MakeGlooCommunicator(file).status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/gone/")));
 }
 
 TEST(GlooCommunicatorTest, InterfaceThatIsNotThere_IsInvalidArgumentAndNamed) {

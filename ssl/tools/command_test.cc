@@ -64,7 +64,8 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "RandAugment\nRandomCrop\nRandomErasing\nRandomGrayscale\nRandomHorizontalFlip\n"
             "RandomResizedCrop\nRandomVerticalFlip\nResize\nShuffleImgPatches\nToTensor\n"
             "VisslAutoAugment\n");
-  EXPECT_EQ(Listed("trunks"), "regnet\nregnet_fsdp\nresnet\n");
+  EXPECT_EQ(Listed("trunks"),
+            "regnet\nregnet_fsdp\nresnet\nvision_transformer\nvision_transformer_fsdp\nxcit\nxcit_fsdp\n");
 }
 
 TEST_F(CommandTest, DefaultsAreWithinTheirRanges) {
