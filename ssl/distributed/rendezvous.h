@@ -34,8 +34,8 @@ class Rendezvous {
  public:
   // Collective. A rank that meets a start in which it was another process already, one that is not known to run (a
   // rank that was started again while the others still end), waits for the next start.
-  // Errors: InvalidArgument (options, worlds of different sizes), AlreadyExists (the port is taken, the rank has come
-  // before), NotFound (the file's directory), and with kCausePeer Unavailable (nobody listens) or DeadlineExceeded
+  // Errors: InvalidArgument (options, worlds of different sizes, a file at which ranks cannot meet), AlreadyExists (the
+  // port is taken, the rank has come before), and with kCausePeer Unavailable (nobody listens) or DeadlineExceeded
   // (which ranks did not come; the store accepts connections and does not answer).
   static absl::StatusOr<std::unique_ptr<Rendezvous>> Open(RendezvousOptions options);
 

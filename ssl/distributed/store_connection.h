@@ -32,7 +32,7 @@ std::string MeetingPlaceOf(const RendezvousOptions& options);
 // The other ranks are why it failed (kCausePeer).
 absl::Status WithPeerAsCause(absl::Status status);
 
-// InvalidArgument; NotFound for a file in a directory that is not there.
+// InvalidArgument, as CheckStoreFile for a file.
 absl::Status CheckRendezvous(const RendezvousOptions& options);
 
 // Of options that are right; what waits is told to `waiting`. AlreadyExists when the port is taken; InvalidArgument for
