@@ -17,13 +17,14 @@
 namespace ssl {
 namespace {
 
-// Each once; what follows the blocks is pooled. Empty: the model is no chain of blocks, or its blocks are no stages.
+// Each once; what follows the blocks is pooled. Empty: the model is no chain of blocks, or its blocks are no stages. One
+// that names no stages has those of its blocks.
 std::vector<std::string> StagesOfBlocks(const Model& model) {
   const std::vector<std::string> known = model.feature_names();
   std::vector<std::string> stages;
   for (const std::string& block : model.block_names()) {
     std::string stage = block.substr(0, block.find('.'));
-    if (std::count(known.begin(), known.end(), stage) == 0) continue;
+    if (!known.empty() && std::count(known.begin(), known.end(), stage) == 0) continue;
     if (stages.empty() || stages.back() != stage) stages.push_back(std::move(stage));
   }
   return stages;
