@@ -73,6 +73,12 @@ class RanksCase(RunCase):
         self.assertEqual(world.end(), 0, world.output)
         return world
 
+    def said_once(self, outputs):
+        """What one rank says for all of its host: the others print nothing."""
+        said = [output for output in outputs if " E " in output]
+        self.assertEqual(len(said), 1, outputs)
+        return said[0]
+
     def files(self, run="run"):
         return {str(path.relative_to(self.folder / run)) for path in (self.folder / run).rglob("*") if path.is_file()}
 

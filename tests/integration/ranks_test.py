@@ -276,12 +276,6 @@ class MistakesTest(RanksCase):
         self.assertEqual(ranks[1].output, "")
         self.assertIn("NUM_NODES: 2\n", self.read("train_config.yaml"))
 
-    def said_once(self, outputs):
-        """What one rank says for all of its host: the others print nothing."""
-        said = [output for output in outputs if " E " in output]
-        self.assertEqual(len(said), 1, outputs)
-        return said[0]
-
     def test_unequal_configurations_are_refused_on_all_ranks(self):
         with bound_socket() as free:
             port = free.getsockname()[1]
