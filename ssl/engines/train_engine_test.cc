@@ -5,14 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/status_macros.h"
-#include "ssl/config/yaml.h"
-#include "ssl/core/session.h"
 #include "ssl/engines/engine.h"
-#include "ssl/engines/testing/full_tune_run.h"
+#include "ssl/engines/testing/simclr_run.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
-#include "ssl/methods/simclr/simclr.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -23,35 +19,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // A training of one epoch.
-class TrainEngineTest : public FullTuneRun {
+class TrainEngineTest : public SimclrRun {
  protected:
   void SetUp() override {
-    FullTuneRun::SetUp();
-    ASSERT_OK(RegisterSimclr(&registries_));
-    Set("DATA.TRAIN.BATCHSIZE_PER_REPLICA", "16");
-    Set("DATA.TRAIN.TRANSFORMS",
-        "[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2], size_crops: [16], crop_scales: [[0.5, 1]]}, "
-        "{name: ToTensor}]");
-    Set("LOSS",
-        "{name: multicrop_simclr_info_nce_loss, multicrop_simclr_info_nce_loss: {buffer_params: "
-        "{embedding_dim: 16}}}");
+    SimclrRun::SetUp();
     Set("OPTIMIZER.num_epochs", "1");
-    Set("OPTIMIZER.param_schedulers", "{lr: {name: constant, value: 0.01}}");
     Set("TEST_MODEL", "False");
-    Set("CHECKPOINT.DIR", directory_);
-    ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
   }
 
-  void Set(const std::string& path, const std::string& yaml) {
-    config_.SetPath(path, ParseYaml(yaml, "override.yaml", nullptr).value());
-  }
-
-  absl::StatusOr<EngineReport> Train() {
-    const BuildContext build{config_, registries_, *communicator_, 0, directory_, 0};
-    SSL_ASSIGN_OR_RETURN(const auto engine, registries_.engines.Make("train", config_, build));
-    EngineContext context = Context();
-    return engine->Run(context);
-  }
+  absl::StatusOr<EngineReport> Train() { return RunEngine("train"); }
 };
 
 TEST_F(TrainEngineTest, BrokenImages_AreAmongTheResults) {

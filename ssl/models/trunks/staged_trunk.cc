@@ -2,13 +2,11 @@
 #include "ssl/models/trunks/staged_trunk.h"
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "ssl/base/did_you_mean.h"
+#include "ssl/models/trunks/feature_index.h"
 
 namespace ssl {
 
@@ -30,7 +28,7 @@ std::vector<at::Tensor> StagedTrunk::Features(const at::Tensor& images, const st
   std::vector<size_t> indices;
   size_t end = 0;
   for (const std::string& name : names) {
-    indices.push_back(IndexOf(name));
+    indices.push_back(FeatureIndex(name, names_));
     end = std::max(end, std::min(indices.back() + 1, ends_.size()));
   }
   std::vector<at::Tensor> features(names.size());
@@ -57,13 +55,6 @@ std::vector<std::string> StagedTrunk::block_names() const {
     }
   }
   return names;
-}
-
-size_t StagedTrunk::IndexOf(const std::string& name) const {
-  const auto found = std::find(names_.begin(), names_.end(), name);
-  TORCH_CHECK_VALUE(found != names_.end(), "feature '", name, "' is not one of ", absl::StrJoin(names_, ", "),
-                    DidYouMean(name, names_));
-  return static_cast<size_t>(found - names_.begin());
 }
 
 }  // namespace ssl

@@ -33,11 +33,8 @@ class StagedTrunk : public BlockChain {
   StagedTrunk(const std::vector<Stage>& stages, const std::string& pooled);
 
  private:
-  // The index among the names; the pooled ones come last.
-  size_t IndexOf(const std::string& name) const;
-
-  std::vector<std::string> names_;
-  std::vector<size_t> ends_;  // of each stage: the block behind its last
+  std::vector<std::string> names_;  // the pooled ones come last
+  std::vector<size_t> ends_;        // of each stage: the block behind its last
 };
 
 }  // namespace ssl

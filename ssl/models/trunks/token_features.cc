@@ -2,13 +2,9 @@
 #include "ssl/models/trunks/token_features.h"
 
 #include <ATen/ops/cat.h>
-#include <c10/util/Exception.h>
-
-#include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "ssl/base/did_you_mean.h"
+#include "ssl/models/trunks/feature_index.h"
 
 namespace ssl {
 namespace {
@@ -62,17 +58,9 @@ std::vector<TokenFeature> AllTokenFeatures(size_t num_blocks, bool has_class_tok
 
 std::vector<TokenFeature> ChooseTokenFeatures(const std::vector<TokenFeature>& all,
                                               const std::vector<std::string>& names) {
+  const std::vector<std::string> known = NamesOfFeatures(all);
   std::vector<TokenFeature> chosen;
-  for (const std::string& name : names) {
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&name](const TokenFeature& feature) { return feature.name == name; });
-    if (found == all.end()) {
-      const std::vector<std::string> known = NamesOfFeatures(all);
-      TORCH_CHECK_VALUE(false, "feature '", name, "' is not one of ", absl::StrJoin(known, ", "),
-                        DidYouMean(name, known));
-    }
-    chosen.push_back(*found);
-  }
+  for (const std::string& name : names) chosen.push_back(all[FeatureIndex(name, known)]);
   return chosen;
 }
 

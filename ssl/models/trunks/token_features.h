@@ -3,13 +3,14 @@
 // VISSL's names for what a transformer of L blocks gives on its way; i counts blocks from 0, n is at most L. Tokens are
 // those behind the network's last norm, whichever block they come from:
 //
-//   blkCLS<i>, lastCLS            the class token of block i, of the last block                    [B, C]
-//   concatCLS<n>                  class tokens of the last n blocks, in the order of the network   [B, n C]
-//   lastBLK, concatBLK<n>         all tokens                                                       [B, N, C], [B, N, n
-//   C] lastMAP                       tokens of patches, as a map                                      [B, C, h, w]
-//   lastPOOL, concatPOOL<n>       means over the patches, of networks without class token          [B, C], [B, n C]
-//   stridePOOL_<n>_<s>            of n blocks: the last one and every s-th before it               [B, n C]
-//   stridePOOL_<n>                the same with s = L / n
+//   blkCLS<i>, lastCLS         [B, C]               the class token of block i, of the last block
+//   concatCLS<n>               [B, n C]             class tokens of the last n blocks, in the order of the network
+//   lastBLK                    [B, N, C]            all tokens of the last block
+//   concatBLK<n>               [B, N, n C]          all tokens of the last n blocks
+//   lastMAP                    [B, C, h, w]         tokens of patches, as a map
+//   lastPOOL, concatPOOL<n>    [B, C], [B, n C]     means over the patches, of networks without class token
+//   stridePOOL_<n>_<s>         [B, n C]             of n blocks: the last one and every s-th before it
+//   stridePOOL_<n>             [B, n C]             the same with s = L / n
 #ifndef SSL_MODELS_TRUNKS_TOKEN_FEATURES_H_
 #define SSL_MODELS_TRUNKS_TOKEN_FEATURES_H_
 

@@ -4,10 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/sin.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
@@ -22,18 +20,13 @@
 #include "gtest/gtest.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/models/trunks/testing/trunk_probe.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::HasSubstr;
-
-at::Tensor Images(int64_t batch, int64_t height, int64_t width, int64_t channels = 3) {
-  return at::sin(at::arange(batch * channels * height * width, at::kFloat) * 0.11)
-      .view({batch, channels, height, width})
-      .contiguous(at::MemoryFormat::ChannelsLast);
-}
 
 VisionTransformerOptions Small() {
   VisionTransformerOptions options;
@@ -52,14 +45,6 @@ std::unique_ptr<Trunk> Make(const VisionTransformerOptions& options, int64_t see
   return trunk.ok() ? *std::move(trunk) : nullptr;
 }
 
-at::Tensor Find(const Trunk& trunk, const std::string& name) {
-  for (const ModelTensor& entry : trunk.Tensors()) {
-    if (entry.name == name) return entry.value;
-  }
-  ADD_FAILURE() << "no tensor " << name;
-  return {};
-}
-
 std::vector<std::string> Names(const Trunk& trunk) {
   std::vector<std::string> names;
   for (const ModelTensor& entry : trunk.Tensors()) names.push_back(entry.name);
@@ -73,8 +58,8 @@ TEST(VisionTransformer, ParametersAndNames_AreTimms) {
   int64_t count = 0;
   for (const ModelTensor& entry : base->Tensors()) count += entry.value.numel();
   EXPECT_EQ(count, 85798656) << "vit_base_patch16_224 without its classifier";
-  EXPECT_EQ(Find(*base, "pos_embed").sizes(), at::IntArrayRef({1, 197, 768}));
-  EXPECT_EQ(Find(*base, "blocks.11.mlp.fc1.weight").sizes(), at::IntArrayRef({3072, 768}));
+  EXPECT_EQ(FindTensor(*base, "pos_embed").sizes(), at::IntArrayRef({1, 197, 768}));
+  EXPECT_EQ(FindTensor(*base, "blocks.11.mlp.fc1.weight").sizes(), at::IntArrayRef({3072, 768}));
   EXPECT_EQ(base->output_dim(), 768);
 }
 
@@ -88,8 +73,8 @@ TEST(VisionTransformer, OptionalTensors_AreThereWhenAskedFor) {
   const std::unique_ptr<Trunk> trunk = Make(options);
   const std::vector<std::string> others = Names(*trunk);
   EXPECT_EQ(std::count(others.begin(), others.end(), "cls_token"), 0);
-  EXPECT_EQ(Find(*trunk, "pos_embed").sizes(), at::IntArrayRef({1, 16, 16}));
-  EXPECT_EQ(Find(*trunk, "blocks.0.attn.qkv.bias").sizes(), at::IntArrayRef({48}));
+  EXPECT_EQ(FindTensor(*trunk, "pos_embed").sizes(), at::IntArrayRef({1, 16, 16}));
+  EXPECT_EQ(FindTensor(*trunk, "blocks.0.attn.qkv.bias").sizes(), at::IntArrayRef({48}));
 }
 
 TEST(VisionTransformer, StartsAsVissls) {
@@ -100,42 +85,42 @@ TEST(VisionTransformer, StartsAsVissls) {
   EXPECT_TRUE(at::equal(GeneratorState(), state)) << "a generator of its own";
   for (const char* name : {"pos_embed", "blocks.0.attn.qkv.weight", "blocks.0.attn.proj.weight",
                            "blocks.0.mlp.fc1.weight", "blocks.0.mlp.fc2.weight"}) {
-    EXPECT_NEAR(Find(*trunk, name).std().item<double>(), 0.02, 5e-4) << name;
+    EXPECT_NEAR(FindTensor(*trunk, name).std().item<double>(), 0.02, 5e-4) << name;
   }
-  EXPECT_NEAR(Find(*trunk, "cls_token").std().item<double>(), 0.02, 2e-3);
+  EXPECT_NEAR(FindTensor(*trunk, "cls_token").std().item<double>(), 0.02, 2e-3);
   for (const char* name : {"blocks.0.attn.proj.bias", "blocks.0.mlp.fc1.bias", "blocks.0.mlp.fc2.bias", "norm.bias"}) {
-    EXPECT_TRUE(at::equal(Find(*trunk, name), at::zeros_like(Find(*trunk, name)))) << name;
+    EXPECT_TRUE(at::equal(FindTensor(*trunk, name), at::zeros_like(FindTensor(*trunk, name)))) << name;
   }
-  EXPECT_TRUE(at::equal(Find(*trunk, "norm.weight"), at::ones_like(Find(*trunk, "norm.weight"))));
-  EXPECT_NEAR(Find(*trunk, "patch_embed.proj.weight").abs().max().item<double>(), 1.0 / 27.7128, 1e-4);
-  EXPECT_FALSE(at::equal(Find(*Make(options, 1), "pos_embed"), Find(*trunk, "pos_embed")));
+  EXPECT_TRUE(at::equal(FindTensor(*trunk, "norm.weight"), at::ones_like(FindTensor(*trunk, "norm.weight"))));
+  EXPECT_NEAR(FindTensor(*trunk, "patch_embed.proj.weight").abs().max().item<double>(), 1.0 / 27.7128, 1e-4);
+  EXPECT_FALSE(at::equal(FindTensor(*Make(options, 1), "pos_embed"), FindTensor(*trunk, "pos_embed")));
 }
 
 TEST(VisionTransformer, TakesOtherResolutions) {
   const std::unique_ptr<Trunk> trunk = Make(Small());
   trunk->SetTraining(false);
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{32, 32}, {16, 16}, {48, 24}, {35, 33}}) {
-    const std::vector<at::Tensor> features = trunk->Features(Images(2, height, width), {"lastMAP", "lastBLK"});
+    const std::vector<at::Tensor> features = trunk->Features(WaveImages(2, height, width), {"lastMAP", "lastBLK"});
     EXPECT_EQ(features[0].sizes(), at::IntArrayRef({2, 16, height / 8, width / 8}));
     EXPECT_EQ(features[1].size(1), 1 + (height / 8) * (width / 8));
   }
-  EXPECT_THROW(trunk->Forward(Images(2, 7, 32)), c10::ValueError);
+  EXPECT_THROW(trunk->Forward(WaveImages(2, 7, 32)), c10::ValueError);
 }
 
 TEST(VisionTransformer, PositionsThatAreAllTheSame_StaySoAtAnyResolution) {
   const std::unique_ptr<Trunk> trunk = Make(Small());
   trunk->SetTraining(false);
   const at::NoGradGuard no_grad;
-  Find(*trunk, "pos_embed").fill_(0.25);
-  Find(*trunk, "patch_embed.proj.weight").zero_();
-  const at::Tensor tokens = trunk->RunBlock(0, Images(1, 48, 24), NormMode::kEvaluation);
+  FindTensor(*trunk, "pos_embed").fill_(0.25);
+  FindTensor(*trunk, "patch_embed.proj.weight").zero_();
+  const at::Tensor tokens = trunk->RunBlock(0, WaveImages(1, 48, 24), NormMode::kEvaluation);
   EXPECT_TRUE(at::allclose(tokens.narrow(1, 1, 18), tokens.narrow(1, 1, 1).expand({1, 18, 16}), 1e-6, 1e-6));
 }
 
 TEST(VisionTransformer, Features_AreOfTheNormalisedBlocks) {
   const std::unique_ptr<Trunk> trunk = Make(Small());
   trunk->SetTraining(false);
-  const at::Tensor images = Images(2, 32, 32);
+  const at::Tensor images = WaveImages(2, 32, 32);
   at::Tensor tokens = images;
   std::vector<at::Tensor> normalised;
   for (size_t block = 0; block < 4; ++block) {
@@ -156,7 +141,7 @@ TEST(VisionTransformer, DropPath_GrowsLinearlyWithDepth) {
   VisionTransformerOptions options = Small();
   options.drop_path_rate = 0.8;
   const std::unique_ptr<Trunk> trunk = Make(options);
-  const at::Tensor tokens = trunk->RunBlock(0, Images(600, 8, 8), NormMode::kTraining).detach();
+  const at::Tensor tokens = trunk->RunBlock(0, WaveImages(600, 8, 8), NormMode::kTraining).detach();
   SeedForBuilding(5, 0);
   for (size_t layer = 0; layer < 3; ++layer) {
     const at::Tensor output = trunk->RunBlock(layer + 1, tokens, NormMode::kTraining);
@@ -167,20 +152,6 @@ TEST(VisionTransformer, DropPath_GrowsLinearlyWithDepth) {
   }
 }
 
-struct Outcome {
-  at::Tensor output;
-  std::vector<at::Tensor> gradients;
-};
-
-Outcome TrainOnce(Trunk& trunk) {
-  SeedForBatch(1, 0, 2, 3);
-  trunk.SetTraining(true);
-  Outcome outcome = {trunk.Forward(Images(4, 32, 32)), {}};
-  (outcome.output.pow(2) + outcome.output.pow(3)).sum().backward();
-  for (const ModelTensor& entry : trunk.Tensors()) outcome.gradients.push_back(entry.value.grad());
-  return outcome;
-}
-
 TEST(VisionTransformer, RecomputedBlocks_DrawTheSameNumbers) {
   VisionTransformerOptions options = Small();
   options.drop_path_rate = 0.5;
@@ -189,21 +160,21 @@ TEST(VisionTransformer, RecomputedBlocks_DrawTheSameNumbers) {
   const std::unique_ptr<Trunk> plain = Make(options);
   const std::unique_ptr<Trunk> recomputing = Make(options);
   recomputing->SetRecomputed({{{0, 1}, {1, 3}, {3, 4}}});
-  const Outcome expected = TrainOnce(*plain);
-  const Outcome actual = TrainOnce(*recomputing);
+  const TrainedOnce expected = TrainOnce(*plain);
+  const TrainedOnce actual = TrainOnce(*recomputing);
   EXPECT_TRUE(at::equal(actual.output, expected.output));
-  for (size_t i = 0; i < expected.gradients.size(); ++i) {
-    EXPECT_TRUE(at::equal(actual.gradients[i], expected.gradients[i])) << i;
+  for (size_t i = 0; i < expected.left.size(); ++i) {
+    EXPECT_TRUE(at::equal(actual.left[i], expected.left[i])) << i;
   }
   plain->SetTraining(false);
-  EXPECT_FALSE(at::allclose(plain->Forward(Images(4, 32, 32)), expected.output)) << "training drops something";
+  EXPECT_FALSE(at::allclose(plain->Forward(WaveImages(4, 32, 32)), expected.output)) << "training drops something";
 }
 
 TEST(VisionTransformer, RunsInBFloat16) {
   const std::unique_ptr<Trunk> trunk = Make(Small());
-  const at::Tensor expected = trunk->Forward(Images(2, 48, 48)).detach();
+  const at::Tensor expected = trunk->Forward(WaveImages(2, 48, 48)).detach();
   const AutocastScope autocast(Autocast::kBFloat16);
-  const at::Tensor output = trunk->Forward(Images(2, 48, 48));
+  const at::Tensor output = trunk->Forward(WaveImages(2, 48, 48));
   EXPECT_EQ(output.scalar_type(), at::kFloat) << "norms and sums of branches stay in float32";
   EXPECT_FALSE(at::equal(output, expected));
   EXPECT_LE((output - expected).abs().max().item<double>(), 0.03 * expected.abs().max().item<double>());
@@ -212,7 +183,7 @@ TEST(VisionTransformer, RunsInBFloat16) {
 TEST(VisionTransformer, TakesTheChannelsOfTheImages) {
   VisionTransformerOptions options = Small();
   options.input_channels = 1;
-  EXPECT_EQ(Make(options)->Forward(Images(2, 32, 32, 1)).sizes(), at::IntArrayRef({2, 16}));
+  EXPECT_EQ(Make(options)->Forward(WaveImages(2, 32, 32, 1)).sizes(), at::IntArrayRef({2, 16}));
 }
 
 TEST(VisionTransformer, OptionsThatContradictEachOther_AreNamed) {

@@ -4,11 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/sin.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
@@ -25,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/models/trunks/testing/trunk_probe.h"
 #include "ssl/models/trunks/xcit_blocks.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -33,12 +32,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-at::Tensor Images(int64_t batch, int64_t height, int64_t width) {
-  return at::sin(at::arange(batch * 3 * height * width, at::kFloat) * 0.11)
-      .view({batch, 3, height, width})
-      .contiguous(at::MemoryFormat::ChannelsLast);
-}
 
 XcitOptions Small() {
   XcitOptions options;
@@ -57,14 +50,6 @@ std::unique_ptr<Trunk> Make(const XcitOptions& options, int64_t seed = 0) {
   return trunk.ok() ? *std::move(trunk) : nullptr;
 }
 
-at::Tensor Find(const Trunk& trunk, const std::string& name) {
-  for (const ModelTensor& entry : trunk.Tensors()) {
-    if (entry.name == name) return entry.value;
-  }
-  ADD_FAILURE() << "no tensor " << name;
-  return {};
-}
-
 int64_t CountParameters(const Trunk& trunk) {
   int64_t count = 0;
   for (const ModelTensor& entry : trunk.Tensors()) count += entry.role == TensorRole::kBuffer ? 0 : entry.value.numel();
@@ -76,8 +61,8 @@ TEST(Xcit, Parameters_AreThePapers) {
   EXPECT_EQ(CountParameters(*small), 25868304) << "timm's xcit_small_12_p16_224 without its classifier";
   EXPECT_EQ(small->output_dim(), 384);
   EXPECT_EQ(small->num_blocks(), 1u + 12 + 2 + 1) << "two blocks of class attention, whatever the number of layers";
-  EXPECT_EQ(Find(*small, "patch_embed.proj.0.0.weight").sizes(), at::IntArrayRef({48, 3, 3, 3}));
-  EXPECT_EQ(Find(*small, "patch_embed.proj.6.0.weight").sizes(), at::IntArrayRef({384, 192, 3, 3}));
+  EXPECT_EQ(FindTensor(*small, "patch_embed.proj.0.0.weight").sizes(), at::IntArrayRef({48, 3, 3, 3}));
+  EXPECT_EQ(FindTensor(*small, "patch_embed.proj.6.0.weight").sizes(), at::IntArrayRef({384, 192, 3, 3}));
 }
 
 TEST(Xcit, StartsAsTheAuthors) {
@@ -89,16 +74,16 @@ TEST(Xcit, StartsAsTheAuthors) {
   EXPECT_TRUE(at::equal(GeneratorState(), state)) << "a generator of its own";
   for (const char* name :
        {"blocks.0.attn.qkv.weight", "blocks.0.mlp.fc1.weight", "cls_attn_blocks.1.attn.proj.weight"}) {
-    EXPECT_NEAR(Find(*trunk, name).std().item<double>(), 0.02, 5e-4) << name;
+    EXPECT_NEAR(FindTensor(*trunk, name).std().item<double>(), 0.02, 5e-4) << name;
   }
-  EXPECT_NEAR(Find(*trunk, "cls_token").std().item<double>(), 0.02, 3e-3);
+  EXPECT_NEAR(FindTensor(*trunk, "cls_token").std().item<double>(), 0.02, 3e-3);
   const std::pair<const char*, double> constants[] = {
       {"blocks.0.attn.qkv.bias", 0.0},   {"blocks.0.attn.temperature", 1.0},   {"blocks.0.gamma3", 0.5},
       {"cls_attn_blocks.0.gamma2", 0.5}, {"blocks.0.local_mp.bn.weight", 1.0}, {"norm.weight", 1.0}};
   for (const auto& [name, value] : constants) {
-    EXPECT_TRUE(at::equal(Find(*trunk, name), at::full_like(Find(*trunk, name), value))) << name;
+    EXPECT_TRUE(at::equal(FindTensor(*trunk, name), at::full_like(FindTensor(*trunk, name), value))) << name;
   }
-  EXPECT_NEAR(Find(*trunk, "blocks.0.local_mp.conv1.weight").abs().max().item<double>(), 1.0 / 3, 0.01);
+  EXPECT_NEAR(FindTensor(*trunk, "blocks.0.local_mp.conv1.weight").abs().max().item<double>(), 1.0 / 3, 0.01);
 }
 
 // The definition, number by number: tokens [N, C] of one image.
@@ -163,12 +148,12 @@ TEST(Xcit, FeaturesAreOfAnyResolution) {
   trunk->SetTraining(false);
   EXPECT_THAT(trunk->feature_names(), ElementsAre("lastMAP", "lastCLS"));
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{32, 32}, {48, 24}, {36, 20}}) {
-    const at::Tensor images = Images(2, height, width);
+    const at::Tensor images = WaveImages(2, height, width);
     const std::vector<at::Tensor> features = trunk->Features(images, {"lastCLS", "lastMAP"});
     EXPECT_EQ(features[1].sizes(), at::IntArrayRef({2, 16, (height + 7) / 8, (width + 7) / 8}));
     EXPECT_TRUE(at::equal(features[0], trunk->Forward(images)));
   }
-  EXPECT_THROW(trunk->Features(Images(2, 32, 32), {"blkCLS0"}), c10::ValueError);
+  EXPECT_THROW(trunk->Features(WaveImages(2, 32, 32), {"blkCLS0"}), c10::ValueError);
 }
 
 TEST(Xcit, DropPath_IsThatOfEveryBlock) {
@@ -177,7 +162,7 @@ TEST(Xcit, DropPath_IsThatOfEveryBlock) {
   const std::unique_ptr<Trunk> trunk = Make(options);
   const at::NoGradGuard no_grad;
   SeedForBuilding(5, 0);
-  const at::Tensor map = trunk->RunBlock(0, Images(600, 16, 16), NormMode::kTraining);
+  const at::Tensor map = trunk->RunBlock(0, WaveImages(600, 16, 16), NormMode::kTraining);
   for (size_t block = 1; block <= 2; ++block) {
     const at::Tensor output = trunk->RunBlock(block, map, NormMode::kTraining);
     const double untouched = (output == map).flatten(1).all(1).to(at::kDouble).mean().item<double>();
@@ -185,22 +170,6 @@ TEST(Xcit, DropPath_IsThatOfEveryBlock) {
   }
   const at::Tensor class_tokens = trunk->RunBlock(3, map, NormMode::kTraining);
   EXPECT_TRUE(at::equal(trunk->RunBlock(3, map, NormMode::kTraining), class_tokens)) << "class attention draws nothing";
-}
-
-struct Outcome {
-  at::Tensor output;
-  std::vector<at::Tensor> left;  // gradients and running statistics
-};
-
-Outcome TrainOnce(Trunk& trunk) {
-  SeedForBatch(1, 0, 2, 3);
-  trunk.SetTraining(true);
-  Outcome outcome = {trunk.Forward(Images(4, 32, 32)), {}};
-  (outcome.output.pow(2) + outcome.output.pow(3)).sum().backward();
-  for (const ModelTensor& entry : trunk.Tensors()) {
-    outcome.left.push_back(entry.role == TensorRole::kBuffer ? entry.value : entry.value.grad());
-  }
-  return outcome;
 }
 
 TEST(Xcit, RecomputedBlocks_DrawTheSameNumbers) {
@@ -211,17 +180,17 @@ TEST(Xcit, RecomputedBlocks_DrawTheSameNumbers) {
   const std::unique_ptr<Trunk> plain = Make(options);
   const std::unique_ptr<Trunk> recomputing = Make(options);
   recomputing->SetRecomputed({{{0, 1}, {1, 3}, {3, 5}}});
-  const Outcome expected = TrainOnce(*plain);
-  const Outcome actual = TrainOnce(*recomputing);
+  const TrainedOnce expected = TrainOnce(*plain);
+  const TrainedOnce actual = TrainOnce(*recomputing);
   EXPECT_TRUE(at::equal(actual.output, expected.output));
   for (size_t i = 0; i < expected.left.size(); ++i) EXPECT_TRUE(at::equal(actual.left[i], expected.left[i])) << i;
 }
 
 TEST(Xcit, RunsInBFloat16) {
   const std::unique_ptr<Trunk> trunk = Make(Small());
-  const at::Tensor expected = trunk->Forward(Images(2, 48, 48)).detach();
+  const at::Tensor expected = trunk->Forward(WaveImages(2, 48, 48)).detach();
   const AutocastScope autocast(Autocast::kBFloat16);
-  const at::Tensor output = trunk->Forward(Images(2, 48, 48));
+  const at::Tensor output = trunk->Forward(WaveImages(2, 48, 48));
   EXPECT_EQ(output.scalar_type(), at::kFloat) << "norms and sums of branches stay in float32";
   EXPECT_LE((output - expected).abs().max().item<double>(), 0.1 * expected.abs().max().item<double>());
 }
