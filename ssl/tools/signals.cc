@@ -45,11 +45,13 @@ void EndBy(int signal_number) {
 }
 
 extern "C" void RequestStop(int signal_number) {
+  StopToken* stop = signal_stop.load();
+  const int reason = signal_number == SIGINT ? kStopUser : kStopTerminate;
   if (const int code = decided_code.load(); code != kUndecided) {
     if (was_signalled.exchange(true)) _exit(code);
+    if (stop != nullptr) stop->Request(reason);  // of a sweep no further run begins
     return;
   }
-  StopToken* stop = signal_stop.load();
   if (stop == nullptr) EndUnbegun();
   if (RunIsBuilding() && (!others_wait.load() || was_signalled.load())) EndUnbegun();
   // The kernel repeats SIGXCPU every second from the limit on: that is no second wish.
@@ -58,7 +60,7 @@ extern "C" void RequestStop(int signal_number) {
     EndBy(signal_number);
     return;
   }
-  stop->Request(signal_number == SIGINT ? kStopUser : kStopTerminate);
+  stop->Request(reason);
 }
 
 // While nothing runs that could save, there is nothing to be saved.
@@ -148,6 +150,7 @@ void PrepareProcess() {
 
 void StopOnSignals(StopToken* stop, bool has_peers) {
   others_wait.store(has_peers);
+  decided_code.store(kUndecided);
   signal_stop.store(stop);
 }
 

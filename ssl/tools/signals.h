@@ -38,11 +38,13 @@ void PrepareProcess();
 // first step, and the second one ends the process as before. Once the run has begun, the next one leaves a crash report
 // and ends the process at once, whatever else requested a stop in the meantime; SIGXCPU, which the kernel repeats every
 // second, counts as neither. SIGUSR1 asks for a checkpoint, however often: the run saves after the step in progress,
-// and goes on; what does not train, such as an evaluation, ignores it. `stop` outlives the process's last signal.
+// and goes on; what does not train, such as an evaluation, ignores it. `stop` outlives the process's last signal. Each
+// run of a sweep in one process begins with it, and ends what KeepExitCode has said of the run before.
 void StopOnSignals(StopToken* stop, bool has_peers);
 
 // The process will end with `exit_code`, because it has failed, is stopped and has saved, or is done: the first stop
-// signal from now on changes nothing, and a second one ends it at once, with that code.
+// signal from now on requests a stop, which keeps a sweep from its next run and changes nothing else, and a second one
+// ends the process at once, with that code.
 void KeepExitCode(int exit_code);
 
 }  // namespace ssl

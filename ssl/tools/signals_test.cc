@@ -84,6 +84,26 @@ TEST(SignalsDeathTest, AfterAFailure_AStopKeepsItsCode) {
   EXPECT_EXIT(raise(2), ExitedWithCode(5), "^$");
 }
 
+TEST(SignalsDeathTest, AfterARunThatStopped_AStopIsHeardBySweepAndNextRun) {
+  const auto raise = [](bool begins_another) {
+    StopToken stop;
+    RunProgress progress;
+    progress.phase = "training";
+    const ReportFile none;
+    const CrashReportScope scope(none, "\"a\": 1", "checkpoints", progress);
+    PrepareProcess();
+    StopOnSignals(&stop, /*has_peers=*/false);
+    KeepExitCode(75);
+    if (begins_another) StopOnSignals(&stop, /*has_peers=*/false);
+    std::raise(SIGTERM);
+    if (!stop.requested()) _exit(EXIT_FAILURE);
+    std::raise(SIGTERM);
+    _exit(kWentOn);
+  };
+  EXPECT_EXIT(raise(false), ExitedWithCode(75), "^$");
+  EXPECT_EXIT(raise(true), KilledBySignal(SIGTERM), "");
+}
+
 TEST(SignalsDeathTest, AStopThatCameBeforeThereWasAHandler_IsAStop) {
   EXPECT_EXIT(
       {

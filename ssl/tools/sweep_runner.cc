@@ -23,6 +23,7 @@
 #include "ssl/tools/launch_check.h"
 #include "ssl/tools/launch_ranks.h"
 #include "ssl/tools/run_world.h"
+#include "ssl/tools/signals.h"
 #include "ssl/tools/sweep_identity.h"
 
 namespace ssl {
@@ -164,6 +165,7 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
 }
 
 absl::StatusOr<RunEnd> RunHere(const Member& member, const SweepContext& context) {
+  StopOnSignals(&context.stop, /*has_peers=*/false);
   const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
   SSL_ASSIGN_OR_RETURN(const bool finished, RunEngines(member.root, member.warnings, context.registries, *communicator,
                                                        context.stop, context.out));

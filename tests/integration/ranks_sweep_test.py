@@ -70,6 +70,16 @@ class RanksSweepTest(RanksCase):
             for number in (0, 1):
                 self.assertRegex(world.output, f"(?m)^sweep_{number}   stopped ")
 
+    def test_a_stop_is_heard_behind_a_run_that_stopped_by_itself(self):
+        world = self.world("config.PROFILING.RUNTIME_PROFILING.USE_PROFILER=True", "config.PROFILING.NUM_ITERATIONS=1",
+                           "config.PROFILING.STOP_TRAINING_AFTER_PROFILING=True,False", "config.OPTIMIZER.num_epochs=10000")
+        self.assertTrue(world.wait_for("sweep 2 of 2"), world.output)
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertTrue(world.wait_for("stopped at iteration"), world.output)
+        self.assertEqual(world.end(), 75, world.output)
+        self.assertRegex(world.output, "(?m)^sweep_1   stopped ")
+
     def test_the_directory_of_a_sweep_may_have_any_name(self):
         name = 'a, "b": [c]'
         self.finished(TWO, "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1", run=f"'{name}'")
