@@ -36,6 +36,7 @@ namespace ssl {
 namespace {
 
 constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
+constexpr char kAutoResume[] = "config.CHECKPOINT.AUTO_RESUME";
 constexpr char kNumNodes[] = "config.DISTRIBUTED.NUM_NODES";
 constexpr char kRanksPerNode[] = "config.DISTRIBUTED.NUM_PROC_PER_NODE";
 constexpr char kCommandLine[] = "command line";  // the "file" of what is typed
@@ -75,6 +76,20 @@ absl::Status CheckTypedOnce(const ConfigNode& root, const LaunchFlags& flags, co
   };
   SSL_RETURN_IF_ERROR(check(kNumNodes, launched.nodes));
   return check(kRanksPerNode, launched.ranks_per_node);
+}
+
+// Ranks that are started again have the arguments of the start before, whose checkpoints would be refused or removed.
+absl::Status CheckRestartGoesOn(const ConfigNode& root, const LaunchFlags& flags, const RunWorld& world) {
+  const bool is_restart = world.place.restart_count > 0;
+  if (!Trains(root) || !(is_restart || (world.launches && flags.restarts > 0))) return absl::OkStatus();
+  const ConfigNode* goes_on = root.FindPath(kAutoResume);
+  if (goes_on == nullptr || goes_on->AsBool().value_or(true)) return absl::OkStatus();
+  const std::string start = is_restart ? absl::StrCat("restart ", world.place.restart_count, " of ", world.place.source)
+                                       : absl::StrCat("--restarts=", flags.restarts);
+  return absl::InvalidArgumentError(absl::StrCat(
+      goes_on->location().ToString(), ": ", kAutoResume, " is ", goes_on->Describe(), ", expected True with ", start,
+      ", which goes on with what was trained; to begin anew, choose another ", kDirectory,
+      " or remove the earlier run"));
 }
 
 // What contradicts each other in the resolved tree. What has no effect here is added to `warnings`.
@@ -147,6 +162,7 @@ absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& fl
   SSL_ASSIGN_OR_RETURN(const WorldOptions options, ReadWorldOptions(root));
   SSL_ASSIGN_OR_RETURN(RunWorld world, FindRunWorld(flags, options, ProcessVariable));
   if (world.launches && !flags.launch.empty()) SSL_RETURN_IF_ERROR(CheckTypedOnce(root, flags, world.shape()));
+  SSL_RETURN_IF_ERROR(CheckRestartGoesOn(root, flags, world));
   return world;
 }
 

@@ -51,7 +51,8 @@ absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Reg
 absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root);
 
 // Which ranks a start is, or starts: FindRunWorld for `root` and the environment of this process. InvalidArgument, too,
-// where --launch and a key of DISTRIBUTED, both on the command line, ask for different ranks.
+// where --launch and a key of DISTRIBUTED, both on the command line, ask for different ranks, and where ranks that are
+// started again are not to go on (CHECKPOINT.AUTO_RESUME).
 absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags);
 
 // Who says how many ranks there are where the keys say something else, for messages: "command line: --launch=local:2".

@@ -179,9 +179,11 @@ bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_dir
   return std::find(names.begin(), names.end(), process.Name()) != names.end();
 }
 
-std::string LostDirectory(const LaunchOutcome& outcome, const std::string& run_directory, FileSystem& file_system) {
+std::string LostDirectory(const LaunchOutcome& outcome, int64_t saved_steps, const std::string& run_directory,
+                          FileSystem& file_system) {
   const bool was_storage = outcome.first_failure.has_value() && outcome.first_failure->code() == kExitStorage;
-  if (!was_storage || HadDirectory(outcome.ends, run_directory, file_system)) return "";
+  const bool went_back = SavedIn(run_directory, file_system).steps < saved_steps;
+  if (!(was_storage || went_back) || HadDirectory(outcome.ends, run_directory, file_system)) return "";
   return absl::StrCat("run directory ", run_directory, " is not that of these ranks");
 }
 

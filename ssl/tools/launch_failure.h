@@ -21,10 +21,11 @@ SavedProgress SavedIn(const std::string& run_directory, FileSystem& file_system)
 bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_directory, const std::string& command,
                      FileSystem& file_system);
 
-// Why a training of `outcome` would begin anew if its ranks started again: the first failure was of the run directory
-// (exit code 5), and rank 0 has not locked what lies there now: it could not, or that was removed or replaced since. ""
-// otherwise.
-std::string LostDirectory(const LaunchOutcome& outcome, const std::string& run_directory, FileSystem& file_system);
+// Why a training of `outcome` would begin anew if its ranks started again: rank 0 has not locked what lies there now
+// (it could not, or that was removed or replaced since), and either the first failure was of the run directory (exit
+// code 5) or less is saved there than `saved_steps`, what SavedIn counted before. "" otherwise.
+std::string LostDirectory(const LaunchOutcome& outcome, int64_t saved_steps, const std::string& run_directory,
+                          FileSystem& file_system);
 
 // Writes the report of `outcome.first_failure`, or of the lowest rank that a user's second signal has ended before it
 // had saved, as the failure report of `command` (ssl/engines/run_files.h), with docs/exit_codes.md's members and

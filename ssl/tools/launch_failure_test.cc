@@ -103,12 +103,17 @@ TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
 
 TEST_F(LaunchFailureTest, ADirectoryThatIsNotLockedByTheseRanks_IsLost) {
   const LaunchOutcome of_storage = Outcome({1, 101, 5});
-  EXPECT_THAT(LostDirectory(of_storage, directory_, files_), HasSubstr(directory_ + " is not that of these ranks"));
-  EXPECT_EQ(LostDirectory(Outcome(Killed()), directory_, files_), "") << "they may have failed before they locked it";
+  const auto lost = [this](const LaunchOutcome& outcome, int64_t saved_steps) {
+    return LostDirectory(outcome, saved_steps, directory_, files_);
+  };
+  EXPECT_THAT(lost(of_storage, 0), HasSubstr(directory_ + " is not that of these ranks"));
+  EXPECT_EQ(lost(Outcome(Killed()), 0), "") << "they may have failed before they locked it";
+  EXPECT_THAT(lost(Outcome(Killed()), 10), HasSubstr("is not that of these ranks")) << "checkpoints were there";
   Leave(".lock", "process 100 on host a\n");
-  EXPECT_EQ(LostDirectory(of_storage, directory_, files_), "") << "full, for one";
+  EXPECT_EQ(lost(of_storage, 0), "") << "full, for one";
+  EXPECT_EQ(lost(Outcome(Killed()), 10), "") << "these ranks removed them: CHECKPOINT.OVERWRITE_EXISTING";
   Leave(".lock", "process 1000 on host a\n");
-  EXPECT_THAT(LostDirectory(of_storage, directory_, files_), HasSubstr("is not that of these ranks"));
+  EXPECT_THAT(lost(of_storage, 0), HasSubstr("is not that of these ranks"));
 }
 
 TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {

@@ -61,6 +61,7 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
   options.max_restarts = restarts;
   options.progress = [&directory] { return SavedIn(directory, PosixFileSystem()); };
+  int64_t saved_steps = options.progress().steps;
   std::string lost;
   options.obstacle = [&] {
     const absl::Status is_free = CheckNotInUse(root);
@@ -79,7 +80,9 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
-    if (Trains(root)) lost = LostDirectory(outcome, directory, PosixFileSystem());  // evaluations lock nothing
+    if (!Trains(root)) return;  // evaluations lock nothing
+    lost = LostDirectory(outcome, saved_steps, directory, PosixFileSystem());
+    saved_steps = options.progress().steps;
   };
   SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));
   // Of two starts at the same moment, one finds the port of the other taken and its directory not locked yet.

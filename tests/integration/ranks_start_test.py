@@ -85,6 +85,19 @@ class RanksStartTest(RanksCase):
         self.assertEqual(crowded.returncode, 0, crowded.stderr)
         self.assertIn("2 ranks on the 1 cores", crowded.stdout)
 
+    def test_restarts_that_would_begin_anew_are_refused(self):
+        anew = "config.CHECKPOINT.AUTO_RESUME=False"
+        for question in ((), ("--check_config",), ("--dry_run",)):
+            refused = self.tiny("engine_name=train", TWO, "--restarts=3", anew, *question)
+            self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+            self.assertIn("AUTO_RESUME is 'False', expected True with --restarts=3", refused.stdout + refused.stderr)
+        variables = {**rank_variables(0, 2, 29500), "TORCHELASTIC_RESTART_COUNT": "1"}
+        code, report = self.check(anew, variables=variables)
+        self.assertEqual(code, 2, report)
+        self.assertIn("AUTO_RESUME is 'False', expected True with restart 1 of ", report)
+        self.assertEqual(self.check(anew, variables={**variables, "TORCHELASTIC_RESTART_COUNT": "0"})[0], 0)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_check_config_says_all_at_once(self):
         code, report = self.check("--launch=local:100", "--node_id=3", "config.OPTIMIZER.num_epochs=x",
                                   "config.LOSS.swav_loss.temperature=-1")
