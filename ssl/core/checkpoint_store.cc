@@ -47,6 +47,11 @@ absl::Status CheckIsNoDirectory(const std::string& path, FileSystem& file_system
   return WithDetail(absl::FailedPreconditionError(message), kDetailErrno, absl::StrCat(EISDIR));
 }
 
+// A file of a save that is not found was there: its directory has gone, which is no mistake of the configuration.
+absl::Status OfStorage(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status;
+}
+
 }  // namespace
 
 std::string CheckpointDirectory(absl::string_view run_directory) { return absl::StrCat(run_directory, "/checkpoints"); }
@@ -95,7 +100,13 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
   if (saved) return OnRankZero(tidy_up, "tidying up checkpoints", communicator_);
   is_exchanged_ = false;
   const std::string temporary = StepDirectory(iteration) + kTemporarySuffix;
-  const auto make = [&] { return file_system_.CreateDirectories(temporary); };
+  const auto make = [&]() -> absl::Status {
+    SSL_RETURN_IF_ERROR(CheckInUse());
+    SSL_RETURN_IF_ERROR(file_system_.CreateDirectories(temporary));
+    const absl::Status in_use = CheckInUse();  // else the directory above may have been made anew
+    if (!in_use.ok()) file_system_.RemoveAll(temporary).IgnoreError();
+    return in_use;
+  };
   SSL_RETURN_IF_ERROR(OnRankZero(make, "making a checkpoint directory", communicator_));
 
   absl::StatusOr<std::vector<ManifestEntry>> files;
@@ -105,10 +116,12 @@ absl::Status CheckpointStore::Save(int64_t iteration, const std::vector<Checkpoi
   };
   absl::Status status = AgreeOnWork(write, "writing a checkpoint", communicator_);
   if (status.ok()) status = Commit(iteration, temporary, *files, replaces);
+  if (status.ok()) return status;
   // Best effort: what it cannot remove now, Open removes at the next start.
-  const bool removes = !status.ok() && !is_exchanged_ && communicator_.rank() == 0;
-  if (removes) file_system_.RemoveAll(temporary).IgnoreError();
-  return Annotate(status, absl::StrCat("checkpoint ", StepDirectory(iteration), " not saved"));
+  const absl::Status in_use = CheckInUse();
+  if (in_use.ok() && !is_exchanged_ && communicator_.rank() == 0) file_system_.RemoveAll(temporary).IgnoreError();
+  return Annotate(in_use.ok() ? OfStorage(status) : in_use,
+                  absl::StrCat("checkpoint ", StepDirectory(iteration), " not saved"));
 }
 
 absl::StatusOr<bool> CheckpointStore::IsSaved(int64_t iteration) {

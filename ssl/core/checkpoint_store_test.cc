@@ -5,8 +5,10 @@
 #include <ATen/ops/full.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -313,11 +315,13 @@ TEST_F(CheckpointStoreTest, PowerLossAtAnyCall_LeavesAValidCheckpoint) {
   }
 }
 
-TEST_F(CheckpointStoreTest, FullDisk_IsNamed) {
-  FaultFileSystem faulty(posix_, directory_);
-  faulty.FailCall(3, ENOSPC, FaultFileSystem::Repeat::kFromThenOn);
-  EXPECT_THAT(Store(faulty).Save(10, Parts(1.0)),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("step_10 not saved: ")));
+TEST_F(CheckpointStoreTest, FullOrLostDisk_IsNamed) {
+  for (const auto& [error, code] : {std::pair(ENOSPC, absl::StatusCode::kResourceExhausted),
+                                    std::pair(ENOENT, absl::StatusCode::kFailedPrecondition)}) {
+    FaultFileSystem faulty(posix_, directory_);
+    faulty.FailCall(3, error, FaultFileSystem::Repeat::kFromThenOn);
+    EXPECT_THAT(Store(faulty).Save(10, Parts(1.0)), StatusIs(code, HasSubstr("step_10 not saved: ")));
+  }
 }
 
 TEST_F(CheckpointStoreTest, NameThatNoRowHolds_IsRefused) {
@@ -340,6 +344,23 @@ TEST_F(CheckpointStoreTest, DirectoryThatIsNoLongerHeld_IsNotChanged) {
   }
   EXPECT_THAT(*posix_.List(CheckpointDirectory(run)), ElementsAre("LATEST", "step_10"));
   EXPECT_EQ(Value(store, 10), 10.0) << "reading goes on";
+}
+
+TEST_F(CheckpointStoreTest, DirectoryThatGoesInASave_IsNamedAndNotMadeAnew) {
+  bool has_gone = true;
+  for (int call = 1; has_gone; ++call) {
+    const std::string run = MakeTempDir("run");
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunDirectory> held, RunDirectory::Open(run, posix_, *communicator_));
+    ASSERT_OK(posix_.CreateDirectories(CheckpointDirectory(run)));
+    FaultFileSystem moving(posix_, directory_);
+    has_gone = false;
+    moving.ActAtCall(call, [&] { has_gone = std::rename(run.c_str(), (run + "_before").c_str()) == 0; });
+    CheckpointStore store({CheckpointDirectory(run), 1, "hash", held.get()}, moving, *communicator_);
+    const absl::Status saved = store.Save(10, Parts(10.0));
+    EXPECT_TRUE(!saved.ok() || posix_.Exists(CheckpointDirectory(run + (has_gone ? "_before" : "")) + "/step_10"));
+    if (!saved.ok()) EXPECT_THAT(saved, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("was removed or ")));
+    EXPECT_FALSE(posix_.Exists(CheckpointDirectory(run) + "/step_10.tmp")) << call;
+  }
 }
 
 TEST_F(CheckpointStoreTest, TwoRanks_WriteOneCheckpoint) {
