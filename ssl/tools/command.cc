@@ -22,10 +22,10 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/data/collators/collators.h"
-#include "ssl/distributed/agree.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
+#include "ssl/tools/admission.h"
 #include "ssl/tools/leftovers.h"
 #include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
@@ -222,15 +222,10 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
   const BuildContext build{config, registries, communicator, options.run.seed, path, 0, file_system};
   SSL_ASSIGN_OR_RETURN(const bool trains, TrainsInRunDirectory(root, build));
 
-  // A start that the settings forbid changes nothing. What is wrong with the checkpoints or their place is for the
-  // training to find, and for its report of failure.
-  const auto admit = [&]() -> absl::Status {
-    const std::unique_ptr<Communicator> ranks =
-        MakePreviewCommunicator(world.virtual_ranks > 0 ? world.virtual_ranks : communicator.size());
-    absl::Status status;
-    if (communicator.rank() == 0) status = CheckResume(config, registries.options, file_system, *ranks).status();
-    const bool refuses = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-    return AgreeOnStatus(refuses ? status : absl::OkStatus(), "looking at the run that is there", communicator);
+  // A start that the settings forbid changes nothing.
+  const auto admit = [&] {
+    const int64_t ranks = world.virtual_ranks > 0 ? world.virtual_ranks : communicator.size();
+    return CheckAdmission(config, registries.options, ranks, file_system, communicator);
   };
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
                        RunRecord::Open(path, EngineNames(root), trains, root, admit, file_system, communicator));
