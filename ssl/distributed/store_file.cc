@@ -97,13 +97,18 @@ absl::Status CheckStoreFile(const std::string& path) {
                                       "start that was cut off; remove it, or name another one"));
 }
 
-absl::StatusOr<bool> RemoveStoreOfEndedRanks(const std::string& path) {
+absl::StatusOr<bool> IsStoreOfEndedRanks(const std::string& path) {
   SSL_ASSIGN_OR_RETURN(const std::string bytes, ReadLocked(path));
   const StoreContent content = Parse(bytes);
-  if (content.members.empty()) return false;
   for (const ProcessIdentity& member : content.members) {
     if (!member.HasEnded()) return false;
   }
+  return !content.members.empty();
+}
+
+absl::StatusOr<bool> RemoveStoreOfEndedRanks(const std::string& path) {
+  SSL_ASSIGN_OR_RETURN(const bool has_ended, IsStoreOfEndedRanks(path));
+  if (!has_ended) return false;
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
   return absl::InternalError(
       absl::StrCat(path, ", left by ranks that have ended, cannot be removed: ", std::strerror(errno)));

@@ -15,9 +15,12 @@ namespace ssl {
 // that ranks have not written, or not to its end. No file at all is what a start expects.
 absl::Status CheckStoreFile(const std::string& path);
 
-// Removes what ranks of an earlier start have left, and returns true, where all that came there were processes of this
-// machine and have ended. A file of others, or of something else, stays as it is.
-// InvalidArgument where none can be read, Internal when it cannot be removed.
+// Whether all that came there were processes of this machine and have ended, whatever the last of them was cut off in.
+// False for no file, and of one that a crash of the machine itself has left, whose processes it does not know any more.
+// InvalidArgument where none can be read.
+absl::StatusOr<bool> IsStoreOfEndedRanks(const std::string& path);
+
+// Removes such a file, and returns true. Any other stays as it is. Internal when it cannot be removed.
 // For whoever starts all ranks, before the first of them.
 absl::StatusOr<bool> RemoveStoreOfEndedRanks(const std::string& path);
 

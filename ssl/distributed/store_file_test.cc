@@ -48,6 +48,15 @@ TEST(StoreFileTest, ThatOfEndedProcesses_Goes) {
   EXPECT_FALSE(RemoveStoreOfEndedRanks(path).value()) << "nothing is there";
 }
 
+TEST(StoreFileTest, ThatOfProcessesThatWereKilledAsTheyWrote_Goes) {
+  const std::string path = MakeTempDir("store") + "/store";
+  ComeInAnotherProcess(0, path);
+  std::ofstream(path, std::ios::app) << "abc";
+  EXPECT_FALSE(CheckStoreFile(path).ok());
+  EXPECT_TRUE(IsStoreOfEndedRanks(path).value());
+  EXPECT_TRUE(RemoveStoreOfEndedRanks(path).value());
+}
+
 TEST(StoreFileTest, ThatOfARunningProcess_Stays) {
   const std::string path = MakeTempDir("store") + "/store";
   ComeInAnotherProcess(0, path);

@@ -34,7 +34,8 @@ std::vector<std::string> RankEnvironment(const std::vector<std::string>& inherit
   if (first.rank + local_rank == 0 && first.listening_socket >= 0) {
     variables["SSL_LISTENING_SOCKET"] = absl::StrCat(first.listening_socket);
   }
-  variables.insert({"OMP_NUM_THREADS", absl::StrCat(std::max<int64_t>(1, cores / first.local_size))});
+  std::string& threads = variables["OMP_NUM_THREADS"];
+  if (threads.empty()) threads = absl::StrCat(std::max<int64_t>(1, cores / first.local_size));
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(absl::StrCat(name, "=", value));
   return entries;

@@ -86,6 +86,7 @@ TEST(RankEnvironmentTest, RankZeroAloneHasTheListeningSocket) {
 TEST(RankEnvironmentTest, ThreadsAreSharedUnlessTheUserSaysOtherwise) {
   EXPECT_THAT(RankEnvironment({}, SecondHost(), 0, 0, 3), Contains("OMP_NUM_THREADS=1"));
   EXPECT_THAT(RankEnvironment({}, SecondHost(), 0, 0, 9), Contains("OMP_NUM_THREADS=2"));
+  EXPECT_THAT(RankEnvironment({"OMP_NUM_THREADS="}, SecondHost(), 0, 0, 9), Contains("OMP_NUM_THREADS=2"));
   const std::vector<std::string> kept = RankEnvironment({"OMP_NUM_THREADS=7"}, SecondHost(), 0, 0, 9);
   EXPECT_THAT(kept, Contains("OMP_NUM_THREADS=7"));
   EXPECT_THAT(kept, Not(Contains("OMP_NUM_THREADS=2")));

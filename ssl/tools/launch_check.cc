@@ -98,6 +98,12 @@ absl::Status DryRunApart(const ConfigNode& root, const RunWorld& world, const Re
   return found;
 }
 
+// What a start that was cut off has left is removed before the next one, by whoever starts all ranks.
+absl::Status CheckStoreOf(const WorldPlace& first) {
+  const bool is_removed = first.local_size == first.size && IsStoreOfEndedRanks(first.store_file).value_or(false);
+  return is_removed ? absl::OkStatus() : CheckStoreFile(first.store_file);
+}
+
 }  // namespace
 
 HostRoom HostRoom::OfThisHost() {
@@ -131,7 +137,7 @@ absl::Status CheckCanStart(const RunWorld& world) {
   if (!world.launches) return absl::OkStatus();
   const WorldPlace& first = world.place;
   SSL_RETURN_IF_ERROR(CheckRoom(first.local_size, HostRoom::OfThisHost()));
-  if (!first.store_file.empty()) return CheckStoreFile(first.store_file);
+  if (!first.store_file.empty()) return CheckStoreOf(first);
   if (first.rank != 0 || first.size == 1 || first.port == 0) return absl::OkStatus();
   const absl::Status served = ListeningSocket::Open(first.port).status();
   if (served.ok()) return served;

@@ -19,7 +19,7 @@ Cores CoresOfThisProcess() {
 
 std::optional<int64_t> RankThreads(const WorldPlace& place, int64_t ranks_here, const Cores& cores,
                                    const EnvironmentVariable& variable) {
-  if (variable("OMP_NUM_THREADS").has_value() || cores.open < cores.online) return std::nullopt;
+  if (!variable("OMP_NUM_THREADS").value_or("").empty() || cores.open < cores.online) return std::nullopt;
   // A scheduler without a plug-in that binds tasks counts on each to keep to what it asked for.
   if (place.cores > 0) return std::min(place.cores, cores.online);
   if (ranks_here <= 1) return std::nullopt;

@@ -42,6 +42,7 @@ TEST(RankThreadsTest, ABoundRankComputesOnItsCores) {
 
 TEST(RankThreadsTest, TheVariableDecides) {
   EXPECT_EQ(Threads(12, 2, {16, 16}, {{"OMP_NUM_THREADS", "3"}}), std::nullopt);
+  EXPECT_EQ(Threads(12, 2, {16, 16}, {{"OMP_NUM_THREADS", ""}}), Threads(12, 2, {16, 16}, {}));
 }
 
 TEST(RankThreadsTest, ThisProcessHasCores) {

@@ -165,7 +165,8 @@ class BeforeTheStartTest(RanksCase):
         self.assertTrue(world.wait_for("step 5/"), world.output)
         os.kill(world.rank(1), signal.SIGKILL)
         self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
-        self.assertTrue((self.folder / "store").exists())
+        with open(self.folder / "store", "ab") as store:
+            store.write(b"abc")  # as if it had been written to at that moment
         again = self.world(TWO, ENDLESS, *place)
         self.assertTrue(again.wait_for("resuming at iteration"), again.output)
         self.assertIn("/store, at which ranks met that have ended", again.output)
