@@ -85,6 +85,11 @@ class RanksCase(RunCase):
     def read(self, name, run="run"):
         return (self.folder / run / name).read_text()
 
+    def wait_for_checkpoint(self, world, run="run"):
+        """Until the first has its name, which it is given while later steps are taken."""
+        while not (self.folder / run / "checkpoints/LATEST").exists():
+            self.assertTrue(world.wait_for("| step "), world.output)
+
     def weights(self, step, run="run"):
         return (self.folder / run / f"checkpoints/step_{step}/model.safetensors").read_bytes()
 

@@ -102,7 +102,7 @@ class RanksTest(RanksCase):
         for rank, run in ((0, "first"), (1, "second")):
             with self.subTest(rank=rank):
                 world = self.world(TWO, "config.OPTIMIZER.num_epochs=1000", run=run)
-                self.assertTrue(world.wait_for("step 5/"), world.output)
+                self.wait_for_checkpoint(world, run)
                 pid = world.rank(rank)
                 os.kill(pid, signal.SIGKILL)
                 self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
@@ -112,13 +112,13 @@ class RanksTest(RanksCase):
                 report = self.failure(run=run)
                 self.assertEqual((report["rank"], report["pid"], report["world_size"]), (rank, pid, 2))
                 self.assertEqual((report["signal"], report["exit_code"]), (9, 137))
-                self.assertGreaterEqual(report["step"], 5)
                 self.assertGreaterEqual(report["last_checkpoint"]["step"], 3)
+                self.assertGreaterEqual(report["step"], report["last_checkpoint"]["step"])
                 self.assertTrue(os.path.isdir(self.folder / report["last_checkpoint"]["directory"]))
 
     def test_restarts_end_with_the_weights_of_an_uninterrupted_run(self):
         world = self.world(TWO, LONG, "--restarts=2")
-        self.assertTrue(world.wait_for("step 5/"), world.output)
+        self.wait_for_checkpoint(world)
         os.kill(world.rank(1), signal.SIGKILL)
         self.assertEqual(world.end(), 0, world.output)
         self.assertIn("restart 1 of at most 2", world.output)
