@@ -12,6 +12,7 @@
 #include "ssl/check/named_components.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/exit_codes.h"
+#include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
@@ -34,7 +35,7 @@ absl::Status CheckNotInUse(const ConfigNode& root) {
   if (!IsLocked(lock)) return absl::OkStatus();
   const absl::Status held = PosixFileSystem().Lock(lock).status();
   if (!absl::IsUnavailable(held)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("run directory ", directory, " cannot be used: ", held.message()));
+  return CannotBeUsed(directory, held);
 }
 
 absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root) {

@@ -21,6 +21,7 @@
 #include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_failure.h"
+#include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
@@ -64,8 +65,9 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   int64_t saved_steps = options.progress().steps;
   std::string lost;
   options.obstacle = [&] {
-    const absl::Status is_free = CheckNotInUse(root);
-    return is_free.ok() ? lost : std::string(is_free.message());
+    absl::Status is_usable = CheckNotInUse(root);
+    is_usable.Update(CheckCanBeWritten(root));
+    return is_usable.ok() ? lost : std::string(is_usable.message());
   };
   options.waited_in_vain = [&](const RankEnd& end, int64_t pid) {
     return HasWaitedInVain(end, pid, directory, command, PosixFileSystem());

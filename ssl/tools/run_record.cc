@@ -20,6 +20,7 @@
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/leftovers.h"
 #include "ssl/tools/shared_directory.h"
+#include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
@@ -183,12 +184,7 @@ void RunRecord::AddToLog(const std::vector<std::string>& warnings) const {
 absl::Status RunRecord::CannotBeUsed(const absl::Status& status) const {
   // Of another rank: that one says what is wrong.
   if (absl::IsAborted(status) || DetailOf(status, kDetailCause) == kCausePeer) return status;
-  const bool keeps_code =
-      absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
-  absl::Status result(keeps_code ? status.code() : absl::StatusCode::kFailedPrecondition,
-                      absl::StrCat("run directory ", path_, " cannot be used: ", status.message()));
-  const std::string error_number = DetailOf(status, kDetailErrno);
-  return error_number.empty() ? result : WithDetail(std::move(result), kDetailErrno, error_number);
+  return ssl::CannotBeUsed(path_, status);
 }
 
 // A file that a crash of the machine or a full disk has left is no reason to refuse hours of work.

@@ -44,6 +44,7 @@
 #include "ssl/tools/run_world.h"
 #include "ssl/tools/signals.h"
 #include "ssl/tools/sweep_runner.h"
+#include "ssl/tools/writable_directory.h"
 
 DEFINE_string(config, "", "configuration to run: a file, or a name under configs/config, such as quickstart");
 DEFINE_string(config_dir, "",
@@ -161,6 +162,7 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
+  SSL_RETURN_IF_ERROR(ssl::CheckCanBeWritten(*root));
   SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckLaunch(*root, world, registries), *root));
   SSL_ASSIGN_OR_RETURN(const ssl::LaunchOutcome outcome,
                        ssl::LaunchRanks(*program, world, *root, arguments, FLAGS_restarts, stop));
@@ -198,6 +200,7 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));
     SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckCanStart(world), root));
+    SSL_RETURN_IF_ERROR(ssl::CheckCanBeWritten(root));
     if (const std::string warning = ssl::CrowdWarning(world); !warning.empty()) SSL_LOG(WARNING) << warning;
     SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::DryRun(root, world, registries, std::cout), root));
     return Printed(ssl::kExitFinished);

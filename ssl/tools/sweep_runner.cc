@@ -25,6 +25,7 @@
 #include "ssl/tools/run_world.h"
 #include "ssl/tools/signals.h"
 #include "ssl/tools/sweep_identity.h"
+#include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
@@ -132,14 +133,15 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
 // every one that is wrong, that has no room here, or whose directory another sweep or run has made. Unavailable where
 // one of them is up already and none is wrong: that passes, and so may what there is no room for, such as its port,
-// which is that of each of its runs. Either has the lines of both.
+// which is that of each of its runs. As CheckCanBeWritten where a directory is not to be had. Each has the lines of
+// all.
 absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const std::vector<SweepRun>& runs,
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
   std::vector<Member> members;
   std::vector<std::string> mistakes;
   std::vector<std::string> no_room;
-  absl::Status in_use;
+  absl::Status storage;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", i);
     absl::StatusOr<Member> member = ComposeMember(WithTokens(line, runs[i]), below, registries);
@@ -149,16 +151,17 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
       continue;
     }
     const absl::Status is_up = CheckNotInUse(member->root);
-    in_use.Update(is_up);
+    storage.Update(is_up);
+    storage.Update(CheckCanBeWritten(member->root));
     AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &mistakes);
     if (is_up.ok()) AddProblem(CheckCanStart(member->world), &no_room);
     members.push_back(*std::move(member));
   }
   std::vector<std::string> problems;
-  AddProblem(in_use, &problems);
+  AddProblem(storage, &problems);
   problems.insert(problems.end(), mistakes.begin(), mistakes.end());
   problems.insert(problems.end(), no_room.begin(), no_room.end());
-  if (mistakes.empty() && !in_use.ok()) return absl::UnavailableError(absl::StrJoin(problems, "\n"));
+  if (mistakes.empty() && !storage.ok()) return absl::Status(storage.code(), absl::StrJoin(problems, "\n"));
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
   return members;
@@ -214,6 +217,7 @@ absl::Status Refusal(const CommandLine& line, const Registries& registries, Conf
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
   SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(world), composition.root));
+  SSL_RETURN_IF_ERROR(CheckCanBeWritten(composition.root));
   if (const std::string warning = CrowdWarning(world); !warning.empty()) report->warnings.push_back(warning);
   ConfigNode config = report->config;
   config.SetPath("CHECKPOINT.DIR", *composition.root.FindPath("config.CHECKPOINT.DIR"));
@@ -222,12 +226,13 @@ absl::Status Refusal(const CommandLine& line, const Registries& registries, Conf
 }
 
 // A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
-// ranks than this host has room for. Returns whether it is refused because that run is up.
+// ranks than this host has room for. Returns whether it is refused for its directory (exit code 5), as where that run
+// is up.
 bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) != ConfigVerdict::kRuns) return false;
   const absl::Status status = Refusal(line, registries, report);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
-  return absl::IsUnavailable(status);
+  return ExitCodeOf(status) == kExitStorage;
 }
 
 int ExitCodeOf(ConfigVerdict verdict) {
@@ -298,10 +303,10 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
   std::string reports;
   for (const SweepRun& run : runs) {
     ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
-    const bool is_up = runs.size() == 1 && AddRefusal(line, registries, &report);
+    const bool is_storage = runs.size() == 1 && AddRefusal(line, registries, &report);
     if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");
     absl::StrAppend(&reports, FormatReport(report));
-    const int own_code = is_up ? kExitStorage : ExitCodeOf(VerdictOf(report));
+    const int own_code = is_storage ? kExitStorage : ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }
   const bool may_start = runs.size() > 1 && exit_code == kExitFinished;

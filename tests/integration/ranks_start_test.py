@@ -4,6 +4,7 @@ import re
 import unittest
 
 from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+from tests.integration.run_case import without_privileges
 
 TWO = "--launch=local:2"
 
@@ -97,6 +98,32 @@ class RanksStartTest(RanksCase):
         self.assertIn("AUTO_RESUME is 'False', expected True with restart 1 of ", report)
         self.assertEqual(self.check(anew, variables={**variables, "TORCHELASTIC_RESTART_COUNT": "0"})[0], 0)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_directory_that_cannot_be_written_is_told_before_a_start(self):
+        (self.folder / "file").write_text("")
+        locked = self.folder / "locked"
+        locked.mkdir()
+        locked.chmod(0o555)
+        starts = (("--check_config",), ("--dry_run",), (), (TWO, "--check_config"), (TWO, "--restarts=3"))
+        sweeps = (("--check_config", "config.SEED_VALUE=1,2"), (TWO, "config.SEED_VALUE=1,2"))
+        for run, why in (("locked", "locked"), ("locked/run", "locked"), ("file/run", "file: is in the way")):
+            for arguments in (*starts, *sweeps):
+                result = self.tiny("engine_name=train", *arguments, run=run, prefix=without_privileges())
+                said = result.stdout + result.stderr
+                self.assertEqual(result.returncode, 5, f"{run} {arguments}: {said}")
+                self.assertIn(f"{run}{'/sweep_0' if arguments in sweeps else ''} cannot be used: file {why}", said)
+                self.assertEqual(said.count("config.CHECKPOINT.DIR chooses another"), 1, said)
+                self.assertNotIn("this command starts", said)
+        self.assertEqual(sorted(path.name for path in self.folder.rglob("*")), ["file", "locked"])
+
+    def test_an_evaluation_may_have_a_directory_that_it_cannot_write(self):
+        (self.folder / "file").write_text("")
+        locked = self.folder / "locked"
+        locked.mkdir()
+        locked.chmod(0o555)
+        for run, code in (("locked", 0), ("file/run", 5)):
+            result = self.tiny("engine_name=check_data", "--check_config", run=run, prefix=without_privileges())
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
 
     def test_check_config_says_all_at_once(self):
         code, report = self.check("--launch=local:100", "--node_id=3", "config.OPTIMIZER.num_epochs=x",
