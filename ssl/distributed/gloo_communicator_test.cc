@@ -99,7 +99,9 @@ TEST(GlooCommunicatorTest, RanksThatDoNotCome_AreDeadlineExceededAndNamed) {
   options.rendezvous.connect_timeout = absl::Milliseconds(200);
   const absl::Status status = MakeGlooCommunicator(options).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                               AllOf(HasSubstr(options.rendezvous.file), HasSubstr("rank 1, rank 2 did not come"))));
+                               AllOf(HasSubstr(options.rendezvous.file),
+                                     HasSubstr(", rank 1, rank 2 did not come: see the output of rank 1, or raise "
+                                               "config.DISTRIBUTED.CONNECT_SECONDS"))));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCausePeer);
 }
 

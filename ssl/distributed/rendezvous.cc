@@ -46,10 +46,11 @@ struct Start {
   int64_t generation = 0;  // the number of this one, from 1; 0 in a store of a single start
 };
 
-absl::Status WaitedError(const RendezvousOptions& options, absl::string_view for_what) {
+// culprit: a rank that the others waited for.
+absl::Status WaitedError(const RendezvousOptions& options, absl::string_view what, absl::string_view culprit) {
   return WithPeerAsCause(absl::DeadlineExceededError(
-      absl::StrCat("rank ", options.rank, " of ", options.size, " waited ",
-                   absl::FormatDuration(options.connect_timeout), " at ", MeetingPlaceOf(options), ", ", for_what)));
+      absl::StrCat("waited ", absl::FormatDuration(options.connect_timeout), " at ", MeetingPlaceOf(options), ", ",
+                   what, ": see the output of ", culprit, ", or raise config.DISTRIBUTED.CONNECT_SECONDS")));
 }
 
 // Whether rank 0 has begun another start in the meantime.
@@ -77,7 +78,7 @@ absl::StatusOr<Start> Connect(const RendezvousOptions& options, absl::Time deadl
   if (!options.store_is_served) return Start{base, base};
   const Start any{base, base};
   if (options.rank != 0 && !AwaitKey(kGeneration, any, deadline, waiting, [] { return std::string("rank 0"); })) {
-    return WaitedError(options, "rank 0 did not come");
+    return WaitedError(options, "rank 0 did not come", "rank 0");
   }
   const int64_t generation = base->add(kGeneration, options.rank == 0 ? 1 : 0);
   return Start{c10::make_intrusive<c10d::PrefixStore>(absl::StrCat("start/", generation), base), base, generation};
@@ -93,7 +94,8 @@ std::vector<std::string> MissingRanks(c10d::Store& store, int64_t size) {
 
 absl::Status MissingRanksError(c10d::Store& store, const RendezvousOptions& options) {
   const std::vector<std::string> missing = MissingRanks(store, options.size);
-  return WaitedError(options, missing.empty() ? "where rank 0 did not answer" : Enumerate(missing) + " did not come");
+  if (missing.empty()) return WaitedError(options, "where rank 0 did not answer", "rank 0");
+  return WaitedError(options, absl::StrCat(Enumerate(missing), " did not come"), missing.front());
 }
 
 absl::Status CompareSizes(const Introduction& one, const Introduction& other) {

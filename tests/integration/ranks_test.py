@@ -367,7 +367,8 @@ class MistakesTest(RanksCase):
             port = free.getsockname()[1]
         rank = self.by_hand(0, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
         self.assertEqual(rank.end(), 7, rank.output)
-        self.assertIn("rank 1 did not come", rank.output)
+        self.assertRegex(rank.output, r"E .*rank 0 of 2 \(on [^)]*\): waited 1s at .*, rank 1 did not come: see the "
+                         "output of rank 1, or raise config.DISTRIBUTED.CONNECT_SECONDS")
 
     def test_missing_weights_are_said_once(self):
         world = self.world(TWO, "engine_name=knn")
