@@ -242,7 +242,10 @@ class Launcher {
     const SavedProgress saved = Progress();
     tries_without_progress_ = saved.steps > saved_steps_ ? 0 : tries_without_progress_ + 1;
     saved_steps_ = saved.steps;
-    const std::string what = absl::StrCat(DescribeEnd(failure), "; the newest checkpoint is of ", saved.newest);
+    const bool has_newest = !saved.newest.empty();
+    const std::string what = absl::StrCat(
+        DescribeEnd(failure), "; ",
+        has_newest ? absl::StrCat("the newest checkpoint is of ", saved.newest) : "there is no checkpoint yet");
     const std::string obstacle = options_.obstacle == nullptr ? "" : options_.obstacle();
     if (!obstacle.empty()) {
       SSL_LOG(WARNING) << what << "; no restart: " << obstacle;
@@ -254,7 +257,8 @@ class Launcher {
       return false;
     }
     if (tries_without_progress_ >= options_.max_tries_without_progress) {
-      SSL_LOG(WARNING) << what << "; no restart after " << tries_without_progress_ << " tries that left it there";
+      SSL_LOG(WARNING) << what << "; no restart after " << tries_without_progress_ << " tries that "
+                       << (has_newest ? "left it there" : "saved none");
       return false;
     }
     if (restarts_ == options_.max_restarts) {
@@ -262,7 +266,8 @@ class Launcher {
       return false;
     }
     ++restarts_;
-    SSL_LOG(WARNING) << what << "; restart " << restarts_ << " of at most " << options_.max_restarts;
+    SSL_LOG(WARNING) << what << "; restart " << restarts_ << " of at most " << options_.max_restarts
+                     << (has_newest ? "" : ", which starts anew");
     return true;
   }
 

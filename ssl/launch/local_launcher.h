@@ -34,8 +34,8 @@ namespace ssl {
 
 // What ranks have saved.
 struct SavedProgress {
-  int64_t steps = 0;              // grows with each checkpoint
-  std::string newest = "step 0";  // which it is, for messages
+  int64_t steps = 0;   // grows with each checkpoint
+  std::string newest;  // which it is, for messages, such as "step 40"; "" when there is none yet
 };
 
 // Of the last start.

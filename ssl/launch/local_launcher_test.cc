@@ -191,7 +191,7 @@ TEST(LocalLauncherTest, DoesNotStartAgainInVain) {
   LaunchCase launch(2, {"1:exit=5"});
   int64_t step = 0;
   launch.options.max_restarts = 3;
-  launch.options.progress = [&] { return SavedProgress{++step}; };
+  launch.options.progress = [&] { return SavedProgress{++step, "step 1"}; };
   launch.options.obstacle = [] { return "another run is here"; };
   CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
@@ -205,12 +205,27 @@ TEST(LocalLauncherTest, StopsAfterThreeTriesWithoutProgress) {
   launch.options.max_restarts = 10;
   std::vector<int64_t> steps = {0, 5, 5, 5, 5};  // one try moved it
   size_t next = 0;
-  launch.options.progress = [&] { return SavedProgress{steps.at(next++)}; };
+  launch.options.progress = [&] {
+    const int64_t step = steps.at(next++);
+    return SavedProgress{step, absl::StrCat("step ", step)};
+  };
   CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
   EXPECT_EQ(outcome.restarts, 3);
   EXPECT_EQ(next, steps.size());
-  EXPECT_THAT(log.Text(), HasSubstr("no restart after 3 tries that left it there"));
+  EXPECT_THAT(log.Text(), HasSubstr("of step 5; no restart after 3 tries that left it there"));
+}
+
+TEST(LocalLauncherTest, WithoutACheckpoint_ARestartBeginsAnew) {
+  LaunchCase launch(1, {"0:exit=1"});
+  launch.options.max_restarts = 10;
+  launch.options.progress = [] { return SavedProgress(); };
+  CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
+  EXPECT_EQ(outcome.restarts, 2);
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr("exited with code 1; there is no checkpoint yet; restart 1 of at most 10, "
+                                          "which starts anew"),
+                                HasSubstr("there is no checkpoint yet; no restart after 3 tries that saved none")));
 }
 
 TEST(LocalLauncherTest, ARestartMayMendIt) {

@@ -159,11 +159,13 @@ void AddNewestCheckpoint(const std::string& run_directory, const std::string& co
 
 SavedProgress SavedIn(const std::string& run_directory, FileSystem& file_system) {
   const int64_t own = NewestStep(run_directory, file_system);
-  SavedProgress saved{own, absl::StrCat("step ", own)};
+  SavedProgress saved{own, own > 0 ? absl::StrCat("step ", own) : ""};
   for (const std::string& folder : TrainingFolders(run_directory, file_system)) {
     const int64_t step = NewestStep(absl::StrCat(run_directory, "/", folder), file_system);
     saved.steps += step;
-    if (step > 0) absl::StrAppend(&saved.newest, ", in ", folder, " of step ", step);
+    if (step == 0) continue;
+    const std::string newest = absl::StrCat("step ", step, " in ", folder);
+    saved.newest = saved.newest.empty() ? newest : absl::StrCat(saved.newest, ", ", newest);
   }
   return saved;
 }

@@ -204,7 +204,11 @@ TEST_F(LaunchFailureTest, AFineTuningsCheckpointsAreProgress) {
   const int64_t before = SavedIn(directory_, files_).steps;
   Leave("full_tune/checkpoints/step_5/model.safetensors", "");
   EXPECT_GT(SavedIn(directory_, files_).steps, before);
-  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 30, in full_tune of step 5");
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 30, step 5 in full_tune");
+  ASSERT_OK(files_.RemoveAll(directory_ + "/checkpoints"));
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "step 5 in full_tune");
+  ASSERT_OK(files_.RemoveAll(directory_ + "/full_tune"));
+  EXPECT_EQ(SavedIn(directory_, files_).newest, "") << "there is none";
 }
 
 TEST_F(LaunchFailureTest, TheCheckpointIsThatOfTheTrainingThatFailed) {
