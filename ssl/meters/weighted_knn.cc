@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kTop = 5;
 constexpr int64_t kBlockBytes = int64_t{64} << 20;
+constexpr int64_t kBlockQueries = 64;  // at most: of images as features, these take seconds
 
 absl::Status CheckShapes(const at::Tensor& bank, const at::Tensor& bank_labels, const at::Tensor& queries,
                          const at::Tensor& query_labels, int64_t k) {
@@ -75,7 +76,8 @@ absl::StatusOr<KnnAccuracy> WeightedKnn(const at::Tensor& bank, const at::Tensor
   const at::Tensor bank_classes = at::searchsorted(classes, bank_labels.flatten());
   const at::Tensor query_classes = at::searchsorted(classes, query_labels.flatten());
   const int64_t top = std::min<int64_t>(kTop, classes.numel());
-  const int64_t block = std::max<int64_t>(1, kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))));
+  const int64_t block =
+      std::clamp<int64_t>(kBlockBytes / (bank.size(0) * static_cast<int64_t>(sizeof(float))), 1, kBlockQueries);
   const at::Tensor bank_rows = (options.normalize ? NormalizeRows(bank) : bank).t();  // [D, N]
   const at::Tensor predictions = at::empty({queries.size(0), top}, query_labels.options());
   int64_t top1 = 0;

@@ -152,6 +152,17 @@ TEST(WeightedKnnTest, FeatureThatIsNotFinite_IsRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row 7 of the bank")));
 }
 
+// A block of features that are whole images takes seconds however small the bank is.
+TEST(WeightedKnnTest, Progress_ComesAfterFewQueries) {
+  const Problem problem = RandomProblem(40, 500, 4);
+  std::vector<int64_t> done = {0};
+  WeightedKnnOptions options;
+  options.on_progress = [&done](int64_t queries) { done.push_back(queries); };
+  ASSERT_OK(WeightedKnn(problem.bank, problem.bank_labels, problem.queries, problem.query_labels, options));
+  for (size_t i = 1; i < done.size(); ++i) EXPECT_LE(done[i] - done[i - 1], 64);
+  EXPECT_EQ(done.back(), 500);
+}
+
 // The bank is so large that a block holds a few queries only.
 TEST(WeightedKnnTest, StopBetweenBlocks_IsCancelled) {
   const Problem problem = RandomProblem(1 << 20, 40, 2);
