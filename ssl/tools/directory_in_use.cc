@@ -9,13 +9,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "ssl/check/named_components.h"
-#include "ssl/io/file_system.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
+
+constexpr char kSweepLock[] = ".sweep.lock";
 
 // To lock it in earnest would write this process's name into it.
 bool IsLocked(const std::string& path) {
@@ -26,16 +28,36 @@ bool IsLocked(const std::string& path) {
   return is_locked;
 }
 
-}  // namespace
+const std::string& DirectoryOf(const ConfigNode& root) { return root.FindPath("config.CHECKPOINT.DIR")->text(); }
 
-absl::Status CheckNotInUse(const ConfigNode& root) {
-  if (!Trains(root)) return absl::OkStatus();
-  const std::string directory = root.FindPath("config.CHECKPOINT.DIR")->text();
-  const std::string lock = absl::StrCat(directory, "/.lock");
+absl::Status CheckNotLocked(const ConfigNode& root, absl::string_view name) {
+  const std::string& directory = DirectoryOf(root);
+  const std::string lock = absl::StrCat(directory, "/", name);
   if (!IsLocked(lock)) return absl::OkStatus();
   const absl::Status held = PosixFileSystem().Lock(lock).status();
   if (!absl::IsUnavailable(held)) return absl::OkStatus();
   return CannotBeUsed(directory, held);
+}
+
+}  // namespace
+
+absl::Status CheckNotInUse(const ConfigNode& root) {
+  if (!Trains(root)) return absl::OkStatus();
+  return CheckNotLocked(root, ".lock");
+}
+
+absl::Status CheckSweepNotInUse(const ConfigNode& first) {
+  return Trains(first) ? CheckNotLocked(first, kSweepLock) : absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> LockSweep(const ConfigNode& first) {
+  if (!Trains(first)) return std::unique_ptr<FileLock>();
+  const std::string& directory = DirectoryOf(first);
+  const absl::Status made = PosixFileSystem().CreateDirectories(directory);
+  if (!made.ok()) return CannotBeUsed(directory, made);
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = PosixFileSystem().Lock(absl::StrCat(directory, "/", kSweepLock));
+  if (!lock.ok()) return CannotBeUsed(directory, lock.status());
+  return lock;
 }
 
 absl::Status UnlessInUse(const absl::Status& refusal, const ConfigNode& root) {

@@ -152,6 +152,7 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
     }
     const absl::Status is_up = CheckNotInUse(member->root);
     storage.Update(is_up);
+    if (i == 0) storage.Update(CheckSweepNotInUse(member->root));
     storage.Update(CheckCanBeWritten(member->root));
     AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &mistakes);
     if (is_up.ok()) AddProblem(CheckCanStart(member->world), &no_room);
@@ -270,6 +271,7 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
                              StopToken& stop, std::ostream& out) {
   const SweepContext context{line, registries, stop, out, ThisProgram::Open()};
   SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockSweep(members.front().root));
   std::vector<Outcome> outcomes;
   int exit_code = kExitFinished;
   bool is_stopped = false;

@@ -80,6 +80,18 @@ class RanksSweepTest(RanksCase):
         self.assertEqual(world.end(), 75, world.output)
         self.assertRegex(world.output, "(?m)^sweep_1   stopped ")
 
+    def test_a_sweep_is_up_between_its_runs_too(self):
+        sweep = (TWO, "config.OPTIMIZER.num_epochs=1,100000")
+        world = self.world(*sweep)
+        self.assertTrue(world.wait_for("sweep 2 of 2"), world.output)
+        for look in ((), ("--check_config",)):
+            second = self.tiny("engine_name=train", *sweep, *look)
+            self.assertEqual(second.returncode, 5, second.stdout + second.stderr)
+            self.assertIn("run/sweep_0 cannot be used: lock run/sweep_0/.sweep.lock: is held by process ",
+                          second.stdout + second.stderr)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
+
     def test_the_directory_of_a_sweep_may_have_any_name(self):
         name = 'a, "b": [c]'
         self.finished(TWO, "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1", run=f"'{name}'")
