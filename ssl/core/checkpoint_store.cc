@@ -49,7 +49,8 @@ absl::Status CheckIsNoDirectory(const std::string& path, FileSystem& file_system
 
 // A file of a save that is not found was there: its directory has gone, which is no mistake of the configuration.
 absl::Status OfStorage(const absl::Status& status) {
-  return absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status;
+  if (!absl::IsNotFound(status)) return status;
+  return WithDetail(absl::FailedPreconditionError(status.message()), kDetailErrno, DetailOf(status, kDetailErrno));
 }
 
 }  // namespace

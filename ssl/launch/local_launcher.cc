@@ -132,7 +132,8 @@ class Launcher {
                  is_one_file_ ? &output_ : &error_,
                  options.grace,
                  options.stopped_code,
-                 options.waited_in_vain},
+                 options.waited_in_vain,
+                 options.on_output},
         saved_steps_(Progress().steps) {}
 
   absl::StatusOr<LaunchOutcome> Run() {

@@ -77,6 +77,8 @@ struct LaunchOptions {
   // Whether the rank that ended says that it has waited in vain for the process `pid` of this host: then that one
   // hangs, and is killed at once. Not set: nobody knows, and such a rank has the grace.
   std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
+  // Told of each rank that runs when any of them has printed something. Not set: nobody is told.
+  std::function<void(int64_t rank, int64_t pid)> on_output;
   // Whether a stop was asked for before signals came to the launcher: then no rank is started. Not set: it was not.
   std::function<bool()> is_stopped_before;
   // Called when the ranks of a start have ended with a failure, before they start again. Not set: nobody is told.

@@ -115,8 +115,14 @@ absl::Status RankGroup::Wait() {
 
   SSL_ASSIGN_OR_RETURN(const bool any_ready, Poll(&fds, MillisecondsUntil(kill_at_)));
   if (!any_ready) return absl::OkStatus();
+  bool has_read = false;
   for (size_t i = 0; i < streams.size(); ++i) {
-    if (fds[1 + i].revents != 0) ReadFrom(streams[i]);
+    if (fds[1 + i].revents == 0) continue;
+    ReadFrom(streams[i]);
+    has_read = true;
+  }
+  for (const auto& rank : ranks_) {
+    if (has_read && !rank->has_ended && context_.on_output != nullptr) context_.on_output(rank->rank, rank->pid);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (fds[1 + streams.size() + i].revents != 0) outputs[i]->WriteSome();

@@ -49,6 +49,8 @@ struct GroupContext {
   int stopped_code;      // an exit code that is no failure, beside 0
   // Whether the rank that ended has waited in vain for the process `pid` of this host; null when nobody knows.
   std::function<bool(const RankEnd& end, int64_t pid)> waited_in_vain;
+  // Told of each rank that runs when any of them has printed something; null when nobody asks.
+  std::function<void(int64_t rank, int64_t pid)> on_output;
 };
 
 class RankGroup {

@@ -26,6 +26,7 @@
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/admission.h"
+#include "ssl/tools/launch_failure.h"
 #include "ssl/tools/leftovers.h"
 #include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
@@ -80,8 +81,10 @@ absl::Status CheckTypedOnce(const ConfigNode& root, const LaunchFlags& flags, co
 
 // Ranks that are started again have the arguments of the start before, whose checkpoints would be refused or removed.
 absl::Status CheckRestartGoesOn(const ConfigNode& root, const LaunchFlags& flags, const RunWorld& world) {
-  const bool is_restart = world.place.restart_count > 0;
-  if (!Trains(root) || !(is_restart || (world.launches && flags.restarts > 0))) return absl::OkStatus();
+  const ConfigNode* directory = root.FindPath(kDirectory);
+  const bool is_restart =
+      world.place.restart_count > 0 && directory != nullptr && SavedIn(directory->text(), PosixFileSystem()).steps > 0;
+  if (!is_restart && !(world.launches && flags.restarts > 0)) return absl::OkStatus();
   const ConfigNode* goes_on = root.FindPath(kAutoResume);
   if (goes_on == nullptr || goes_on->AsBool().value_or(true)) return absl::OkStatus();
   const std::string start = is_restart ? absl::StrCat("restart ", world.place.restart_count, " of ", world.place.source)

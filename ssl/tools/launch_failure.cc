@@ -44,10 +44,9 @@ std::optional<ConfigNode> ReportOf(const RankEnd& end, const std::string& run_di
 
 // Whether rank 0 was the last to lock the directory. The lock itself went with its process.
 bool HadDirectory(const std::vector<RankEnd>& ends, const std::string& run_directory, FileSystem& file_system) {
-  const absl::StatusOr<std::string> holder = file_system.Read(absl::StrCat(run_directory, "/.lock"));
-  return holder.ok() && std::any_of(ends.begin(), ends.end(), [&](const RankEnd& end) {
-           return end.rank == 0 && absl::StartsWith(*holder, absl::StrCat("process ", end.pid, " "));
-         });
+  return std::any_of(ends.begin(), ends.end(), [&](const RankEnd& end) {
+    return end.rank == 0 && HasLocked(end.pid, run_directory, file_system);
+  });
 }
 
 // Of whom the report is: the first failure, or the lowest rank that a user's second signal has ended before it had
@@ -181,11 +180,15 @@ bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_dir
   return std::find(names.begin(), names.end(), process.Name()) != names.end();
 }
 
-std::string LostDirectory(const LaunchOutcome& outcome, int64_t saved_steps, const std::string& run_directory,
+bool HasLocked(int64_t pid, const std::string& run_directory, FileSystem& file_system) {
+  const absl::StatusOr<std::string> holder = file_system.Read(absl::StrCat(run_directory, "/.lock"));
+  return holder.ok() && absl::StartsWith(*holder, absl::StrCat("process ", pid, " "));
+}
+
+std::string LostDirectory(const LaunchOutcome& outcome, bool had_locked, const std::string& run_directory,
                           FileSystem& file_system) {
   const bool was_storage = outcome.first_failure.has_value() && outcome.first_failure->code() == kExitStorage;
-  const bool went_back = SavedIn(run_directory, file_system).steps < saved_steps;
-  if (!(was_storage || went_back) || HadDirectory(outcome.ends, run_directory, file_system)) return "";
+  if (!(was_storage || had_locked) || HadDirectory(outcome.ends, run_directory, file_system)) return "";
   return absl::StrCat("run directory ", run_directory, " is not that of these ranks");
 }
 

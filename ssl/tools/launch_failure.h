@@ -21,10 +21,13 @@ SavedProgress SavedIn(const std::string& run_directory, FileSystem& file_system)
 bool HasWaitedInVain(const RankEnd& end, int64_t pid, const std::string& run_directory, const std::string& command,
                      FileSystem& file_system);
 
-// Why a training of `outcome` would begin anew if its ranks started again: rank 0 has not locked what lies there now
-// (it could not, or that was removed or replaced since), and either the first failure was of the run directory (exit
-// code 5) or less is saved there than `saved_steps`, what SavedIn counted before. "" otherwise.
-std::string LostDirectory(const LaunchOutcome& outcome, int64_t saved_steps, const std::string& run_directory,
+// Whether the process was the last to lock the directory.
+bool HasLocked(int64_t pid, const std::string& run_directory, FileSystem& file_system);
+
+// Why a training of `outcome` would begin anew if its ranks started again: rank 0 has not locked what lies there now,
+// and either the first failure was of the run directory (exit code 5) or rank 0 was seen to have locked it before
+// (`had_locked`), so that it was removed or replaced since. "" otherwise.
+std::string LostDirectory(const LaunchOutcome& outcome, bool had_locked, const std::string& run_directory,
                           FileSystem& file_system);
 
 // Writes the report of `outcome.first_failure`, or of the lowest rank that a user's second signal has ended before it

@@ -103,17 +103,19 @@ TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
 
 TEST_F(LaunchFailureTest, ADirectoryThatIsNotLockedByTheseRanks_IsLost) {
   const LaunchOutcome of_storage = Outcome({1, 101, 5});
-  const auto lost = [this](const LaunchOutcome& outcome, int64_t saved_steps) {
-    return LostDirectory(outcome, saved_steps, directory_, files_);
+  const auto lost = [this](const LaunchOutcome& outcome, bool had_locked) {
+    return LostDirectory(outcome, had_locked, directory_, files_);
   };
-  EXPECT_THAT(lost(of_storage, 0), HasSubstr(directory_ + " is not that of these ranks"));
-  EXPECT_EQ(lost(Outcome(Killed()), 0), "") << "they may have failed before they locked it";
-  EXPECT_THAT(lost(Outcome(Killed()), 10), HasSubstr("is not that of these ranks")) << "checkpoints were there";
+  EXPECT_THAT(lost(of_storage, false), HasSubstr(directory_ + " is not that of these ranks"));
+  EXPECT_EQ(lost(Outcome(Killed()), false), "") << "they failed before they locked it";
+  EXPECT_THAT(lost(Outcome(Killed()), true), HasSubstr("is not that of these ranks"));
   Leave(".lock", "process 100 on host a\n");
-  EXPECT_EQ(lost(of_storage, 0), "") << "full, for one";
-  EXPECT_EQ(lost(Outcome(Killed()), 10), "") << "these ranks removed them: CHECKPOINT.OVERWRITE_EXISTING";
+  EXPECT_TRUE(HasLocked(100, directory_, files_));
+  EXPECT_EQ(lost(of_storage, true), "") << "full, for one";
+  EXPECT_EQ(lost(Outcome(Killed()), true), "");
   Leave(".lock", "process 1000 on host a\n");
-  EXPECT_THAT(lost(of_storage, 0), HasSubstr("is not that of these ranks"));
+  EXPECT_FALSE(HasLocked(100, directory_, files_));
+  EXPECT_THAT(lost(of_storage, false), HasSubstr("is not that of these ranks"));
 }
 
 TEST_F(LaunchFailureTest, AnotherRunsDirectoryIsLeftAlone) {

@@ -62,7 +62,10 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
   options.max_restarts = restarts;
   options.progress = [&directory] { return SavedIn(directory, PosixFileSystem()); };
-  int64_t saved_steps = options.progress().steps;
+  bool had_locked = false;  // rank 0 of this start
+  options.on_output = [&](int64_t rank, int64_t pid) {
+    if (rank == 0 && !had_locked) had_locked = HasLocked(pid, directory, PosixFileSystem());
+  };
   std::string lost;
   options.obstacle = [&] {
     absl::Status is_usable = CheckNotInUse(root);
@@ -83,8 +86,8 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
     if (!Trains(root)) return;  // evaluations lock nothing
-    lost = LostDirectory(outcome, saved_steps, directory, PosixFileSystem());
-    saved_steps = options.progress().steps;
+    lost = LostDirectory(outcome, had_locked, directory, PosixFileSystem());
+    had_locked = false;
   };
   SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));
   // Of two starts at the same moment, one finds the port of the other taken and its directory not locked yet.

@@ -244,17 +244,15 @@ class BeforeTheStartTest(RanksCase):
             self.assertFalse((self.folder / run / "checkpoints").exists())
 
     def test_a_directory_that_goes_between_two_saves_is_not_begun_anew(self):
-        world = self.world(TWO, ENDLESS)
-        self.assertTrue(world.wait_for("step 5/"), world.output)
-        self.stop(world)
-        again = self.world(TWO, ENDLESS, "--restarts=3", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
-                           "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1")
-        self.assertTrue(again.wait_for("| step "), again.output)
-        (self.folder / "run").rename(self.folder / "before")
-        os.kill(again.rank(1), signal.SIGKILL)
-        self.assertEqual(again.end(), 128 + signal.SIGKILL, again.output)
-        self.assertIn("no restart: run directory run is not that of these ranks", again.output)
-        self.assertFalse((self.folder / "run").exists())
+        for rank, run in ((0, "first"), (1, "second")):
+            world = self.world(TWO, ENDLESS, "--restarts=3", "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
+                               "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", run=run)
+            self.assertTrue(world.wait_for("| step "), world.output)
+            (self.folder / run).rename(self.folder / f"{run}_before")
+            os.kill(world.rank(rank), signal.SIGKILL)
+            self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
+            self.assertIn(f"no restart: run directory {run} is not that of these ranks", world.output)
+            self.assertFalse((self.folder / run).exists())
 
     def test_a_mistake_that_all_ranks_find_is_said_once(self):
         world = self.world(TWO, "config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.5")

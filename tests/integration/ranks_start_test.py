@@ -92,12 +92,15 @@ class RanksStartTest(RanksCase):
             refused = self.tiny("engine_name=train", TWO, "--restarts=3", anew, *question)
             self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
             self.assertIn("AUTO_RESUME is 'False', expected True with --restarts=3", refused.stdout + refused.stderr)
-        variables = {**rank_variables(0, 2, 29500), "TORCHELASTIC_RESTART_COUNT": "1"}
-        code, report = self.check(anew, variables=variables)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        anew = (anew, "config.CHECKPOINT.OVERWRITE_EXISTING=True")
+        again = {**rank_variables(0, 2, 29500), "TORCHELASTIC_RESTART_COUNT": "1"}
+        self.assertEqual(self.check(*anew, variables=again)[0], 0, "nothing was saved before")
+        self.finished("config.OPTIMIZER.num_epochs=1")
+        code, report = self.check(*anew, variables=again)
         self.assertEqual(code, 2, report)
         self.assertIn("AUTO_RESUME is 'False', expected True with restart 1 of ", report)
-        self.assertEqual(self.check(anew, variables={**variables, "TORCHELASTIC_RESTART_COUNT": "0"})[0], 0)
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(self.check(*anew, variables=rank_variables(0, 2, 29500))[0], 0)
 
     def test_a_directory_that_cannot_be_written_is_told_before_a_start(self):
         (self.folder / "file").write_text("")
