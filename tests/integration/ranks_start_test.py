@@ -94,7 +94,8 @@ class RanksStartTest(RanksCase):
             self.assertIn("AUTO_RESUME is 'False', expected True with --restarts=3", refused.stdout + refused.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
         anew = (anew, "config.CHECKPOINT.OVERWRITE_EXISTING=True")
-        again = {**rank_variables(0, 2, 29500), "TORCHELASTIC_RESTART_COUNT": "1"}
+        again = {**rank_variables(0, 2, 29500), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0",
+                 "TORCHELASTIC_RESTART_COUNT": "1"}
         self.assertEqual(self.check(*anew, variables=again)[0], 0, "nothing was saved before")
         self.finished("config.OPTIMIZER.num_epochs=1")
         code, report = self.check(*anew, variables=again)
