@@ -22,6 +22,7 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/data/collators/collators.h"
+#include "ssl/data/samplers/sampler_keys.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
@@ -249,6 +250,7 @@ absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries&
       {"models", registries.models.Names()},
       {"optimizers", registries.optimizers.Names()},
       {"parameter_groupings", registries.parameter_groupers.Names()},
+      {"samplers", SamplerKeys()},
       {"schedules", registries.schedules.Names()},
       {"sinks", registries.metric_sinks.Names()},
       {"train_steps", registries.train_steps.Names()},

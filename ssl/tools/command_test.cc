@@ -5,6 +5,9 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/testing/status_matchers.h"
@@ -50,6 +53,9 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
   EXPECT_EQ(Listed("models"), "multi_input_output_model\n");
   EXPECT_EQ(Listed("optimizers"), "adam\nadamw\nlars\nrmsprop\nsgd\nsgd_fsdp\n");
   EXPECT_EQ(Listed("parameter_groupings"), "default\ndino\nlinear_eval_heads\nlr_decay\n");
+  EXPECT_EQ(Listed("samplers"),
+            "MINI_EPOCHS\nPOWER_LAW_SAMPLER\nSTRATIFIED_SAMPLER\nUSE_DEBUGGING_SAMPLER\n"
+            "USE_STATEFUL_DISTRIBUTED_SAMPLER\n");
   EXPECT_EQ(Listed("schedules"),
             "composite\nconstant\ncosine\ncosine_warm_restart\nexponential\ninverse_sqrt\nlinear\nmultistep\n"
             "polynomial\nstep\nstep_with_fixed_gamma\n");
@@ -66,6 +72,13 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "VisslAutoAugment\n");
   EXPECT_EQ(Listed("trunks"),
             "regnet\nregnet_fsdp\nresnet\nvision_transformer\nvision_transformer_fsdp\nxcit\nxcit_fsdp\n");
+}
+
+TEST_F(CommandTest, SamplersAreKeysOfTheTrainingData) {
+  const ConfigNode defaults = registries_.options.Defaults();
+  for (const absl::string_view key : absl::StrSplit(Listed("samplers"), '\n', absl::SkipEmpty())) {
+    EXPECT_NE(defaults.FindPath(absl::StrCat("DATA.TRAIN.", key)), nullptr) << key;
+  }
 }
 
 TEST_F(CommandTest, DefaultsAreWithinTheirRanges) {

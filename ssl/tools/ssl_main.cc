@@ -81,7 +81,8 @@ constexpr char kUsage[] = R"(Trains self-supervised image models and evaluates t
   --print_config         print the resolved configuration
   --help_config[=PREFIX] print keys, types, defaults and meanings, such as --help_config=LOSS
   --list=KIND            print names: collators, data_sources, engines, heads, hooks, meters, methods (LOSS.name),
-                         models, optimizers, parameter_groupings, schedules, sinks, train_steps, transforms, trunks
+                         models, optimizers, parameter_groupings, samplers (keys of DATA.TRAIN), schedules, sinks,
+                         train_steps, transforms, trunks
 
 A run keeps its files in config.CHECKPOINT.DIR, or in runs/<name of the configuration>. One training uses a directory
 at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR2 and SIGXCPU save and end it; the same command goes on. SIGUSR1 saves and
