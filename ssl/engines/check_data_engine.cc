@@ -157,7 +157,9 @@ class CheckDataEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenSplitDataset(name, context));
     split.description = Describe(name, *dataset);
     SSL_ASSIGN_OR_RETURN(split.images, Survey(name, *dataset, context));
-    split.report = MakeDataReport(split.images, split.description, limits_);
+    Progress search(absl::StrCat("near duplicates of ", name), dataset->size(), Clock::Real());
+    split.report =
+        MakeDataReport(split.images, split.description, limits_, [&search](int64_t done) { search.Update(done); });
     return split;
   }
 

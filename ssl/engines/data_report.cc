@@ -45,7 +45,8 @@ std::set<int64_t> Repetitions(const Groups& groups) {
   return repetitions;
 }
 
-Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Groups& exact, int64_t distance) {
+Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Groups& exact, int64_t distance,
+                           const std::function<void(int64_t)>& on_progress) {
   const std::set<int64_t> repetitions = Repetitions(exact);
   Positions positions;
   std::vector<DifferenceHash> hashes;
@@ -54,7 +55,11 @@ Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Group
     positions.push_back(i);
     hashes.push_back(*images[i].difference_hash);
   }
-  Groups groups = GroupLookalikes(hashes, static_cast<int>(distance));
+  const auto report = [&](int64_t done) {  // of the hashes, which are fewer than the images
+    const int64_t count = static_cast<int64_t>(hashes.size());
+    if (on_progress && count > 0) on_progress(done * static_cast<int64_t>(images.size()) / count);
+  };
+  Groups groups = GroupLookalikes(hashes, static_cast<int>(distance), report);
   for (Positions& group : groups) {
     for (int64_t& position : group) position = positions[position];
   }
@@ -218,14 +223,14 @@ int64_t DataReport::num_broken() const {
 }
 
 DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
-                          const DataReportLimits& limits) {
+                          const DataReportLimits& limits, const std::function<void(int64_t done)>& on_progress) {
   DataReport report;
   report.images = static_cast<int64_t>(images.size());
   report.broken.resize(kNumReadFaults);
   AddSizes(images, limits, &report);
   AddMoments(images, &report);
   report.exact_duplicates = GroupEqualContent(images);
-  report.near_duplicates = GroupNearDuplicates(images, report.exact_duplicates, limits.duplicate_distance);
+  report.near_duplicates = GroupNearDuplicates(images, report.exact_duplicates, limits.duplicate_distance, on_progress);
   report.class_sizes = CountClasses(description);
   return report;
 }

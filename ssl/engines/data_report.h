@@ -6,6 +6,7 @@
 #define SSL_ENGINES_DATA_REPORT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -57,8 +58,10 @@ struct DataReport {
 // Images that could be left out: all but one of each group.
 int64_t NumRepetitions(const std::vector<std::vector<int64_t>>& groups);
 
+// on_progress: called during the search for near duplicates, which takes the longest, with how much of it is done, as a
+// number of images; all of them in the end.
 DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
-                          const DataReportLimits& limits);
+                          const DataReportLimits& limits, const std::function<void(int64_t done)>& on_progress = {});
 
 // Positions in `second` of readable images whose content is in `first` as well.
 std::vector<int64_t> SharedContent(const std::vector<SurveyedImage>& first, const std::vector<SurveyedImage>& second);

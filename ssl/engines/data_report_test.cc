@@ -52,6 +52,16 @@ TEST(DataReport, Duplicates_ExactOnesCountOnceAmongTheNear) {
   EXPECT_EQ(NumRepetitions(report.exact_duplicates), 1);
 }
 
+TEST(DataReport, SearchForNearDuplicates_TellsHowFarItIs) {
+  std::vector<SurveyedImage> images;
+  for (uint64_t i = 0; i < 1000; ++i) images.push_back(Image(i / 2, i / 2 * 0x9E3779B97F4A7C15u));
+  std::vector<int64_t> told;
+  MakeDataReport(images, Names(images.size()), {}, [&told](int64_t done) { told.push_back(done); });
+  ASSERT_GE(told.size(), 5u);
+  EXPECT_LE(told.front(), 200);  // of five bands the first is not yet done
+  EXPECT_EQ(told.back(), 1000);
+}
+
 TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
   const std::vector<SurveyedImage> images = {Broken(ReadFault::kEmpty, "a: empty"), Image(1, 1),
                                              Broken(ReadFault::kEmpty, "b: empty"),

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "ssl/base/clock.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
@@ -28,6 +29,7 @@
 #include "ssl/engines/feature_extraction.h"
 #include "ssl/engines/feature_layers.h"
 #include "ssl/engines/original_images.h"
+#include "ssl/engines/progress.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/atomic_file.h"
@@ -84,6 +86,7 @@ absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, in
 absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals& originals, int side,
                                     const StopToken& stop) {
   std::vector<std::vector<SheetCell>> cells;
+  Progress progress("drawing neighbours", neighbors.queries.size(0), Clock::Real());
   for (int64_t query = 0; query < neighbors.queries.size(0); ++query) {
     if (stop.requested()) return absl::CancelledError("drawing neighbours: stopped");
     std::vector<SheetCell>& row = cells.emplace_back();
@@ -95,6 +98,7 @@ absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals&
       cell.caption.push_back(absl::StrFormat("%.4f", neighbors.distances[query][k].item<double>()));
       row.push_back(std::move(cell));
     }
+    progress.Update(query + 1);
   }
   return DrawSheet(cells, kGap);
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "ssl/data/image/crop_box.h"
 
 namespace ssl {
@@ -19,6 +20,7 @@ constexpr int kBits = DifferenceHash::kBits;
 // Of the largest to the smallest grey value: an image with less has no structure to tell it by.
 constexpr int kLeastContrast = 8;
 constexpr double kLeastCorrelation = 0.98;
+constexpr size_t kReportedAtOnce = 64;
 
 // ITU-R BT.601.
 uint8_t Luma(const uint8_t* pixel, int channels) {
@@ -71,10 +73,11 @@ class DisjointSets {
 
 using KeyedHash = std::pair<uint64_t, int64_t>;  // a band of the bits, and the position
 
-// Joins what agrees in the band and looks alike.
+// Joins what agrees in the band and looks alike. report: called with how many of `sorted` have been compared.
 void JoinBand(const std::vector<KeyedHash>& sorted, const std::vector<DifferenceHash>& hashes, int distance,
-              DisjointSets* sets) {
+              absl::FunctionRef<void(int64_t)> report, DisjointSets* sets) {
   for (size_t begin = 0; begin < sorted.size(); ++begin) {
+    if (begin % kReportedAtOnce == 0) report(static_cast<int64_t>(begin));
     const auto [band, first] = sorted[begin];
     for (size_t i = begin + 1; i < sorted.size() && sorted[i].first == band; ++i) {
       const int64_t second = sorted[i].second;
@@ -126,10 +129,15 @@ bool LooksLike(const DifferenceHash& a, const DifferenceHash& b, int distance) {
   return __builtin_popcountll(a.bits ^ b.bits) <= distance && Correlation(a, b) >= kLeastCorrelation;
 }
 
-std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance) {
+std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance,
+                                                  const std::function<void(int64_t done)>& on_progress) {
   DisjointSets sets(static_cast<int64_t>(hashes.size()));
   const std::vector<int64_t> distinct = JoinEqual(hashes, &sets);
   const int bands = distance + 1;
+  const auto report = [&](int64_t compared) {  // of all bands
+    const double share = static_cast<double>(compared) / (static_cast<double>(distinct.size()) * bands);
+    if (on_progress) on_progress(std::llround(share * static_cast<double>(hashes.size())));
+  };
   std::vector<KeyedHash> sorted(distinct.size());
   for (int band = 0; band < bands; ++band) {
     const int begin = kBits * band / bands;
@@ -137,8 +145,11 @@ std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHa
     const uint64_t mask = width == kBits ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
     for (size_t i = 0; i < distinct.size(); ++i) sorted[i] = {hashes[distinct[i]].bits >> begin & mask, distinct[i]};
     std::sort(sorted.begin(), sorted.end());
-    JoinBand(sorted, hashes, distance, &sets);
+    const int64_t compared = static_cast<int64_t>(distinct.size()) * band;
+    JoinBand(
+        sorted, hashes, distance, [&](int64_t begin) { report(compared + begin); }, &sets);
   }
+  if (on_progress) on_progress(static_cast<int64_t>(hashes.size()));
   std::map<int64_t, std::vector<int64_t>> members;  // by root
   for (int64_t i = 0; i < static_cast<int64_t>(hashes.size()); ++i) members[sets.Root(i)].push_back(i);
   std::vector<std::vector<int64_t>> groups;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -38,8 +39,10 @@ bool LooksLike(const DifferenceHash& a, const DifferenceHash& b, int distance);
 // their first. distance: in [0, 15]. Not every pair is compared: hashes that differ in d bits agree in at least one of
 // d + 1 bands, so only those that share a band are (Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web
 // Crawling", WWW 2007). Time: n log n, and the pairs of distinct hashes that share a band, about n / 8000 for each hash
-// at a distance of 4.
-std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance);
+// at a distance of 4. on_progress: called now and then with how much of the work is done, as a share of the hashes: all
+// of them in the end.
+std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance,
+                                                  const std::function<void(int64_t done)>& on_progress = {});
 
 }  // namespace ssl
 

@@ -128,5 +128,18 @@ TEST(GroupLookalikes, EqualsTheComparisonOfAllPairs) {
   }
 }
 
+TEST(GroupLookalikes, TellsHowFarItIs) {
+  std::vector<DifferenceHash> hashes(3000, OfBits(0));
+  for (uint64_t i = 0; i < hashes.size(); ++i) hashes[i].bits = i * 0x9E3779B97F4A7C15u;
+  hashes.resize(4000, hashes.front());
+  std::vector<int64_t> told;
+  GroupLookalikes(hashes, 4, [&told](int64_t done) { told.push_back(done); });
+  ASSERT_GE(told.size(), 10u);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_LE(told.front(), 1000);  // the first of five bands is not yet done
+  EXPECT_EQ(told.back(), 4000);
+  for (size_t i = 1; i < told.size(); ++i) EXPECT_LE(told[i] - told[i - 1], 800);
+}
+
 }  // namespace
 }  // namespace ssl
