@@ -12,13 +12,13 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/config/world_shape.h"
 #include "ssl/core/head_outputs.h"
+#include "ssl/data/data_options.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kAllowChanges[] = "CHECKPOINT.ALLOW_CHANGES";
 constexpr char kVirtualRanks[] = "DISTRIBUTED.VIRTUAL_RANKS";
-constexpr char kOwnSource[] = "generic_ssl";
 constexpr char kInputMapping[] = "MODEL.MULTI_INPUT_HEAD_MAPPING";
 constexpr absl::string_view kBatchSize = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 
@@ -157,7 +157,8 @@ std::vector<std::string> FirstTexts(const ConfigNode* list) {
 // A model that maps inputs by name takes no views, and one that does not takes nothing else.
 void CheckInputKeys(const ConfigNode& config, const std::string& split, std::vector<std::string>* problems) {
   const ConfigNode* source = config.FindPath(absl::StrCat("DATA.", split, ".BASE_DATASET"));
-  if (source != nullptr && source->text() != kOwnSource) return;  // another program's, which reads no such key
+  // Another program's reads no such key.
+  if (source != nullptr && source->text() != DataSplitOptions().base_dataset) return;
   const std::string path = absl::StrCat("DATA.", split, ".INPUT_KEY_NAMES");
   const std::vector<std::string> keys = FirstTexts(config.FindPath(path));
   const std::vector<std::string> mapped = FirstTexts(config.FindPath(kInputMapping));

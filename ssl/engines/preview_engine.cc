@@ -18,6 +18,7 @@
 #include "ssl/core/batch_views.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
+#include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
@@ -29,6 +30,7 @@
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/original_images.h"
 #include "ssl/engines/run_files.h"
+#include "ssl/hooks/heat_map.h"
 
 namespace ssl {
 namespace {
@@ -36,13 +38,12 @@ namespace {
 constexpr char kSection[] = "PREVIEW";
 constexpr char kPrefix[] = "preview";
 constexpr char kTrain[] = "DATA.TRAIN";
-constexpr char kUsualSource[] = "generic_ssl";
 constexpr int kGap = 4;  // pixels
 constexpr int kMostColumn = 24 * kCharacterAdvance;
 
 std::string SourceType(const EngineContext& context) {
   const ConfigNode* type = context.config.Section(kTrain).Find("BASE_DATASET");
-  return type == nullptr ? kUsualSource : type->text();
+  return type == nullptr ? DataSplitOptions().base_dataset : type->text();
 }
 
 // As a training opens it.
@@ -117,6 +118,22 @@ int LargestSide(const std::vector<at::Tensor>& views) {
   return static_cast<int>(side);
 }
 
+// views: [B, C, H, W] each. Returns [B, H, W, C] uint8 of each. A host's own source has not put its batches through the
+// transforms of the configuration: those are shown from their least value to their largest.
+absl::StatusOr<std::vector<at::Tensor>> PixelsOf(const std::vector<at::Tensor>& views, const Dataset* dataset,
+                                                 const EngineContext& context) {
+  std::vector<at::Tensor> pixels;
+  if (dataset == nullptr || SourceType(context) != DataSplitOptions().base_dataset) {
+    for (const at::Tensor& view : views) pixels.push_back(AsPixels(view));
+    return pixels;
+  }
+  const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
+  SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
+                       Denormalizer::Create(transforms != nullptr ? *transforms : ConfigNode::List()));
+  for (const at::Tensor& view : views) pixels.push_back(denormalizer.ToPixels(view));
+  return pixels;
+}
+
 class PreviewEngine : public Engine {
  public:
   explicit PreviewEngine(PreviewOptions options) : options_(options) {}
@@ -159,11 +176,7 @@ class PreviewEngine : public Engine {
     if (dataset != nullptr) {
       SSL_RETURN_IF_ERROR(AddOriginals(OriginalImages(*dataset), batch.indices, LargestSide(views), &cells));
     }
-    const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
-    SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
-                         Denormalizer::Create(transforms != nullptr ? *transforms : ConfigNode::List()));
-    std::vector<at::Tensor> pixels;
-    for (const at::Tensor& view : views) pixels.push_back(denormalizer.ToPixels(view));
+    SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> pixels, PixelsOf(views, dataset, context));
     AddViews(pixels, &cells);
     return Write(DrawSheet(cells, kGap), static_cast<int64_t>(cells.size()), pixels.size(), context, report);
   }

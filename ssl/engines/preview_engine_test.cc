@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
@@ -53,6 +55,23 @@ class FirstBatchHook : public Hook {
 
  private:
   Batch& first_;
+};
+
+// A host's own batches: no data set is behind them, and no transform of the configuration has seen them.
+class GreyRampSource : public BatchSource {
+ public:
+  GreyRampSource() {
+    batch_.indices = at::arange(2);
+    batch_.views = {at::arange(16, at::kFloat).view({1, 1, 4, 4}).div(15).repeat({2, 3, 1, 1})};
+  }
+
+  int64_t batches_per_epoch() const override { return 1; }
+  int64_t dataset_size() const override { return 2; }
+  absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override { return absl::OkStatus(); }
+  absl::StatusOr<const Batch*> Next() override { return &batch_; }
+
+ private:
+  Batch batch_;
 };
 
 class PreviewEngineTest : public FullTuneRun {
@@ -193,6 +212,19 @@ TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViewsOrTheirNames) {
   const int width = 11 * kCharacter;  // "ant/100.png"
   EXPECT_EQ(sheet.row(kGap + width / 2 - 1)[3 * (kGap + width - 1)], 200);
   EXPECT_EQ(sheet.row(kGap + width / 2)[3 * kGap], 255);
+}
+
+TEST_F(PreviewEngineTest, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
+  ASSERT_OK(registries_.batch_sources.Register("grey_ramp", [](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<BatchSource>>(std::make_unique<GreyRampSource>());
+  }));
+  Set("DATA.TRAIN.BASE_DATASET", "grey_ramp");
+  ASSERT_OK(RunPreview());
+  const Image sheet = Sheet();
+  for (int i = 0; i < 16; ++i) {
+    const uint8_t* pixel = sheet.row(kGap + i / 4) + 3 * (kGap + i % 4);
+    EXPECT_EQ(std::vector<int>(pixel, pixel + 3), std::vector<int>(3, 17 * i)) << i;
+  }
 }
 
 TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {

@@ -28,9 +28,20 @@
 namespace ssl {
 namespace {
 
-absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const ConfigNode& config) {
-  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
-  if (transforms == nullptr || transforms->items().empty()) return std::optional<Denormalizer>();
+// Whether training batches are another program's, which it puts through transforms of its own.
+bool HasOwnSource(const BuildContext& context) {
+  constexpr char kType[] = "DATA.TRAIN.BASE_DATASET";
+  const ConfigNode* type = context.config.FindPath(kType);
+  const ConfigNode defaults = context.registries.options.Defaults();
+  const ConfigNode* ours = defaults.FindPath(kType);
+  return type != nullptr && ours != nullptr && type->text() != ours->text();
+}
+
+absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const BuildContext& context) {
+  const ConfigNode* transforms = context.config.FindPath("DATA.TRAIN.TRANSFORMS");
+  if (transforms == nullptr || transforms->items().empty() || HasOwnSource(context)) {
+    return std::optional<Denormalizer>();
+  }
   SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(*transforms));
   return std::make_optional(std::move(denormalizer));
 }
@@ -38,7 +49,7 @@ absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const ConfigNode& c
 absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "crop_images", params, context));
-  SSL_ASSIGN_OR_RETURN(std::optional<Denormalizer> denormalizer, MakeDenormalizer(context.config));
+  SSL_ASSIGN_OR_RETURN(std::optional<Denormalizer> denormalizer, MakeDenormalizer(context));
   return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder), std::move(denormalizer));
 }
 

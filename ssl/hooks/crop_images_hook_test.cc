@@ -19,6 +19,12 @@
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/batch_source.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/data/data_options.h"
+#include "ssl/data/dataset_source.h"
+#include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/loader/denormalizer.h"
@@ -39,6 +45,19 @@ using ::testing::IsEmpty;
 std::vector<std::string> Files(const std::string& directory) {
   return PosixFileSystem().List(directory).value_or(std::vector<std::string>());
 }
+
+// Of a host, with a data set behind it.
+class OwnSource : public BatchSource, public DatasetSource {
+ public:
+  int64_t batches_per_epoch() const override { return 1; }
+  int64_t dataset_size() const override { return dataset_.size(); }
+  absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override { return absl::OkStatus(); }
+  absl::StatusOr<const Batch*> Next() override { return nullptr; }
+  const Dataset& dataset() const override { return dataset_; }
+
+ private:
+  const SyntheticDataset dataset_{SyntheticDatasetOptions()};
+};
 
 // Row i, column v of the sheet is view v of image i, in the upper left corner of its place.
 TEST(SheetOfCrops, HasARowForEachImageAndAColumnForEachView) {
@@ -137,6 +156,34 @@ TEST(CropImagesHook, BatchesOfNoDataSet_AreShownAsTheyAre) {
   Image sheet;
   ASSERT_OK(
       DecodeImage(PosixFileSystem().Read(directory + "/iteration_1/crop_images.crops_0.png").value(), {}, &sheet));
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << i;
+}
+
+// A data set may be behind a host's own source, whose transforms are its own.
+TEST(CropImagesHook, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
+  Registries registries;
+  ASSERT_OK(RegisterCropImagesHook(&registries));
+  ASSERT_OK(registries.options.Add("DATA.TRAIN", [] { return std::make_unique<DataSplitOptions>(); }));
+  const std::string directory = MakeTempDir("crops");
+  const ConfigNode config = ParseYaml(
+                                "DATA: {TRAIN: {BASE_DATASET: own, TRANSFORMS: [{name: ToTensor}, {name: Normalize, "
+                                "mean: [0.6], std: [0.2]}]}}",
+                                "run.yaml", nullptr)
+                                .value();
+  FakeStep step;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Hook> hook,
+                       registries.hooks.Make("crop_images", ConfigNode::Map(),
+                                             {config, registries, step.context.communicator, 0, directory}));
+  const OwnSource source;
+  step.context.source = &source;
+  Batch batch;
+  batch.views = {at::arange(16, at::kFloat).view({1, 1, 4, 4}).div(15)};
+  step.context.batch = &batch;
+  step.state.iteration = 1;
+  ASSERT_OK(hook->OnStep(step.context));
+  Image sheet;
+  ASSERT_OK(DecodeImage(PosixFileSystem().Read(directory + "/crops/iteration_1/crop_images.crops_0.png").value(), {},
+                        &sheet));
   for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << i;
 }
 
