@@ -86,14 +86,20 @@ absl::StatusOr<int64_t> CacheBytes(const char* path, const ConfigNode& config) {
   return split.cache == "none" ? 0 : split.cache_bytes;
 }
 
+// Those of this host, as processes or within one: each has a data set, and so a cache, of its own.
+absl::StatusOr<int64_t> RanksOfHost(const ConfigNode& config) {
+  SSL_ASSIGN_OR_RETURN(const WorldShape processes, ReadProcesses(config));
+  SSL_ASSIGN_OR_RETURN(const int64_t virtual_ranks, ReadVirtualRanks(config));
+  return processes.ranks_per_node * std::max<int64_t>(1, virtual_ranks / processes.ranks());
+}
+
 // Lets the data set keep its images as CACHE says, which is worth it where they are read in every epoch.
 absl::Status ApplyCache(const DataSplitOptions& split, const ConfigNode& node, const BuildContext& context,
                         Pipeline* pipeline) {
   if (split.cache == "none") return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
   SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
-  SSL_ASSIGN_OR_RETURN(const WorldShape processes, ReadProcesses(context.config));
-  const int64_t ranks = processes.ranks_per_node;
+  SSL_ASSIGN_OR_RETURN(const int64_t ranks, RanksOfHost(context.config));
   const int64_t available = AvailableMemoryBytes();
   const std::string of_each = ranks == 1 ? "" : absl::StrCat(" for each of ", ranks, " ranks");
   if (available / ranks - train_bytes < test_bytes) {

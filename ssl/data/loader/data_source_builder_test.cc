@@ -15,7 +15,6 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/base/available_memory.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
@@ -325,16 +324,6 @@ TEST_F(DataSourceBuilderTest, Cache_HoldsTheImagesOfPhasesAndNotOfEvaluations) {
     ReadIndices(*evaluation, 0);
   }
   EXPECT_THAT(log.Text(), Not(HasSubstr("served")));
-}
-
-TEST_F(DataSourceBuilderTest, CachesOfSeveralRanks_ShareTheMemoryOfTheirHost) {
-  Configure(
-      absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
-                   "]\n    MAX_BROKEN_FRACTION: 1\n    CACHE: raw\n    CACHE_BYTES: ", AvailableMemoryBytes() / 10 * 7,
-                   "\n    TRANSFORMS: [{name: Resize, size: [8, 8]}, {name: ToTensor}]\n"));
-  EXPECT_OK(MakeTest());
-  config_.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(2));
-  EXPECT_THAT(MakeTest().status().ToString(), HasSubstr(" bytes for each of 2 ranks, fit into the "));
 }
 
 TEST_F(DataSourceBuilderTest, CacheThatIsLargerThanMemory_IsRefused) {

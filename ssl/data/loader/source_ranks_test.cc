@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the number of ranks changes about a source: which share of broken images ends it.
+// What the number of ranks changes about a source: which share of broken images ends it, and what memory it may take.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/available_memory.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/node.h"
@@ -26,6 +27,7 @@
 #include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
@@ -105,6 +107,33 @@ TEST_F(SourceRanksTest, TwoBrokenImages_AreNotTooManyForOneOfSeveralRanks) {
   UseImages({0, 4});
   for (const auto& [name, make] : kSources) {
     for (const int64_t ranks : {1, 2, 4}) EXPECT_OK(ReadEpoch(ranks, make)) << name << " on " << ranks;
+  }
+}
+
+// Two of them fit into the memory that is free no more.
+TEST_F(SourceRanksTest, CachesOfAllRanksOfAHost_ShareItsMemory) {
+  const struct {
+    const char* said;  // "": they fit
+    int64_t nodes, processes, virtual_ranks;
+  } kWorlds[] = {{"", 1, 1, 0},
+                 {" bytes for each of 2 ranks, fit into the ", 1, 2, 0},
+                 {"", 2, 1, 0},
+                 {" bytes for each of 2 ranks, fit into the ", 1, 1, 2},
+                 {" bytes for each of 4 ranks, fit into the ", 1, 2, 4},
+                 {" bytes for each of 2 ranks, fit into the ", 2, 1, 4},
+                 {"", 2, 1, 2}};
+  UseImages({});
+  config_.SetPath("DATA.TEST.CACHE", ConfigNode::FromString("raw"));
+  config_.SetPath("DATA.TEST.CACHE_BYTES", ConfigNode::FromInt(AvailableMemoryBytes() / 10 * 7));
+  const std::unique_ptr<Communicator> local = MakeLocalCommunicator();
+  for (const auto& world : kWorlds) {
+    config_.SetPath("DISTRIBUTED.NUM_NODES", ConfigNode::FromInt(world.nodes));
+    config_.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(world.processes));
+    config_.SetPath("DISTRIBUTED.VIRTUAL_RANKS", ConfigNode::FromInt(world.virtual_ranks));
+    const absl::Status status = MakeTestSource(config_.Section("DATA.TEST"), {config_, registries_, *local}).status();
+    EXPECT_EQ(status.code(), *world.said == 0 ? absl::StatusCode::kOk : absl::StatusCode::kInvalidArgument)
+        << world.nodes << " hosts, " << world.processes << " processes, " << world.virtual_ranks << " virtual ranks";
+    EXPECT_THAT(status.message(), HasSubstr(world.said));
   }
 }
 
