@@ -2,7 +2,7 @@
 #include "ssl/engines/estimate_engine.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/hooks/progress_line.h"
@@ -119,14 +120,18 @@ class EstimateEngine : public Engine {
  private:
   // Of the training in the run directory, from where it would go on. What it would be refused for, it says itself.
   static absl::StatusOr<int64_t> UpdatesDone(EngineContext& context) {
-    at::Tensor done = at::zeros({1}, at::kLong);
-    if (context.communicator.rank() == 0 && !context.run_directory.empty()) {
+    int64_t done = 0;
+    const auto look = [&] {
+      if (context.run_directory.empty()) return absl::OkStatus();
       const absl::StatusOr<ResumePlan> plan =
           CheckResume(context.config, context.registries.options, context.file_system, context.communicator);
-      if (plan.ok() && !plan->removes_earlier) done.fill_(std::max<int64_t>(plan->iteration, 0));
-    }
-    SSL_RETURN_IF_ERROR(context.communicator.Broadcast(done, 0));
-    return done.item<int64_t>();
+      if (plan.ok() && !plan->removes_earlier) done = std::max<int64_t>(plan->iteration, 0);
+      return absl::OkStatus();
+    };
+    SSL_RETURN_IF_ERROR(OnRankZero(look, "looking at the training that is there", context.communicator));
+    at::Tensor shared = at::full({1}, done, at::kLong);
+    SSL_RETURN_IF_ERROR(context.communicator.Broadcast(shared, 0));
+    return shared.item<int64_t>();
   }
 
   static EngineReport NothingLeft(int64_t updates, ConfigNode* results) {

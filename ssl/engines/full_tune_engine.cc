@@ -213,17 +213,17 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   options.progress = context.progress;
   const OpeningScope opening(context);
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(config));
-  absl::Status admitted = opening.CheckNotStopped();
-  // The session takes its directory for the user's word; this one lies inside a run.
-  if (admitted.ok() && context.communicator.rank() == 0) {
-    admitted = CheckOutputFolder({context.run_directory, kFullTuneFolder});
-  }
-  if (admitted.ok() && !task.checkpoint.overwrite_existing && context.communicator.rank() == 0) {
+  const auto admit = [&]() -> absl::Status {
+    SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+    if (context.communicator.rank() > 0) return absl::OkStatus();
+    // The session takes its directory for the user's word; this one lies inside a run.
+    SSL_RETURN_IF_ERROR(CheckOutputFolder({context.run_directory, kFullTuneFolder}));
+    if (task.checkpoint.overwrite_existing) return absl::OkStatus();
     // Before the session, which would offer to allow it.
-    admitted = CheckInitialWeights(config, context.registries.options, kInitialWeights, CheckpointDirectory(directory),
-                                   context.file_system, context.communicator);
-  }
-  admitted = AgreeOnStatus(admitted, "comparing weights", context.communicator);
+    return CheckInitialWeights(config, context.registries.options, kInitialWeights, CheckpointDirectory(directory),
+                               context.file_system, context.communicator);
+  };
+  const absl::Status admitted = AgreeOnWork(admit, "comparing weights", context.communicator);
   absl::StatusOr<std::unique_ptr<Session>> session =
       admitted.ok() ? Session::Create(config, context.registries, std::move(options)) : admitted;
   if (!absl::IsInvalidArgument(session.status())) return session;

@@ -105,10 +105,10 @@ class FullTuneRun : public ::testing::Test {
     return engine->Run(context);
   }
 
-  absl::StatusOr<EngineReport> RunRank(Communicator& communicator) {
+  absl::StatusOr<EngineReport> RunRank(Communicator& communicator, FileSystem& file_system = PosixFileSystem()) {
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeEngine(communicator));
     ConfigNode results = ConfigNode::Map();
-    EngineContext context{config_, registries_, communicator, stop_, PosixFileSystem(), directory_, results};
+    EngineContext context{config_, registries_, communicator, stop_, file_system, directory_, results};
     return engine->Run(context);
   }
 
