@@ -93,18 +93,25 @@ absl::StatusOr<WorldPlace> TorchrunPlace(const EnvironmentReader& reader) {
   return place;
 }
 
-// Of a pod that is to run several processes, the operator sets RANK to the pod's number and WORLD_SIZE to the processes
-// of all pods: torchrun makes ranks of that, and nobody else can.
-absl::Status CheckOneRankPerPod(const EnvironmentReader& reader, const WorldPlace& place) {
-  constexpr char kWayOut[] = ": one rank in each pod, or start the command with torchrun --no-python";
-  int64_t number = 0;
+constexpr char kOneRankPerPod[] = ": one rank in each pod, or start the command with torchrun --no-python";
+
+// torchrun makes ranks of them, and nobody else can.
+absl::Status CheckOneProcessPerPod(const EnvironmentReader& reader) {
   for (const char* name : {"PET_NPROC_PER_NODE", "PET_N_PROC_PER_NODE"}) {
     const absl::StatusOr<int64_t> processes = reader.Integer(name, 2, kMostRanks);
-    if (processes.ok()) return reader.Error(name, absl::StrCat("1", kWayOut));
+    if (processes.ok()) return reader.Error(name, absl::StrCat("1", kOneRankPerPod));
   }
+  return absl::OkStatus();
+}
+
+// Of a pod that is to run several processes, the operator sets RANK to the pod's number and WORLD_SIZE to the processes
+// of all pods.
+absl::Status CheckOneRankPerPod(const EnvironmentReader& reader, const WorldPlace& place) {
+  SSL_RETURN_IF_ERROR(CheckOneProcessPerPod(reader));
+  int64_t number = 0;
   const absl::StatusOr<std::string> pods = reader.Text("PET_NNODES");
   if (!pods.ok() || (absl::SimpleAtoi(*pods, &number) && number == place.size)) return absl::OkStatus();
-  return reader.Error("PET_NNODES", absl::StrCat(place.size, " ", Is("WORLD_SIZE", place.size), kWayOut));
+  return reader.Error("PET_NNODES", absl::StrCat(place.size, " ", Is("WORLD_SIZE", place.size), kOneRankPerPod));
 }
 
 absl::StatusOr<WorldPlace> OneRankPerHostPlace(const EnvironmentReader& reader) {
@@ -126,11 +133,17 @@ absl::StatusOr<WorldPlace> ElasticPodPlace(const EnvironmentReader& reader) {
   return AsksForTorchrun(reader, "PET_RDZV_ENDPOINT");
 }
 
+absl::StatusOr<WorldPlace> SizeWithoutRank(const EnvironmentReader& reader) {
+  return reader.Error("RANK", "a rank, because WORLD_SIZE is set");
+}
+
 // An operator that sets nothing but torchrun's defaults: each of several pods would train by itself.
 absl::StatusOr<WorldPlace> PodWithoutRankPlace(const EnvironmentReader& reader) {
   const absl::StatusOr<int64_t> pods = reader.Integer("PET_NNODES", 1, 1);
-  if (pods.ok()) return WorldPlace();
-  return AsksForTorchrun(reader, "PET_NNODES");
+  if (!pods.ok()) return AsksForTorchrun(reader, "PET_NNODES");
+  SSL_RETURN_IF_ERROR(CheckOneProcessPerPod(reader));
+  if (reader.Has("WORLD_SIZE")) return SizeWithoutRank(reader);
+  return WorldPlace();
 }
 
 absl::StatusOr<WorldPlace> OpenMpiPlace(const EnvironmentReader& reader) {
@@ -200,10 +213,6 @@ absl::StatusOr<WorldPlace> SlurmPlace(const EnvironmentReader& reader) {
   SSL_ASSIGN_OR_RETURN(place.port, SlurmPortOf(reader));
   SSL_ASSIGN_OR_RETURN(place.restart_count, reader.IntegerOr("SLURM_RESTART_COUNT", 0, kAnyNumber, 0));
   return place;
-}
-
-absl::StatusOr<WorldPlace> SizeWithoutRank(const EnvironmentReader& reader) {
-  return reader.Error("RANK", "a rank, because WORLD_SIZE is set");
 }
 
 // A source is there when its variable is.
