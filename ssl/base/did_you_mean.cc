@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -45,16 +46,17 @@ std::string NearestName(absl::string_view name, const std::vector<std::string>& 
   // Replacing every letter makes any short name near any other.
   limit = std::min(limit, wanted.empty() ? 0 : wanted.size() - 1);
   std::string nearest;
-  bool found = false;
+  // A name that was cut off is nearer than one with other letters. Of equal ones the first stays.
+  std::pair<bool, size_t> best = {true, limit + 1};
   for (const std::string& candidate : candidates) {
     const size_t longer = std::max(candidate.size(), wanted.size());
     if (longer - std::min(candidate.size(), wanted.size()) > limit) continue;
-    const size_t distance = EditDistance(wanted, absl::AsciiStrToLower(candidate));
-    if (distance > limit || (found && distance == limit)) continue;
-    // From here on only a strictly nearer candidate wins.
+    const std::string lower = absl::AsciiStrToLower(candidate);
+    const size_t distance = EditDistance(wanted, lower);
+    const std::pair<bool, size_t> found = {!absl::StartsWith(lower, wanted), distance};
+    if (distance > limit || found >= best) continue;
     nearest = candidate;
-    limit = distance;
-    found = true;
+    best = found;
   }
   return nearest;
 }

@@ -64,6 +64,14 @@ TEST(NearestNameTest, NearestWins_AndTheFirstOnATie) {
   EXPECT_EQ(NearestName("moco_loss2", {"moco_lose", "moco_loss"}), "moco_loss");
 }
 
+TEST(NearestNameTest, ANameThatTheWordBegins_ComesBeforeNearerOnes) {
+  EXPECT_EQ(NearestName("self_supervision_fsdp", {"self_supervision_task", "self_supervision_fsdp_task"}),
+            "self_supervision_fsdp_task");
+  EXPECT_EQ(NearestName("SWAV", {"swab", "swav_1"}), "swav_1");
+  EXPECT_EQ(NearestName("swav", {"swab", "swav_loss"}), "swab") << "it has to be near";
+  EXPECT_EQ(NearestName("swav_h", {"swav_head", "swav_hd"}), "swav_hd") << "the nearest of these";
+}
+
 TEST(NearestNameTest, HugeName_IsAnsweredWithoutQuadraticWork) {
   EXPECT_EQ(NearestName(std::string(10'000'000, 'a'), Names()), "");
 }
