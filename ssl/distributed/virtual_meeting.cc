@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 
+#include <iterator>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -80,6 +81,7 @@ int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor
   Round& round = rounds_[number];
   round.deposits.resize(locals_.size());
   round.has_deposited.resize(locals_.size());
+  round.has_collected.resize(locals_.size());
   if (round.arrived == 0) round.operation = operation;
   if (round.operation != operation) round.mismatch = operation;
   round.deposits[place] = std::move(tensor);
@@ -118,25 +120,37 @@ absl::Status Meeting::Conclude(const Round& round, const Conclusion& conclude, a
 
 absl::StatusOr<at::Tensor> Meeting::Collect(int64_t place, int64_t number) {
   std::unique_lock<std::mutex> lock(turns_.mutex());
-  SSL_RETURN_IF_ERROR(left_[place]);
+  const auto found = rounds_.find(number);
+  if (found == rounds_.end() && !left_[place].ok()) return left_[place];  // it has deposited nothing
   Round& round = rounds_.at(number);
+  absl::StatusOr<at::Tensor> result = ResultOf(place, round, lock);
+  round.has_collected[place] = true;
+  if (IsForgotten(round)) rounds_.erase(number);
+  return result;
+}
+
+absl::StatusOr<at::Tensor> Meeting::ResultOf(int64_t place, const Round& round, std::unique_lock<std::mutex>& lock) {
+  SSL_RETURN_IF_ERROR(left_[place]);
   int64_t missing = -1;
   turns_.Wait(locals_[place], lock, [&] {
     missing = round.is_complete ? -1 : GoneWithoutDeposit(round);
     return round.is_complete || missing >= 0;
   });
   if (missing >= 0) return Gone(round.operation, missing);
-  const absl::Status status = round.status;
-  at::Tensor result = round.result;
-  if (++round.collected == static_cast<int64_t>(locals_.size())) rounds_.erase(number);
-  SSL_RETURN_IF_ERROR(status);
-  return result;
+  SSL_RETURN_IF_ERROR(round.status);
+  return round.result;
+}
+
+bool Meeting::IsForgotten(const Round& round) const {
+  for (size_t i = 0; i < locals_.size(); ++i) {
+    if (!round.has_collected[i] && (round.has_deposited[i] || !IsGone(i))) return false;
+  }
+  return true;
 }
 
 int64_t Meeting::GoneWithoutDeposit(const Round& round) const {
   for (size_t i = 0; i < locals_.size(); ++i) {
-    const bool is_gone = turns_.has_ended(locals_[i]) || !left_[i].ok();
-    if (is_gone && !round.has_deposited[i]) return static_cast<int64_t>(i);
+    if (IsGone(i) && !round.has_deposited[i]) return static_cast<int64_t>(i);
   }
   return -1;
 }
@@ -153,6 +167,9 @@ void Meeting::Leave(int64_t place, const absl::Status& why) {
   std::unique_lock<std::mutex> lock(turns_.mutex());
   if (!left_[place].ok()) return;
   left_[place] = why;
+  for (auto round = rounds_.begin(); round != rounds_.end();) {
+    round = IsForgotten(round->second) ? rounds_.erase(round) : std::next(round);
+  }
   turns_.NotifyAll();
   // A round that has its deposits is for others to end.
   UseProcesses(place, lock, [&] { processes_->Abort(why); });

@@ -108,16 +108,20 @@ class Meeting {
     std::string mismatch;  // another operation, of a later rank
     Deposits deposits;
     std::vector<bool> has_deposited;
+    std::vector<bool> has_collected;
     int64_t arrived = 0;
     bool is_complete = false;
     absl::Status status;
     at::Tensor result;
-    int64_t collected = 0;
   };
 
   // Runs `use`, of processes_, without the turn and the mutex, and no other one meanwhile.
   void UseProcesses(int64_t place, std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> use);
   static absl::Status Conclude(const Round& round, const Conclusion& conclude, at::Tensor* result);
+  absl::StatusOr<at::Tensor> ResultOf(int64_t place, const Round& round, std::unique_lock<std::mutex>& lock);
+  bool IsGone(size_t place) const { return turns_.has_ended(locals_[place]) || !left_[place].ok(); }
+  // Whether no rank of this process will ask for it any more: one that has deposited does.
+  bool IsForgotten(const Round& round) const;
   // The place of a rank of this process that will not come any more; -1 for none.
   int64_t GoneWithoutDeposit(const Round& round) const;
   absl::Status Gone(const std::string& operation, int64_t place) const;
@@ -131,7 +135,7 @@ class Meeting {
   std::vector<int64_t> next_;                                                 // the round of each rank's next operation
   std::vector<absl::Status> left_;                                            // by place, why; OK for one that is here
   bool is_in_use_ = false;                                                    // processes_, by some thread
-  std::map<int64_t, Round> rounds_;                                           // that some rank has not collected
+  std::map<int64_t, Round> rounds_;                                           // for which some rank is still to come
   std::map<std::pair<int64_t, int64_t>, std::shared_ptr<Meeting>> children_;  // by number and color
 };
 
