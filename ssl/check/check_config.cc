@@ -232,6 +232,9 @@ class Checker {
 
   void AddMissing(const SourceLocation& location, absl::string_view kind, absl::string_view name,
                   absl::string_view path) {
+    const std::string setting = absl::StrCat(location.ToString(), ": ", path, " ");
+    const auto is_of_it = [&setting](const std::string& line) { return absl::StartsWith(line, setting); };
+    if (std::any_of(report_.mistakes.begin(), report_.mistakes.end(), is_of_it)) return;  // which says more
     const absl::string_view why = WhyNotHere(kind, name);
     report_.missing_components.push_back(
         absl::StrCat(location.ToString(), ": ", kind, " '", name, "' (", path, ")", why.empty() ? "" : ": ", why));
@@ -265,10 +268,10 @@ class Checker {
   void AddStatus(const absl::Status& status) {
     if (status.ok()) return;
     for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-      if (absl::IsUnimplemented(status)) {
-        report_.missing_components.emplace_back(line);
-      } else {
+      if (!absl::IsUnimplemented(status)) {
         AddMistake(std::string(line));
+      } else if (!FollowsFromEarlier(std::string(line))) {
+        report_.missing_components.emplace_back(line);
       }
     }
   }

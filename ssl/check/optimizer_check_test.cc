@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 ConfigReport Check(const std::string& token) {
   Registries registries;
@@ -36,8 +37,10 @@ TEST(OptimizerCheckTest, BothWaysToShareOptimizerState_Run) {
 }
 
 TEST(OptimizerCheckTest, ZeroOfNothing_IsAMistake) {
-  EXPECT_THAT(Check("config.OPTIMIZER.name=zero").mistakes,
+  const ConfigReport report = Check("config.OPTIMIZER.name=zero");
+  EXPECT_THAT(report.mistakes,
               ElementsAre(HasSubstr("config.OPTIMIZER.name is zero, expected the name of another optimizer")));
+  EXPECT_THAT(report.missing_components, IsEmpty()) << "it is told once";
 }
 
 }  // namespace

@@ -125,7 +125,8 @@ TEST(ShardedRuns, WhatNeedsWholeParameters_IsRefused) {
                                      "num_times: 2}, {name: ToTensor}]}}}",
                                      ""},
                                     &losses);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("moco_loss needs whole parameters")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("expected self_supervision_task: moco_loss has a second encoder")));
 }
 
 }  // namespace

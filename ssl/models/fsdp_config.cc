@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/fsdp_config.h"
 
+#include <utility>
+
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
@@ -18,7 +20,9 @@ absl::Status ResolveFsdp(ConfigNode* config) {
   FsdpSection options;
   SSL_RETURN_IF_ERROR(ReadOptions(*section, "config.MODEL.FSDP_CONFIG", UnknownKeys::kIgnore, &options));
   if (!options.auto_setup) return absl::OkStatus();
-  config->SetPath("TRAINER.TASK_NAME", ConfigNode::FromString(kShardingTask));
+  ConfigNode task = ConfigNode::FromString(kShardingTask);
+  task.Relocate(section->Find("AUTO_SETUP_FSDP")->location());  // who asked for it
+  config->SetPath("TRAINER.TASK_NAME", std::move(task));
   config->SetPath("OPTIMIZER.construct_single_param_group_only", ConfigNode::FromBool(true));
   return absl::OkStatus();
 }

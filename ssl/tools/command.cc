@@ -100,6 +100,7 @@ absl::Status CheckRestartGoesOn(const ConfigNode& root, const LaunchFlags& flags
 absl::Status CheckSettings(const ConfigNode& config, bool trains, const Registries& registries,
                            std::vector<std::string>* warnings) {
   SSL_RETURN_IF_ERROR(registries.options.Check(config));
+  SSL_RETURN_IF_ERROR(ReadTaskOptions(config).status());
   const std::vector<std::string> contradictions = ContradictingSettings(config, trains);
   if (!contradictions.empty()) return absl::InvalidArgumentError(absl::StrJoin(contradictions, "\n"));
   for (const UnsupportedKey& key : registries.options.Unsupported(config)) {

@@ -7,6 +7,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/config/world_shape.h"
+#include "ssl/core/core_options.h"
 #include "ssl/methods/moco/moco_options.h"
 
 namespace ssl {
@@ -70,6 +71,16 @@ absl::Status CheckQueue(const ConfigNode& config) {
   return Annotate(CheckQueueSize(queue_size, batch_size, world.ranks()), size->location().ToString());
 }
 
+absl::Status CheckTask(const ConfigNode& config) {
+  const ConfigNode* task = config.FindPath("TRAINER.TASK_NAME");
+  if (task == nullptr || task->text() != kShardingTask) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(config));
+  if (world.ranks() == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(task->location().ToString(), ": config.TRAINER.TASK_NAME is ",
+                                                 kShardingTask, ", expected ", TrainerOptions().task_name,
+                                                 ": moco_loss has a second encoder, a whole model on each rank"));
+}
+
 }  // namespace
 
 absl::Status ResolveMoco(ConfigNode* config) {
@@ -77,6 +88,7 @@ absl::Status ResolveMoco(ConfigNode* config) {
   if (name == nullptr || name->text() != "moco_loss") return absl::OkStatus();
   SSL_RETURN_IF_ERROR(CheckEmbeddingDim(*config));
   SSL_RETURN_IF_ERROR(CheckQueue(*config));
+  SSL_RETURN_IF_ERROR(CheckTask(*config));
   return CheckViews(*config);
 }
 

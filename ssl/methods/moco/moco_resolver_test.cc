@@ -104,6 +104,16 @@ TEST(MocoResolver, QueueThatIsNoMultipleOfTheBatch_IsRefusedWithItsPlace) {
                        "batch over all ranks (config.DATA.TRAIN.BATCHSIZE_PER_REPLICA 4 x 2 ranks)"));
 }
 
+TEST(MocoResolver, SharedParameters_AreRefusedWithThePlaceOfTheTask) {
+  ConfigNode config = With("TRAINER.TASK_NAME", "\n\nself_supervision_fsdp_task");
+  EXPECT_OK(ResolveMoco(&config)) << "one rank shares nothing";
+  config.SetPath("DISTRIBUTED", Parsed("{NUM_NODES: 1, NUM_PROC_PER_NODE: 2}"));
+  EXPECT_THAT(ResolveMoco(&config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.yaml:3: config.TRAINER.TASK_NAME is self_supervision_fsdp_task, expected "
+                       "self_supervision_task: moco_loss has a second encoder, a whole model on each rank"));
+}
+
 TEST(MocoResolver, ValuesThatAreNoNumbers_AreRefusedWithTheLine) {
   ConfigNode config = With("LOSS.moco_loss.embedding_dim", "wide");
   EXPECT_THAT(ResolveMoco(&config), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f.yaml:1: 'wide'")));
