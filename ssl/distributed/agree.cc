@@ -11,6 +11,7 @@
 #include <limits>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "ssl/base/error_detail.h"
@@ -69,7 +70,8 @@ absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>&
   if (!largest.ok()) return status.ok() ? largest.status() : status;
   if (*largest == 0) return absl::OkStatus();
   const Outcome outcome = OutcomeOf(*largest, communicator.size());
-  const std::string own = absl::StrCat(" (on ", HostName("unknown"), "): ", status.message());
+  const std::string here = absl::StrCat(" (on ", HostName("unknown"), "): ");
+  const std::string own = absl::StrCat(here, status.message());
   std::string said = own;
   const absl::Status told = BroadcastText(outcome.rank, &said, communicator);
   if (!status.ok() && (!outcome.failed || !absl::IsCancelled(status))) {
@@ -80,7 +82,10 @@ absl::Status Conclude(const absl::Status& status, const absl::StatusOr<int64_t>&
     return WithDetail(absl::CancelledError(absl::StrCat(what, ": stopped on rank ", outcome.rank)), kDetailCause,
                       kCauseStop);
   }
-  return absl::AbortedError(absl::StrCat(what, " failed on rank ", outcome.rank, told.ok() ? said : ""));
+  const absl::Status heard =
+      absl::AbortedError(absl::StrCat(what, " failed on rank ", outcome.rank, told.ok() ? said : ""));
+  return told.ok() && absl::StartsWith(said, here) ? WithDetail(heard, kDetailSaidBy, absl::StrCat(outcome.rank))
+                                                   : heard;
 }
 
 // Operations run on it.

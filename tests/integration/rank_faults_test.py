@@ -5,7 +5,7 @@ import signal
 import unittest
 
 from tests.integration.ranks_case import RanksCase, bound_socket, children, has_variable, rank_variables
-from tests.integration.run_case import BINARY
+from tests.integration.run_case import BINARY, without_privileges
 
 TWO = "--launch=local:2"
 ENDLESS = "config.OPTIMIZER.num_epochs=100000"
@@ -254,10 +254,57 @@ class BeforeTheStartTest(RanksCase):
             self.assertIn(f"no restart: run directory {run} is not that of these ranks", world.output)
             self.assertFalse((self.folder / run).exists())
 
+    def test_a_directory_that_is_locked_up_under_a_run_is_not_tried_again(self):
+        world = self.world(TWO, ENDLESS, "--restarts=3", command=(*without_privileges(), BINARY))
+        self.assertTrue(world.wait_for("step 5/"), world.output)
+        folders = (self.folder / "run/checkpoints", self.folder / "run")
+        for folder in folders:
+            folder.chmod(0o555)
+        code = world.end()
+        for folder in folders:
+            folder.chmod(0o755)
+        self.assertEqual(code, 5, world.output)
+        self.assertIn("; no restart: run directory run cannot be used: file run: writing into the directory", world.output)
+
     def test_a_mistake_that_all_ranks_find_is_said_once(self):
         world = self.world(TWO, "config.MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.5")
         self.assertEqual(world.end(), 2, world.output)
         self.assertEqual(world.output.count("the trunk gives 256"), 1, world.output)
+
+    def refused_by_hand(self, *arguments, **options):
+        """The codes of two ranks that nobody has started together, and what the one that speaks says."""
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        ranks = [self.world(*arguments, variables=rank_variables(rank, 2, port), **options) for rank in range(2)]
+        codes = [rank.end() for rank in ranks]
+        return codes, self.said_once([rank.output for rank in ranks])
+
+    def test_contradicting_settings_are_said_once(self):
+        cases = (("moco_tiny", (SHARDED,), "command line:4: config.TRAINER.TASK_NAME is self_supervision_fsdp_task"),
+                 ("swav_tiny", (SHARDED, "config.DISTRIBUTED.GRADIENT_COMPRESSION=fp16"),
+                  "command line:5: config.DISTRIBUTED.GRADIENT_COMPRESSION is fp16"),
+                 ("swav_tiny", ("config.OPTIMIZER.use_larc=True", "config.OPTIMIZER.name=lars"),
+                  "command line:4: config.OPTIMIZER.use_larc is true"))
+        for config, arguments, says in cases:
+            for question in ((), ("--check_config",)):
+                world = self.world(TWO, *arguments, *question, config=config)
+                self.assertEqual(world.end(), 2, world.output)
+                self.assertEqual(world.output.count(says), 1, world.output)
+            codes, said = self.refused_by_hand(*arguments, config=config)
+            self.assertEqual(codes, [2, 2], said)
+            self.assertEqual(said.count(says), 1, said)
+
+    def test_what_the_run_that_is_there_refuses_is_said_once(self):
+        short = "config.OPTIMIZER.num_epochs=1"
+        self.finished(TWO, short)
+        for argument, says in (("config.SEED_VALUE=7", "SEED_VALUE: 0 in the checkpoint, 7 now"),
+                               ("--resume_from=8", "config.CHECKPOINT.RESUME_FROM is 8")):
+            world = self.world(TWO, short, argument)
+            self.assertEqual(world.end(), 2, world.output)
+            self.assertEqual(world.output.count(says), 1, world.output)
+            codes, said = self.refused_by_hand(short, argument)
+            self.assertEqual(codes[0], 2, said)
+            self.assertIn(says, said)
 
     def test_missing_data_are_said_once(self):
         folder = ("config.DATA.TRAIN.DATA_SOURCES=[disk_folder]", "config.DATA.TRAIN.DATA_PATHS=[/no/such/folder]")
