@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/node.h"
 #include "ssl/config/testing/parsed.h"
@@ -22,15 +23,19 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/io/file_system.h"
 #include "ssl/models/layers.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kBatch = 4;
 
@@ -58,9 +63,9 @@ TEST(Moco, Defaults_AreVissls) {
   EXPECT_EQ(loss.Find("temperature")->text(), "0.2");
 }
 
-absl::Status MakeMethod(const std::string& params, const std::string& config_text) {
+absl::Status MakeMethod(const std::string& params, const std::string& config_text, int64_t ranks = 1) {
   const Registries registries = MocoRegistries();
-  const std::unique_ptr<Communicator> communicator = MakeLocalCommunicator();
+  const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(ranks);
   const ConfigNode config = Parsed(config_text);
   return registries.methods.Make("moco_loss", Parsed(params), {config, registries, *communicator, 0, ""}).status();
 }
@@ -77,6 +82,23 @@ TEST(Moco, EveryWrongValue_IsReportedWithItsLine) {
 TEST(Moco, ErrorsOfTheKeyEncoder_AreThoseOfTheModel) {
   EXPECT_THAT(MakeMethod("{}", "MODEL: {BASE_MODEL_NAME: unknown}"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no model is named 'unknown'")));
+}
+
+TEST(Moco, StatisticsOfEachRanksOwnImages_AreWarnedOf) {
+  const auto warnings_of = [](const std::string& group, int64_t ranks) {
+    const CapturedLog log;
+    const std::string model = absl::StrCat(
+        "{TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, STEM: small}}, "
+        "HEAD: {PARAMS: [[mlp, {dims: [32, 8]}]]}, "
+        "SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: ",
+        group, "}}");
+    EXPECT_OK(MakeMethod("{}", absl::StrCat("{MODEL: ", model, "}"), ranks));
+    return log.warnings;
+  };
+  EXPECT_THAT(warnings_of("1", 4), ElementsAre(HasSubstr("config.MODEL.SYNC_BN_CONFIG.GROUP_SIZE is 1")));
+  EXPECT_THAT(warnings_of("1", 1), IsEmpty());
+  EXPECT_THAT(warnings_of("2", 4), IsEmpty());
+  EXPECT_THAT(warnings_of("0", 4), IsEmpty());
 }
 
 // Two random views; batch b of epoch e is the same in every run.
