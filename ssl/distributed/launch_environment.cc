@@ -71,6 +71,15 @@ absl::Status CheckWorldSize(const EnvironmentReader& reader, const Names& names,
   return reader.Integer("WORLD_SIZE", place.size, place.size, Is(names.size, place.size)).status();
 }
 
+// Python's str(True) or str(False), as torch writes and reads it.
+absl::StatusOr<bool> AgentServesStore(const EnvironmentReader& reader) {
+  constexpr char kName[] = "TORCHELASTIC_USE_AGENT_STORE";
+  if (!reader.Has(kName)) return false;
+  SSL_ASSIGN_OR_RETURN(const std::string served, reader.Text(kName));
+  if (served == "True" || served == "False") return served == "True";
+  return reader.Error(kName, "True or False");
+}
+
 absl::StatusOr<WorldPlace> TorchrunPlace(const EnvironmentReader& reader) {
   WorldPlace place;
   place.source = reader.Has("SSL_LAUNCHER") ? "our launcher" : "torchrun";
@@ -82,11 +91,7 @@ absl::StatusOr<WorldPlace> TorchrunPlace(const EnvironmentReader& reader) {
     SSL_RETURN_IF_ERROR(ReadMaster(reader, &place));
   }
   SSL_ASSIGN_OR_RETURN(place.restart_count, reader.IntegerOr("TORCHELASTIC_RESTART_COUNT", 0, kAnyNumber, 0));
-  // Python's str(True), the only value that torch itself takes for yes.
-  if (reader.Has("TORCHELASTIC_USE_AGENT_STORE")) {
-    SSL_ASSIGN_OR_RETURN(const std::string served, reader.Text("TORCHELASTIC_USE_AGENT_STORE"));
-    place.store_is_served = served == "True";
-  }
+  SSL_ASSIGN_OR_RETURN(place.store_is_served, AgentServesStore(reader));
   if (reader.Has("SSL_LISTENING_SOCKET")) {
     SSL_ASSIGN_OR_RETURN(place.listening_socket, reader.Integer("SSL_LISTENING_SOCKET", 3, kMostDescriptors));
   }

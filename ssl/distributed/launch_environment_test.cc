@@ -197,6 +197,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "0 to 3 (LOCAL_WORLD_SIZE gives this host 4"},
         ErrorCase{"LocalRankAboveRank", With(kTorchrun, {{"RANK", "1"}, {"LOCAL_RANK", "2"}}), "LOCAL_RANK is \"2\"",
                   "0 to 1"},
+        ErrorCase{"StoreServedOrNot", With(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "maybe"}}),
+                  "TORCHELASTIC_USE_AGENT_STORE is \"maybe\"", "True or False"},
         ErrorCase{"NoMaster", With(kTorchrun, {{"MASTER_ADDR", "-"}}), "MASTER_ADDR is not set", "text"},
         ErrorCase{"EmptyMaster", With(kTorchrun, {{"MASTER_ADDR", ""}}), "MASTER_ADDR is \"\"", "not empty"},
         ErrorCase{"NoPort", With(kTorchrun, {{"MASTER_PORT", "-"}}), "MASTER_PORT is not set", "1 to 65535"},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,29 @@ RendezvousOptions OptionsOf(const WorldPlace& place, absl::Duration connect_time
   return options;
 }
 
+constexpr int64_t kMostLocalRanks = int64_t{1} << 21;  // more than a world may have
+
+// How many ranks have each number on their host, by how many that host has as they say.
+using HostLayout = std::map<int64_t, std::map<int64_t, int64_t>>;
+
+// A host of N ranks has one of each number. Which of them are on one machine does not matter: tasks may have containers
+// of their own, and a machine may stand for several hosts.
+absl::Status CheckWholeHosts(const HostLayout& ranks) {
+  for (const auto& [size, with_number] : ranks) {
+    for (int64_t number = 0; number < size; ++number) {
+      const auto found = with_number.find(number);
+      const int64_t count = found == with_number.end() ? 0 : found->second;
+      const auto& [some_number, some_count] = *with_number.begin();
+      if (count == some_count) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("ranks contradict each other about their hosts: with LOCAL_WORLD_SIZE ", size, " there are ",
+                       some_count, " of LOCAL_RANK ", some_number, " and ", count, " of LOCAL_RANK ", number,
+                       ", expected as many of each; srun and mpirun have other names for both"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string MeetingPlace(const WorldPlace& place) {
@@ -60,12 +84,15 @@ absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place,
 }
 
 absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator) {
-  const at::Tensor own = at::full({1}, place.local_size, at::kLong);
+  const at::Tensor own = at::full({1}, place.local_size * kMostLocalRanks + place.local_rank, at::kLong);
   SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));
   const at::Tensor flat = all.contiguous();
-  const int64_t* sizes = flat.const_data_ptr<int64_t>();
-  const bool are_equal = std::all_of(sizes, sizes + flat.numel(), [&](int64_t size) { return size == sizes[0]; });
-  return are_equal && place.size % sizes[0] == 0 ? sizes[0] : 1;
+  const int64_t* numbers = flat.const_data_ptr<int64_t>();
+  HostLayout ranks;
+  for (int64_t i = 0; i < flat.numel(); ++i) ++ranks[numbers[i] / kMostLocalRanks][numbers[i] % kMostLocalRanks];
+  SSL_RETURN_IF_ERROR(CheckWholeHosts(ranks));
+  const int64_t size = ranks.begin()->first;
+  return ranks.size() == 1 && place.size % size == 0 ? size : 1;
 }
 
 absl::StatusOr<int64_t> RanksOnThisHost(Communicator& communicator) {

@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> OpenWorld(const WorldPlace& place,
                                                         GpuBackend backend = GpuBackend::kNccl);
 
 // How many ranks each host has; 1 where not all have as many, as if each rank had a host of its own: the same on every
-// rank. Collective.
+// rank. InvalidArgument, on all ranks, where their places contradict each other: a host of N ranks has each number
+// below N once. Collective.
 absl::StatusOr<int64_t> RanksPerHost(const WorldPlace& place, Communicator& communicator);
 
 // How many ranks are on this machine, or in this container, whatever their places say; at least 1. Collective.

@@ -6,6 +6,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/testing/status_matchers.h"
@@ -13,11 +14,14 @@
 namespace ssl {
 namespace {
 
+using ::testing::HasSubstr;
+
 WorldPlace PlaceOf(const GlooOptions& options, int64_t local_size) {
   WorldPlace place;
   place.rank = options.rendezvous.rank;
   place.size = options.rendezvous.size;
   place.local_size = local_size;
+  place.local_rank = place.rank % local_size;
   place.store_file = options.rendezvous.file + ".world";
   return place;
 }
@@ -78,11 +82,23 @@ TEST(WorldTest, RanksMeetAndKnowTheirHosts) {
     if (!world.ok()) return world.status();
     Communicator& communicator = **world;
     EXPECT_EQ(RanksPerHost(PlaceOf(options, 2), communicator).value_or(-1), 2);
-    // The host of rank 0 has one rank, that of rank 1 two: of which one is missing here, but who knows.
-    EXPECT_EQ(RanksPerHost(PlaceOf(options, communicator.rank() + 1), communicator).value_or(-1), 1);
+    // Rank 1 is the only one of two on its host.
+    EXPECT_THAT(RanksPerHost(PlaceOf(options, communicator.rank() + 1), communicator),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("with LOCAL_WORLD_SIZE 2 there are 1 of LOCAL_RANK 1 and 0 of LOCAL_RANK 0")));
     // Whatever their places say.
     EXPECT_EQ(RanksOnThisHost(communicator).value_or(-1), 2);
     return communicator.Barrier();
+  }));
+}
+
+TEST(WorldTest, HostsOfUnequalSizes_AreHostsOfOneRank) {
+  EXPECT_OK(ProcessWorld(3).RunWithOptions([](const GlooOptions& options) -> absl::Status {
+    const bool is_last = options.rendezvous.rank == 2;
+    absl::StatusOr<std::unique_ptr<Communicator>> world = OpenWorld(PlaceOf(options, 1), {});
+    if (!world.ok()) return world.status();
+    EXPECT_EQ(RanksPerHost(PlaceOf(options, is_last ? 1 : 2), **world).value_or(-1), 1);
+    return (*world)->Barrier();
   }));
 }
 

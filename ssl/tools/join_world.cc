@@ -138,7 +138,13 @@ absl::StatusOr<JoinedWorld> JoinWorld(const WorldPlace& place, const WorldOption
   const GpuBackend backend = options.backend == "gloo" ? GpuBackend::kGloo : GpuBackend::kNccl;
   JoinedWorld world;
   SSL_ASSIGN_OR_RETURN(world.communicator, OpenWorld(place, timeouts, backend));
-  SSL_ASSIGN_OR_RETURN(world.shape.ranks_per_node, RanksPerHost(place, *world.communicator));
+  const absl::StatusOr<int64_t> per_host = RanksPerHost(place, *world.communicator);
+  // All find it alike, or their connections are gone.
+  if (absl::IsInvalidArgument(per_host.status())) {
+    return AgreeOnStatus(per_host.status(), "comparing the places of ranks", *world.communicator);
+  }
+  SSL_RETURN_IF_ERROR(per_host.status());
+  world.shape.ranks_per_node = *per_host;
   world.shape.nodes = place.size / world.shape.ranks_per_node;
   if (place.size == 1) return world;
   SSL_ASSIGN_OR_RETURN(const int64_t ranks_here, RanksOnThisHost(*world.communicator));

@@ -45,6 +45,7 @@ TEST(JoinWorldTest, KeysOfNccl_AreInItsEnvironmentBeforeItStarts) {
     WorldPlace place;
     place.rank = options.rendezvous.rank;
     place.size = options.rendezvous.size;
+    place.local_rank = options.rendezvous.rank;
     place.local_size = options.rendezvous.size;
     place.store_file = options.rendezvous.file;
     unsetenv("NCCL_DEBUG");
@@ -71,6 +72,7 @@ absl::Status ComputeWith(int64_t local_size, int64_t cores, int64_t expected) {
     WorldPlace place;
     place.rank = options.rendezvous.rank;
     place.size = options.rendezvous.size;
+    place.local_rank = place.rank % local_size;
     place.local_size = local_size;
     place.cores = cores;
     place.store_file = options.rendezvous.file;
