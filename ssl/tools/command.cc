@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/command.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -169,6 +170,28 @@ absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& fl
   if (world.launches && !flags.launch.empty()) SSL_RETURN_IF_ERROR(CheckTypedOnce(root, flags, world.shape()));
   SSL_RETURN_IF_ERROR(CheckRestartGoesOn(root, flags, world));
   return world;
+}
+
+std::string OverruledWarning(const ConfigNode& root, const RunWorld& world) {
+  const bool is_of_environment = world.place.source != WorldPlace().source;
+  if (world.launches || !is_of_environment || ProcessVariable("SSL_LAUNCHER").has_value()) return "";
+  const WorldShape shape = world.shape();
+  // With the values that say nothing else.
+  const std::pair<const char*, std::vector<std::string>> keys[] = {
+      {"config.DISTRIBUTED.INIT_METHOD", {"env", "tcp"}},
+      {"config.DISTRIBUTED.RUN_ID", {"auto"}},
+      {kNumNodes, {absl::StrCat(shape.nodes)}},
+      {kRanksPerNode, {absl::StrCat(shape.ranks_per_node)}}};
+  std::vector<std::string> overruled;
+  for (const auto& [path, agreeing] : keys) {
+    const ConfigNode* node = root.FindPath(path);
+    const bool is_typed = node != nullptr && node->location().file == kCommandLine;
+    if (!is_typed || std::count(agreeing.begin(), agreeing.end(), node->text()) > 0) continue;
+    overruled.push_back(absl::StrCat(node->location().ToString(), ": ", path));
+  }
+  if (overruled.empty()) return "";
+  return absl::StrCat(absl::StrJoin(overruled, ", "), overruled.size() == 1 ? " has" : " have", " no effect: this is ",
+                      Describe(world));
 }
 
 std::string RanksFrom(const LaunchFlags& flags) {

@@ -55,6 +55,10 @@ absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root);
 // started again are not to go on (CHECKPOINT.AUTO_RESUME).
 absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags);
 
+// The keys of DISTRIBUTED on the command line that say where ranks meet, or how many there are, other than the launcher
+// does that has started this rank; "" for none, and for ranks of our launcher, which follows them.
+std::string OverruledWarning(const ConfigNode& root, const RunWorld& world);
+
 // Who says how many ranks there are where the keys say something else, for messages: "command line: --launch=local:2".
 std::string RanksFrom(const LaunchFlags& flags);
 

@@ -197,6 +197,9 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
   // The first rank of a host tells whom it waits for until all have come.
   const bool tells = world.place.rank == 0 || world.launches || (world.place.local_rank == 0 && !FLAGS_dry_run);
   if (!tells) LogErrorsOnly();
+  if (const std::string warning = ssl::OverruledWarning(composition.root, world); !warning.empty()) {
+    SSL_LOG(WARNING) << warning;
+  }
   if (FLAGS_dry_run) {
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));
@@ -238,7 +241,10 @@ absl::StatusOr<int> Run(const ssl::CommandLine& line, const std::vector<std::str
   SSL_ASSIGN_OR_RETURN(const std::optional<int> printed, PrintNames(registries));
   if (printed.has_value()) return *printed;
   SSL_ASSIGN_OR_RETURN(const std::vector<ssl::SweepRun> runs, ssl::ExpandSweep(line.tokens));
-  if (FLAGS_check_config) return Printed(ssl::CheckRuns(line, runs, registries, std::cout));
+  if (FLAGS_check_config) {
+    LogErrorsOnly();  // the report says the rest
+    return Printed(ssl::CheckRuns(line, runs, registries, std::cout));
+  }
   if (FLAGS_print_config) return PrintConfig(line, runs.size(), registries);
   SSL_RETURN_IF_ERROR(CheckNamesAConfiguration(line));
   if (FLAGS_dry_run) SSL_RETURN_IF_ERROR(CheckIsOneRun(runs.size(), "--dry_run shows one run"));

@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/check_config.h"
 #include "ssl/config/yaml.h"
@@ -120,6 +122,21 @@ void AddProblem(const absl::Status& status, std::vector<std::string>* problems) 
   problems->emplace_back(status.message());
 }
 
+// Of each run that could not be composed, or once what is wrong with all of them.
+std::vector<std::string> MistakesOf(const std::vector<SweepRun>& runs, const std::vector<absl::Status>& composed) {
+  const auto is_as_first = [&](const absl::Status& status) { return status == composed.front(); };
+  if (!composed.front().ok() && std::all_of(composed.begin(), composed.end(), is_as_first)) {
+    return {std::string(composed.front().message())};
+  }
+  std::vector<std::string> mistakes;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (composed[i].ok()) continue;
+    mistakes.push_back(absl::StrCat("sweep ", i + 1, " of ", runs.size(), " (", absl::StrJoin(runs[i].choices, " "),
+                                    "): ", composed[i].message()));
+  }
+  return mistakes;
+}
+
 // Ranks are started by a process without threads, which a run in it leaves behind.
 absl::Status CheckRunAlike(const std::vector<Member>& members) {
   const auto launches = [](const Member& member) { return member.world.launches; };
@@ -139,25 +156,25 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
                                                const Registries& registries) {
   const bool are_chosen = ChooseDirectories(runs);
   std::vector<Member> members;
-  std::vector<std::string> mistakes;
+  std::vector<absl::Status> composed;
+  std::vector<std::string> of_others;  // runs and sweeps, which have made a directory
   std::vector<std::string> no_room;
   absl::Status storage;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::string below = are_chosen ? "" : absl::StrCat("/sweep_", i);
     absl::StatusOr<Member> member = ComposeMember(WithTokens(line, runs[i]), below, registries);
-    if (!member.ok()) {
-      mistakes.push_back(absl::StrCat("sweep ", i + 1, " of ", runs.size(), " (", absl::StrJoin(runs[i].choices, " "),
-                                      "): ", member.status().message()));
-      continue;
-    }
+    composed.push_back(member.status());
+    if (!member.ok()) continue;
     const absl::Status is_up = CheckNotInUse(member->root);
     storage.Update(is_up);
     if (i == 0) storage.Update(CheckSweepNotInUse(member->root));
     storage.Update(CheckCanBeWritten(member->root));
-    AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &mistakes);
+    AddProblem(CheckRunIdentity(member->directory, runs[i].choices, PosixFileSystem()), &of_others);
     if (is_up.ok()) AddProblem(CheckCanStart(member->world), &no_room);
     members.push_back(*std::move(member));
   }
+  std::vector<std::string> mistakes = MistakesOf(runs, composed);
+  mistakes.insert(mistakes.end(), of_others.begin(), of_others.end());
   std::vector<std::string> problems;
   AddProblem(storage, &problems);
   problems.insert(problems.end(), mistakes.begin(), mistakes.end());
@@ -219,7 +236,9 @@ absl::Status Refusal(const CommandLine& line, const Registries& registries, Conf
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
   SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(world), composition.root));
   SSL_RETURN_IF_ERROR(CheckCanBeWritten(composition.root));
-  if (const std::string warning = CrowdWarning(world); !warning.empty()) report->warnings.push_back(warning);
+  for (const std::string& warning : {CrowdWarning(world), OverruledWarning(composition.root, world)}) {
+    if (!warning.empty()) report->warnings.push_back(warning);
+  }
   ConfigNode config = report->config;
   config.SetPath("CHECKPOINT.DIR", *composition.root.FindPath("config.CHECKPOINT.DIR"));
   composition.root.Set("config", std::move(config));
@@ -234,6 +253,33 @@ bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigRep
   const absl::Status status = Refusal(line, registries, report);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
   return ExitCodeOf(status) == kExitStorage;
+}
+
+// Takes what parts warn of in the log while a configuration is tried out, each warning once.
+class LoggedWarnings : public LogSink {
+ public:
+  LoggedWarnings() { AddLogSink(this); }
+  ~LoggedWarnings() override { RemoveLogSink(this); }
+  LoggedWarnings(const LoggedWarnings&) = delete;
+  LoggedWarnings& operator=(const LoggedWarnings&) = delete;
+
+  void Write(LogSeverity severity, absl::string_view /*file*/, int /*line*/, absl::string_view message) override {
+    const bool is_new = std::count(warnings_.begin(), warnings_.end(), message) == 0;
+    if (severity == LogSeverity::kWarning && is_new) warnings_.emplace_back(message);
+  }
+
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  std::vector<std::string> warnings_;
+};
+
+ConfigReport CheckAndListen(const ComposeRequest& request, const Registries& registries,
+                            const WorldPlacement& place_world) {
+  const LoggedWarnings logged;
+  ConfigReport report = CheckConfig(request, registries, place_world);
+  report.warnings.insert(report.warnings.end(), logged.warnings().begin(), logged.warnings().end());
+  return report;
 }
 
 int ExitCodeOf(ConfigVerdict verdict) {
@@ -304,7 +350,8 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
   };
   std::string reports;
   for (const SweepRun& run : runs) {
-    ConfigReport report = CheckConfig(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
+    ConfigReport report =
+        CheckAndListen(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
     const bool is_storage = runs.size() == 1 && AddRefusal(line, registries, &report);
     if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");
     absl::StrAppend(&reports, FormatReport(report));

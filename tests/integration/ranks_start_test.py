@@ -129,6 +129,38 @@ class RanksStartTest(RanksCase):
             result = self.tiny("engine_name=check_data", "--check_config", run=run, prefix=without_privileges())
             self.assertEqual(result.returncode, code, result.stdout + result.stderr)
 
+    def test_check_config_says_nothing_beside_its_report(self):
+        for arguments in ((TWO,), ("config.SEED_VALUE=1,2",)):
+            result = self.tiny("engine_name=train", "--check_config", *arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        narrow = "config.MODEL.HEAD.PARAMS=[[swav_head, {dims: [32, 32, 16], num_clusters: [50]}]]"
+        warned = self.tiny("engine_name=train", "--check_config", narrow)
+        self.assertEqual((warned.returncode, warned.stderr), (0, ""), warned.stdout)
+        self.assertRegex(warned.stdout, r"warnings:\n(  .*\n)*  .*num_prototypes is 50, but only 8 images")
+
+    def test_keys_that_the_environment_overrules_are_named(self):
+        keys = ("config.DISTRIBUTED.RUN_ID=otherhost:9999", "config.DISTRIBUTED.NUM_NODES=3")
+        says = ("command line:4: config.DISTRIBUTED.RUN_ID, command line:5: config.DISTRIBUTED.NUM_NODES have no effect: "
+                "this is rank 0 of 2 (RANK and WORLD_SIZE)")
+        code, report = self.check(*keys, variables=rank_variables(0, 2, 29500))
+        self.assertEqual(code, 0, report)
+        self.assertEqual(report.count(says), 1, report)
+        world = self.world(*keys, "--dry_run", variables=rank_variables(0, 2, 29500))
+        self.assertEqual(world.end(), 0, world.output)
+        self.assertEqual(world.output.count(says), 1, world.output)
+        for told in (("config.DISTRIBUTED.NUM_NODES=2", "config.DISTRIBUTED.INIT_METHOD=env"), (TWO,)):
+            variables = rank_variables(0, 2, 29500) if TWO not in told else ()
+            self.assertNotIn("no effect", self.check(*told, variables=variables)[1])
+
+    def test_ranks_that_contradict_each_other_about_their_host_are_refused(self):
+        with bound_socket() as free:
+            port = free.getsockname()[1]
+        local = [{"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(rank + 1)} for rank in range(2)]
+        ranks = [self.world(variables={**rank_variables(rank, 2, port), **local[rank]}) for rank in range(2)]
+        self.assertEqual([rank.end() for rank in ranks], [2, 2])
+        self.assertIn("LOCAL_RANK", self.said_once([rank.output for rank in ranks]))
+        self.assertFalse((self.folder / "run").exists())
+
     def test_check_config_says_all_at_once(self):
         code, report = self.check("--launch=local:100", "--node_id=3", "config.OPTIMIZER.num_epochs=x",
                                   "config.LOSS.swav_loss.temperature=-1")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import unittest
 
-from tests.integration.ranks_case import RanksCase
+from tests.integration.ranks_case import RanksCase, rank_variables
 from tests.integration.run_case import BINARY
 
 TWO = "--launch=local:2"
@@ -112,6 +112,12 @@ class RanksSweepTest(RanksCase):
         self.assertRegex(mixed.stdout, "^as a sweep they would not start: of the 2 runs of this sweep 1 have several ranks")
         self.assertNotIn("would run here", mixed.stdout)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_sweep_of_a_rank_is_refused_once(self):
+        rank = self.world("config.SEED_VALUE=0,1", variables=rank_variables(1, 2, 29500))
+        self.assertEqual(rank.end(), 2, rank.output)
+        self.assertEqual(rank.output.count("start each of its runs by itself"), 1, rank.output)
+        self.assertNotIn("sweep 1 of 2", rank.output)
 
     def test_a_sweep_goes_on_with_the_program_that_began_it(self):
         built = BINARY.resolve()
