@@ -100,7 +100,8 @@ int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor
 }
 
 void Meeting::UseProcesses(int64_t place, std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> use) {
-  turns_.Wait(locals_[place], lock, [this] { return !is_in_use_; });
+  // Taking the turn again, behind its condition, gives the mutex up once more.
+  while (is_in_use_) turns_.Wait(locals_[place], lock, [this] { return !is_in_use_; });
   is_in_use_ = true;
   turns_.Work(locals_[place], lock, use);
   is_in_use_ = false;
