@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,10 +11,19 @@ import unittest
 
 BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
 STEPS = 20
+HOLD_AT_TEXT = pathlib.Path(__file__).absolute().with_name("libhold_at_text.so")
 
 
 def environment():
+    # One compute thread: the machine may be busy, and the results do not depend on it.
     return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def held_at(text, until=signal.SIGCONT):
+    """Variables of a process that stays where it prints `text` until the signal `until` has come to it: whoever reads
+    the text has as much time as he takes. Other signals are handled meanwhile. Each process that it starts does the
+    same; of ranks, those that print the text."""
+    return {"LD_PRELOAD": str(HOLD_AT_TEXT), "HOLD_AT": text, "HOLD_UNTIL": str(int(until))}
 
 
 def without_privileges():
@@ -42,17 +52,17 @@ class RunCase(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
-    def signalled(self, *arguments, number=None, when=None, once=True):
-        """Runs one process, with signal `number` at the first line of its log that holds `when`, or at each;
-        (exit code, log)."""
+    def signalled(self, *arguments, number=None, when=None):
+        """Runs one process, with signal `number` where its log first holds `when`; (exit code, log)."""
+        variables = {} if when is None else held_at(when, until=number)
         process = subprocess.Popen([BINARY, *arguments], cwd=self.folder, stderr=subprocess.PIPE,
-                                   stdout=subprocess.DEVNULL, text=True, env=environment())
+                                   stdout=subprocess.DEVNULL, text=True, env={**environment(), **variables})
         lines = []
         for line in process.stderr:
             lines.append(line)
             if when is not None and when in line:
                 process.send_signal(number)
-                when = None if once else when
+                when = None
         process.stderr.close()
         return process.wait(), "".join(lines)
 
