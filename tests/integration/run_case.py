@@ -66,13 +66,16 @@ class RunCase(unittest.TestCase):
         process.stderr.close()
         return process.wait(), "".join(lines)
 
-    def start(self, step, *arguments, run="run", **options):
-        """Starts training and returns the process once the progress line of `step` is there."""
+    def start(self, step, *arguments, run="run", until=signal.SIGCONT, **options):
+        """Starts training and returns the process, held at the progress line of `step`."""
+        when = f"step {step}/"
         process = subprocess.Popen(
             [BINARY, "--config=test/swav_tiny", f"config.CHECKPOINT.DIR={run}", "engine_name=train", *arguments],
-            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), **options)
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env={**environment(), **held_at(when, until)}, **options)
+        self.addCleanup(process.kill)
         for line in process.stderr:
-            if f"step {step}/" in line:
+            if when in line:
                 return process
         self.fail(f"step {step} was not reached")
 
