@@ -3,22 +3,14 @@
 linear evaluation, fine-tuning, extraction, export, sweeps and checks of a configuration."""
 import ast
 import json
-import os
-import pathlib
 import re
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 import zlib
 
-BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
-
-
-def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
+from tests.integration.run_case import BINARY, RunCase, environment, held_at
 
 
 def png(side, value):
@@ -51,21 +43,11 @@ def tensors(path):
             for name, entry in entries.items() if name != "__metadata__"}
 
 
-class WorkflowTest(unittest.TestCase):
-
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self._folder.name)
-
-    def tearDown(self):
-        self._folder.cleanup()
-
-    def run_main(self, *arguments):
-        return subprocess.run([BINARY, *arguments], cwd=self.folder, capture_output=True, text=True, env=environment())
+class WorkflowTest(RunCase):
 
     def finish(self, *arguments):
         """Runs to the end; returns stdout."""
-        result = self.run_main(*arguments)
+        result = self.call(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
@@ -155,24 +137,24 @@ class WorkflowTest(unittest.TestCase):
         exported = self.folder / "runs/swav_tiny/export"
         self.assertEqual(sorted(p.name for p in exported.iterdir()), ["model.pth", "model.safetensors"])
         for name in ("model.pth", "model.safetensors"):
-            result = self.run_main("--config=test/supervised_tiny", f"config.CHECKPOINT.DIR=again_{name}",
-                                   f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={exported / name}",
-                                   "config.OPTIMIZER.num_epochs=1")
+            result = self.call("--config=test/supervised_tiny", f"config.CHECKPOINT.DIR=again_{name}",
+                               f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={exported / name}",
+                               "config.OPTIMIZER.num_epochs=1")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("loaded", result.stderr)
 
     def test_weights_that_match_nothing_are_refused(self):
         self.finish("--config=test/swav_tiny", "engine_name=[train, export]")
         file = self.folder / "runs/swav_tiny/export/model.safetensors"
-        result = self.run_main("--config=test/supervised_tiny", f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}",
-                               "config.MODEL.WEIGHTS_INIT.APPEND_PREFIX=trunk.other.")
+        result = self.call("--config=test/supervised_tiny", f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}",
+                           "config.MODEL.WEIGHTS_INIT.APPEND_PREFIX=trunk.other.")
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("conv1.weight", result.stderr)
 
     def test_missing_weights_are_named(self):
         for file, part in (("none.pth", "none.pth"), ("", "no trained weights")):
-            result = self.run_main("--config=test/swav_tiny", "engine_name=knn",
-                                   f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}")
+            result = self.call("--config=test/swav_tiny", "engine_name=knn",
+                               f"config.MODEL.WEIGHTS_INIT.PARAMS_FILE={file}")
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(part, result.stderr)
 
@@ -184,12 +166,12 @@ class WorkflowTest(unittest.TestCase):
         (self.folder / "train/cat/broken.png").write_bytes(b"no picture")
         sources = [f"config.DATA.{split}.{key}=[disk_folder]" for split in ("TRAIN", "TEST")
                    for key in ("DATA_SOURCES", "LABEL_SOURCES")]
-        result = self.run_main("--config=test/supervised_tiny", *sources, "config.DATA.TRAIN.DATA_PATHS=[train]",
-                               "config.DATA.TEST.DATA_PATHS=[test]", "config.DATA.TRAIN.DATA_LIMIT=-1",
-                               "config.DATA.TEST.DATA_LIMIT=-1", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=4",
-                               "+config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.5",
-                               "config.DATA.TRAIN.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]",
-                               "config.DATA.TEST.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]")
+        result = self.call("--config=test/supervised_tiny", *sources, "config.DATA.TRAIN.DATA_PATHS=[train]",
+                           "config.DATA.TEST.DATA_PATHS=[test]", "config.DATA.TRAIN.DATA_LIMIT=-1",
+                           "config.DATA.TEST.DATA_LIMIT=-1", "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=4",
+                           "+config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.5",
+                           "config.DATA.TRAIN.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]",
+                           "config.DATA.TEST.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("broken.png", result.stderr)
 
@@ -213,9 +195,9 @@ class WorkflowTest(unittest.TestCase):
         self.assertEqual(self.finish("--config=printed.yaml", "--print_config"), first)
 
     def test_sweep_goes_on_after_a_failure_and_ends_with_a_table(self):
-        result = self.run_main("--config=test/swav_tiny", "engine_name=train", "config.CHECKPOINT.DIR=swept",
-                               "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1",
-                               "config.OPTIMIZER.grad_acc_steps=1,100000")
+        result = self.call("--config=test/swav_tiny", "engine_name=train", "config.CHECKPOINT.DIR=swept",
+                           "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1",
+                           "config.OPTIMIZER.grad_acc_steps=1,100000")
         self.assertEqual(result.returncode, 2, result.stderr)
         table = [line for line in result.stdout.splitlines() if line.startswith("sweep_")]
         self.assertEqual([line.split()[:2] for line in table],
@@ -276,7 +258,8 @@ class WorkflowTest(unittest.TestCase):
     def stop_in_mid_run(self, *arguments):
         """Sends SIGTERM when step 6 is logged; returns the iteration at which the run has stopped."""
         process = subprocess.Popen([BINARY, *arguments], cwd=self.folder, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=environment())
+                                   stderr=subprocess.PIPE, text=True,
+                                   env={**environment(), **held_at("step 6/", until=signal.SIGTERM)})
         for line in process.stderr:
             if "step 6/" in line:
                 process.send_signal(signal.SIGTERM)
@@ -287,7 +270,7 @@ class WorkflowTest(unittest.TestCase):
 
     def run_to_the_end(self, *arguments):
         """The log of a run that finishes."""
-        result = self.run_main(*arguments)
+        result = self.call(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stderr
 
@@ -317,7 +300,7 @@ class WorkflowTest(unittest.TestCase):
     # --check_config: 0 would run here, 2 mistakes, 3 a fragment or components that are not here.
 
     def check(self, *arguments):
-        result = self.run_main("--check_config", *arguments)
+        result = self.call("--check_config", *arguments)
         return result.returncode, result.stdout + result.stderr
 
     def test_check_of_a_configuration_that_runs(self):
@@ -325,7 +308,7 @@ class WorkflowTest(unittest.TestCase):
 
     def test_check_of_a_configuration_that_the_checkpoints_refuse(self):
         run = ("--config=test/swav_tiny", f"config.CHECKPOINT.DIR={self.folder / 'run'}")
-        self.assertEqual(self.run_main(*run, "engine_name=train").returncode, 0)
+        self.assertEqual(self.call(*run, "engine_name=train").returncode, 0)
         self.assertEqual(self.check(*run, "engine_name=train")[0], 0)
         code, text = self.check(*run, "engine_name=train", "config.SEED_VALUE=5")
         self.assertEqual(code, 2, text)
