@@ -3,12 +3,15 @@
 import os
 import pathlib
 import select
+import signal
 import socket
 import subprocess
 
-from tests.integration.run_case import BINARY, RunCase, environment
+from tests.integration.run_case import BINARY, RunCase, environment, held_at
 
 SECONDS = 120  # a process that takes longer than this hangs
+HELD_BEFORE_THEY_MEET = held_at("; ranks meet at ")  # rank 0, without which the others wait
+ONE_CORE = ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0))))
 
 
 def children(pid):
@@ -46,6 +49,10 @@ class World:
                 return child
         raise AssertionError(f"no rank {number}:\n{self.output}")
 
+    def go_on(self):
+        """Ends the wait of a rank 0 that is held_at some text."""
+        os.kill(self.rank(0), signal.SIGCONT)
+
     def close(self):
         self.process.kill()
         self.process.wait()
@@ -73,6 +80,15 @@ class RanksCase(RunCase):
         self.assertEqual(world.end(), 0, world.output)
         return world
 
+    def stopped_at(self, step, *arguments, **options):
+        """A world whose command is told to stop at the progress line of `step`, and that has saved."""
+        when = f"step {step}/"
+        world = self.world(*arguments, variables=held_at(when, until=signal.SIGTERM), **options)
+        self.assertTrue(world.wait_for(when), world.output)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
+        return world
+
     def said_once(self, outputs):
         """What one rank says for all of its host: the others print nothing."""
         said = [output for output in outputs if " E " in output]
@@ -92,6 +108,12 @@ class RanksCase(RunCase):
 
     def weights(self, step, run="run"):
         return (self.folder / run / f"checkpoints/step_{step}/model.safetensors").read_bytes()
+
+    def free_port(self):
+        """A port that is given to no other process until the test ends: it is bound, but nobody listens there."""
+        bound = bound_socket()
+        self.addCleanup(bound.close)
+        return bound.getsockname()[1]
 
     def assert_gone(self, pid_file):
         """Waits for the end of a process that is nobody's child here."""

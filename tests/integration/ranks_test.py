@@ -9,6 +9,7 @@ import unittest
 import zlib
 
 from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+from tests.integration.run_case import held_at
 
 EPOCHS = 6
 STEPS = 5 * EPOCHS  # of two ranks, each with 8 of 80 samples in a step
@@ -117,20 +118,20 @@ class RanksTest(RanksCase):
                 self.assertTrue(os.path.isdir(self.folder / report["last_checkpoint"]["directory"]))
 
     def test_restarts_end_with_the_weights_of_an_uninterrupted_run(self):
-        world = self.world(TWO, LONG, "--restarts=2")
-        self.wait_for_checkpoint(world)
+        world = self.world(TWO, LONG, "--restarts=2", variables=held_at("step 8/"))
+        self.assertTrue(world.wait_for("step 8/"), world.output)
         os.kill(world.rank(1), signal.SIGKILL)
+        world.go_on()
+        self.assertTrue(world.wait_for("restart 1 of at most 2"), world.output)
+        self.assertTrue(world.wait_for("step 8/"), world.output)
+        world.go_on()
         self.assertEqual(world.end(), 0, world.output)
-        self.assertIn("restart 1 of at most 2", world.output)
         self.assertIn("resuming at iteration ", world.output)
         self.assertEqual(self.weights(STEPS), self.whole())
         self.assertNotIn("failure.json", self.files())
 
     def test_a_stop_of_the_command_saves_and_the_same_command_goes_on(self):
-        world = self.world(TWO, LONG)
-        self.assertTrue(world.wait_for("step 5/"), world.output)
-        world.process.send_signal(signal.SIGTERM)
-        self.assertEqual(world.end(), 75, world.output)
+        self.stopped_at(5, TWO, LONG)
         self.assertNotIn("failure.json", self.files())
         self.finished(TWO, LONG)
         self.assertEqual(self.weights(STEPS), self.whole())
@@ -138,10 +139,7 @@ class RanksTest(RanksCase):
     def test_ranks_that_share_out_parameters_go_on_and_one_process_evaluates(self):
         sharded = "config.TRAINER.TASK_NAME=self_supervision_fsdp_task"
         self.finished(TWO, LONG, sharded, run="uninterrupted")
-        world = self.world(TWO, LONG, sharded)
-        self.assertTrue(world.wait_for("step 5/"), world.output)
-        world.process.send_signal(signal.SIGTERM)
-        self.assertEqual(world.end(), 75, world.output)
+        self.stopped_at(5, TWO, LONG, sharded)
         self.finished(TWO, LONG, sharded)
         self.assertEqual(self.weights(STEPS), self.weights(STEPS, run="uninterrupted"))
         evaluated = self.tiny(LONG, "engine_name=[knn,extract_features]")
@@ -150,7 +148,8 @@ class RanksTest(RanksCase):
 
     def test_a_request_to_save_reaches_all_ranks(self):
         world = self.world(TWO, LONG, "config.CHECKPOINT.CHECKPOINT_FREQUENCY=-1",
-                           "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1")
+                           "config.CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1",
+                           variables=held_at("step 5/", until=signal.SIGUSR1))
         self.assertTrue(world.wait_for("step 5/"), world.output)
         world.process.send_signal(signal.SIGUSR1)
         self.assertEqual(world.end(), 0, world.output)
@@ -212,10 +211,7 @@ class RanksTest(RanksCase):
         batch = "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA="
         self.finished("--launch=local:4", f"{batch}4", *settings, run="whole")
         for ranks, until in ((4, 4), (2, 10), (1, 16)):
-            world = self.world(f"--launch=local:{ranks}", f"{batch}{16 // ranks}", *settings)
-            self.assertTrue(world.wait_for(f"step {until}/"), world.output)
-            world.process.send_signal(signal.SIGTERM)
-            self.assertEqual(world.end(), 75, world.output)
+            self.stopped_at(until, f"--launch=local:{ranks}", f"{batch}{16 // ranks}", *settings)
         last = self.finished("--launch=local:4", f"{batch}4", *settings)
         self.assertIn("saved by 1 rank, and goes on with 4: ", last.output)
         expected, found = self.losses("whole"), self.losses("run")
@@ -228,10 +224,7 @@ class RanksTest(RanksCase):
             compression = f"config.DISTRIBUTED.GRADIENT_COMPRESSION={kind}"
             self.finished(TWO, LONG, compression, run=f"{kind}_uninterrupted")
             self.assertNotEqual(self.weights(STEPS, run=f"{kind}_uninterrupted"), self.whole())
-            world = self.world(TWO, LONG, compression, run=kind)
-            self.assertTrue(world.wait_for("step 5/"), world.output)
-            world.process.send_signal(signal.SIGTERM)
-            self.assertEqual(world.end(), 75, world.output)
+            self.stopped_at(5, TWO, LONG, compression, run=kind)
             refused = self.tiny(TWO, LONG, "engine_name=train", run=kind)
             self.assert_refused(refused, 2, f"DISTRIBUTED.GRADIENT_COMPRESSION: {kind} in the checkpoint, none now")
             self.finished(TWO, LONG, compression, run=kind)
@@ -266,8 +259,7 @@ class MistakesTest(RanksCase):
         return self.world(*arguments, variables=rank_variables(rank, size, port), **options)
 
     def test_ranks_by_hand_train(self):
-        with bound_socket() as free:
-            port = free.getsockname()[1]
+        port = self.free_port()
         ranks = [self.by_hand(rank, port, "config.OPTIMIZER.num_epochs=1") for rank in range(2)]
         for rank in ranks:
             self.assertEqual(rank.end(), 0, rank.output)
@@ -277,8 +269,7 @@ class MistakesTest(RanksCase):
         self.assertIn("NUM_NODES: 2\n", self.read("train_config.yaml"))
 
     def test_unequal_configurations_are_refused_on_all_ranks(self):
-        with bound_socket() as free:
-            port = free.getsockname()[1]
+        port = self.free_port()
         ranks = [self.by_hand(rank, port, f"config.OPTIMIZER.num_epochs={1 + rank}") for rank in range(2)]
         self.assertEqual([rank.end() for rank in ranks], [2, 2])
         output = self.said_once([rank.output for rank in ranks])
@@ -288,8 +279,7 @@ class MistakesTest(RanksCase):
 
     def on_two_hosts(self, *arguments, **options):
         """Two ranks, each with a working directory of its own: "host0", "host1"."""
-        with bound_socket() as free:
-            port = free.getsockname()[1]
+        port = self.free_port()
         ranks = [self.by_hand(rank, port, *arguments, folder=f"host{rank}", **options) for rank in range(2)]
         return [(rank.end(), rank.output) for rank in ranks]
 
@@ -356,16 +346,13 @@ class MistakesTest(RanksCase):
         self.assertIn(f"port {port}, at which rank 0 is to listen, is taken by another process", by_hand.output)
 
     def test_a_master_that_is_not_there_is_named(self):
-        with bound_socket() as silent:
-            port = silent.getsockname()[1]
-            rank = self.by_hand(1, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
-            self.assertEqual(rank.end(), 7, rank.output)
+        port = self.free_port()
+        rank = self.by_hand(1, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
+        self.assertEqual(rank.end(), 7, rank.output)
         self.assertIn(f"rank 1 did not reach rank 0 at 127.0.0.1:{port} within 1s", rank.output)
 
     def test_a_rank_that_does_not_come_is_named(self):
-        with bound_socket() as free:
-            port = free.getsockname()[1]
-        rank = self.by_hand(0, port, "config.DISTRIBUTED.CONNECT_SECONDS=1")
+        rank = self.by_hand(0, self.free_port(), "config.DISTRIBUTED.CONNECT_SECONDS=5")
         self.assertEqual(rank.end(), 7, rank.output)
         self.assertRegex(rank.output, r"E .*rank 0 of 2 \(on [^)]*\): waited 1s at .*, rank 1 did not come: see the "
                          "output of rank 1, or raise config.DISTRIBUTED.CONNECT_SECONDS")
