@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+from tests.integration.ranks_case import RanksCase, rank_variables
 
 VIRTUAL = "config.DISTRIBUTED.VIRTUAL_RANKS=4"
 EPOCHS = "config.OPTIMIZER.num_epochs="
@@ -106,10 +106,7 @@ class VirtualRanksTest(RanksCase):
         steps = 12 * STEPS_OF_AN_EPOCH
         arguments = (VIRTUAL, f"{EPOCHS}12", *SWAV)
         for processes, step in ((4, 3), (1, 9)):
-            world = self.world(*launched(processes), *arguments)
-            self.assertTrue(world.wait_for(f"step {step}/"), world.output)
-            world.process.send_signal(signal.SIGTERM)
-            self.assertEqual(world.end(), 75, world.output)
+            self.stopped_at(step, *launched(processes), *arguments)
             self.assertNotIn("failure.json", self.files())
         last = self.finished(*launched(2), *arguments)
         self.assertIn("resuming at iteration ", last.output)
@@ -144,8 +141,7 @@ class VirtualRanksTest(RanksCase):
         self.assertEqual([name for name in self.files() if name.startswith("logs/")], [])
 
     def test_ranks_of_another_launcher(self):
-        with bound_socket() as free:
-            port = free.getsockname()[1]
+        port = self.free_port()
         ranks = [self.world(VIRTUAL, f"{EPOCHS}1", run="by_hand", variables=rank_variables(rank, 2, port))
                  for rank in range(2)]
         for rank in ranks:
