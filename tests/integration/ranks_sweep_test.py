@@ -6,10 +6,11 @@ import shutil
 import signal
 import unittest
 
-from tests.integration.ranks_case import RanksCase, rank_variables
-from tests.integration.run_case import BINARY
+from tests.integration.ranks_case import HELD_BEFORE_THEY_MEET, ONE_CORE, RanksCase, rank_variables
+from tests.integration.run_case import BINARY, held_at
 
 TWO = "--launch=local:2"
+ENDLESS = "config.OPTIMIZER.num_epochs=100000"
 
 
 class RanksSweepTest(RanksCase):
@@ -25,17 +26,14 @@ class RanksSweepTest(RanksCase):
 
     def test_a_stop_ends_a_sweep_of_ranks_and_the_same_command_goes_on(self):
         arguments = (TWO, "config.OPTIMIZER.num_epochs=2", "config.SEED_VALUE=0,1")
-        world = self.world(*arguments)
-        self.assertTrue(world.wait_for("step 3/"), world.output)
-        world.process.send_signal(signal.SIGTERM)
-        self.assertEqual(world.end(), 75, world.output)
+        world = self.stopped_at(3, *arguments)
         self.assertIn("1 runs were not started", world.output)
         again = self.finished(*arguments)
         self.assertIn("resuming at iteration", again.output)
         self.assertIn("sweep_1   finished", again.output)
 
     def test_two_stops_end_a_sweep_of_ranks(self):
-        world = self.world(TWO, "config.OPTIMIZER.num_epochs=100", "config.SEED_VALUE=0,1,2")
+        world = self.world(TWO, ENDLESS, "config.SEED_VALUE=0,1,2")
         self.assertTrue(world.wait_for("step 3/"), world.output)
         for number in (signal.SIGINT, signal.SIGTERM):  # two of a kind may arrive as one
             world.process.send_signal(number)
@@ -45,7 +43,10 @@ class RanksSweepTest(RanksCase):
         self.assertIn("2 runs were not started", world.output)
 
     def test_a_stop_while_a_run_ends_is_not_lost(self):
-        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1,2")
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1,2",
+                           variables=HELD_BEFORE_THEY_MEET)
+        self.assertTrue(world.wait_for("; ranks meet at "), world.output)
+        world.go_on()
         self.assertTrue(world.wait_for("finished at iteration"), world.output)
         world.process.send_signal(signal.SIGINT)
         self.assertEqual(world.end(), 75, world.output)
@@ -53,8 +54,8 @@ class RanksSweepTest(RanksCase):
 
     def test_a_stop_before_the_ranks_come_starts_none(self):
         """Ranks that take turns are looked at before they are started."""
-        world = self.world(TWO, "config.OPTIMIZER.num_epochs=20", "config.SEED_VALUE=0,1",
-                           command=("taskset", "1", BINARY))
+        world = self.world(TWO, ENDLESS, "config.SEED_VALUE=0,1", command=(*ONE_CORE, BINARY),
+                           variables=held_at("they take turns", until=signal.SIGTERM))
         self.assertTrue(world.wait_for("they take turns"), world.output)
         world.process.send_signal(signal.SIGTERM)
         self.assertEqual(world.end(), 75, world.output)
@@ -135,7 +136,7 @@ class RanksSweepTest(RanksCase):
         self.assertIn("sweep_1   finished", world.output)
 
     def test_a_run_that_fails_says_which_rank_did(self):
-        world = self.world(TWO, "config.OPTIMIZER.num_epochs=100", "config.SEED_VALUE=0,1")
+        world = self.world(TWO, ENDLESS, "config.SEED_VALUE=0,1")
         self.assertTrue(world.wait_for("step 3/"), world.output)
         os.kill(world.rank(1), signal.SIGKILL)
         self.assertTrue(world.wait_for("sweep 2 of 2"), world.output)
