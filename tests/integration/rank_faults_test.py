@@ -4,25 +4,30 @@ import os
 import signal
 import unittest
 
-from tests.integration.ranks_case import RanksCase, bound_socket, children, has_variable, rank_variables
-from tests.integration.run_case import BINARY, without_privileges
+from tests.integration.ranks_case import (HELD_BEFORE_THEY_MEET, ONE_CORE, RanksCase, bound_socket, children,
+                                          has_variable, rank_variables)
+from tests.integration.run_case import BINARY, held_at, without_privileges
 
 TWO = "--launch=local:2"
 ENDLESS = "config.OPTIMIZER.num_epochs=100000"
 SYNC_BN = "config.MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True"
 SHARDED = "config.TRAINER.TASK_NAME=self_supervision_fsdp_task"
 IN_USE = "run directory run cannot be used: lock run/.lock: is held by process "
-TIMEOUT = "config.DISTRIBUTED.TIMEOUT_SECONDS=5"
+TIMEOUT = "config.DISTRIBUTED.TIMEOUT_SECONDS=30"  # more than ranks of a busy machine are apart
 
 
 class WithinAStepTest(RanksCase):
     """The others wait within forward or backward, where a Status has to pass through LibTorch as an exception."""
 
     def hang(self, *arguments, run):
+        """The world, and the process of its rank that hangs."""
         world = self.world(TWO, ENDLESS, TIMEOUT, *arguments, run=run)
         self.assertTrue(world.wait_for("step 5/"), world.output)
         pid = world.rank(1)
         os.kill(pid, signal.SIGSTOP)
+        return world, pid
+
+    def assert_named(self, world, pid, run):
         self.assertEqual(world.end(), 7, world.output)
         self.assertIn(f"rank 1 (pid {pid}) does not answer rank 0: killing it", world.output)
         self.assertIn(f"the first failure: rank 1 (pid {pid}) did not answer the others", world.output)
@@ -32,8 +37,9 @@ class WithinAStepTest(RanksCase):
         self.assertIn("no answer from rank 1", report["message"])
 
     def test_a_rank_that_hangs_is_killed_and_named(self):
-        self.hang(SYNC_BN, run="normalised")
-        self.hang(SHARDED, run="sharded")
+        hanging = {"normalised": self.hang(SYNC_BN, run="normalised"), "sharded": self.hang(SHARDED, run="sharded")}
+        for run, (world, pid) in hanging.items():
+            self.assert_named(world, pid, run)
 
     def test_a_rank_that_dies_is_named_without_internals(self):
         world = self.world(TWO, ENDLESS, SYNC_BN)
@@ -48,11 +54,6 @@ class WithinAStepTest(RanksCase):
 
 class EarlyStopTest(RanksCase):
 
-    def stop_at_once(self, world, number, when):
-        self.assertTrue(world.wait_for(when), world.output)
-        world.process.send_signal(number)
-        return world.end()
-
     def loading(self, world, rank):
         """The process of a rank that is just being started: its variables are there once its program is."""
         while True:
@@ -63,22 +64,28 @@ class EarlyStopTest(RanksCase):
 
     def test_a_stop_while_ranks_load_is_a_stop(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2):
-            world = self.world(TWO, ENDLESS)
-            self.assertEqual(self.stop_at_once(world, number, "this command starts 2 ranks"), 75, world.output)
+            world = self.world(TWO, ENDLESS, variables=HELD_BEFORE_THEY_MEET)
+            self.assertTrue(world.wait_for("this command starts 2 ranks"), world.output)
+            world.process.send_signal(number)
+            self.assertEqual(world.end(), 75, world.output)
             self.assertIn("stopped before the first step", world.output)
             self.assertFalse((self.folder / "run").exists())
 
     def test_a_stop_while_ranks_load_again_is_a_stop(self):
-        world = self.world(TWO, ENDLESS, "--restarts=3")
+        world = self.world(TWO, ENDLESS, "--restarts=3", variables=HELD_BEFORE_THEY_MEET)
+        self.assertTrue(world.wait_for("; ranks meet at "), world.output)
+        world.go_on()
         self.assertTrue(world.wait_for("step 5/"), world.output)
-        pid = world.rank(1)
-        os.kill(pid, signal.SIGKILL)
-        self.assertEqual(self.stop_at_once(world, signal.SIGTERM, "restart 1 of at most 3"), 75, world.output)
+        os.kill(world.rank(1), signal.SIGKILL)
+        self.assertTrue(world.wait_for("restart 1 of at most 3"), world.output)
+        world.process.send_signal(signal.SIGTERM)
+        self.assertEqual(world.end(), 75, world.output)
         report = self.failure()
         self.assertEqual((report["rank"], report["signal"], report["restarts"]), (1, 9, 0), "of the start before")
 
     def test_a_stop_of_one_rank_that_loads_is_a_stop_of_all(self):
-        world = self.world("--launch=local:3", ENDLESS, "config.DISTRIBUTED.CONNECT_SECONDS=15")
+        world = self.world("--launch=local:3", ENDLESS, "config.DISTRIBUTED.CONNECT_SECONDS=60",
+                           variables=HELD_BEFORE_THEY_MEET)
         self.assertTrue(world.wait_for("this command starts 3 ranks"), world.output)
         os.kill(self.loading(world, 2), signal.SIGTERM)
         self.assertEqual(world.end(), 75, world.output)
@@ -131,8 +138,7 @@ class EarlyStopTest(RanksCase):
 class BeforeTheStartTest(RanksCase):
 
     def free_place(self):
-        with bound_socket() as free:
-            return f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{free.getsockname()[1]}"
+        return f"config.DISTRIBUTED.RUN_ID=127.0.0.1:{self.free_port()}"
 
     def stop(self, world):
         world.process.send_signal(signal.SIGTERM)
@@ -182,7 +188,7 @@ class BeforeTheStartTest(RanksCase):
         starts = [self.world(TWO, ENDLESS, meets)]  # its port
         starts += [self.world(ENDLESS, variables=rank_variables(rank, 2, port)) for rank in range(2)]
         # Ranks that take turns are looked at before they are started: these are too many for the checkpoints.
-        starts.append(self.world("--launch=local:3", ENDLESS, command=("taskset", "1", BINARY)))
+        starts.append(self.world("--launch=local:3", ENDLESS, command=(*ONE_CORE, BINARY)))
         for start in starts:
             self.assertEqual(start.end(), 5, start.output)
             self.assertIn(IN_USE, start.output)
@@ -328,9 +334,11 @@ class ReportTest(RanksCase):
         self.assertNotIn("last_checkpoint", self.failure())
 
     def test_an_evaluation_that_crashes_says_where_its_training_ended(self):
-        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "engine_name=[train,knn]")
-        self.assertTrue(world.wait_for("finished at iteration 5 of 5"), world.output)
+        when = "evaluating the network with: checkpoint of iteration 5"
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "engine_name=[train,knn]", variables=held_at(when))
+        self.assertTrue(world.wait_for(when), world.output)
         os.kill(world.rank(1), signal.SIGSEGV)
+        world.go_on()
         self.assertEqual(world.end(), 128 + signal.SIGSEGV, world.output)
         report = self.failure()
         self.assertEqual((report["step"], report["epoch"], report["last_checkpoint"]["step"]), (5, 0, 5))
