@@ -4,8 +4,8 @@ import os
 import signal
 import unittest
 
-from tests.integration.ranks_case import (HELD_BEFORE_THEY_MEET, ONE_CORE, RanksCase, bound_socket, children,
-                                          has_variable, rank_variables)
+from tests.integration.ranks_case import (HELD_BEFORE_THEY_MEET, ONE_CORE, RanksCase, children, has_variable,
+                                          rank_variables)
 from tests.integration.run_case import BINARY, held_at, without_privileges
 
 TWO = "--launch=local:2"
@@ -279,8 +279,7 @@ class BeforeTheStartTest(RanksCase):
 
     def refused_by_hand(self, *arguments, **options):
         """The codes of two ranks that nobody has started together, and what the one that speaks says."""
-        with bound_socket() as free:
-            port = free.getsockname()[1]
+        port = self.free_port()
         ranks = [self.world(*arguments, variables=rank_variables(rank, 2, port), **options) for rank in range(2)]
         codes = [rank.end() for rank in ranks]
         return codes, self.said_once([rank.output for rank in ranks])

@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from tests.integration.ranks_case import RanksCase, bound_socket, rank_variables
+from tests.integration.ranks_case import ONE_CORE, RanksCase, bound_socket, rank_variables
 from tests.integration.run_case import without_privileges
 
 TWO = "--launch=local:2"
@@ -82,7 +82,7 @@ class RanksStartTest(RanksCase):
             self.assertIn("25 ranks on this host", limited.stdout + limited.stderr)
             if question == mistaken:
                 self.assertIn("config.SEED_VALUE is 'x'", limited.stdout)
-        crowded = self.tiny("engine_name=train", "--launch=local:2", "--check_config", prefix=["taskset", "1"])
+        crowded = self.tiny("engine_name=train", "--launch=local:2", "--check_config", prefix=ONE_CORE)
         self.assertEqual(crowded.returncode, 0, crowded.stderr)
         self.assertIn("2 ranks on the 1 cores", crowded.stdout)
 
