@@ -88,7 +88,7 @@ class RanksStartTest(RanksCase):
 
     def test_restarts_that_would_begin_anew_are_refused(self):
         anew = "config.CHECKPOINT.AUTO_RESUME=False"
-        for question in ((), ("--check_config",), ("--dry_run",)):
+        for question in ((), ("--check_config",), ("--dry_run",), ("engine_name=full_tune",)):
             refused = self.tiny("engine_name=train", TWO, "--restarts=3", anew, *question)
             self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
             self.assertIn("AUTO_RESUME is 'False', expected True with --restarts=3", refused.stdout + refused.stderr)
