@@ -129,6 +129,7 @@ absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_vie
   return AgreeOnWork([&] { return communicator.rank() == 0 ? work() : absl::OkStatus(); }, what, communicator);
 }
 
+// Also of another rank's failure that a rank of this host says.
 bool IsSaidOnThisHost(const absl::Status& status) { return !DetailOf(status, kDetailSaidBy).empty(); }
 
 bool IsStopOfAnotherRank(const absl::Status& status) {

@@ -33,8 +33,8 @@ absl::Status AgreeOnWork(absl::FunctionRef<absl::Status()> work, absl::string_vi
 // The same for work of rank 0 alone.
 absl::Status OnRankZero(absl::FunctionRef<absl::Status()> work, absl::string_view what, Communicator& communicator);
 
-// Whether another rank of this host says what `status`, of one of these three, does: it is that rank's failure, or this
-// rank's own in the words of a lower one. Said once, they are enough.
+// Whether `status` is this rank's own failure in one of these three, in which a lower rank of this host has failed with
+// the same words: said once, they are enough.
 bool IsSaidOnThisHost(const absl::Status& status);
 
 // Whether `status` is the Cancelled of AgreeOnStatus that tells of another rank's stop: nobody need have asked this
