@@ -255,30 +255,38 @@ bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigRep
   return ExitCodeOf(status) == kExitStorage;
 }
 
-// Takes what parts warn of in the log while a configuration is tried out, each warning once.
-class LoggedWarnings : public LogSink {
+// Takes what parts say in the log while a configuration is tried out, each line once.
+class LoggedLines : public LogSink {
  public:
-  LoggedWarnings() { AddLogSink(this); }
-  ~LoggedWarnings() override { RemoveLogSink(this); }
-  LoggedWarnings(const LoggedWarnings&) = delete;
-  LoggedWarnings& operator=(const LoggedWarnings&) = delete;
+  LoggedLines() { AddLogSink(this); }
+  ~LoggedLines() override { RemoveLogSink(this); }
+  LoggedLines(const LoggedLines&) = delete;
+  LoggedLines& operator=(const LoggedLines&) = delete;
 
   void Write(LogSeverity severity, absl::string_view /*file*/, int /*line*/, absl::string_view message) override {
-    const bool is_new = std::count(warnings_.begin(), warnings_.end(), message) == 0;
-    if (severity == LogSeverity::kWarning && is_new) warnings_.emplace_back(message);
+    if (severity == LogSeverity::kError) return;
+    std::vector<std::string>& lines = severity == LogSeverity::kWarning ? warnings_ : notes_;
+    if (std::count(lines.begin(), lines.end(), message) == 0) lines.emplace_back(message);
   }
 
   const std::vector<std::string>& warnings() const { return warnings_; }
+  // "notes:", and a line for each; "" for none.
+  std::string Notes() const {
+    return notes_.empty() ? "" : absl::StrCat("notes:\n  ", absl::StrJoin(notes_, "\n  "), "\n");
+  }
 
  private:
   std::vector<std::string> warnings_;
+  std::vector<std::string> notes_;
 };
 
+// What is to be told of one run beside its report goes to `notes`.
 ConfigReport CheckAndListen(const ComposeRequest& request, const Registries& registries,
-                            const WorldPlacement& place_world) {
-  const LoggedWarnings logged;
+                            const WorldPlacement& place_world, std::string* notes) {
+  const LoggedLines logged;
   ConfigReport report = CheckConfig(request, registries, place_world);
   report.warnings.insert(report.warnings.end(), logged.warnings().begin(), logged.warnings().end());
+  *notes = logged.Notes();
   return report;
 }
 
@@ -350,11 +358,12 @@ int CheckRuns(const CommandLine& line, const std::vector<SweepRun>& runs, const 
   };
   std::string reports;
   for (const SweepRun& run : runs) {
+    std::string notes;
     ConfigReport report =
-        CheckAndListen(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world);
+        CheckAndListen(MakeComposeRequest(WithTokens(line, run), registries), registries, place_world, &notes);
     const bool is_storage = runs.size() == 1 && AddRefusal(line, registries, &report);
     if (runs.size() > 1) absl::StrAppend(&reports, absl::StrJoin(run.choices, " "), "\n");
-    absl::StrAppend(&reports, FormatReport(report));
+    absl::StrAppend(&reports, notes, FormatReport(report));
     const int own_code = is_storage ? kExitStorage : ExitCodeOf(VerdictOf(report));
     if (exit_code == kExitFinished || own_code == kExitConfiguration) exit_code = own_code;
   }

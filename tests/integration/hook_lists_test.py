@@ -43,7 +43,7 @@ class HookListsTest(RunCase):
         checked = self.call(*arguments, "--check_config")
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         line = "config.trainer.save_freq: 1 is config.CHECKPOINT.CHECKPOINT_FREQUENCY: 1"
-        self.assertEqual(checked.stderr.count(line), 1, checked.stderr)
+        self.assertEqual((checked.stdout + checked.stderr).count(line), 1, checked.stdout + checked.stderr)
         result = self.call(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("reload: epoch 4 visits part 2 of 2 of the data set, in pass 2", result.stderr)
@@ -62,7 +62,7 @@ class HookListsTest(RunCase):
         self.finish("engine_name=train", *arguments, run="undisturbed")
         for step in (2, 12):  # in the warm-up, and behind it
             run = f"stopped_{step}"
-            process = self.start(step, *arguments, run=run)
+            process = self.start(step, *arguments, run=run, until=signal.SIGTERM)
             process.send_signal(signal.SIGTERM)
             self.assertEqual(self.end(process)[0], 75)
             result = self.finish("engine_name=train", *arguments, run=run)
