@@ -249,7 +249,7 @@ class Launcher {
         has_newest ? absl::StrCat("the newest checkpoint is of ", saved.newest) : "there is no checkpoint yet");
     const std::string obstacle = options_.obstacle == nullptr ? "" : options_.obstacle();
     if (!obstacle.empty()) {
-      SSL_LOG(WARNING) << what << "; no restart: " << obstacle;
+      SSL_LOG(WARNING) << DescribeEnd(failure) << "; no restart: " << obstacle;
       return false;
     }
     const bool nothing_moved = options_.progress != nullptr && tries_without_progress_ > 0;

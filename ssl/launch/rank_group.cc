@@ -162,6 +162,14 @@ void RankGroup::OnSignal(int number) {
     if (asked_to_stop_ && user_stops_ == 1) return;
   }
   SendAll(number);
+  if (IsStop(number) && user_stops_ > 1) EndStopped();
+}
+
+// A rank that stands still (SIGSTOP) hears of no stop until it goes on, as under systemd; a second stop waits for
+// nobody.
+void RankGroup::EndStopped() {
+  SendAll(SIGCONT);
+  kill_at_ = std::min(kill_at_, Clock::Real().Now() + context_.grace);
 }
 
 void RankGroup::SendAll(int number) {
@@ -204,6 +212,7 @@ void RankGroup::OnEnd(const RankEnd& end) {
 }
 
 void RankGroup::AskToStop() {
+  if (user_stops_ > 0) SendAll(SIGCONT);          // one that stands still would not hear of the stop
   if (user_stops_ > 0 || asked_to_stop_) return;  // they are stopping; a second signal would keep them from saving
   asked_to_stop_ = true;
   SendAll(SIGTERM);

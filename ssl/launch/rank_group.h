@@ -66,7 +66,9 @@ class RankGroup {
 
   // Until all have ended and their last lines are out.
   // - A stop signal (SIGTERM, SIGINT, SIGUSR2, SIGXCPU, SIGHUP) and SIGUSR1 go on to every rank, each as often as it
-  //   comes; SIGXCPU until they have been asked to stop.
+  //   comes; SIGXCPU until they have been asked to stop. A rank that stands still (SIGSTOP) goes on behind a second
+  //   stop signal, and where another rank has stopped; behind the second one all that are left after `grace` get
+  //   SIGKILL.
   // - After the first failure the others get SIGTERM, unless a stop signal has gone to them before, and after `grace`
   //   SIGKILL. A user's first stop signal after that SIGTERM goes no further: it would be the ranks' second one, on
   //   which they end without saving.
@@ -100,6 +102,7 @@ class RankGroup {
   void ReadAll(Stream* stream);
   void OnSignal(int number);
   void SendAll(int number);
+  void EndStopped();
   void Reap();
   void OnEnd(const RankEnd& end);
   void AskToStop();

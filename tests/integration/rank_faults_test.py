@@ -71,6 +71,16 @@ class EarlyStopTest(RanksCase):
             self.assertIn("stopped before the first step", world.output)
             self.assertFalse((self.folder / "run").exists())
 
+    def test_a_stop_reaches_a_rank_that_stands_still_while_it_loads(self):
+        world = self.world(TWO, ENDLESS, "config.DISTRIBUTED.CONNECT_SECONDS=60")
+        self.assertTrue(world.wait_for("this command starts 2 ranks"), world.output)
+        os.kill(self.loading(world, 1), signal.SIGSTOP)
+        self.assertTrue(world.wait_for("; ranks meet at "), world.output)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            world.process.send_signal(number)
+        self.assertEqual(world.end(), 75, world.output)
+        self.assertFalse((self.folder / "run").exists())
+
     def test_a_stop_while_ranks_load_again_is_a_stop(self):
         world = self.world(TWO, ENDLESS, "--restarts=3", variables=HELD_BEFORE_THEY_MEET)
         self.assertTrue(world.wait_for("; ranks meet at "), world.output)
@@ -111,8 +121,7 @@ class EarlyStopTest(RanksCase):
         os.kill(pids[1], signal.SIGSTOP)  # so that they cannot agree on a step at which to save
         for number in (signal.SIGINT, signal.SIGTERM):  # two of a kind may arrive as one
             world.process.send_signal(number)
-        self.assert_gone(first)
-        os.kill(pids[1], signal.SIGCONT)
+        self.assert_gone(first)  # and the other goes on, to end as well
         code = world.end()
         self.assertIn(code, (128 + signal.SIGINT, 128 + signal.SIGTERM), world.output)
         report = self.failure()

@@ -170,7 +170,7 @@ def policy_once(arguments, folder, restarts, saves):
     code = life.wait()
     assert code == 128 + signal.SIGKILL, f"{run.directory}: {harness.signal_name(code)}:\n{life.output}"
     tries, last = (restarts + 1, f"no restart after {restarts}, the most that were allowed") if saves else (
-        3, "no restart after 3 tries that left it there")
+        3, "no restart after 3 tries that saved none")
     assert kills == tries, f"{run.directory}: {kills} tries, expected {tries}:\n{life.output}"
     assert last in life.output, life.output
     for number in range(1, tries):
