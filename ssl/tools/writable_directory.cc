@@ -2,6 +2,7 @@
 #include "ssl/tools/writable_directory.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include "ssl/check/named_components.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
+#include "ssl/tools/failure_report.h"
 
 namespace ssl {
 namespace {
@@ -28,7 +30,26 @@ std::string NearestThatExists(std::string path) {
   return path;
 }
 
+bool IsDanglingLink(const std::string& path) {
+  struct stat of_link = {};
+  return lstat(path.c_str(), &of_link) == 0 && access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+// What a training opens in its directory.
+absl::Status CheckFiles(const std::string& path) {
+  FileSystem& files = PosixFileSystem();
+  for (const char* name : {".lock", "train_config.yaml"}) {
+    const std::string file = absl::StrCat(path, "/", name);
+    if (files.IsDirectory(file)) return absl::FailedPreconditionError(absl::StrCat(file, " is a directory"));
+  }
+  const std::string logs = absl::StrCat(path, "/", kRankFolder);
+  if (!files.Exists(logs) || files.IsDirectory(logs)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(logs, " is a file, and a directory is needed there"));
+}
+
 absl::Status CheckPath(const std::string& path) {
+  // Makes nothing: a link is in the way.
+  if (IsDanglingLink(path)) return PosixFileSystem().CreateDirectories(path);
   const std::string nearest = NearestThatExists(path);
   // Makes nothing, because something is there: it says what is in the way.
   if (!PosixFileSystem().IsDirectory(nearest)) return PosixFileSystem().CreateDirectories(nearest);
@@ -40,7 +61,8 @@ absl::Status CheckPath(const std::string& path) {
 
 absl::Status CheckCanBeWritten(const ConfigNode& root) {
   const std::string path = root.FindPath(kDirectory)->text();
-  const absl::Status status = CheckPath(path);
+  absl::Status status = CheckPath(path);
+  if (Trains(root)) status.Update(CheckFiles(path));
   if (status.ok() || (absl::IsPermissionDenied(status) && !Trains(root))) return absl::OkStatus();
   return CannotBeUsed(path, status);
 }

@@ -120,6 +120,22 @@ class RanksStartTest(RanksCase):
                 self.assertNotIn("this command starts", said)
         self.assertEqual(sorted(path.name for path in self.folder.rglob("*")), ["file", "locked"])
 
+    def test_what_is_in_the_way_of_a_training_is_told_before_a_start(self):
+        for name in (".lock", "train_config.yaml"):
+            (self.folder / name / name).mkdir(parents=True)
+        (self.folder / "logs").mkdir()
+        (self.folder / "logs/logs").write_text("")
+        (self.folder / "link").symlink_to("nowhere")
+        ways = (("link", "is in the way"), (".lock", ".lock is a directory"), ("logs", "logs is a file"),
+                ("train_config.yaml", "train_config.yaml is a directory"))
+        for run, why in ways:
+            for question in (("--check_config",), ("--dry_run",), ()):
+                result = self.tiny("engine_name=train", TWO, *question, run=run)
+                said = result.stdout + result.stderr
+                self.assertEqual(result.returncode, 5, f"{run} {question}: {said}")
+                self.assertRegex(said, f"run directory {run} cannot be used: .*{why}.*; config.CHECKPOINT.DIR chooses")
+                self.assertNotIn("this command starts", said)
+
     def test_an_evaluation_may_have_a_directory_that_it_cannot_write(self):
         (self.folder / "file").write_text("")
         locked = self.folder / "locked"
