@@ -354,7 +354,7 @@ class MistakesTest(RanksCase):
     def test_a_rank_that_does_not_come_is_named(self):
         rank = self.by_hand(0, self.free_port(), "config.DISTRIBUTED.CONNECT_SECONDS=5")
         self.assertEqual(rank.end(), 7, rank.output)
-        self.assertRegex(rank.output, r"E .*rank 0 of 2 \(on [^)]*\): waited 1s at .*, rank 1 did not come: see the "
+        self.assertRegex(rank.output, r"E .*rank 0 of 2 \(on [^)]*\): waited 5s at .*, rank 1 did not come: see the "
                          "output of rank 1, or raise config.DISTRIBUTED.CONNECT_SECONDS")
 
     def test_missing_weights_are_said_once(self):
