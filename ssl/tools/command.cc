@@ -26,6 +26,7 @@
 #include "ssl/data/samplers/sampler_keys.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/admission.h"
 #include "ssl/tools/launch_failure.h"
@@ -81,19 +82,28 @@ absl::Status CheckTypedOnce(const ConfigNode& root, const LaunchFlags& flags, co
   return check(kRanksPerNode, launched.ranks_per_node);
 }
 
+// What starts these ranks again after a failure, or has done so: "--restarts=3"; "" for nothing.
+std::string RestartsOf(const ConfigNode& root, const LaunchFlags& flags, const RunWorld& world) {
+  if (world.launches) return flags.restarts > 0 ? absl::StrCat("--restarts=", flags.restarts) : "";
+  const std::string most = ProcessVariable("TORCHELASTIC_MAX_RESTARTS").value_or("");
+  if (!most.empty() && most != "0") return absl::StrCat("up to ", most, " restarts by ", world.place.source);
+  const ConfigNode* directory = root.FindPath(kDirectory);
+  const bool has_saved = directory != nullptr && SavedIn(directory->text(), PosixFileSystem()).steps > 0;
+  if (world.place.restart_count == 0 || !has_saved) return "";
+  return absl::StrCat("restart ", world.place.restart_count, " by ", world.place.source);
+}
+
 // Ranks that are started again have the arguments of the start before, whose checkpoints would be refused or removed.
 absl::Status CheckRestartGoesOn(const ConfigNode& root, const LaunchFlags& flags, const RunWorld& world) {
-  const ConfigNode* directory = root.FindPath(kDirectory);
-  const bool is_restart =
-      world.place.restart_count > 0 && directory != nullptr && SavedIn(directory->text(), PosixFileSystem()).steps > 0;
-  if (!is_restart && !(world.launches && flags.restarts > 0)) return absl::OkStatus();
+  const std::vector<std::string> engines = EngineNames(root);
+  const bool saves = Trains(root) || std::count(engines.begin(), engines.end(), kFullTuneFolder) > 0;
   const ConfigNode* goes_on = root.FindPath(kAutoResume);
-  if (goes_on == nullptr || goes_on->AsBool().value_or(true)) return absl::OkStatus();
-  const std::string start = is_restart ? absl::StrCat("restart ", world.place.restart_count, " of ", world.place.source)
-                                       : absl::StrCat("--restarts=", flags.restarts);
+  if (!saves || goes_on == nullptr || goes_on->AsBool().value_or(true)) return absl::OkStatus();
+  const std::string restarts = RestartsOf(root, flags, world);
+  if (restarts.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      goes_on->location().ToString(), ": ", kAutoResume, " is ", goes_on->Describe(), ", expected True with ", start,
-      ", which goes on with what was trained; to begin anew, choose another ", kDirectory,
+      goes_on->location().ToString(), ": ", kAutoResume, " is ", goes_on->Describe(), ", expected True with ", restarts,
+      ": a start again goes on with what was trained; to begin anew, choose another ", kDirectory,
       " or remove the earlier run"));
 }
 

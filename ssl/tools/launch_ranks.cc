@@ -27,11 +27,9 @@ namespace ssl {
 namespace {
 
 // Of ranks that are all started here, and have ended all: the same command goes on.
-absl::Status RemoveLeftStore(const WorldPlace& first) {
-  if (first.store_file.empty() || first.local_size != first.size) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const bool removed, RemoveStoreOfEndedRanks(first.store_file));
-  if (removed) SSL_LOG(INFO) << "removed " << first.store_file << ", at which ranks met that have ended";
-  return absl::OkStatus();
+absl::StatusOr<bool> RemoveLeftStore(const WorldPlace& first) {
+  if (first.store_file.empty() || first.local_size != first.size) return false;
+  return RemoveStoreOfEndedRanks(first.store_file);
 }
 
 }  // namespace
@@ -81,7 +79,8 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.damage_code = kExitData;
   options.peer_code = kExitPeer;
   SSL_LOG(INFO) << Describe(world);
-  SSL_RETURN_IF_ERROR(RemoveLeftStore(world.place));
+  SSL_ASSIGN_OR_RETURN(const bool removed, RemoveLeftStore(world.place));
+  if (removed) SSL_LOG(INFO) << "removed " << world.place.store_file << ", at which ranks met that have ended";
   // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
@@ -96,6 +95,7 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
     SSL_LOG(ERROR) << "the first failure: " << DescribeEnd(*outcome.first_failure);
   } else if (outcome.exit_code == kExitFinished || outcome.exit_code == kExitStopped) {
     RemoveLaunchFailure(directory, command, outcome, PosixFileSystem());
+    SSL_RETURN_IF_ERROR(RemoveLeftStore(world.place).status());
   } else {  // a second signal has ended ranks before they had saved
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
   }

@@ -182,11 +182,15 @@ class BeforeTheStartTest(RanksCase):
         self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
         with open(self.folder / "store", "ab") as store:
             store.write(b"abc")  # as if it had been written to at that moment
-        again = self.world(TWO, ENDLESS, *place)
+        again = self.world(TWO, ENDLESS, *place, "--restarts=1")
         self.assertTrue(again.wait_for("resuming at iteration"), again.output)
         self.assertIn("/store, at which ranks met that have ended", again.output)
+        self.assertTrue(again.wait_for("| step "), again.output)
+        os.kill(again.rank(1), signal.SIGKILL)
+        self.assertTrue(again.wait_for("resuming at iteration"), again.output)
         again.process.send_signal(signal.SIGTERM)
         self.assertEqual(again.end(), 75, again.output)
+        self.assertFalse((self.folder / "store").exists(), "its ranks of two starts have ended")
 
     def test_a_second_start_is_refused_for_the_first_whatever_else_is_wrong(self):
         meets = self.free_place()

@@ -27,9 +27,9 @@ class RanksStartTest(RanksCase):
         self.assertIn('"no-such-host.invalid" has no address', rank.output)
         self.assertIn("MASTER_ADDR", rank.output)
 
-    def check(self, *arguments, variables=()):
+    def check(self, *arguments, variables=(), **options):
         """--check_config: exit code and report."""
-        world = self.world(*arguments, "--check_config", variables=variables)
+        world = self.world(*arguments, "--check_config", variables=variables, **options)
         return world.end(), world.output
 
     def test_check_config_says_what_a_start_of_ranks_would_be_refused_for(self):
@@ -100,7 +100,13 @@ class RanksStartTest(RanksCase):
         self.finished("config.OPTIMIZER.num_epochs=1")
         code, report = self.check(*anew, variables=again)
         self.assertEqual(code, 2, report)
-        self.assertIn("AUTO_RESUME is 'False', expected True with restart 1 of ", report)
+        self.assertIn("AUTO_RESUME is 'False', expected True with restart 1 by torchrun", report)
+        code, report = self.check(*anew, variables={**again, "TORCHELASTIC_RESTART_COUNT": "0",
+                                                    "TORCHELASTIC_MAX_RESTARTS": "2"}, run="new")
+        self.assertEqual(code, 2, report)
+        self.assertIn("AUTO_RESUME is 'False', expected True with up to 2 restarts by torchrun", report)
+        evaluated = self.tiny("engine_name=knn", TWO, "--restarts=3", *anew, "--check_config")
+        self.assertEqual(evaluated.returncode, 0, evaluated.stdout)
         self.assertEqual(self.check(*anew, variables=rank_variables(0, 2, 29500))[0], 0)
 
     def test_a_directory_that_cannot_be_written_is_told_before_a_start(self):
