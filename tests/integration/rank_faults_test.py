@@ -260,6 +260,7 @@ class BeforeTheStartTest(RanksCase):
                 (self.folder / run).mkdir()
             self.assertEqual(world.end(), 5, world.output)
             self.assertIn(f"no restart: run directory {run} is not that of these ranks", world.output)
+            self.assertNotIn("no checkpoint", world.output, "where these were, who knows")
             self.assertFalse((self.folder / run / "checkpoints").exists())
 
     def test_a_directory_that_goes_between_two_saves_is_not_begun_anew(self):
@@ -271,6 +272,7 @@ class BeforeTheStartTest(RanksCase):
             os.kill(world.rank(rank), signal.SIGKILL)
             self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
             self.assertIn(f"no restart: run directory {run} is not that of these ranks", world.output)
+            self.assertNotIn("no checkpoint", world.output, "where these were, who knows")
             self.assertFalse((self.folder / run).exists())
 
     def test_a_directory_that_is_locked_up_under_a_run_is_not_tried_again(self):
