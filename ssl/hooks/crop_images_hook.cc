@@ -16,6 +16,7 @@
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/batch_views.h"
+#include "ssl/data/data_options.h"
 #include "ssl/data/dataset_source.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/loader/denormalizer.h"
@@ -29,17 +30,14 @@ namespace ssl {
 namespace {
 
 // Whether training batches are another program's, which it puts through transforms of its own.
-bool HasOwnSource(const BuildContext& context) {
-  constexpr char kType[] = "DATA.TRAIN.BASE_DATASET";
-  const ConfigNode* type = context.config.FindPath(kType);
-  const ConfigNode defaults = context.registries.options.Defaults();
-  const ConfigNode* ours = defaults.FindPath(kType);
-  return type != nullptr && ours != nullptr && type->text() != ours->text();
+bool HasOwnSource(const ConfigNode& config) {
+  const ConfigNode* type = config.FindPath("DATA.TRAIN.BASE_DATASET");
+  return type != nullptr && type->text() != DataSplitOptions().base_dataset;
 }
 
-absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const BuildContext& context) {
-  const ConfigNode* transforms = context.config.FindPath("DATA.TRAIN.TRANSFORMS");
-  if (transforms == nullptr || transforms->items().empty() || HasOwnSource(context)) {
+absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const ConfigNode& config) {
+  const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
+  if (transforms == nullptr || transforms->items().empty() || HasOwnSource(config)) {
     return std::optional<Denormalizer>();
   }
   SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(*transforms));
@@ -49,7 +47,7 @@ absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const BuildContext&
 absl::StatusOr<std::unique_ptr<Hook>> MakeCropImages(const CropImagesOptions& options, const ConfigNode& params,
                                                      const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, DrawingFolder(options.save_dir, "crop_images", params, context));
-  SSL_ASSIGN_OR_RETURN(std::optional<Denormalizer> denormalizer, MakeDenormalizer(context));
+  SSL_ASSIGN_OR_RETURN(std::optional<Denormalizer> denormalizer, MakeDenormalizer(context.config));
   return std::make_unique<CropImagesHook>(options, context.file_system, std::move(folder), std::move(denormalizer));
 }
 

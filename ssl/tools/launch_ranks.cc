@@ -60,10 +60,13 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   options.pass_listening_socket = world.place.port == 0 && world.place.store_file.empty();
   options.max_restarts = restarts;
   options.progress = [&directory] { return SavedIn(directory, PosixFileSystem()); };
-  bool had_locked = false;  // rank 0 of this start
-  options.on_output = [&](int64_t rank, int64_t pid) {
-    if (rank == 0 && !had_locked) had_locked = HasLocked(pid, directory, PosixFileSystem());
-  };
+  const bool locks = Trains(root);  // evaluations lock nothing
+  bool had_locked = false;          // rank 0 of this start
+  if (locks) {
+    options.on_output = [&](int64_t rank, int64_t pid) {
+      if (rank == 0 && !had_locked) had_locked = HasLocked(pid, directory, PosixFileSystem());
+    };
+  }
   std::string lost;
   options.obstacle = [&] {
     absl::Status is_usable = CheckNotInUse(root);
@@ -84,7 +87,7 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
-    if (!Trains(root)) return;  // evaluations lock nothing
+    if (!locks) return;
     lost = LostDirectory(outcome, had_locked, directory, PosixFileSystem());
     had_locked = false;
   };

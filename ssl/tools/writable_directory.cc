@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/check/named_components.h"
+#include "ssl/engines/run_files.h"
 #include "ssl/io/errno_status.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/failure_report.h"
@@ -38,7 +39,7 @@ bool IsDanglingLink(const std::string& path) {
 // What a training opens in its directory.
 absl::Status CheckFiles(const std::string& path) {
   FileSystem& files = PosixFileSystem();
-  for (const char* name : {".lock", "train_config.yaml"}) {
+  for (const std::string& name : {std::string(".lock"), CommandConfigFile(kTrainCommand)}) {
     const std::string file = absl::StrCat(path, "/", name);
     if (files.IsDirectory(file)) return absl::FailedPreconditionError(absl::StrCat(file, " is a directory"));
   }
