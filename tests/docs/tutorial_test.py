@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+from tests.docs.tutorial_snippets import commands, snippets
 from tests.security import testing_images
 
 BINARY = pathlib.Path(sys.argv.pop(1)).absolute()
@@ -26,16 +27,6 @@ def image(color, generator):
     rows = b"".join(b"\0" + bytes(min(255, value + (80 if (i - x) ** 2 + (j - y) ** 2 < 100 else generator.randrange(20)))
                                   for i in range(60) for value in color) for j in range(45))
     return testing_images.png_of(60, 45, rows)
-
-
-def blocks(page):
-    """The code blocks of a page, as (language, text)."""
-    return re.findall(r"^```(\w*)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
-
-
-def commands(page):
-    return [line for language, text in blocks(page) if not language
-            for line in text.splitlines() if line.startswith("ssl_main ")]
 
 
 class TutorialTest(unittest.TestCase):
@@ -66,7 +57,7 @@ class TutorialTest(unittest.TestCase):
     def test_every_command_runs_and_leaves_what_the_page_says(self):
         self.make_photos(COLORS)
         results = self.run_page()
-        self.assertEqual(len(results), 9)
+        self.assertEqual(len(results), 10)
         for line, result in results.items():
             if "check_data" in line:
                 self.assertIn("42 images", result.stdout)
@@ -100,9 +91,9 @@ class TutorialTest(unittest.TestCase):
         self.assertTrue(neighbors["trained"][0]["query"].startswith("photos/"))
 
     def test_python_of_the_page_is_python(self):
-        snippets = [text for language, text in blocks(self.page) if language == "python"]
-        self.assertEqual(len(snippets), 3)
-        for text in snippets:
+        texts = snippets(self.page)
+        self.assertEqual(len(texts), 3)
+        for text in texts:
             compile(text, "tutorial.md", "exec")
 
 
