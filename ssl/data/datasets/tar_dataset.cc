@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -76,6 +79,28 @@ absl::Status CheckDifferent(const std::vector<std::string>& shards, FileSystem& 
   return absl::OkStatus();
 }
 
+// A copy of a shard under another name counts its samples twice as well, but shards of equal names and sizes may
+// differ.
+class Copies {
+ public:
+  void Look(const std::string& shard, const TarIndex& index) {
+    uint32_t names = 0;
+    int64_t bytes = 0;
+    for (const TarSample& sample : index.samples) {
+      names = ExtendCrc32c(names, absl::StrCat(sample.name, "/", sample.size, "/", sample.label, "\n"));
+      bytes += sample.size;
+    }
+    const auto [first, is_new] = seen_.emplace(std::make_tuple(names, bytes, index.samples.size()), shard);
+    if (is_new || index.samples.empty()) return;
+    SSL_LOG(WARNING) << shard << " and " << first->second << " hold " << index.samples.size()
+                     << " images of the same names, sizes and labels: where one is a copy, take it out; its images "
+                     << "count twice";
+  }
+
+ private:
+  std::map<std::tuple<uint32_t, int64_t, size_t>, std::string> seen_;
+};
+
 // The samples of all shards.
 struct Shards {
   std::vector<std::string> paths;
@@ -133,9 +158,11 @@ absl::StatusOr<Shards> ReadShards(const std::string& path, const EncodedImageOpt
   Shards shards;
   SSL_ASSIGN_OR_RETURN(shards.paths, ListShards(path, options));
   SSL_RETURN_IF_ERROR(CheckDifferent(shards.paths, context.file_system));
+  Copies copies;
   for (size_t i = 0; i < shards.paths.size(); ++i) {
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenImageFile(options, shards.paths[i]));
     SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(*file, shards.paths[i], context.stop));
+    copies.Look(shards.paths[i], index);
     shards.Add(i, index);
   }
   if (shards.places.empty()) {

@@ -54,7 +54,7 @@ class TarDataset : public EncodedImageDataset {
 // pattern as WebDataset has them, "train-{000..146}.tar", in quotes. Without DATA_PATHS the folder "train" (for SPLIT
 // test: "val" or "test") of the folder that DATASET_NAMES is known to have. Samples are those of the shards, in the
 // order of their names. They have labels when all of them do. InvalidArgument: no shard or no image, a shard twice,
-// labels of some samples only.
+// labels of some samples only. A shard that looks like a copy of another is warned about.
 absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_split, const BuildContext& context);
 
 }  // namespace ssl

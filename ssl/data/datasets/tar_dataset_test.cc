@@ -26,6 +26,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -35,6 +36,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
@@ -165,6 +167,21 @@ TEST(TarShards, TheSameFileTwice_IsRefused) {
   ASSERT_EQ(symlink(path.c_str(), (folder + "/b.tar").c_str()), 0);
   EXPECT_THAT(Open(folder), StatusIs(kInvalid, AllOf(HasSubstr("run.yaml:2: config.DATA.TRAIN.DATA_PATHS: "),
                                                      HasSubstr("/b.tar and "), HasSubstr("are the same file"))));
+}
+
+TEST(TarShards, CopyUnderAnotherName_IsTold) {
+  const std::string folder = MakeTempDir("shards");
+  const std::string samples = TarMember("0.png", Png(1)) + TarMember("1.png", Png(2)) + TarEnd();
+  WriteTar(samples, "a.tar", folder);
+  WriteTar(TarMember("0.png", Png(1)) + TarMember("2.png", Png(2)) + TarEnd(), "b.tar", folder);
+  CapturedLog other;
+  ASSERT_OK(Open(folder));
+  EXPECT_THAT(other.warnings, IsEmpty());
+  WriteTar(samples, "c.tar", folder);
+  CapturedLog log;
+  ASSERT_OK(Open(folder));
+  EXPECT_THAT(log.warnings,
+              ElementsAre(AllOf(HasSubstr("/c.tar and "), HasSubstr("/a.tar hold 2 images of the same"))));
 }
 
 TEST(TarShards, CutOffFiles_AreRefusedAtAnyByte) {
