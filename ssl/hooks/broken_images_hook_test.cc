@@ -29,6 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kImages = 400;
+constexpr int kFirst = 201;
 
 void WriteFile(const std::string& path, const std::string& bytes) {
   const std::unique_ptr<WritableFile> file = PosixFileSystem().Create(path).value();
@@ -36,11 +37,13 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   ASSERT_OK(file->Close());
 }
 
-// A folder of kImages images and a list of them, 1 % broken: one cut off, one no image, one too long, one missing.
+// A folder of kImages images, 1 % broken: one cut off, one no image, one too long, one missing. list.txt names them
+// all, first.txt and last.txt those before and after number kFirst.
 std::string MakeImages() {
   const std::string folder = MakeTempDir("broken");
-  std::string list;
+  std::string list, first;
   for (int i = 0; i < kImages; ++i) {
+    if (i == kFirst) first = list;
     const std::string path = absl::StrCat(folder, "/", 1000 + i, ".png");
     absl::StrAppend(&list, path, "\n");
     Image image;
@@ -51,20 +54,31 @@ std::string MakeImages() {
     WriteFile(path, i == 0 ? "no image" : i == 77 ? bytes.substr(0, bytes.size() / 2) : bytes);
   }
   WriteFile(folder + "/list.txt", list);
+  WriteFile(folder + "/first.txt", first);
+  WriteFile(folder + "/last.txt", list.substr(first.size()));
   return folder;
 }
 
-std::string Overrides(const std::string& images, const std::string& run, int batch, int workers,
+std::string OneSource(const std::string& images) {
+  return absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", images, "/list.txt']");
+}
+
+// The same images. Of the first source alone, the three that are broken were too many.
+std::string TwoSources(const std::string& images) {
+  return absl::StrCat("DATA_SOURCES: [disk_filelist, disk_filelist], DATA_PATHS: ['", images, "/first.txt', '", images,
+                      "/last.txt'], MAX_BROKEN_FRACTION: 0.0145");
+}
+
+std::string Overrides(const std::string& sources, const std::string& run, int batch, int workers,
                       const std::string& more = "") {
-  return absl::StrCat("CHECKPOINT: {DIR: '", run, "'}\nDATA:\n  NUM_DATALOADER_WORKERS: ", workers,
-                      "\n  TRAIN: {DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", images,
-                      "/list.txt'], DATA_LIMIT: -1, BATCHSIZE_PER_REPLICA: ", batch, more, "}\n");
+  return absl::StrCat("CHECKPOINT: {DIR: '", run, "'}\nDATA:\n  NUM_DATALOADER_WORKERS: ", workers, "\n  TRAIN: {",
+                      sources, ", DATA_LIMIT: -1, BATCHSIZE_PER_REPLICA: ", batch, more, "}\n");
 }
 
 // broken_images.json of a run that stops `stop_after` updates after its start, and then goes on.
-std::string Train(const std::string& images, int workers, int64_t stop_after = -1, const std::string& more = "") {
+std::string Train(const std::string& sources, int workers, int64_t stop_after = -1, const std::string& more = "") {
   const std::string run = MakeTempDir("run");
-  const std::string overrides = Overrides(images, run, 40, workers, more);
+  const std::string overrides = Overrides(sources, run, 40, workers, more);
   if (stop_after >= 0) {
     const std::unique_ptr<Session> session = OpenTinyRun(overrides).value();
     for (int64_t i = 0; i < stop_after; ++i) EXPECT_OK(session->Step());
@@ -76,9 +90,22 @@ std::string Train(const std::string& images, int workers, int64_t stop_after = -
   return file.value_or("");
 }
 
+// The same of two ranks.
+std::string TrainOnTwoRanks(const std::string& sources) {
+  const std::string run = MakeTempDir("run");
+  ThreadWorld world(2, absl::Seconds(60));
+  EXPECT_OK(world.Run([&](Communicator& communicator) {
+    SessionOptions options;
+    options.communicator = &communicator;
+    auto session = OpenTinyRun(Overrides(sources, run, 20, 1), std::move(options));
+    return session.ok() ? (*session)->Train().status() : session.status();
+  }));
+  return PosixFileSystem().Read(run + "/broken_images.json").value_or("");
+}
+
 TEST(BrokenImagesHook, OnePercent_IsCountedByKindAndNamed) {
   const std::string images = MakeImages();
-  const std::string file = Train(images, 2);
+  const std::string file = Train(OneSource(images), 2);
   EXPECT_THAT(file, HasSubstr("\"broken_images\": 4"));
   EXPECT_THAT(file, HasSubstr("\"missing\": 1,\n  \"unreadable\": 0,\n  \"empty\": 0,\n  \"truncated\": 1,\n  "
                               "\"damaged\": 0,\n  \"not an image\": 1,\n  \"unsupported\": 0,\n  "
@@ -95,25 +122,19 @@ TEST(BrokenImagesHook, OnePercent_IsCountedByKindAndNamed) {
   EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value(), counts);
 }
 
-TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsAndRanks) {
+TEST(BrokenImagesHook, CountsAreThoseOfAnyThreadsStopsRanksAndSources) {
   const std::string images = MakeImages();
-  const std::string expected = Train(images, 0);
+  const std::string sources = OneSource(images);
+  const std::string expected = Train(sources, 0);
   ASSERT_THAT(expected, HasSubstr("\"broken_images\": 4"));
-  EXPECT_EQ(Train(images, 4), expected);
-  EXPECT_EQ(Train(images, 4, 0, ", BROKEN_IMAGES: skip"), expected);
+  EXPECT_EQ(Train(sources, 4), expected);
+  EXPECT_EQ(Train(sources, 4, 0, ", BROKEN_IMAGES: skip"), expected);
   // In the first epoch, which the batches after the stop end; and in the last one, which has met some already.
-  EXPECT_EQ(Train(images, 2, 7), expected);
-  EXPECT_EQ(Train(images, 2, 19), expected);
-
-  const std::string run = MakeTempDir("run");
-  ThreadWorld world(2, absl::Seconds(60));
-  ASSERT_OK(world.Run([&](Communicator& communicator) {
-    SessionOptions options;
-    options.communicator = &communicator;
-    auto session = OpenTinyRun(Overrides(images, run, 20, 1), std::move(options));
-    return session.ok() ? (*session)->Train().status() : session.status();
-  }));
-  EXPECT_EQ(PosixFileSystem().Read(run + "/broken_images.json").value(), expected);
+  EXPECT_EQ(Train(sources, 2, 7), expected);
+  EXPECT_EQ(Train(sources, 2, 19), expected);
+  EXPECT_EQ(TrainOnTwoRanks(sources), expected);
+  EXPECT_EQ(Train(TwoSources(images), 4, 7), expected);
+  EXPECT_EQ(TrainOnTwoRanks(TwoSources(images)), expected);
 }
 
 TEST(BrokenImagesHook, FileOfAnEarlierVersion_IsRead) {
@@ -140,11 +161,11 @@ TEST(BrokenImagesHook, FileOfAnotherProgram_IsRefused) {
 
 // All are met in the first epoch, and the second one has nothing new to tell.
 TEST(BrokenImagesHook, FileThatIsDamagedInBetween_IsWrittenAgain) {
-  const std::string images = MakeImages();
-  const std::string expected = Train(images, 0);
+  const std::string sources = OneSource(MakeImages());
+  const std::string expected = Train(sources, 0);
   const std::string run = MakeTempDir("run");
   const std::string file = run + "/broken_images.json";
-  ASSERT_OK_AND_ASSIGN(const auto session, OpenTinyRun(Overrides(images, run, 40, 0)));
+  ASSERT_OK_AND_ASSIGN(const auto session, OpenTinyRun(Overrides(sources, run, 40, 0)));
   for (int i = 0; i < 12; ++i) ASSERT_OK(session->Step());
   ASSERT_EQ(PosixFileSystem().Read(file).value(), expected);
   WriteFile(file, expected.substr(0, 40));

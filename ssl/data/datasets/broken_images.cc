@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,61 +34,110 @@ double MostBroken(double max_fraction, int64_t images) {
   return max_fraction > 0.0 ? std::max(1.0, max_fraction * static_cast<double>(images)) : 0.0;
 }
 
-BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader)
-    : window_(std::min(dataset_size, kWindow)),
-      max_fraction_(max_fraction),
-      place_(std::move(place)),
-      reader_(std::move(reader)),
-      states_(static_cast<size_t>(dataset_size)) {}
+struct BrokenImages::Count {
+  Count(int64_t dataset_size, double fraction, std::string key, std::string who)
+      : size(dataset_size),
+        most_read(dataset_size),
+        max_fraction(fraction),
+        place(std::move(key)),
+        reader(std::move(who)) {}
+  ~Count();
 
-BrokenImages::~BrokenImages() {
-  if (broken() > 0) SSL_LOG(WARNING) << Summary();
+  absl::Status AddBroken(bool is_first_read, ReadFault fault, const absl::Status& reason);
+  std::string Summary() const;
+
+  int64_t size;
+  int64_t most_read;
+  const double max_fraction;
+  const std::string place;
+  const std::string reader;
+  std::atomic<int64_t> read{0};  // good and broken
+  std::atomic<int64_t> broken{0};
+  std::atomic<int64_t> in_a_row{0};
+  std::array<std::atomic<int64_t>, kNumReadFaults> faults{};
+};
+
+BrokenImages::Count::~Count() {
+  if (broken.load(std::memory_order_relaxed) > 0) SSL_LOG(WARNING) << Summary();
 }
 
-void BrokenImages::AddGood(int64_t index) {
-  // Threads that read good images share the line until one fails.
-  if (in_a_row_.load(std::memory_order_relaxed) > 0) in_a_row_.store(0, std::memory_order_relaxed);
-  uint8_t unread = kUnread;
-  if (states_[index].compare_exchange_strong(unread, kGood, std::memory_order_relaxed)) {
-    read_.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
-absl::Status BrokenImages::AddBroken(int64_t index, ReadFault fault, const absl::Status& reason) {
-  if (IsErrorOfProcess(reason)) return reason;
-  const int64_t in_a_row = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
-  if (before != kBroken) SSL_RETURN_IF_ERROR(CountBroken(before == kUnread, fault, reason));
-  if (in_a_row <= kMostInARow || max_fraction_ >= 1.0) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the last ", in_a_row, " images could not be read (", place_,
-                                          "=1 would go on): ", reason.message()));
-}
-
-absl::Status BrokenImages::CountBroken(bool is_first_read, ReadFault fault, const absl::Status& reason) {
-  const int64_t read = read_.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
-  const int64_t broken = broken_.fetch_add(1, std::memory_order_relaxed) + 1;
-  faults_[static_cast<int>(fault)].fetch_add(1, std::memory_order_relaxed);
-  if (read <= window_ && static_cast<double>(broken) > MostBroken(max_fraction_, window_)) {
-    return absl::DataLossError(absl::StrCat(broken, " of the first ", read, " images cannot be read, but ", place_,
-                                            " allows a share of ", max_fraction_, " of the first ", window_,
+absl::Status BrokenImages::Count::AddBroken(bool is_first_read, ReadFault fault, const absl::Status& reason) {
+  const int64_t window = std::min(most_read, kWindow);
+  const int64_t so_far = read.fetch_add(is_first_read ? 1 : 0, std::memory_order_relaxed) + (is_first_read ? 1 : 0);
+  const int64_t failed = broken.fetch_add(1, std::memory_order_relaxed) + 1;
+  faults[static_cast<int>(fault)].fetch_add(1, std::memory_order_relaxed);
+  if (so_far <= window && static_cast<double>(failed) > MostBroken(max_fraction, window)) {
+    return absl::DataLossError(absl::StrCat(failed, " of the first ", so_far, " images cannot be read, but ", place,
+                                            " allows a share of ", max_fraction, " of the first ", window,
                                             "; the last one: ", reason.message()));
   }
-  if (broken <= kNamed) {
+  if (failed <= kNamed) {
     SSL_LOG(WARNING) << "image cannot be read and is replaced: " << reason.message();
-  } else if (IsPowerOfTen(broken)) {
+  } else if (IsPowerOfTen(failed)) {
     SSL_LOG(WARNING) << Summary();
   }
   return absl::OkStatus();
 }
 
-std::string BrokenImages::Summary() const {
+std::string BrokenImages::Count::Summary() const {
   std::vector<std::string> parts;
   for (const ReadFault fault : kKindsOfBroken) {
-    const int64_t count = faults_[static_cast<int>(fault)].load(std::memory_order_relaxed);
+    const int64_t count = faults[static_cast<int>(fault)].load(std::memory_order_relaxed);
     if (count > 0) parts.push_back(absl::StrCat(count, " ", ReadFaultName(fault)));
   }
-  return absl::StrCat(reader_, reader_.empty() ? "" : ": ", broken(), " of ", read_.load(std::memory_order_relaxed),
+  return absl::StrCat(reader, reader.empty() ? "" : ": ", broken.load(std::memory_order_relaxed), " of ",
+                      read.load(std::memory_order_relaxed),
                       " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));
 }
+
+BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader)
+    : states_(static_cast<size_t>(dataset_size)),
+      count_(std::make_shared<Count>(dataset_size, max_fraction, std::move(place), std::move(reader))) {}
+
+BrokenImages::~BrokenImages() = default;
+
+void BrokenImages::Join(BrokenImages* first) {
+  first->count_->size += count_->size;
+  first->count_->most_read += count_->most_read;
+  count_ = first->count_;
+}
+
+void BrokenImages::WillRead(int64_t images) { count_->most_read = std::min(count_->most_read, images); }
+
+void BrokenImages::AddGood(int64_t index) {
+  // Threads that read good images share the line until one fails.
+  for (std::atomic<int64_t>* row : {&in_a_row_, &count_->in_a_row}) {
+    if (row->load(std::memory_order_relaxed) > 0) row->store(0, std::memory_order_relaxed);
+  }
+  uint8_t unread = kUnread;
+  if (states_[index].compare_exchange_strong(unread, kGood, std::memory_order_relaxed)) {
+    count_->read.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+absl::Status BrokenImages::AddBroken(int64_t index, ReadFault fault, const absl::Status& reason) {
+  if (IsErrorOfProcess(reason)) return reason;
+  const absl::Status row = CheckRow(reason);
+  const uint8_t before = states_[index].exchange(kBroken, std::memory_order_relaxed);
+  if (before != kBroken) SSL_RETURN_IF_ERROR(count_->AddBroken(before == kUnread, fault, reason));
+  return row;
+}
+
+// Counts the read, too.
+absl::Status BrokenImages::CheckRow(const absl::Status& reason) {
+  const int64_t of_all = count_->in_a_row.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int64_t own = in_a_row_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const double max_fraction = count_->max_fraction;
+  const bool may_all_break = static_cast<double>(states_.size()) <= MostBroken(max_fraction, count_->size);
+  const int64_t in_a_row = may_all_break ? of_all : std::max(of_all, own);
+  if (in_a_row <= kMostInARow || max_fraction >= 1.0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the last ", in_a_row, in_a_row > of_all ? " images of one source" : " images",
+                   " could not be read (", count_->place, "=1 would go on): ", reason.message()));
+}
+
+int64_t BrokenImages::broken() const { return count_->broken.load(std::memory_order_relaxed); }
+
+std::string BrokenImages::Summary() const { return count_->Summary(); }
 
 }  // namespace ssl

@@ -2,14 +2,14 @@
 //
 // Keeps count of images that cannot be read. A few are a nuisance that must not end a run of days; many mean that a
 // path or a disk is wrong. Each image counts once, however often it is read, so that the numbers depend neither on the
-// threads nor on how many epochs a run has. Takes a byte for each image. Thread-safe.
+// threads nor on how many epochs a run has. The data sets that make one have one count. Takes a byte for each image.
+// Thread-safe.
 #ifndef SSL_DATA_DATASETS_BROKEN_IMAGES_H_
 #define SSL_DATA_DATASETS_BROKEN_IMAGES_H_
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,13 +35,17 @@ class BrokenImages {
   static constexpr int64_t kWindow = 1000;
   static constexpr int64_t kMostInARow = 100;
   BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader = "");
-  // Of the data set only so many images are ever read, at least 1. Called before any is.
-  void WillRead(int64_t images) { window_ = std::min(window_, images); }
-
-  // Logs Summary when there is something to tell.
   ~BrokenImages();
   BrokenImages(const BrokenImages&) = delete;
   BrokenImages& operator=(const BrokenImages&) = delete;
+
+  // Makes one count of both: the images of this data set are judged and told of together with those of `first`, and by
+  // its rule. Reads in a row also count for each data set, as each may lie on a disk of its own, but for one of which
+  // all images may be broken. Called before any is read, and on one that nobody has joined.
+  void Join(BrokenImages* first);
+
+  // Of the images of all data sets that are joined, only so many are ever read, at least 1. Called before any is.
+  void WillRead(int64_t images);
 
   // Image `index` was read.
   void AddGood(int64_t index);
@@ -51,25 +55,21 @@ class BrokenImages {
   // image's (no descriptor or memory left), is returned as it is and counts for nothing.
   absl::Status AddBroken(int64_t index, ReadFault fault, const absl::Status& reason);
 
-  int64_t broken() const { return broken_.load(std::memory_order_relaxed); }
-
+  // Of all data sets that are joined.
+  int64_t broken() const;
   // "5 of 300 images cannot be read and were replaced: 2 missing, 3 damaged", after "rank 1 of 2: " where others read.
+  // Logged when the last of these data sets goes, where there is something to tell.
   std::string Summary() const;
 
  private:
-  absl::Status CountBroken(bool is_first_read, ReadFault fault, const absl::Status& reason);
-
+  struct Count;  // what joined data sets share
   enum State : uint8_t { kUnread, kGood, kBroken };
 
-  int64_t window_;
-  const double max_fraction_;
-  const std::string place_;
-  const std::string reader_;
+  absl::Status CheckRow(const absl::Status& reason);
+
   std::vector<std::atomic<uint8_t>> states_;  // of each image
-  std::atomic<int64_t> read_{0};              // good and broken
-  std::atomic<int64_t> broken_{0};
-  std::atomic<int64_t> in_a_row_{0};  // reads that failed since the last good one, repeated ones too
-  std::array<std::atomic<int64_t>, kNumReadFaults> faults_{};
+  std::atomic<int64_t> in_a_row_{0};          // reads that failed since the last good one, repeated ones too
+  std::shared_ptr<Count> count_;
 };
 
 }  // namespace ssl

@@ -17,6 +17,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::Status Reason(int number) { return absl::DataLossError(absl::StrCat("/data/", number, ".jpg: damaged")); }
@@ -138,6 +139,70 @@ TEST(BrokenImages, OneOfSeveralRanks_SaysWhichItIs) {
   images.AddGood(7);
   EXPECT_OK(images.AddBroken(3, ReadFault::kEmpty, Reason(3)));
   EXPECT_EQ(images.Summary(), "rank 1 of 2: 1 of 2 images cannot be read and were replaced: 1 empty");
+}
+
+// Three of twenty, and six of a hundred.
+TEST(BrokenImages, JoinedDataSets_AreJudgedAndToldOfAsOne) {
+  CapturedLog log;
+  {
+    BrokenImages first(60, 0.05, "run.yaml:7: config.DATA.TRAIN.MAX_BROKEN_FRACTION", "rank 0 of 2");
+    BrokenImages second(20, 0.05, "unused");
+    BrokenImages third(40, 0.05, "unused");
+    second.Join(&first);
+    third.Join(&first);
+    for (int i = 0; i < 3; ++i) EXPECT_OK(second.AddBroken(i, ReadFault::kEmpty, Reason(i)));
+    for (int i = 0; i < 3; ++i) EXPECT_OK(third.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+    EXPECT_OK(third.AddBroken(0, ReadFault::kDamaged, Reason(0))) << "once more";
+    first.AddGood(0);
+    EXPECT_THAT(first.AddBroken(1, ReadFault::kEmpty, Reason(1)),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("7 of the first 8 images cannot be read, but run.yaml:7: "
+                                   "config.DATA.TRAIN.MAX_BROKEN_FRACTION allows a share of 0.05 of the first 120")));
+    for (const BrokenImages* images : {&first, &second, &third}) EXPECT_EQ(images->broken(), 7);
+    log.lines.clear();
+  }
+  EXPECT_THAT(log.lines,
+              ElementsAre("rank 0 of 2: 7 of 8 images cannot be read and were replaced: 4 empty, 3 damaged"));
+}
+
+TEST(BrokenImages, JoinedPartsOfDataSets_AreMeasuredByWhatIsRead) {
+  BrokenImages first(500, 0.1, "MAX_BROKEN_FRACTION"), second(500, 0.1, "MAX_BROKEN_FRACTION");
+  first.WillRead(10);
+  second.WillRead(20);
+  second.Join(&first);
+  for (int i = 0; i < 3; ++i) EXPECT_OK(second.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  EXPECT_THAT(second.AddBroken(3, ReadFault::kDamaged, Reason(3)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 30")));
+}
+
+// Between its images, those of the other one are read.
+TEST(BrokenImages, DiskOfOneOfTheJoinedDataSets_IsMissed) {
+  BrokenImages first(2000, 0.1, "MAX_BROKEN_FRACTION"), second(2000, 0.1, "MAX_BROKEN_FRACTION");
+  second.Join(&first);
+  for (int i = 0; i < 2000; ++i) first.AddGood(i);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_OK(second.AddBroken(i, ReadFault::kUnreadable, Reason(i)));
+    first.AddGood(i);
+  }
+  EXPECT_THAT(second.AddBroken(100, ReadFault::kUnreadable, Reason(100)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the last 101 images of one source could not be read")));
+  second.AddGood(101);
+  EXPECT_OK(second.AddBroken(102, ReadFault::kUnreadable, Reason(102)));
+}
+
+// All are read in every epoch.
+TEST(BrokenImages, JoinedDataSetOfWhichAllMayBeBroken_HasNoRowOfItsOwn) {
+  BrokenImages large(1000, 0.1, "MAX_BROKEN_FRACTION"), small(60, 0.1, "MAX_BROKEN_FRACTION");
+  small.Join(&large);
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (int i = 0; i < 60; ++i) {
+      EXPECT_OK(small.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+      large.AddGood(i);
+    }
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_OK(small.AddBroken(i % 60, ReadFault::kDamaged, Reason(i)));
+  EXPECT_THAT(small.AddBroken(0, ReadFault::kDamaged, Reason(0)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the last 101 images could not be read")));
 }
 
 TEST(BrokenImages, SmallDataSet_IsMeasuredByItsSize) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {
@@ -23,6 +24,7 @@ ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts) : part
   if (all_do) label_conflict_ = FindLabelConflict();
   has_labels_ = all_do && label_conflict_.empty();
   NumberClasses();
+  JoinCounts();
 }
 
 std::string ConcatDataset::FindLabelConflict() const {
@@ -55,6 +57,17 @@ void ConcatDataset::NumberClasses() {
   for (size_t i = 0; i < parts_.size(); ++i) {
     for (const std::string& name : parts_[i]->ClassNames()) {
       numbers_[i].push_back(std::lower_bound(class_names_.begin(), class_names_.end(), name) - class_names_.begin());
+    }
+  }
+}
+
+void ConcatDataset::JoinCounts() {
+  for (const std::unique_ptr<Dataset>& part : parts_) {
+    BrokenImages* broken = CountOf(*part);
+    if (broken_ == nullptr) {
+      broken_ = broken;
+    } else if (broken != nullptr) {
+      broken->Join(broken_);
     }
   }
 }
@@ -95,7 +108,9 @@ void ConcatDataset::KeepInMemory(const DatasetCache& cache) {
 
 void ConcatDataset::WillRead(int64_t samples) {
   const double share = static_cast<double>(samples) / static_cast<double>(size());
+  if (broken_ != nullptr) broken_->WillRead(samples);
   for (const std::unique_ptr<Dataset>& part : parts_) {
+    if (CountOf(*part) != nullptr) continue;
     part->WillRead(std::max<int64_t>(kLeastOfPart, std::llround(share * static_cast<double>(part->size()))));
   }
 }

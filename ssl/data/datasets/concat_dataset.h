@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
@@ -37,7 +38,8 @@ class ConcatDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   // Each part gets a share of the memory by the number of its samples.
   void KeepInMemory(const DatasetCache& cache) override;
-  // Of each part about its share of them, and no less than 20: of fewer, two broken ones would be many.
+  // The broken images of the parts are one count, by the rule of the first part that has one. A part that counts by
+  // itself is told its share of the samples, and no less than 20: of fewer, two broken ones would be many.
   void WillRead(int64_t samples) override;
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override;
   int64_t Label(int64_t index) const override;
@@ -52,13 +54,15 @@ class ConcatDataset : public Dataset {
  private:
   std::string FindLabelConflict() const;
   void NumberClasses();
+  void JoinCounts();
   // The part that holds a sample, and the sample's place in it.
   std::pair<size_t, int64_t> Find(int64_t index) const;
   // A class of part `part` as one of all.
   int64_t Renumbered(size_t part, int64_t label) const;
 
   std::vector<std::unique_ptr<Dataset>> parts_;
-  std::vector<int64_t> begins_;  // of each part, and the end of the last one
+  std::vector<int64_t> begins_;     // of each part, and the end of the last one
+  BrokenImages* broken_ = nullptr;  // of all parts; null: none counts
   std::string label_conflict_;
   bool has_labels_ = false;
   std::vector<std::string> class_names_;

@@ -53,7 +53,7 @@ std::unique_ptr<ConcatDataset> Join(std::unique_ptr<Dataset> a, std::unique_ptr<
   return std::make_unique<ConcatDataset>(std::move(parts));
 }
 
-// Its first images cannot be read.
+// Its first images cannot be read. It counts them by itself, as a host's data set may.
 class PartlyBroken : public Dataset {
  public:
   PartlyBroken(int64_t size, int64_t num_broken)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,9 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sample.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
@@ -98,6 +102,18 @@ std::string WriteInts(const std::vector<int64_t>& shape, const std::vector<int64
   const std::string path = MakeTempDir("labels") + "/" + name;
   EXPECT_OK(WriteNpy<int64_t>(PosixFileSystem(), path, shape, values));
   return path;
+}
+
+// The last `broken` of `count` are no images.
+void WriteImages(const std::string& folder, int count, int broken) {
+  ASSERT_OK(PosixFileSystem().CreateDirectories(folder));
+  Image image;
+  std::fill_n(image.Allocate(4, 4, 3), 48, uint8_t{90});
+  const std::string png = EncodePng(image).value();
+  for (int i = 0; i < count; ++i) {
+    const std::string path = absl::StrCat(folder, "/", 100 + i, ".png");
+    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, i < count - broken ? png : "no image"));
+  }
 }
 
 TEST_F(DatasetBuilderTest, NoLabelSource_KeepsTheLabelsOfTheData) {
@@ -237,6 +253,50 @@ TEST_F(DatasetBuilderTest, SeveralSourcesWithLabelsOfTwoKinds_HaveNone) {
   EXPECT_FALSE(dataset->has_labels());
   EXPECT_THAT(log.Text(), HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_SOURCES: the images have no labels together: "
                                     "classes of twelve images have names and those of twelve images are numbers"));
+}
+
+// Three of twenty would be too many of the second source by itself.
+TEST_F(DatasetBuilderTest, SeveralSources_HaveOneCountOfBrokenImages) {
+  ASSERT_OK(registries_.datasets.Register("disk_folder", MakeDiskFolder));
+  const std::string root = MakeTempDir("images");
+  WriteImages(root + "/a/class", 60, 0);
+  WriteImages(root + "/b/class", 20, 3);
+  const std::string sources =
+      absl::StrCat("    DATA_SOURCES: [disk_folder, disk_folder]\n    DATA_PATHS: [", root, "/a, ", root, "/b]\n");
+  const std::string labels = absl::StrCat("    LABEL_SOURCES: [disk_filelist, disk_filelist]\n    LABEL_PATHS: [",
+                                          WriteInts({60}, std::vector<int64_t>(60, 4)), ", ",
+                                          WriteInts({20}, std::vector<int64_t>(20, 5)), "]\n");
+  for (const std::string& split : {sources, sources + labels}) {
+    const CapturedLog log;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto dataset, Build(split));
+      Sample sample;
+      for (int64_t i = 79; i >= 0; --i) {
+        sample.ResetViews(1);
+        EXPECT_OK(dataset->Get(i, &sample)) << i;
+      }
+    }
+    ASSERT_FALSE(log.lines.empty());
+    EXPECT_EQ(log.lines.back(), "3 of 80 images cannot be read and were replaced: 3 not an image");
+  }
+}
+
+// Of 25 images of both, two may be.
+TEST_F(DatasetBuilderTest, SeveralSourcesOfWhichAPartIsRead_AreJudgedByItsSize) {
+  ASSERT_OK(registries_.datasets.Register("disk_folder", MakeDiskFolder));
+  const std::string root = MakeTempDir("images");
+  WriteImages(root + "/a/class", 60, 2);
+  WriteImages(root + "/b/class", 20, 1);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Build(absl::StrCat("    DATA_SOURCES: [disk_folder, disk_folder]\n",
+                                                              "    DATA_PATHS: [", root, "/a, ", root, "/b]\n")));
+  dataset->WillRead(25);
+  Sample sample;
+  sample.ResetViews(1);
+  EXPECT_OK(dataset->Get(59, &sample));
+  EXPECT_OK(dataset->Get(58, &sample));
+  EXPECT_THAT(dataset->Get(79, &sample),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("MAX_BROKEN_FRACTION allows a share of 0.1 of the first 25; the last one: ")));
 }
 
 TEST_F(DatasetBuilderTest, ListsOfSeveralSources_HaveAnEntryForEach) {

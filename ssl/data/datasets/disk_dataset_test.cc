@@ -95,7 +95,7 @@ TEST(DiskFolder, BrokenImage_BecomesGrey) {
                                                                              "    DEFAULT_GRAY_IMG_SIZE: 20\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));
   EXPECT_EQ(PixelsOf(*dataset, 2, 1), std::string(20 * 20 * 3, '\x80'));
-  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().broken(), 1);
+  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken()->broken(), 1);
 }
 
 TEST(DiskFolder, BrokenImage_BecomesItsNeighbourWhenAskedFor) {
@@ -260,7 +260,7 @@ TEST(DiskFilelist, ListAndImages_AreReadThroughTheFileSystemOfTheRun) {
 
   files.FailCall(files.calls() + 1, EIO, FaultFileSystem::Repeat::kFromThenOn);
   EXPECT_EQ(PixelsOf(*dataset, 1, -1), std::string(3 * 3 * 3, '\x80'));
-  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken().Summary(),
+  EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken()->Summary(),
             "1 of 2 images cannot be read and were replaced: 1 unreadable");
   EXPECT_FALSE(MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context).ok());
 }
@@ -277,7 +277,7 @@ TEST(DiskFilelist, PathsBelow_AreTheOnlyOnesThatAreOpened) {
   ASSERT_OK_AND_ASSIGN(const auto below, Make(MakeDiskFilelist, absl::StrCat(list, "    PATHS_BELOW: ", folder, "\n")));
   EXPECT_EQ(PixelsOf(*below, 0, -1).size(), 48u * 64 * 3);
   for (const int64_t i : {1, 2}) EXPECT_EQ(PixelsOf(*below, i, -1), std::string(3 * 3 * 3, '\x80'));
-  EXPECT_EQ(static_cast<const DiskDataset&>(*below).broken().Summary(),
+  EXPECT_EQ(static_cast<const DiskDataset&>(*below).broken()->Summary(),
             "2 of 3 images cannot be read and were replaced: 2 unreadable");
   EXPECT_THAT(Make(MakeDiskFilelist, absl::StrCat(list, "    PATHS_BELOW: no/folder\n")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:6: config.DATA.TRAIN.PATHS_BELOW: ")));

@@ -24,6 +24,7 @@
 #include "ssl/data/data_options.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/datasets/image_cache.h"
 #include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/decode_limits.h"
@@ -62,7 +63,7 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
 absl::StatusOr<std::unique_ptr<ReadableFile>> OpenImageFile(const EncodedImageOptions& options,
                                                             const std::string& path);
 
-class EncodedImageDataset : public Dataset {
+class EncodedImageDataset : public Dataset, public CountsBroken {
  public:
   // labels: one for each of `size` images, or none.
   EncodedImageDataset(int64_t size, std::vector<int64_t> labels, EncodedImageOptions options);
@@ -81,8 +82,7 @@ class EncodedImageDataset : public Dataset {
   int64_t Label(int64_t index) const final { return labels_.empty() ? -1 : labels_[index]; }
   absl::Span<const std::string> ClassNames() const final { return options_.class_names; }
 
-  // What was replaced so far.
-  const BrokenImages& broken() const { return broken_; }
+  BrokenImages* broken() const final { return &broken_; }
 
  private:
   // Where the image lies: sets `path` to the file, and returns the part of it. Called by many threads at once.

@@ -13,12 +13,14 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/datasets/label_table.h"
 #include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
 
-class LabelledDataset : public Dataset {
+class LabelledDataset : public Dataset, public CountsBroken {
  public:
   // labels: as many as the data set has samples.
   LabelledDataset(std::unique_ptr<Dataset> images, LabelTable labels)
@@ -30,6 +32,7 @@ class LabelledDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override;
   void KeepInMemory(const DatasetCache& cache) override { images_->KeepInMemory(cache); }
   void WillRead(int64_t samples) override { images_->WillRead(samples); }
+  BrokenImages* broken() const override { return CountOf(*images_); }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
     return images_->ReadEncoded(index, bytes);
   }

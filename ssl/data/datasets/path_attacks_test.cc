@@ -104,7 +104,7 @@ class PathAttacks : public ::testing::Test {
       ASSERT_OK(dataset.Get(i, &sample)) << i;
       EXPECT_EQ(sample.view(0).image.size_bytes(), 2 * 2 * 3) << i;
     }
-    EXPECT_EQ(static_cast<const DiskDataset&>(dataset).broken().broken(), dataset.size());
+    EXPECT_EQ(static_cast<const DiskDataset&>(dataset).broken()->broken(), dataset.size());
   }
 
   const std::string folder_ = MakeTempDir("a");
