@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/core_options.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/accelerator.h"
 
 namespace ssl {
 namespace {
@@ -32,6 +35,16 @@ class SectionReader {
   const ConfigNode& config_;
   std::vector<std::string> problems_;
 };
+
+absl::Status CheckDevice(const MachineOptions& options, const ConfigNode& config) {
+  if (options.device != "gpu") return absl::OkStatus();
+  absl::Status status = CheckAcceleratorIsBuilt();
+  if (status.ok()) {
+    status = absl::UnimplementedError("nothing trains there yet: config.MACHINE.DEVICE=cpu runs on the CPU");
+  }
+  return Annotate(std::move(status), absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
+                                                  ": config.MACHINE.DEVICE is gpu"));
+}
 
 // What shares out parameters reduces their gradients itself, block by block.
 absl::Status CheckCompression(const TaskOptions& options, const ConfigNode& config) {
@@ -135,11 +148,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("DATA", &options.reduction);
   reader.Read("DISTRIBUTED", &options.replicas);
   SSL_RETURN_IF_ERROR(reader.status());
-  if (options.machine.device == "gpu") {
-    return absl::UnimplementedError(absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
-                                                 ": config.MACHINE.DEVICE is gpu, and this program has no GPU code; "
-                                                 "config.MACHINE.DEVICE=cpu runs on the CPU"));
-  }
+  SSL_RETURN_IF_ERROR(CheckDevice(options.machine, config));
   SSL_RETURN_IF_ERROR(CheckCompression(options, config));
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What MACHINE.DEVICE: gpu stands for in this process: the accelerator that LibTorch has kernels for. CUDA in a program
+// that was built with --config=cuda; or a device that a host program has registered with LibTorch itself
+// (PrivateUse1), which then comes first.
+#ifndef SSL_CORE_ACCELERATOR_H_
+#define SSL_CORE_ACCELERATOR_H_
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ssl {
+
+// In both, messages say what is missing and the way out, and are to follow the key. Thread-safe.
+
+// Unimplemented in a program that was built without any. Asks no driver: the machine that checks a configuration need
+// not be the one that trains.
+absl::Status CheckAcceleratorIsBuilt();
+
+// The one with this index, from 0: a rank's number among those of its host. FailedPrecondition when this host has
+// fewer.
+absl::StatusOr<c10::Device> Accelerator(int64_t index);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_ACCELERATOR_H_
