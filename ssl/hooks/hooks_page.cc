@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "ssl/config/help.h"
+#include "ssl/config/markdown.h"
 #include "ssl/core/component.h"
 #include "ssl/hooks/hook_aliases.h"
 #include "ssl/hooks/once_per_run.h"
@@ -134,17 +134,6 @@ such as `Training/Loss`, are refused.
 - The blocks `trainer` and `saver` stand under `config`: [checkpoints.md](checkpoints.md#when-it-is-saved).
 )";
 
-std::string Code(const std::string& text) { return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`"); }
-
-std::string Table(const std::vector<HelpRow>& rows) {
-  std::string table = "\n| key | type | default | range | meaning |\n|---|---|---|---|---|\n";
-  for (const HelpRow& row : rows) {
-    absl::StrAppend(&table, "| ", Code(row.key), " | ", row.type, " | ", Code(row.default_value), " | ", row.range,
-                    " | ", absl::StrReplaceAll(row.doc, {{"|", "\\|"}}), " |\n");
-  }
-  return table;
-}
-
 // Its keys with their places; those of the list by their names alone.
 std::vector<HelpRow> RowsOf(ComponentOptions& options) {
   std::vector<HelpRow> rows = HelpRows(options.section() == kHookList ? "" : options.section(), options);
@@ -157,7 +146,7 @@ std::vector<HelpRow> RowsOf(ComponentOptions& options) {
 std::string NamesElsewhere(const std::string& hook) {
   std::vector<std::string> names;
   for (const HookAlias& alias : HookAliases()) {
-    if (alias.hook == hook) names.push_back(absl::StrCat(alias.program, ": ", Code(alias.name)));
+    if (alias.hook == hook) names.push_back(absl::StrCat(alias.program, ": ", MarkdownCode(alias.name)));
   }
   return names.empty() ? "" : absl::StrCat(" ", absl::StrJoin(names, ", "), ".");
 }
@@ -170,7 +159,7 @@ std::string Entry(const Component& component) {
   const std::vector<HelpRow> rows = RowsOf(*options);
   const char* once = IsOncePerRun(*options) ? " One per run." : "";
   return absl::StrCat("\n### ", component.name, "\n", component.summary, ".", how, once, NamesElsewhere(component.name),
-                      "\n", rows.empty() ? "" : Table(rows));
+                      "\n", rows.empty() ? "" : MarkdownTable("key", rows));
 }
 
 std::string Entries(const char* title, const std::map<std::string, Component>& components) {
@@ -184,11 +173,13 @@ std::string AliasTable() {
       "\n## Names elsewhere\n| program | there | here | keys | defaults there |\n|---|---|---|---|---|\n";
   for (const HookAlias& alias : HookAliases()) {
     std::vector<std::string> keys;
-    for (const auto& [theirs, ours] : alias.keys) keys.push_back(absl::StrCat(Code(theirs), " is ", Code(ours)));
+    for (const auto& [theirs, ours] : alias.keys) {
+      keys.push_back(absl::StrCat(MarkdownCode(theirs), " is ", MarkdownCode(ours)));
+    }
     std::vector<std::string> defaults;
-    for (const auto& [ours, value] : alias.defaults) defaults.push_back(Code(absl::StrCat(ours, ": ", value)));
-    absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(alias.hook), " | ",
-                    absl::StrJoin(keys, ", "), " | ", absl::StrJoin(defaults, ", "), " |\n");
+    for (const auto& [ours, value] : alias.defaults) defaults.push_back(MarkdownCode(absl::StrCat(ours, ": ", value)));
+    absl::StrAppend(&table, "| ", alias.program, " | ", MarkdownCode(alias.name), " | ", MarkdownCode(alias.hook),
+                    " | ", absl::StrJoin(keys, ", "), " | ", absl::StrJoin(defaults, ", "), " |\n");
   }
   return table;
 }
@@ -198,7 +189,8 @@ std::string KeysElsewhereTable() {
       "\n## Keys elsewhere that are none here\n| program | hook there | key | here |\n|---|---|---|---|\n";
   for (const HookAlias& alias : HookAliases()) {
     for (const auto& [key, instead] : alias.without) {
-      absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(key), " | ", instead, " |\n");
+      absl::StrAppend(&table, "| ", alias.program, " | ", MarkdownCode(alias.name), " | ", MarkdownCode(key), " | ",
+                      instead, " |\n");
     }
   }
   return table;
@@ -209,7 +201,8 @@ std::string IdleKeysTable() {
       "\n## Keys elsewhere that have no effect here\n| program | hook there | key | here |\n|---|---|---|---|\n";
   for (const HookAlias& alias : HookAliases()) {
     for (const auto& [key, why] : alias.idle) {
-      absl::StrAppend(&table, "| ", alias.program, " | ", Code(alias.name), " | ", Code(key), " | ", why, " |\n");
+      absl::StrAppend(&table, "| ", alias.program, " | ", MarkdownCode(alias.name), " | ", MarkdownCode(key), " | ",
+                      why, " |\n");
     }
   }
   return table;
@@ -218,7 +211,7 @@ std::string IdleKeysTable() {
 std::string ElsewhereTable() {
   std::string table = "\n## Hooks elsewhere that are none here\n| program | there | here |\n|---|---|---|\n";
   for (const HookElsewhere& other : HooksElsewhere()) {
-    absl::StrAppend(&table, "| ", other.program, " | ", Code(other.name), " | ", other.instead, " |\n");
+    absl::StrAppend(&table, "| ", other.program, " | ", MarkdownCode(other.name), " | ", other.instead, " |\n");
   }
   return table;
 }

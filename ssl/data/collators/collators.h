@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/markdown.h"
 #include "ssl/config/node.h"
 #include "ssl/data/collator.h"
 
@@ -17,6 +18,9 @@ namespace ssl {
 
 // Sorted.
 std::vector<std::string> CollatorNames();
+
+// Of all of them, sorted by name, for docs/transforms.md: the views that each wants, and its targets.
+std::vector<NamedEntry> DescribeCollators();
 
 // params: the map of COLLATE_FUNCTION_PARAMS, which stands at `path` for messages. NotFound for an unknown name,
 // InvalidArgument for parameters that the collator does not have.

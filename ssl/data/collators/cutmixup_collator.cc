@@ -166,4 +166,6 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeCutMixUpCollator(const Confi
   return std::make_unique<CutMixUpCollator>(std::move(options));
 }
 
+std::unique_ptr<Options> MakeCutMixUpCollatorOptions() { return std::make_unique<CutMixUpOptions>(); }
+
 }  // namespace ssl

@@ -12,12 +12,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/data/collator.h"
 
 namespace ssl {
 
 absl::StatusOr<std::unique_ptr<const Collator>> MakeCutMixUpCollator(const ConfigNode& params, absl::string_view path);
+std::unique_ptr<Options> MakeCutMixUpCollatorOptions();
 
 }  // namespace ssl
 

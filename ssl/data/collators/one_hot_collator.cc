@@ -72,4 +72,6 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeOneHotCollator(const ConfigN
   return std::make_unique<OneHotCollator>(options.num_classes);
 }
 
+std::unique_ptr<Options> MakeOneHotCollatorOptions() { return std::make_unique<OneHotOptions>(); }
+
 }  // namespace ssl

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/data/collator.h"
 
@@ -18,6 +19,7 @@ namespace ssl {
 
 // params: num_classes, which must be given.
 absl::StatusOr<std::unique_ptr<const Collator>> MakeOneHotCollator(const ConfigNode& params, absl::string_view path);
+std::unique_ptr<Options> MakeOneHotCollatorOptions();
 
 }  // namespace ssl
 

@@ -85,4 +85,6 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakeSimclrCollator(const ConfigN
                    {"simclr_collator", 2, std::numeric_limits<int>::max(), true, "2 or more views of one size"});
 }
 
+std::unique_ptr<Options> MakeMulticropCollatorOptions() { return std::make_unique<MulticropParameters>(); }
+
 }  // namespace ssl

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/data/collator.h"
 
@@ -32,6 +33,7 @@ absl::StatusOr<std::unique_ptr<const Collator>> MakePatchAndImageCollator(const 
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSiameseCollator(const ConfigNode& params, absl::string_view path);
 // Two or more views of one size. No parameters.
 absl::StatusOr<std::unique_ptr<const Collator>> MakeSimclrCollator(const ConfigNode& params, absl::string_view path);
+std::unique_ptr<Options> MakeMulticropCollatorOptions();
 
 }  // namespace ssl
 

@@ -48,4 +48,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeCenterCrop(const ConfigNode& entr
   return std::make_unique<CenterCrop>(size);
 }
 
+std::unique_ptr<Options> MakeCenterCropOptions() { return std::make_unique<CenterCropOptions>(); }
+
 }  // namespace ssl

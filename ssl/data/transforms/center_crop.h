@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -32,6 +33,7 @@ class CenterCrop : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeCenterCrop(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeCenterCropOptions();
 
 }  // namespace ssl
 

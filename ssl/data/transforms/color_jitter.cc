@@ -112,4 +112,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeColorJitter(const ConfigNode& ent
   return std::make_unique<ColorJitter>(strength);
 }
 
+std::unique_ptr<Options> MakeColorJitterOptions() { return std::make_unique<ColorJitterOptions>(); }
+
 }  // namespace ssl

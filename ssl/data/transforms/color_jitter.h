@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/random.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -48,6 +49,7 @@ void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, 
 ColorJitter::Strength ScaledColorJitter(double strength, double probability);
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeColorJitter(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeColorJitterOptions();
 
 }  // namespace ssl
 

@@ -54,4 +54,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomGrayscale(const ConfigNode&
   return std::make_unique<RandomGrayscale>(options.p);
 }
 
+std::unique_ptr<Options> MakeGrayscaleOptions() { return std::make_unique<GrayscaleOptions>(); }
+
+std::unique_ptr<Options> MakeRandomGrayscaleOptions() { return std::make_unique<RandomGrayscaleOptions>(); }
+
 }  // namespace ssl

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -36,6 +37,8 @@ class RandomGrayscale : public ViewTransform {
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeGrayscale(const ConfigNode& entry, const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandomGrayscale(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeGrayscaleOptions();
+std::unique_ptr<Options> MakeRandomGrayscaleOptions();
 
 }  // namespace ssl
 

@@ -60,4 +60,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPatchesFromTensor(const Config
   return std::make_unique<ImgPatchesFromTensor>(side, static_cast<int>(options.patch_jitter));
 }
 
+std::unique_ptr<Options> MakeImgPatchesFromTensorOptions() { return std::make_unique<ImgPatchesFromTensorOptions>(); }
+
 }  // namespace ssl

@@ -31,4 +31,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPil2LabTensor(const ConfigNode
   return std::make_unique<ImgPil2LabTensor>();
 }
 
+std::unique_ptr<Options> MakeImgPil2LabTensorOptions() { return std::make_unique<ImgPil2LabTensorOptions>(); }
+
 }  // namespace ssl

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/pixel_table.h"
@@ -28,6 +29,7 @@ class ImgPil2LabTensor : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPil2LabTensor(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeImgPil2LabTensorOptions();
 
 }  // namespace ssl
 

@@ -63,4 +63,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilRandomColorJitter(const Con
   return std::make_unique<ImgPilRandomColorJitter>(options.strength, options.p);
 }
 
+std::unique_ptr<Options> MakeImgPilColorDistortionOptions() { return std::make_unique<ColorDistortionOptions>(); }
+
+std::unique_ptr<Options> MakeImgPilRandomColorJitterOptions() { return std::make_unique<RandomColorJitterOptions>(); }
+
 }  // namespace ssl

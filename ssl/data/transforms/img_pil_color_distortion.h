@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -43,6 +44,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilColorDistortion(const Confi
                                                                      const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilRandomColorJitter(const ConfigNode& entry,
                                                                        const BuildContext& context);
+std::unique_ptr<Options> MakeImgPilColorDistortionOptions();
+std::unique_ptr<Options> MakeImgPilRandomColorJitterOptions();
 
 }  // namespace ssl
 

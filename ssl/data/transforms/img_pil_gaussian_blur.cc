@@ -44,4 +44,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilGaussianBlur(const ConfigNo
   return std::make_unique<ImgPilGaussianBlur>(options.p, Interval{options.radius_min, options.radius_max});
 }
 
+std::unique_ptr<Options> MakeImgPilGaussianBlurOptions() { return std::make_unique<ImgPilGaussianBlurOptions>(); }
+
 }  // namespace ssl

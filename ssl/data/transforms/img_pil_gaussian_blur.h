@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -30,6 +31,7 @@ class ImgPilGaussianBlur : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilGaussianBlur(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeImgPilGaussianBlurOptions();
 
 }  // namespace ssl
 

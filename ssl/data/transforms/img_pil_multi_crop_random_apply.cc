@@ -59,4 +59,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilMultiCropRandomApply(const 
   return std::make_unique<ImgPilMultiCropRandomApply>(std::move(transforms), std::move(options.prob));
 }
 
+std::unique_ptr<Options> MakeImgPilMultiCropRandomApplyOptions() {
+  return std::make_unique<ImgPilMultiCropRandomApplyOptions>();
+}
+
 }  // namespace ssl

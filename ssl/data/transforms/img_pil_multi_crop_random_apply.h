@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -37,6 +38,7 @@ class ImgPilMultiCropRandomApply : public Transform {
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilMultiCropRandomApply(const ConfigNode& entry,
                                                                           const BuildContext& context);
+std::unique_ptr<Options> MakeImgPilMultiCropRandomApplyOptions();
 
 }  // namespace ssl
 

@@ -36,4 +36,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilRandomPhotometric(const Con
   return std::make_unique<ImgPilRandomPhotometric>(options.p);
 }
 
+std::unique_ptr<Options> MakeImgPilRandomPhotometricOptions() {
+  return std::make_unique<ImgPilRandomPhotometricOptions>();
+}
+
 }  // namespace ssl

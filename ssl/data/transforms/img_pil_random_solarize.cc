@@ -31,4 +31,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilRandomSolarize(const Config
   return std::make_unique<ImgPilRandomSolarize>(options.p);
 }
 
+std::unique_ptr<Options> MakeImgPilRandomSolarizeOptions() { return std::make_unique<ImgPilRandomSolarizeOptions>(); }
+
 }  // namespace ssl

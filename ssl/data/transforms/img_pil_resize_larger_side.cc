@@ -47,4 +47,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilResizeLargerSide(const Conf
   return std::make_unique<ImgPilResizeLargerSide>(static_cast<int>(options.size));
 }
 
+std::unique_ptr<Options> MakeImgPilResizeLargerSideOptions() {
+  return std::make_unique<ImgPilResizeLargerSideOptions>();
+}
+
 }  // namespace ssl

@@ -109,4 +109,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToMultiCrop(const ConfigNod
   return std::make_unique<ImgPilToMultiCrop>(std::move(crops));
 }
 
+std::unique_ptr<Options> MakeImgPilToMultiCropOptions() { return std::make_unique<ImgPilToMultiCropOptions>(); }
+
 }  // namespace ssl

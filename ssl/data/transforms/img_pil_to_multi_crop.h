@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -39,6 +40,7 @@ class ImgPilToMultiCrop : public Transform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToMultiCrop(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeImgPilToMultiCropOptions();
 
 }  // namespace ssl
 

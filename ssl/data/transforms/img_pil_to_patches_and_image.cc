@@ -100,4 +100,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToPatchesAndImage(const Con
                                                  " patches that are ", kJitter, " smaller than their cells"));
 }
 
+std::unique_ptr<Options> MakeImgPilToPatchesAndImageOptions() {
+  return std::make_unique<ImgPilToPatchesAndImageOptions>();
+}
+
 }  // namespace ssl

@@ -67,4 +67,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgReplicatePil(const ConfigNode&
   return std::make_unique<ImgReplicatePil>(static_cast<int>(options.num_times));
 }
 
+std::unique_ptr<Options> MakeImgReplicatePilOptions() { return std::make_unique<ImgReplicatePilOptions>(); }
+
 }  // namespace ssl

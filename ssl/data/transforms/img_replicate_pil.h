@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -27,6 +28,7 @@ class ImgReplicatePil : public Transform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgReplicatePil(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeImgReplicatePilOptions();
 
 }  // namespace ssl
 

@@ -53,4 +53,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgRotatePil(const ConfigNode& en
   return std::make_unique<ImgRotatePil>(static_cast<int>(options.num_angles));
 }
 
+std::unique_ptr<Options> MakeImgRotatePilOptions() { return std::make_unique<ImgRotatePilOptions>(); }
+
 }  // namespace ssl

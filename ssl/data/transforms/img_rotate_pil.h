@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -30,6 +31,7 @@ class ImgRotatePil : public Transform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgRotatePil(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeImgRotatePilOptions();
 
 }  // namespace ssl
 

@@ -54,4 +54,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeMnistImgPil2Rgb(const ConfigNode&
       CropBox{-static_cast<int>(options.box[1]), -static_cast<int>(options.box[0]), size.width, size.height});
 }
 
+std::unique_ptr<Options> MakeMnistImgPil2RgbOptions() { return std::make_unique<MnistImgPil2RgbOptions>(); }
+
 }  // namespace ssl

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -30,6 +31,7 @@ class MnistImgPil2Rgb : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeMnistImgPil2Rgb(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeMnistImgPil2RgbOptions();
 
 }  // namespace ssl
 

@@ -56,4 +56,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeOneHotEncode(const ConfigNode& en
   return std::make_unique<OneHotEncode>(options.num_classes);
 }
 
+std::unique_ptr<Options> MakeOneHotEncodeOptions() { return std::make_unique<OneHotEncodeOptions>(); }
+
 }  // namespace ssl

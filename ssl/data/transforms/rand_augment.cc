@@ -116,4 +116,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandAugment(const ConfigNode& ent
   return std::make_unique<RandAugment>(std::move(steps), static_cast<int>(options.num_layers), std::move(weights));
 }
 
+std::unique_ptr<Options> MakeRandAugmentOptions() { return std::make_unique<RandAugmentOptions>(); }
+
 }  // namespace ssl

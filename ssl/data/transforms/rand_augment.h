@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -36,6 +37,7 @@ class RandAugment : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandAugment(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeRandAugmentOptions();
 
 }  // namespace ssl
 

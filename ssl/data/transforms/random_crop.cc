@@ -95,4 +95,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomCrop(const ConfigNode& entr
   return std::make_unique<RandomCrop>(options);
 }
 
+std::unique_ptr<Options> MakeRandomCropOptions() { return std::make_unique<RandomCropParameters>(); }
+
 }  // namespace ssl

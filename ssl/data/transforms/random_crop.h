@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/random.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -45,6 +46,7 @@ class RandomCrop : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandomCrop(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeRandomCropOptions();
 
 }  // namespace ssl
 

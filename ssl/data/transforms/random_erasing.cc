@@ -95,4 +95,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomErasing(const ConfigNode& e
   return std::make_unique<RandomErasing>(rule);
 }
 
+std::unique_ptr<Options> MakeRandomErasingOptions() { return std::make_unique<RandomErasingOptions>(); }
+
 }  // namespace ssl

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -39,6 +40,7 @@ class RandomErasing : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandomErasing(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeRandomErasingOptions();
 
 }  // namespace ssl
 

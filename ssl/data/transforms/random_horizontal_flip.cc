@@ -27,4 +27,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomHorizontalFlip(const Config
   return std::make_unique<RandomHorizontalFlip>(options.p);
 }
 
+std::unique_ptr<Options> MakeRandomHorizontalFlipOptions() { return std::make_unique<RandomHorizontalFlipOptions>(); }
+
 }  // namespace ssl

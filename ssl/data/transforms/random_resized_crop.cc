@@ -73,4 +73,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomResizedCrop(const ConfigNod
   return std::make_unique<RandomResizedCrop>(rule);
 }
 
+std::unique_ptr<Options> MakeRandomResizedCropOptions() { return std::make_unique<RandomResizedCropOptions>(); }
+
 }  // namespace ssl

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
@@ -47,6 +48,7 @@ class RandomResizedCrop : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandomResizedCrop(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeRandomResizedCropOptions();
 
 }  // namespace ssl
 

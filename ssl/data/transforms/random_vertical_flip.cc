@@ -47,4 +47,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeRandomVerticalFlip(const ConfigNo
   return std::make_unique<RandomVerticalFlip>(options.p);
 }
 
+std::unique_ptr<Options> MakeRandomVerticalFlipOptions() { return std::make_unique<RandomVerticalFlipOptions>(); }
+
 }  // namespace ssl

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -26,6 +27,7 @@ class RandomVerticalFlip : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeRandomVerticalFlip(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeRandomVerticalFlipOptions();
 
 }  // namespace ssl
 

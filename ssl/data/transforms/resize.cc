@@ -61,4 +61,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeResize(const ConfigNode& entry, c
   return std::make_unique<Resize>(size, keep_proportions, interpolation);
 }
 
+std::unique_ptr<Options> MakeResizeOptions() { return std::make_unique<ResizeOptions>(); }
+
 }  // namespace ssl

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/resample.h"
@@ -42,6 +43,7 @@ class Resize : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeResize(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeResizeOptions();
 
 }  // namespace ssl
 

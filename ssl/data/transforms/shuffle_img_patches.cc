@@ -98,4 +98,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeShuffleImgPatches(const ConfigNod
   return std::make_unique<ShuffleImgPatches>(*std::move(permutations));
 }
 
+std::unique_ptr<Options> MakeShuffleImgPatchesOptions() { return std::make_unique<ShuffleImgPatchesOptions>(); }
+
 }  // namespace ssl

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -33,6 +34,7 @@ class ShuffleImgPatches : public Transform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeShuffleImgPatches(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeShuffleImgPatchesOptions();
 
 }  // namespace ssl
 

@@ -77,4 +77,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry
   return std::make_unique<Normalize>(options.mean, options.std);
 }
 
+std::unique_ptr<Options> MakeToTensorOptions() { return std::make_unique<ToTensorOptions>(); }
+
+std::unique_ptr<Options> MakeNormalizeOptions() { return std::make_unique<NormalizeOptions>(); }
+
 }  // namespace ssl

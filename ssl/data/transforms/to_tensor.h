@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/pixel_table.h"
@@ -48,6 +49,8 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToRawTensor(const ConfigNod
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgToTensor(const ConfigNode& entry, const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeToTensor(const ConfigNode& entry, const BuildContext& context);
 absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeToTensorOptions();
+std::unique_ptr<Options> MakeNormalizeOptions();
 
 }  // namespace ssl
 

@@ -109,4 +109,6 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeVisslAutoAugment(const ConfigNode
   return std::make_unique<VisslAutoAugment>(std::move(pairs));
 }
 
+std::unique_ptr<Options> MakeVisslAutoAugmentOptions() { return std::make_unique<VisslAutoAugmentOptions>(); }
+
 }  // namespace ssl

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
@@ -34,6 +35,7 @@ class VisslAutoAugment : public ViewTransform {
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeVisslAutoAugment(const ConfigNode& entry, const BuildContext& context);
+std::unique_ptr<Options> MakeVisslAutoAugmentOptions();
 
 }  // namespace ssl
 
