@@ -27,25 +27,35 @@ int64_t NumberOr(absl::string_view text, int64_t other) {
   return absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &number) ? number : other;
 }
 
+// The number behind `name` at the beginning of a line; -1: there is none.
+int64_t NumberBehind(absl::string_view name, absl::string_view text) {
+  int64_t number = -1;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() >= 2 && words[0] == name) number = NumberOr(words[1], -1);
+  }
+  return number;
+}
+
 }  // namespace
 
-int64_t ParseAvailableMemory(absl::string_view meminfo, absl::string_view group_max, absl::string_view group_current) {
+int64_t ParseAvailableMemory(absl::string_view meminfo, absl::string_view group_max, absl::string_view group_current,
+                             absl::string_view group_stat) {
   constexpr int64_t kBytesPerKilobyte = 1024;
-  int64_t available = kUnlimited;
-  for (const absl::string_view line : absl::StrSplit(meminfo, '\n')) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.size() < 2 || words[0] != "MemAvailable:") continue;
-    const int64_t kilobytes = NumberOr(words[1], -1);
-    if (kilobytes >= 0) available = kilobytes * kBytesPerKilobyte;
-  }
+  const int64_t kilobytes = NumberBehind("MemAvailable:", meminfo);
+  const int64_t available = kilobytes >= 0 ? kilobytes * kBytesPerKilobyte : kUnlimited;
   const int64_t most = NumberOr(group_max, kUnlimited);  // "max": no limit
   if (most == kUnlimited) return available;
-  return std::min(available, std::max<int64_t>(0, most - NumberOr(group_current, 0)));
+  int64_t taken = NumberOr(group_current, 0);
+  for (const char* pages_of_files : {"active_file", "inactive_file"}) {
+    taken -= std::max<int64_t>(0, NumberBehind(pages_of_files, group_stat));
+  }
+  return std::min(available, std::max<int64_t>(0, most - std::max<int64_t>(0, taken)));
 }
 
 int64_t AvailableMemoryBytes() {
   return ParseAvailableMemory(Contents("/proc/meminfo"), Contents("/sys/fs/cgroup/memory.max"),
-                              Contents("/sys/fs/cgroup/memory.current"));
+                              Contents("/sys/fs/cgroup/memory.current"), Contents("/sys/fs/cgroup/memory.stat"));
 }
 
 }  // namespace ssl

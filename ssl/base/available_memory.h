@@ -14,9 +14,11 @@ namespace ssl {
 // as containers have it) where that is less. The largest number where neither is told.
 int64_t AvailableMemoryBytes();
 
-// The same from the contents of /proc/meminfo and of the group's memory.max and memory.current; "": there is no such
-// file.
-int64_t ParseAvailableMemory(absl::string_view meminfo, absl::string_view group_max, absl::string_view group_current);
+// The same from the contents of /proc/meminfo and of the group's memory.max, memory.current and memory.stat; "": there
+// is no such file. The pages of files that the group has read count as free, as they do for the kernel's number: it
+// gives them back at once.
+int64_t ParseAvailableMemory(absl::string_view meminfo, absl::string_view group_max, absl::string_view group_current,
+                             absl::string_view group_stat);
 
 }  // namespace ssl
 

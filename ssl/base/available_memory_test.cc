@@ -13,19 +13,27 @@ constexpr char kMeminfo[] = "MemTotal:       24000000 kB\nMemFree:         10000
 constexpr int64_t kAvailable = int64_t{20000000} << 10;
 
 TEST(AvailableMemory, IsTheKernelsNumberWhereNoGroupHasALimit) {
-  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "", ""), kAvailable);
-  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "max\n", "123\n"), kAvailable);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "", "", ""), kAvailable);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "max\n", "123\n", ""), kAvailable);
 }
 
 TEST(AvailableMemory, IsWhatAGroupHasLeftWhereThatIsLess) {
-  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "2000\n"), 3000);
-  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "7000\n"), 0);
-  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "99000000000000\n", "7000\n"), kAvailable);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "2000\n", ""), 3000);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "7000\n", ""), 0);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "99000000000000\n", "7000\n", ""), kAvailable);
+}
+
+TEST(AvailableMemory, PagesOfFilesThatAGroupHasReadAreFree) {
+  constexpr char kStat[] =
+      "anon 1000\nfile 3500\ninactive_anon 900\nactive_anon 100\ninactive_file 2000\nactive_file 500\n";
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "4500\n", kStat), 3000);
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "5000\n", "2000\n", kStat), 5000) << "not above the limit";
+  EXPECT_EQ(ParseAvailableMemory(kMeminfo, "max\n", "4500\n", kStat), kAvailable);
 }
 
 TEST(AvailableMemory, IsUnlimitedWhereNothingIsTold) {
-  EXPECT_EQ(ParseAvailableMemory("", "", ""), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(ParseAvailableMemory("MemAvailable: many kB\n", "", ""), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ParseAvailableMemory("", "", "", ""), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ParseAvailableMemory("MemAvailable: many kB\n", "", "", ""), std::numeric_limits<int64_t>::max());
 }
 
 TEST(AvailableMemory, OfThisMachineIsSomething) {

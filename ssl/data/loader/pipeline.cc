@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/data/image/image.h"
 
 namespace ssl {
 namespace {
@@ -23,6 +25,15 @@ std::vector<int64_t> ClassesBelow(int64_t count) {
   std::vector<int64_t> classes(count);
   std::iota(classes.begin(), classes.end(), 0);
   return classes;
+}
+
+// Transforms rely on it, and a host's data set may not know.
+absl::Status CheckImage(const Image& image) {
+  const bool has_pixels = image.height() > 0 && image.width() > 0;
+  if (has_pixels && (image.channels() == 1 || image.channels() == 3)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the data set gave an image of ", image.height(), " x ", image.width(),
+                                                 " pixels and ", image.channels(),
+                                                 " channels, expected pixels, and 1 or 3 channels"));
 }
 
 }  // namespace
@@ -96,8 +107,10 @@ absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample
   const auto needs = [&](int height, int width) { return Needs(first, height, width); };
   const NeededRegion needed(needs);
   sample->needed = &needed;
-  const absl::Status read = dataset_->Get(index, sample);
+  sample->view(0).image.Borrow(nullptr, 0, 0, 0);
+  absl::Status read = dataset_->Get(index, sample);
   sample->needed = nullptr;
+  if (read.ok()) read = CheckImage(sample->view(0).image);
   return read.ok() ? read : Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
 }
 

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/datasets/array_dataset.h"
+#include "ssl/data/image/image.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform.h"
 #include "ssl/testing/status_matchers.h"
@@ -21,6 +24,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -92,6 +96,38 @@ TEST(Pipeline, Read_LendsThePixelsAndSetsLabelAndIndex) {
   EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 30);
   EXPECT_EQ(scratch.sample.label, 9);
   EXPECT_EQ(scratch.sample.index, 2);
+}
+
+// A host's data set: image 0 is whole, the next ones are what no transform can work on.
+class OddImages : public Dataset {
+ public:
+  int64_t size() const override { return 6; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "odd images"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    Image& image = sample->view(0).image;
+    if (index == 1) return absl::OkStatus();  // the image is left as it is
+    const int shapes[][3] = {{2, 2, 3}, {}, {0, 5, 3}, {2, 2, 2}, {2, 2, 4}, {-1, -1, 3}};
+    image.Borrow(pixels_, shapes[index][0], shapes[index][1], shapes[index][2]);
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint8_t pixels_[16] = {};
+};
+
+TEST(Pipeline, ImagesThatNoTransformCanWorkOn_AreErrorsOfTheDataSet) {
+  const Pipeline pipeline(std::make_unique<OddImages>(), {}, LabelType::kStandard, 1);
+  PipelineScratch scratch;
+  const std::string said[] = {"0 x 0 pixels and 0", "0 x 5 pixels and 3", "2 x 2 pixels and 2", "2 x 2 pixels and 4",
+                              "-1 x -1 pixels and 3"};
+  for (int64_t index = 1; index < 6; ++index) {
+    ASSERT_OK(pipeline.Read(0, 0, &scratch));
+    EXPECT_THAT(
+        pipeline.Read(0, index, &scratch),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(absl::StrCat("sample ", index, " of odd images")), HasSubstr(said[index - 1]))));
+  }
 }
 
 TEST(Pipeline, LabelTypes_ReplaceTheLabel) {
