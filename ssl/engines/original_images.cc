@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/get_image.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {
@@ -30,9 +31,7 @@ std::string OriginalImages::ShortName(int64_t index) const {
 
 absl::StatusOr<Image> OriginalImages::Read(int64_t index) const {
   Sample sample;
-  sample.ResetViews(1);
-  sample.index = index;
-  SSL_RETURN_IF_ERROR(dataset_.Get(index, &sample));
+  SSL_RETURN_IF_ERROR(GetImage(dataset_, index, &sample));
   return std::move(sample.view(0).image);
 }
 

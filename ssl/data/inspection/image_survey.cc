@@ -16,6 +16,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/get_image.h"
 #include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/resample.h"
@@ -70,7 +71,6 @@ class Surveyor {
   absl::Status LookAt(int64_t index, SurveyedImage* result) {
     bytes_.Allocate(0);
     sample_.ResetViews(1);
-    sample_.index = index;
     const absl::StatusOr<bool> is_encoded = dataset_.ReadEncoded(index, &bytes_);
     if (!is_encoded.ok()) {
       bytes_.Allocate(0);
@@ -82,7 +82,7 @@ class Surveyor {
       const absl::Status status = DecodeImage(bytes_.view(), options_.limits, &image);
       return status.ok() ? status : Annotate(status, dataset_.SampleName(index));
     }
-    if (const absl::Status status = dataset_.Get(index, &sample_); !status.ok()) return AsReadError(status);
+    if (const absl::Status status = GetImage(dataset_, index, &sample_); !status.ok()) return AsReadError(status);
     result->content = KeyOf({reinterpret_cast<const char*>(image.pixels()), static_cast<size_t>(image.size_bytes())});
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <new>
@@ -177,6 +178,25 @@ class ThrowingDataset : public Dataset {
     return absl::OkStatus();
   }
 };
+
+// A host's data set of which image 1 has no pixels and image 2 an alpha channel.
+class OddImages : public Dataset {
+ public:
+  int64_t size() const override { return 3; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "odd images"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    if (index != 1) std::fill_n(sample->view(0).image.Allocate(2, 2, index == 0 ? 3 : 4), 12, uint8_t{0});
+    return absl::OkStatus();
+  }
+};
+
+TEST(ImageSurvey, ImagesThatNoTransformCanWorkOn_AreBroken) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<SurveyedImage> images, SurveyImages(OddImages(), {}));
+  EXPECT_EQ(images[0].fault, ReadFault::kNone);
+  EXPECT_THAT(images[1].reason, HasSubstr("sample 1 of odd images: the data set gave an image of 0 x 0 pixels"));
+  EXPECT_THAT(images[2].reason, HasSubstr("sample 2 of odd images: the data set gave an image of 2 x 2 pixels and 4"));
+}
 
 TEST(ImageSurvey, NoMemory_IsAnErrorInAnyThread) {
   SurveyOptions options;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
-#include "ssl/data/image/image.h"
+#include "ssl/data/get_image.h"
 
 namespace ssl {
 namespace {
@@ -25,15 +25,6 @@ std::vector<int64_t> ClassesBelow(int64_t count) {
   std::vector<int64_t> classes(count);
   std::iota(classes.begin(), classes.end(), 0);
   return classes;
-}
-
-// Transforms rely on it, and a host's data set may not know.
-absl::Status CheckImage(const Image& image) {
-  const bool has_pixels = image.height() > 0 && image.width() > 0;
-  if (has_pixels && (image.channels() == 1 || image.channels() == 3)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the data set gave an image of ", image.height(), " x ", image.width(),
-                                                 " pixels and ", image.channels(),
-                                                 " channels, expected pixels, and 1 or 3 channels"));
 }
 
 }  // namespace
@@ -100,18 +91,12 @@ NeededPixels Pipeline::Needs(const TransformContext& first, int height, int widt
 }
 
 absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample* sample) const {
-  sample->ResetViews(1);
-  sample->index = index;
-  sample->SetLabel(-1);
-  sample->fault = ReadFault::kNone;
   const auto needs = [&](int height, int width) { return Needs(first, height, width); };
   const NeededRegion needed(needs);
   sample->needed = &needed;
-  sample->view(0).image.Borrow(nullptr, 0, 0, 0);
-  absl::Status read = dataset_->Get(index, sample);
+  const absl::Status read = GetImage(*dataset_, index, sample);
   sample->needed = nullptr;
-  if (read.ok()) read = CheckImage(sample->view(0).image);
-  return read.ok() ? read : Annotate(read, absl::StrCat("sample ", index, " of ", dataset_->description()));
+  return read;
 }
 
 absl::Status Pipeline::LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const {
