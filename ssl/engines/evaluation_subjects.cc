@@ -19,6 +19,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/feature_files.h"
@@ -118,6 +119,11 @@ class Splits {
     SSL_ASSIGN_OR_RETURN(*train, ExtractFeatures(*train_, layers, what + "TRAIN", context.stop, context.communicator));
     SSL_ASSIGN_OR_RETURN(*test, ExtractFeatures(*test_, layers, what + "TEST", context.stop, context.communicator));
     return absl::OkStatus();
+  }
+
+  // Of what was extracted so far. Collective.
+  absl::StatusOr<ConfigNode> BrokenImages(Communicator& communicator) const {
+    return BrokenImagesOf({{"train", train_.get()}, {"test", test_.get()}}, communicator);
   }
 
   const ClassMap& classes() const { return classes_; }
@@ -253,8 +259,8 @@ absl::StatusOr<EvaluationSubjects> EvaluationSubjects::Create(SubjectOptions opt
   return EvaluationSubjects(std::move(options), std::move(requests));
 }
 
-absl::Status EvaluationSubjects::ForEach(EngineContext& context,
-                                         absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const {
+absl::StatusOr<ConfigNode> EvaluationSubjects::ForEach(
+    EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const {
   // A rank that was stopped or failed by itself would leave the others waiting for it at the next subject.
   const auto evaluate = [&](const SubjectFeatures& subject) {
     const absl::Status status = GuardTorch(subject.title, [&] { return evaluate_here(subject); });
@@ -280,10 +286,11 @@ absl::Status EvaluationSubjects::ForEach(EngineContext& context,
     SSL_RETURN_IF_ERROR(
         GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
   }
-  return GuardTorch(trained.title, [&] {
+  SSL_RETURN_IF_ERROR(GuardTorch(trained.title, [&] {
     return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context, evaluate)
                       : EvaluateData(trained, network, *splits, context, evaluate);
-  });
+  }));
+  return splits.has_value() ? splits->BrokenImages(context.communicator) : ConfigNode::Map();
 }
 
 absl::Status EvaluationSubjects::Check(EngineContext& context) const {

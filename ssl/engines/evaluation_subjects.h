@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
+#include "ssl/config/node.h"
 #include "ssl/core/model.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -68,9 +69,10 @@ class EvaluationSubjects {
   // Labels are class numbers, [N] int64, from 0; those of the test set are numbered as in the training set. Cancelled
   // when a stop is requested. What can be checked is checked before the first feature: both data sets, their classes,
   // the trained weights, the layers. All ranks have the same features; what one rank's `evaluate` returns is agreed on.
-  // context: with a complete configuration (evaluation_plan.h). Collective.
-  absl::Status ForEach(EngineContext& context,
-                       absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
+  // context: with a complete configuration (evaluation_plan.h). Returns how many images of either split could not be
+  // read (broken_images_results.h). Collective.
+  absl::StatusOr<ConfigNode> ForEach(EngineContext& context,
+                                     absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
 
   // What ForEach would find wrong with data, classes and layers, by one image through a network with random weights.
   // context: likewise.

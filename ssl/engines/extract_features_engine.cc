@@ -13,6 +13,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -117,6 +118,9 @@ class ExtractFeaturesEngine : public Engine {
   static absl::StatusOr<EngineReport> Report(const std::vector<Split>& splits, const FeatureLayers& layers,
                                              const std::string& directory, const EvaluatedWeights& weights,
                                              EngineContext& context) {
+    std::vector<std::pair<std::string, const BatchSource*>> sources;
+    for (const Split& split : splits) sources.emplace_back(split.name, split.source.get());
+    SSL_ASSIGN_OR_RETURN(ConfigNode broken, BrokenImagesOf(sources, context.communicator));
     ConfigNode results = ConfigNode::Map();
     results.Set("directory", ConfigNode::FromString(directory));
     results.Set("layers", ConfigNode::FromStrings(layers.names));
@@ -127,6 +131,7 @@ class ExtractFeaturesEngine : public Engine {
       results.Set(absl::StrCat(split.name, "_samples"), ConfigNode::FromInt(split.source->dataset_size()));
       arrays.insert(arrays.end(), split.arrays.begin(), split.arrays.end());
     }
+    results.Set(kBrokenImagesKey, std::move(broken));
     SetResults(kPrefix, results, weights, &context.results);
     EngineReport report;
     SSL_ASSIGN_OR_RETURN(report.summary, FormatRankFiles(directory, arrays, rows, context.communicator));

@@ -5,7 +5,8 @@
 // open follows from the training run (evaluation_plan.h). Layers: EXTRACT_FEATURES.LAYERS; without it
 // MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP; without that the trunk's last stage (feature_layers.h).
 // A stopped or failed extraction leaves no files; one without trained weights is refused, as other evaluations are.
-// Results: {"extract_features": {"directory": path, "layers": [...], "train_samples": n, "test_samples": n}}.
+// Results: {"extract_features": {"directory": path, "layers": [...], "train_samples": n, "test_samples": n,
+// "broken_images": as broken_images_results.h has them}}.
 #ifndef SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_
 #define SSL_ENGINES_EXTRACT_FEATURES_ENGINE_H_
 

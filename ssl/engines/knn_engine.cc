@@ -15,6 +15,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/array_set.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/progress.h"
 #include "ssl/engines/run_files.h"
@@ -109,7 +110,7 @@ class KnnEngine : public Engine {
     Findings findings;
     std::vector<int64_t> topk;
     int64_t test_images = 0;
-    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
+    absl::StatusOr<ConfigNode> broken = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
       topk = TopkFor(subject.train.labels.size(0));
       test_images = subject.test.labels.size(0);
       findings.weights = subject.weights;  // the trained network comes last
@@ -118,9 +119,10 @@ class KnnEngine : public Engine {
       }
       return absl::OkStatus();
     });
-    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
-    SSL_RETURN_IF_ERROR(status);
+    if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(broken.status());
     findings.results.Set("k", ConfigNode::FromInt(topk.front()));
+    findings.results.Set(kBrokenImagesKey, *std::move(broken));
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
     report.summary = absl::StrFormat(

@@ -11,6 +11,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/progress.h"
 #include "ssl/meters/linear_probe.h"
@@ -74,11 +75,12 @@ class LinearEvalEngine : public Engine {
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     Findings findings;
-    const absl::Status status = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
+    absl::StatusOr<ConfigNode> broken = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
       return Evaluate(subject, task.run.seed, context.stop, &findings);
     });
-    if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
-    SSL_RETURN_IF_ERROR(status);
+    if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(broken.status());
+    findings.results.Set(kBrokenImagesKey, *std::move(broken));
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
     report.summary = absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs)\n%s", "features", "layer",

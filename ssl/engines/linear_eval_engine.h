@@ -6,7 +6,7 @@
 // follows from the training run: evaluation_plan.h. A stopped evaluation has no results. VISSL trains such heads by its
 // training engine; on precomputed features the same takes seconds.
 // Results: {"linear_eval": {"trained": top-1, "trained_top5": top-5, "trained_learning_rate": rate, ...}}, fractions;
-// likewise for each baseline.
+// likewise for each baseline; and "broken_images" (broken_images_results.h).
 #ifndef SSL_ENGINES_LINEAR_EVAL_ENGINE_H_
 #define SSL_ENGINES_LINEAR_EVAL_ENGINE_H_
 

@@ -23,6 +23,7 @@
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -164,13 +165,16 @@ class NeighborsEngine : public Engine {
     }
     SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf("trained", trained, *train, *test, context));
     subjects.push_back({"trained", std::move(found)});
+    SSL_ASSIGN_OR_RETURN(const ConfigNode broken,
+                         BrokenImagesOf({{"train", train.get()}, {"test", test.get()}}, context.communicator));
     SSL_ASSIGN_OR_RETURN(const Originals originals, OriginalsOf(*train, *test));
     EngineReport report;
     const auto write = [&] {
-      return context.communicator.rank() == 0 ? WriteAll(subjects, originals, context, &report) : absl::OkStatus();
+      return context.communicator.rank() == 0 ? WriteAll(subjects, originals, broken, context, &report)
+                                              : absl::OkStatus();
     };
     SSL_RETURN_IF_ERROR(AgreeOnWork(write, "writing neighbours", context.communicator));
-    AddResults(subjects, trained, &context.results);
+    AddResults(subjects, trained, broken, &context.results);
     return report;
   }
 
@@ -192,8 +196,8 @@ class NeighborsEngine : public Engine {
     return neighbors;
   }
 
-  absl::Status WriteAll(const std::vector<Subject>& subjects, const Originals& originals, EngineContext& context,
-                        EngineReport* report) const {
+  absl::Status WriteAll(const std::vector<Subject>& subjects, const Originals& originals, const ConfigNode& broken,
+                        EngineContext& context, EngineReport* report) const {
     std::vector<std::string> sheets;  // all drawn before the first is written: a stop leaves what was there
     for (const Subject& subject : subjects) {
       SSL_ASSIGN_OR_RETURN(const Image sheet, DrawNeighbors(subject.neighbors, originals,
@@ -212,16 +216,19 @@ class NeighborsEngine : public Engine {
                             subject.neighbors.positions.size(1), subject.neighbors.distances.min().item<double>(),
                             subject.neighbors.distances.max().item<double>(), path);
     }
+    tree.Set(kBrokenImagesKey, broken);
     return WriteResults(absl::StrCat(context.run_directory, "/", kNeighborsFile), tree, context.file_system);
   }
 
-  static void AddResults(const std::vector<Subject>& subjects, const EvaluationModel& trained, ConfigNode* results) {
+  static void AddResults(const std::vector<Subject>& subjects, const EvaluationModel& trained, const ConfigNode& broken,
+                         ConfigNode* results) {
     ConfigNode findings = ConfigNode::Map();
     for (const Subject& subject : subjects) {
       findings.Set("queries", ConfigNode::FromInt(subject.neighbors.queries.size(0)));
       findings.Set(subject.name,
                    ConfigNode::FromDouble(subject.neighbors.distances.select(1, 0).mean().item<double>()));
     }
+    findings.Set(kBrokenImagesKey, broken);
     SetResults(kPrefix, findings, {trained.weights, trained.iteration}, results);
   }
 

@@ -6,9 +6,11 @@
 //
 //   <run directory>/neighbors.png             a row for each query: it, then its nearest neighbours with distances
 //   <run directory>/neighbors_untrained.png   the same of the network as initialised, with BASELINES: [untrained]
-//   <run directory>/neighbors.json            {"trained": [{"query", "neighbors": [{"image", "distance"}]}], ...}
+//   <run directory>/neighbors.json            {"trained": [{"query", "neighbors": [{"image", "distance"}]}], ...,
+//                                             "broken_images": as broken_images_results.h has them}
 //
-// Results: {"neighbors": {"queries", "trained": mean distance of the nearest, "untrained": ...}}.
+// Results: {"neighbors": {"queries", "trained": mean distance of the nearest, "untrained": ..., "broken_images": the
+// same}}.
 #ifndef SSL_ENGINES_NEIGHBORS_ENGINE_H_
 #define SSL_ENGINES_NEIGHBORS_ENGINE_H_
 

@@ -16,6 +16,7 @@
 #include "ssl/core/run_progress.h"
 #include "ssl/core/session.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/hooks/broken_images_hook.h"
 #include "ssl/io/file_system.h"
@@ -24,7 +25,6 @@ namespace ssl {
 namespace {
 
 constexpr char kTrainSeconds[] = "train_seconds";
-constexpr char kBrokenImages[] = "broken_images";
 
 // What earlier sessions of this run took; nothing for a run that starts from the beginning.
 double EarlierSeconds(const ConfigNode& results, bool resumed) {
@@ -63,16 +63,7 @@ absl::Status AddBrokenImages(EngineContext& context) {
       const auto counts,
       ReadOrSetAsideCounts(absl::StrCat(context.run_directory, "/", kBrokenImagesFile), context.file_system));
   if (counts.empty()) return absl::OkStatus();
-  ConfigNode kinds = ConfigNode::Map();
-  int64_t total = 0;
-  for (const auto& [kind, count] : counts) {
-    kinds.Set(kind, ConfigNode::FromInt(count));
-    total += count;
-  }
-  ConfigNode figures = ConfigNode::Map();
-  figures.Set("total", ConfigNode::FromInt(total));
-  figures.Set("by_kind", std::move(kinds));
-  context.results.Set(kBrokenImages, std::move(figures));
+  context.results.Set(kBrokenImagesKey, BrokenImagesTree(counts));
   return absl::OkStatus();
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/broken_images_hook.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/full.h>
-
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +13,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/utf8.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/data/fault_counts.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/hooks/folder_in_run.h"
@@ -46,12 +44,6 @@ std::map<int64_t, ReadFault> FromText(absl::string_view text) {
     if (fault > 0 && fault < kNumReadFaults) images[index] = static_cast<ReadFault>(fault);
   }
   return images;
-}
-
-std::array<int64_t, kNumReadFaults> CountFaults(const std::map<int64_t, ReadFault>& images) {
-  std::array<int64_t, kNumReadFaults> counts{};
-  for (const auto& [index, fault] : images) ++counts[static_cast<int>(fault)];
-  return counts;
 }
 
 // What earlier files call a kind; "" for one that they do not tell from others.
@@ -127,7 +119,7 @@ absl::Status BrokenImagesHook::OnStep(StepContext& context) {
 absl::Status BrokenImagesHook::OnPhaseEnd(StepContext& context) {
   const auto* source = dynamic_cast<const ReplacedImages*>(context.source);
   if (!context.state.training || source == nullptr) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(JoinRanks(context.communicator));
+  SSL_RETURN_IF_ERROR(JoinFaults(context.communicator, &images_));
   if (images_.empty()) return absl::OkStatus();
   const absl::Status status = context.communicator.rank() == 0 ? Tell(*source) : absl::OkStatus();
   return AgreeOnStatus(status, absl::StrCat("writing ", kBrokenImagesFile), context.communicator);
@@ -142,27 +134,6 @@ absl::Status BrokenImagesHook::Tell(const ReplacedImages& source) {
   const bool is_damaged = absl::IsDataLoss(present);
   if (is_damaged) SSL_LOG(WARNING) << present.message() << "; it is written again";
   return is_new || is_damaged ? WriteFileAtomically(file_system_, file_, ToJson(source)) : absl::OkStatus();
-}
-
-absl::Status BrokenImagesHook::JoinRanks(Communicator& communicator) {
-  if (communicator.size() == 1) return absl::OkStatus();
-  at::Tensor most = at::full({1}, static_cast<int64_t>(images_.size()), at::kLong);
-  SSL_RETURN_IF_ERROR(communicator.AllReduce(most, ReduceOp::kMax));
-  const int64_t rows = most.item<int64_t>();
-  if (rows == 0) return absl::OkStatus();
-  at::Tensor own = at::full({rows, 2}, -1, at::kLong);
-  int64_t* next = own.mutable_data_ptr<int64_t>();
-  for (const auto& [index, fault] : images_) {
-    *next++ = index;
-    *next++ = static_cast<int64_t>(fault);
-  }
-  SSL_ASSIGN_OR_RETURN(at::Tensor all, communicator.AllGather(own));
-  all = all.reshape({-1, 2}).contiguous();
-  const int64_t* values = all.const_data_ptr<int64_t>();
-  for (int64_t row = 0; row < all.size(0); ++row, values += 2) {
-    if (values[0] >= 0) images_[values[0]] = static_cast<ReadFault>(values[1]);
-  }
-  return absl::OkStatus();
 }
 
 std::string BrokenImagesHook::Summary() const {

@@ -69,7 +69,6 @@ class BrokenImagesHook : public Hook {
   void VisitState(StateVisitor& visitor) override;
 
  private:
-  absl::Status JoinRanks(Communicator& communicator);
   // In the log and in the file.
   absl::Status Tell(const ReplacedImages& source);
   // Of all ranks; a line for the log.
