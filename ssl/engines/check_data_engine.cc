@@ -158,8 +158,9 @@ class CheckDataEngine : public Engine {
     split.description = Describe(name, *dataset);
     SSL_ASSIGN_OR_RETURN(split.images, Survey(name, *dataset, context));
     Progress search(absl::StrCat("near duplicates of ", name), dataset->size(), Clock::Real());
-    split.report =
-        MakeDataReport(split.images, split.description, limits_, [&search](int64_t done) { search.Update(done); });
+    const auto on_progress = [&search](int64_t done) { search.Update(done); };
+    SSL_ASSIGN_OR_RETURN(split.report,
+                         MakeDataReport(split.images, split.description, limits_, on_progress, &context.stop));
     return split;
   }
 

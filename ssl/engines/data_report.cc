@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/data/inspection/difference_hash.h"
 #include "ssl/data/read_fault.h"
 
@@ -45,8 +46,9 @@ std::set<int64_t> Repetitions(const Groups& groups) {
   return repetitions;
 }
 
-Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Groups& exact, int64_t distance,
-                           const std::function<void(int64_t)>& on_progress) {
+absl::StatusOr<Groups> GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Groups& exact,
+                                           int64_t distance, const std::function<void(int64_t)>& on_progress,
+                                           const StopToken* stop) {
   const std::set<int64_t> repetitions = Repetitions(exact);
   Positions positions;
   std::vector<DifferenceHash> hashes;
@@ -59,7 +61,7 @@ Groups GroupNearDuplicates(const std::vector<SurveyedImage>& images, const Group
     const int64_t count = static_cast<int64_t>(hashes.size());
     if (on_progress && count > 0) on_progress(done * static_cast<int64_t>(images.size()) / count);
   };
-  Groups groups = GroupLookalikes(hashes, static_cast<int>(distance), report);
+  SSL_ASSIGN_OR_RETURN(Groups groups, GroupLookalikes(hashes, static_cast<int>(distance), report, stop));
   for (Positions& group : groups) {
     for (int64_t& position : group) position = positions[position];
   }
@@ -222,15 +224,17 @@ int64_t DataReport::num_broken() const {
   });
 }
 
-DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
-                          const DataReportLimits& limits, const std::function<void(int64_t done)>& on_progress) {
+absl::StatusOr<DataReport> MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
+                                          const DataReportLimits& limits,
+                                          const std::function<void(int64_t done)>& on_progress, const StopToken* stop) {
   DataReport report;
   report.images = static_cast<int64_t>(images.size());
   report.broken.resize(kNumReadFaults);
   AddSizes(images, limits, &report);
   AddMoments(images, &report);
   report.exact_duplicates = GroupEqualContent(images);
-  report.near_duplicates = GroupNearDuplicates(images, report.exact_duplicates, limits.duplicate_distance, on_progress);
+  SSL_ASSIGN_OR_RETURN(report.near_duplicates, GroupNearDuplicates(images, report.exact_duplicates,
+                                                                   limits.duplicate_distance, on_progress, stop));
   report.class_sizes = CountClasses(description);
   return report;
 }

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/config/node.h"
 #include "ssl/data/inspection/image_survey.h"
 
@@ -59,9 +61,11 @@ struct DataReport {
 int64_t NumRepetitions(const std::vector<std::vector<int64_t>>& groups);
 
 // on_progress: called during the search for near duplicates, which takes the longest, with how much of it is done, as a
-// number of images; all of them in the end.
-DataReport MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
-                          const DataReportLimits& limits, const std::function<void(int64_t done)>& on_progress = {});
+// number of images; all of them in the end. Cancelled when `stop`, which may be null, is requested during that search.
+absl::StatusOr<DataReport> MakeDataReport(const std::vector<SurveyedImage>& images, const DataDescription& description,
+                                          const DataReportLimits& limits,
+                                          const std::function<void(int64_t done)>& on_progress = {},
+                                          const StopToken* stop = nullptr);
 
 // Positions in `second` of readable images whose content is in `first` as well.
 std::vector<int64_t> SharedContent(const std::vector<SurveyedImage>& first, const std::vector<SurveyedImage>& second);

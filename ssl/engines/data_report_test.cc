@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/engines/data_report.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/data/read_fault.h"
+#include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
@@ -46,17 +49,25 @@ DataDescription Names(size_t count) {
 TEST(DataReport, Duplicates_ExactOnesCountOnceAmongTheNear) {
   const std::vector<SurveyedImage> images = {Image(1, 0xFF), Image(2, 0xFF00), Image(1, 0xFF), Image(3, 0xFB),
                                              Image(4, ~uint64_t{0})};
-  const DataReport report = MakeDataReport(images, Names(5), {});
+  const DataReport report = MakeDataReport(images, Names(5), {}).value();
   EXPECT_THAT(report.exact_duplicates, ElementsAre(ElementsAre(0, 2)));
   EXPECT_THAT(report.near_duplicates, ElementsAre(ElementsAre(0, 3)));
   EXPECT_EQ(NumRepetitions(report.exact_duplicates), 1);
+}
+
+TEST(DataReport, SearchForNearDuplicates_EndsWithAStop) {
+  const std::vector<SurveyedImage> images = {Image(1, 0xFF), Image(2, 0xFF00)};
+  StopToken stop;
+  const auto stop_at_once = [&stop](int64_t) { stop.Request(kStopTerminate); };
+  EXPECT_THAT(MakeDataReport(images, Names(2), {}, stop_at_once, &stop),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("near duplicates: stopped")));
 }
 
 TEST(DataReport, SearchForNearDuplicates_TellsHowFarItIs) {
   std::vector<SurveyedImage> images;
   for (uint64_t i = 0; i < 1000; ++i) images.push_back(Image(i / 2, i / 2 * 0x9E3779B97F4A7C15u));
   std::vector<int64_t> told;
-  MakeDataReport(images, Names(images.size()), {}, [&told](int64_t done) { told.push_back(done); });
+  ASSERT_OK(MakeDataReport(images, Names(images.size()), {}, [&told](int64_t done) { told.push_back(done); }));
   ASSERT_GE(told.size(), 5u);
   EXPECT_LE(told.front(), 200);  // of five bands the first is not yet done
   EXPECT_EQ(told.back(), 1000);
@@ -66,7 +77,7 @@ TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
   const std::vector<SurveyedImage> images = {Broken(ReadFault::kEmpty, "a: empty"), Image(1, 1),
                                              Broken(ReadFault::kEmpty, "b: empty"),
                                              Broken(ReadFault::kTruncated, "c: cut")};
-  const DataReport report = MakeDataReport(images, Names(4), {});
+  const DataReport report = MakeDataReport(images, Names(4), {}).value();
   EXPECT_EQ(report.num_broken(), 3);
   EXPECT_THAT(report.broken[static_cast<int>(ReadFault::kEmpty)], ElementsAre(0, 2));
   EXPECT_THAT(report.exact_duplicates, IsEmpty());
@@ -76,8 +87,10 @@ TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
 }
 
 TEST(DataReport, TinyAndHuge_ByTheLimits) {
-  const DataReport report = MakeDataReport(
-      {Image(1, 1, 31, 500), Image(2, 2, 32, 500), Image(3, 3, 4001, 4000), Image(4, 4, 4000, 4000)}, Names(4), {});
+  const DataReport report =
+      MakeDataReport({Image(1, 1, 31, 500), Image(2, 2, 32, 500), Image(3, 3, 4001, 4000), Image(4, 4, 4000, 4000)},
+                     Names(4), {})
+          .value();
   EXPECT_THAT(report.tiny, ElementsAre(0));
   EXPECT_THAT(report.huge, ElementsAre(2));
 }
@@ -88,7 +101,7 @@ TEST(DataReport, MeanAndStd_EachImageWeighsTheSame) {
   grey.channels = 1;
   grey.mean = {0.5, 0, 0};
   grey.mean_square = {0.26, 0, 0};
-  const DataReport report = MakeDataReport({black, grey}, Names(2), {});
+  const DataReport report = MakeDataReport({black, grey}, Names(2), {}).value();
   EXPECT_THAT(report.mean, ElementsAre(0.25, 0.25, 0.25));
   EXPECT_THAT(report.std[2], DoubleNear(0.2598, 1e-4));  // sqrt(0.13 - 0.0625)
   EXPECT_THAT(
@@ -101,7 +114,7 @@ TEST(DataReport, Classes_SmallestFirst) {
   description.labels = {0, 2, 2, 0};
   description.class_names = {"ant", "bee", "cat"};
   const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4), Image(4, 8)};
-  const DataReport report = MakeDataReport(images, description, {});
+  const DataReport report = MakeDataReport(images, description, {}).value();
   EXPECT_THAT(report.class_sizes, ElementsAre(Pair(0, 2), Pair(1, 0), Pair(2, 2)));
   EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: bee 0, ant 2, cat 2"));
   EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes.cat")->text(), "2");
@@ -112,7 +125,7 @@ TEST(DataReport, ClassesWithLargeNumbers_AreThoseThatOccur) {
   DataDescription description = Names(3);
   description.labels = {int64_t{1} << 60, 7, 7};
   const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4)};
-  const DataReport report = MakeDataReport(images, description, {});
+  const DataReport report = MakeDataReport(images, description, {}).value();
   EXPECT_THAT(report.class_sizes, ElementsAre(Pair(7, 2), Pair(int64_t{1} << 60, 1)));
   EXPECT_THAT(FormatDataReport(report, description, images, {}),
               AllOf(HasSubstr("classes                        2"),
@@ -125,7 +138,7 @@ TEST(DataReport, ClassBeyondTheNames_HasItsNumber) {
   description.labels = {0, 2};
   description.class_names = {"ant"};
   const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2)};
-  const DataReport report = MakeDataReport(images, description, {});
+  const DataReport report = MakeDataReport(images, description, {}).value();
   EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: ant 1, class 2 1"));
   EXPECT_EQ(DataReportTree(report, description, images).FindPath("classes")->Find("class 2")->text(), "1");
 }
@@ -138,7 +151,7 @@ std::string ClassLine(int64_t classes) {
     description.class_names.push_back(absl::StrCat("c", i));
     images.push_back(Image(i, uint64_t{1} << i));
   }
-  return FormatDataReport(MakeDataReport(images, description, {}), description, images, {});
+  return FormatDataReport(MakeDataReport(images, description, {}).value(), description, images, {});
 }
 
 TEST(DataReport, Classes_DotsStandForThoseThatAreLeftOut) {
@@ -148,7 +161,7 @@ TEST(DataReport, Classes_DotsStandForThoseThatAreLeftOut) {
 
 TEST(DataReport, OneImage_IsNoPlural) {
   const std::vector<SurveyedImage> images = {Image(1, 1)};
-  EXPECT_THAT(FormatDataReport(MakeDataReport(images, Names(1), {}), Names(1), images, {}),
+  EXPECT_THAT(FormatDataReport(MakeDataReport(images, Names(1), {}).value(), Names(1), images, {}),
               HasSubstr("TRAIN: photos, 1 image, "));
 }
 
@@ -159,7 +172,7 @@ TEST(DataReport, SharedContent_IsThatOfReadableImages) {
 }
 
 TEST(DataReport, NothingReadable_HasNoMean) {
-  const DataReport report = MakeDataReport({Broken(ReadFault::kEmpty, "a")}, Names(1), {});
+  const DataReport report = MakeDataReport({Broken(ReadFault::kEmpty, "a")}, Names(1), {}).value();
   EXPECT_THAT(report.mean, IsEmpty());
 }
 

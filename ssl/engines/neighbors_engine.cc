@@ -78,24 +78,24 @@ absl::StatusOr<Originals> OriginalsOf(const BatchSource& train, const BatchSourc
   return absl::UnimplementedError("neighbors: there is no data set behind the batches, whose images could be shown");
 }
 
-absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, int side) {
+// Cancelled when a stop was requested: photographs take long to decode.
+absl::StatusOr<SheetCell> CellOf(const OriginalImages& images, int64_t index, int side, const StopToken& stop) {
+  if (stop.requested()) return absl::CancelledError("drawing neighbours: stopped");
   SSL_ASSIGN_OR_RETURN(const Image image, images.Read(index));
   return SheetCell{FitImage(image, side), {images.ShortName(index)}};
 }
 
-// Cancelled when a stop is requested between two rows: photographs take long to decode.
 absl::StatusOr<Image> DrawNeighbors(const Neighbors& neighbors, const Originals& originals, int side,
                                     const StopToken& stop) {
   std::vector<std::vector<SheetCell>> cells;
   Progress progress("drawing neighbours", neighbors.queries.size(0), Clock::Real());
   for (int64_t query = 0; query < neighbors.queries.size(0); ++query) {
-    if (stop.requested()) return absl::CancelledError("drawing neighbours: stopped");
     std::vector<SheetCell>& row = cells.emplace_back();
-    SSL_ASSIGN_OR_RETURN(SheetCell cell, CellOf(originals.test, neighbors.queries[query].item<int64_t>(), side));
+    SSL_ASSIGN_OR_RETURN(SheetCell cell, CellOf(originals.test, neighbors.queries[query].item<int64_t>(), side, stop));
     row.push_back(std::move(cell));
     for (int64_t k = 0; k < neighbors.positions.size(1); ++k) {
       const int64_t position = neighbors.positions[query][k].item<int64_t>();
-      SSL_ASSIGN_OR_RETURN(cell, CellOf(originals.train, position, side));
+      SSL_ASSIGN_OR_RETURN(cell, CellOf(originals.train, position, side, stop));
       cell.caption.push_back(absl::StrFormat("%.4f", neighbors.distances[query][k].item<double>()));
       row.push_back(std::move(cell));
     }

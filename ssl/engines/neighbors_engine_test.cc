@@ -34,18 +34,22 @@ using ::testing::Not;
 // Requests a stop when somebody looks at a whole image: a sheet, not a transform.
 class WatchedImages : public Dataset {
  public:
-  explicit WatchedImages(StopToken* stop) : stop_(*stop) {}
+  // whole_images: is increased.
+  WatchedImages(StopToken* stop, int* whole_images) : stop_(*stop), whole_images_(*whole_images) {}
   int64_t size() const override { return 60; }
   bool has_labels() const override { return false; }
   std::string description() const override { return "watched images"; }
   absl::Status Get(int64_t index, Sample* sample) const override {
     std::fill_n(sample->view(0).image.Allocate(8, 8, 1), 64, static_cast<uint8_t>(4 * index));
-    if (sample->needed == nullptr) stop_.Request(kStopTerminate);
+    if (sample->needed != nullptr) return absl::OkStatus();
+    ++whole_images_;
+    stop_.Request(kStopTerminate);
     return absl::OkStatus();
   }
 
  private:
   StopToken& stop_;
+  int& whole_images_;
 };
 
 class NeighborsEngineTest : public MatrixRun {
@@ -124,13 +128,15 @@ TEST_F(NeighborsEngineTest, WithoutWeights_SaysHowToGetThem) {
 }
 
 TEST_F(NeighborsEngineTest, StopWhileSheetsAreDrawn_LeavesNothing) {
-  ASSERT_OK(registries_.datasets.Register("watched", [this](const ConfigNode&, const BuildContext&) {
-    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(stop_.get()));
+  int whole_images = 0;
+  ASSERT_OK(registries_.datasets.Register("watched", [&](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(stop_.get(), &whole_images));
   }));
   for (const char* split : {"TRAIN", "TEST"}) Set(absl::StrCat("DATA.", split, ".DATA_SOURCES"), "[watched]");
   SaveRandomCheckpoint();
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("neighbors"));
   EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(whole_images, 1);
   for (const char* file : {"neighbors.png", "neighbors_untrained.png", "neighbors.json"}) {
     EXPECT_FALSE(PosixFileSystem().Exists(absl::StrCat(directory_, "/", file))) << file;
   }

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/batch.h"
@@ -62,6 +63,16 @@ int64_t FirstTrainingPhase(const TaskOptions& task) {
   return first == phases.end() ? 0 : first - phases.begin();
 }
 
+// A large one of photographs takes long.
+absl::StatusOr<const Batch*> FirstBatch(const TaskOptions& task, BatchSource& source, EngineContext& context) {
+  const OpeningScope opening(context);
+  SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
+  SSL_RETURN_IF_ERROR(source.StartEpoch(FirstTrainingPhase(task), 0));
+  SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
+  if (batch == nullptr) return absl::InvalidArgumentError("preview: config.DATA.TRAIN gives no batch");
+  return batch;
+}
+
 absl::Status CheckViews(const std::vector<at::Tensor>& views) {
   for (const at::Tensor& view : views) {
     if (view.dim() != 4 || (view.size(1) != 1 && view.size(1) != 3)) {
@@ -97,8 +108,9 @@ void AddViews(const std::vector<at::Tensor>& pixels, Cells* cells) {
 }
 
 // The first column. least_side: pixels, of the largest view; images are as wide as their names, which would leave white
-// beside smaller ones.
-absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int least_side, Cells* cells) {
+// beside smaller ones. Cancelled when a stop is requested between two images: photographs take long to decode.
+absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int least_side,
+                          const StopToken& stop, Cells* cells) {
   int side = least_side;
   for (size_t row = 0; row < cells->size(); ++row) {
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
@@ -106,6 +118,7 @@ absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& ind
   }
   for (size_t row = 0; row < cells->size(); ++row) {
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
+    if (stop.requested()) return absl::CancelledError("preview: stopped");
     SSL_ASSIGN_OR_RETURN(const Image image, originals.Read(index));
     (*cells)[row].push_back({FitImage(image, side), {originals.ShortName(index), SizeText(image)}});
   }
@@ -160,9 +173,7 @@ class PreviewEngine : public Engine {
   absl::Status Draw(EngineContext& context, EngineReport* report) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source, OpenSource(task, context));
-    SSL_RETURN_IF_ERROR(source->StartEpoch(FirstTrainingPhase(task), 0));
-    SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
-    if (batch == nullptr) return absl::InvalidArgumentError("preview: config.DATA.TRAIN gives no batch");
+    SSL_ASSIGN_OR_RETURN(const Batch* batch, FirstBatch(task, *source, context));
     SSL_RETURN_IF_ERROR(CheckViews(ViewsOf(*batch)));
     const Dataset* dataset = DatasetBehind(*source);
     return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, dataset, context, report); });
@@ -174,7 +185,8 @@ class PreviewEngine : public Engine {
     Cells cells(std::min(options_.num_images, batch.size()));
     const std::vector<at::Tensor> views = ViewsOf(batch);
     if (dataset != nullptr) {
-      SSL_RETURN_IF_ERROR(AddOriginals(OriginalImages(*dataset), batch.indices, LargestSide(views), &cells));
+      SSL_RETURN_IF_ERROR(
+          AddOriginals(OriginalImages(*dataset), batch.indices, LargestSide(views), context.stop, &cells));
     }
     SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> pixels, PixelsOf(views, dataset, context));
     AddViews(pixels, &cells);

@@ -4,23 +4,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
+#include "ssl/data/sample.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/testing/full_tune_run.h"
 #include "ssl/io/atomic_file.h"
@@ -72,6 +78,27 @@ class GreyRampSource : public BatchSource {
 
  private:
   Batch batch_;
+};
+
+// Requests a stop when somebody looks at a whole image: an original, not a transform.
+class WatchedImages : public Dataset {
+ public:
+  // whole_images: is increased.
+  WatchedImages(StopToken* stop, int* whole_images) : stop_(*stop), whole_images_(*whole_images) {}
+  int64_t size() const override { return 20; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "watched images"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    std::fill_n(sample->view(0).image.Allocate(40, 40, 3), 40 * 40 * 3, static_cast<uint8_t>(4 * index));
+    if (sample->needed != nullptr) return absl::OkStatus();
+    ++whole_images_;
+    stop_.Request(kStopTerminate);
+    return absl::OkStatus();
+  }
+
+ private:
+  StopToken& stop_;
+  int& whole_images_;
 };
 
 class PreviewEngineTest : public FullTuneRun {
@@ -230,6 +257,19 @@ TEST_F(PreviewEngineTest, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
 TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {
   Set("DATA.TRAIN.TRANSFORMS", "[{name: RandomFlop}]");
   EXPECT_THAT(RunPreview().status(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("RandomFlop")));
+}
+
+TEST_F(PreviewEngineTest, StopWhileOriginalsAreRead_LeavesNothing) {
+  int whole_images = 0;
+  ASSERT_OK(registries_.datasets.Register("watched", [&](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(&stop_, &whole_images));
+  }));
+  Set("DATA.TRAIN.DATA_SOURCES", "[watched]");
+  Set("DATA.TRAIN.DATA_LIMIT", "-1");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, RunPreview());
+  EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(whole_images, 1);
+  EXPECT_FALSE(PosixFileSystem().Exists(directory_ + "/preview.png"));
 }
 
 }  // namespace

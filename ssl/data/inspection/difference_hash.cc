@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/data/image/crop_box.h"
 
 namespace ssl {
@@ -74,9 +76,10 @@ class DisjointSets {
 using KeyedHash = std::pair<uint64_t, int64_t>;  // a band of the bits, and the position
 
 // Joins what agrees in the band and looks alike. report: called with how many of `sorted` have been compared.
-void JoinBand(const std::vector<KeyedHash>& sorted, const std::vector<DifferenceHash>& hashes, int distance,
-              absl::FunctionRef<void(int64_t)> report, DisjointSets* sets) {
+absl::Status JoinBand(const std::vector<KeyedHash>& sorted, const std::vector<DifferenceHash>& hashes, int distance,
+                      absl::FunctionRef<void(int64_t)> report, const StopToken* stop, DisjointSets* sets) {
   for (size_t begin = 0; begin < sorted.size(); ++begin) {
+    if (stop != nullptr && stop->requested()) return absl::CancelledError("near duplicates: stopped");
     if (begin % kReportedAtOnce == 0) report(static_cast<int64_t>(begin));
     const auto [band, first] = sorted[begin];
     for (size_t i = begin + 1; i < sorted.size() && sorted[i].first == band; ++i) {
@@ -84,6 +87,7 @@ void JoinBand(const std::vector<KeyedHash>& sorted, const std::vector<Difference
       if (LooksLike(hashes[first], hashes[second], distance)) sets->Join(first, second);
     }
   }
+  return absl::OkStatus();
 }
 
 // Joins equal hashes in one pass. Returns one position for each distinct hash: a thousand copies would cost a million
@@ -129,8 +133,10 @@ bool LooksLike(const DifferenceHash& a, const DifferenceHash& b, int distance) {
   return __builtin_popcountll(a.bits ^ b.bits) <= distance && Correlation(a, b) >= kLeastCorrelation;
 }
 
-std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance,
-                                                  const std::function<void(int64_t done)>& on_progress) {
+absl::StatusOr<std::vector<std::vector<int64_t>>> GroupLookalikes(const std::vector<DifferenceHash>& hashes,
+                                                                  int distance,
+                                                                  const std::function<void(int64_t done)>& on_progress,
+                                                                  const StopToken* stop) {
   DisjointSets sets(static_cast<int64_t>(hashes.size()));
   const std::vector<int64_t> distinct = JoinEqual(hashes, &sets);
   const int bands = distance + 1;
@@ -146,8 +152,8 @@ std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHa
     for (size_t i = 0; i < distinct.size(); ++i) sorted[i] = {hashes[distinct[i]].bits >> begin & mask, distinct[i]};
     std::sort(sorted.begin(), sorted.end());
     const int64_t compared = static_cast<int64_t>(distinct.size()) * band;
-    JoinBand(
-        sorted, hashes, distance, [&](int64_t begin) { report(compared + begin); }, &sets);
+    const auto report_band = [&](int64_t begin) { report(compared + begin); };
+    SSL_RETURN_IF_ERROR(JoinBand(sorted, hashes, distance, report_band, stop, &sets));
   }
   if (on_progress) on_progress(static_cast<int64_t>(hashes.size()));
   std::map<int64_t, std::vector<int64_t>> members;  // by root

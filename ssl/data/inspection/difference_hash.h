@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "ssl/base/stop_token.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/resample.h"
 
@@ -40,9 +42,11 @@ bool LooksLike(const DifferenceHash& a, const DifferenceHash& b, int distance);
 // d + 1 bands, so only those that share a band are (Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web
 // Crawling", WWW 2007). Time: n log n, and the pairs of distinct hashes that share a band, about n / 8000 for each hash
 // at a distance of 4. on_progress: called now and then with how much of the work is done, as a share of the hashes: all
-// of them in the end.
-std::vector<std::vector<int64_t>> GroupLookalikes(const std::vector<DifferenceHash>& hashes, int distance,
-                                                  const std::function<void(int64_t done)>& on_progress = {});
+// of them in the end. Cancelled when `stop`, which may be null, is requested meanwhile: of many images of one scene
+// every pair is compared.
+absl::StatusOr<std::vector<std::vector<int64_t>>> GroupLookalikes(
+    const std::vector<DifferenceHash>& hashes, int distance, const std::function<void(int64_t done)>& on_progress = {},
+    const StopToken* stop = nullptr);
 
 }  // namespace ssl
 

@@ -6,14 +6,18 @@
 #include <functional>
 #include <set>
 
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/random.h"
+#include "ssl/base/stop_token.h"
+#include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A grey image of waves.
@@ -66,7 +70,7 @@ TEST(DifferenceHash, SameBitsAndOtherGreyValues_DoNotLookAlike) {
   }
   EXPECT_EQ(HashOf(slope).bits, HashOf(edge).bits);
   EXPECT_FALSE(LooksLike(HashOf(slope), HashOf(edge), 4));
-  EXPECT_THAT(GroupLookalikes({HashOf(slope), HashOf(edge)}, 4), IsEmpty());
+  EXPECT_THAT(GroupLookalikes({HashOf(slope), HashOf(edge)}, 4).value(), IsEmpty());
 }
 
 TEST(DifferenceHash, BitsAreRowByRow) {
@@ -89,9 +93,9 @@ TEST(DifferenceHash, NoneForOneColour) {
 TEST(GroupLookalikes, Chains_AreOneGroup) {
   // 1 and 3 differ in 5 bits, and 0 lies between.
   const std::vector<DifferenceHash> hashes = OfAllBits({0x07, 0x00, ~uint64_t{0}, 0x1F, ~uint64_t{0}});
-  EXPECT_THAT(GroupLookalikes(hashes, 4), ElementsAre(ElementsAre(0, 1, 3), ElementsAre(2, 4)));
-  EXPECT_THAT(GroupLookalikes(hashes, 0), ElementsAre(ElementsAre(2, 4)));
-  EXPECT_THAT(GroupLookalikes({}, 4), IsEmpty());
+  EXPECT_THAT(GroupLookalikes(hashes, 4).value(), ElementsAre(ElementsAre(0, 1, 3), ElementsAre(2, 4)));
+  EXPECT_THAT(GroupLookalikes(hashes, 0).value(), ElementsAre(ElementsAre(2, 4)));
+  EXPECT_THAT(GroupLookalikes({}, 4).value(), IsEmpty());
 }
 
 // All pairs, the slow way.
@@ -124,7 +128,7 @@ TEST(GroupLookalikes, EqualsTheComparisonOfAllPairs) {
       for (int flip = 0; flip < flips; ++flip) hash ^= uint64_t{1} << random.UniformInt(0, 63);
       hashes.push_back(hash);
     }
-    EXPECT_EQ(GroupLookalikes(OfAllBits(hashes), distance), GroupByAllPairs(hashes, distance)) << distance;
+    EXPECT_EQ(GroupLookalikes(OfAllBits(hashes), distance).value(), GroupByAllPairs(hashes, distance)) << distance;
   }
 }
 
@@ -133,12 +137,27 @@ TEST(GroupLookalikes, TellsHowFarItIs) {
   for (uint64_t i = 0; i < hashes.size(); ++i) hashes[i].bits = i * 0x9E3779B97F4A7C15u;
   hashes.resize(4000, hashes.front());
   std::vector<int64_t> told;
-  GroupLookalikes(hashes, 4, [&told](int64_t done) { told.push_back(done); });
+  ASSERT_OK(GroupLookalikes(hashes, 4, [&told](int64_t done) { told.push_back(done); }));
   ASSERT_GE(told.size(), 10u);
   EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
   EXPECT_LE(told.front(), 1000);  // the first of five bands is not yet done
   EXPECT_EQ(told.back(), 4000);
   for (size_t i = 1; i < told.size(); ++i) EXPECT_LE(told[i] - told[i - 1], 800);
+}
+
+// Of many frames of one camera.
+TEST(GroupLookalikes, AStop_EndsIt) {
+  std::vector<DifferenceHash> hashes(500, OfBits(0));
+  for (uint64_t i = 0; i < hashes.size(); ++i) hashes[i].grey[0] = static_cast<uint8_t>(i);
+  StopToken stop;
+  std::vector<int64_t> told;
+  const auto stop_at_once = [&](int64_t done) {
+    told.push_back(done);
+    stop.Request(kStopTerminate);
+  };
+  EXPECT_THAT(GroupLookalikes(hashes, 4, stop_at_once, &stop),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+  EXPECT_THAT(told, ElementsAre(0));
 }
 
 }  // namespace
