@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ssl/data/image/resample_avx512.h"
+
 namespace ssl {
 namespace {
 
@@ -90,13 +92,20 @@ const Resampler::Filter& Resampler::FilterFor(const Axis& axis) {
 }
 
 void Resampler::ScaleWidth(PixelRows source, int height, const Axis& axis, int channels, uint8_t* result) {
-  if (!axis.IsCopy()) return FilterWidth(source, height, channels, FilterFor(axis).Taps(), &tile_, result);
+  if (!axis.IsCopy()) {
+    const FilterTaps filter = FilterFor(axis).Taps();
+    if (!FilterWidthByAvx512(source, height, channels, filter, result)) {
+      FilterWidth(source, height, channels, filter, &tile_, result);
+    }
+    return;
+  }
   const int64_t row_size = static_cast<int64_t>(axis.out) * channels;
   for (int y = 0; y < height; ++y) std::memcpy(result + y * row_size, source.first + y * source.stride, row_size);
 }
 
 void Resampler::ScaleHeight(PixelRows source, int64_t row_size, const Axis& axis, uint8_t* result) {
-  FilterHeight(source, row_size, FilterFor(axis).Taps(), result);
+  const FilterTaps filter = FilterFor(axis).Taps();
+  if (!FilterHeightByAvx512(source, row_size, filter, result)) FilterHeight(source, row_size, filter, result);
 }
 
 void Resampler::CropAndResize(const Image& source, const CropBox& box, int height, int width, Image* result,
