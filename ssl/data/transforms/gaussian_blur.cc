@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ssl/data/image/vectorize.h"
+#include "ssl/data/transforms/blur_avx512.h"
 
 namespace ssl {
 namespace {
@@ -43,7 +44,7 @@ constexpr int kMostTaps = 2 * kMostRadiusOfTaps + 3;
 // output[i] is the box over taps[0][i], taps[1][i], ...: 2 * radius + 3 of them, `size` bytes each. A sigma of 2 has
 // radius 1, of 3.4 radius 2.
 SSL_VECTORIZE
-void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint8_t* output) {
+void BlendTapsByLoops(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint8_t* output) {
   switch (box.radius) {
     case 0:
       return BlendFewTaps<0>(box, taps, size, output);
@@ -52,6 +53,11 @@ void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uin
     default:
       return BlendFewTaps<kMostRadiusOfTaps>(box, taps, size, output);
   }
+}
+
+void BlendTaps(const BlurBox& box, const uint8_t* const* taps, int64_t size, uint8_t* output) {
+  if (BlendTapsByAvx512(box.radius, box.weight, box.edge_weight, taps, size, output)) return;
+  BlendTapsByLoops(box, taps, size, output);
 }
 
 // sums[i] is that of the inner pixels of a box along a row of `size` bytes that has its border on both sides.
