@@ -9,13 +9,11 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-#pragma GCC diagnostic push
 #ifndef __clang__
-// GCC's own header makes values that are not set, on purpose.
+// GCC's own header makes values that are not set, on purpose; what is made a part of a function is warned of there.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
-#pragma GCC diagnostic pop
 
 #define SSL_PIXEL_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
 

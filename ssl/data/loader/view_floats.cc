@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "ssl/data/image/pixel_avx512.h"
 #include "ssl/data/image/vectorize.h"
 
 namespace ssl {
@@ -34,6 +35,24 @@ void MirrorColour(const uint8_t* pixels, int count, uint8_t* __restrict mirrored
     std::memcpy(mirrored + 3 * i, &block, kBlock);
   }
   for (; i < count; ++i) std::copy_n(pixels + 3 * (count - 1 - i), 3, mirrored + 3 * i);
+}
+
+// Each grey pixel becomes three equal values.
+SSL_VECTORIZE
+void RepeatGrey(const uint8_t* pixels, int count, uint8_t* __restrict repeated) {
+  int i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    Bytes block;
+    std::memcpy(&block, pixels + i, kBlock);
+    const Bytes first = __builtin_shufflevector(block, block, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5);
+    const Bytes second = __builtin_shufflevector(block, block, 5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10);
+    const Bytes third =
+        __builtin_shufflevector(block, block, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15);
+    std::memcpy(repeated + 3 * i, &first, kBlock);
+    std::memcpy(repeated + 3 * i + kBlock, &second, kBlock);
+    std::memcpy(repeated + 3 * i + 2 * kBlock, &third, kBlock);
+  }
+  for (; i < count; ++i) std::fill_n(repeated + 3 * i, 3, pixels[i]);
 }
 
 // Grey pixels into kChannels equal or differently normalised channels.
@@ -111,20 +130,73 @@ void Stream(const float* floats, int64_t count, float* output) { std::copy_n(flo
 void EndStream() {}
 #endif
 
+#ifdef SSL_PIXEL_AVX512
+SSL_PIXEL_AVX512 inline __m512 Times(__m512 value, __m512 high, __m512 low) {
+  return _mm512_fmadd_ps(value, high, _mm512_mul_ps(value, low));
+}
+
+// ComputeColour and Stream at once. count: a multiple of Factors::kValues; output: at a multiple of 64 bytes.
+SSL_PIXEL_AVX512
+void StreamColour(const uint8_t* values, int count, const Factors& factors, float* output) {
+  constexpr int kLanes = 16;
+  const __m512 scale_high = _mm512_set1_ps(factors.scale.high), scale_low = _mm512_set1_ps(factors.scale.low);
+  for (int first = 0; first < count; first += Factors::kValues) {
+    for (int i = 0; i < Factors::kValues; i += kLanes) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + first + i));
+      const __m512 pixels = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+      const __m512 difference = _mm512_sub_ps(Times(pixels, scale_high, scale_low), _mm512_loadu_ps(factors.mean + i));
+      _mm512_stream_ps(output + first + i,
+                       Times(difference, _mm512_loadu_ps(factors.high + i), _mm512_loadu_ps(factors.low + i)));
+    }
+  }
+}
+
+bool CanStreamColour(int count, const float* output) {
+  return HasPixelAvx512() && count % Factors::kValues == 0 && reinterpret_cast<uintptr_t>(output) % kVectorBytes == 0;
+}
+#else
+bool CanStreamColour(int, const float*) { return false; }
+void StreamColour(const uint8_t*, int, const Factors&, float*) {}
+#endif
+
 // Writes parts of the rows of one view, in the order of writing, from pixels where they lie in the image.
 class PieceWriter {
  public:
-  explicit PieceWriter(const View& view)
+  PieceWriter(const View& view, int channels, bool streams)
       : table_(*view.table),
+        image_channels_(view.image.channels()),
+        channels_(channels),
         flipped_(view.flipped),
-        computes_(view.table->has_formula && FusesFast()),
+        computes_(view.table->has_formula && FusesFast() && channels == 3),
+        streams_(streams),
         factors_(view.table->formula) {}
 
-  void WriteColour(const uint8_t* pixels, int count, float* floats) {
-    if (flipped_) {
-      MirrorColour(pixels, count, mirrored_);
-      pixels = mirrored_;
+  void Write(const uint8_t* pixels, int count, float* output) {
+    if (!computes_ && image_channels_ == 1) {
+      WriteGrey(pixels, count, streams_ ? floats_ : output);
+    } else {
+      pixels = ColourOf(pixels, count);
+      if (streams_ && computes_ && CanStreamColour(3 * count, output)) {
+        return StreamColour(pixels, 3 * count, factors_, output);
+      }
+      WriteColour(pixels, count, streams_ ? floats_ : output);
     }
+    if (streams_) Stream(floats_, count * channels_, output);
+  }
+
+ private:
+  // Pixels of three channels in the order of writing.
+  const uint8_t* ColourOf(const uint8_t* pixels, int count) {
+    if (image_channels_ == 1) {
+      RepeatGrey(pixels, count, repeated_);
+      pixels = repeated_;
+    }
+    if (!flipped_) return pixels;
+    MirrorColour(pixels, count, mirrored_);
+    return mirrored_;
+  }
+
+  void WriteColour(const uint8_t* pixels, int count, float* floats) const {
     if (computes_) {
       ComputeColour(pixels, 3 * count, factors_, floats);
     } else {
@@ -132,44 +204,39 @@ class PieceWriter {
     }
   }
 
-  void WriteGrey(const uint8_t* pixels, int count, int channels, float* floats) const {
+  void WriteGrey(const uint8_t* pixels, int count, float* floats) const {
     const int step = flipped_ ? -1 : 1;
     if (flipped_) pixels += count - 1;
-    if (channels == 3) {
+    if (channels_ == 3) {
       LookUpGrey<3>(pixels, step, count, table_, floats);
     } else {
       LookUpGrey<1>(pixels, step, count, table_, floats);
     }
   }
 
- private:
   const PixelTable& table_;
+  const int image_channels_;
+  const int channels_;
   const bool flipped_;
   const bool computes_;
+  const bool streams_;
   const Factors factors_;
+  uint8_t repeated_[kPieceValues];
   uint8_t mirrored_[kPieceValues + kBlock];  // with room for a block that ends behind the last pixel
+  float floats_[kPieceValues];               // on their way past the caches
 };
 
 }  // namespace
 
 void WriteViewFloats(const View& view, int channels, float* output) {
-  PieceWriter writer(view);
   const bool streams = CanStream(view, channels, output);
+  PieceWriter writer(view, channels, streams);
   const int width = view.image.width();
-  const int image_channels = view.image.channels();
-  float floats[kPieceValues];
   for (int y = 0; y < view.image.height(); ++y) {
     for (int first = 0; first < width; first += kPiecePixels) {
       const int count = std::min(width - first, kPiecePixels);
       const int begin = view.flipped ? width - first - count : first;
-      const uint8_t* pixels = view.image.row(y) + static_cast<int64_t>(begin) * image_channels;
-      float* target = streams ? floats : output;
-      if (image_channels == 3) {
-        writer.WriteColour(pixels, count, target);
-      } else {
-        writer.WriteGrey(pixels, count, channels, target);
-      }
-      if (streams) Stream(floats, count * channels, output);
+      writer.Write(view.image.row(y) + static_cast<int64_t>(begin) * view.image.channels(), count, output);
       output += count * channels;
     }
   }
