@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
+#include "ssl/data/image/pixel_avx512.h"
 #include "ssl/data/image/vectorize.h"
+#include "ssl/data/transforms/look_up_bytes.h"
 
 namespace ssl {
 namespace {
@@ -101,14 +104,33 @@ void WritePlanes(const ColorPlanes& planes, uint8_t* __restrict pixels) {
 }
 
 SSL_VECTORIZE
-void BlendWithLevel(int level, float factor, uint8_t* values, int64_t count) {
+void ComputeBlends(int level, float factor, uint8_t* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = Blend(level, factor, values[i]);
 }
 
-void BlendWithLevel(int level, float factor, ColorPlanes* planes) {
-  for (uint8_t* plane : {planes->red, planes->green, planes->blue}) {
-    BlendWithLevel(level, factor, plane, planes->count);
+// ComputeBlends of every value.
+struct BlendTable {
+  BlendTable(int level, float factor) {
+    std::iota(results, results + kByteValues, uint8_t{0});
+    ComputeBlends(level, factor, results, kByteValues);
   }
+  uint8_t results[kByteValues];
+};
+
+void BlendWithLevel(int level, float factor, uint8_t* values, int64_t count) {
+  if (!HasPixelAvx512() || count <= kByteValues) return ComputeBlends(level, factor, values, count);
+  LookUpBytes(BlendTable(level, factor).results, values, count);
+}
+
+void BlendWithLevel(int level, float factor, ColorPlanes* planes) {
+  const int count = planes->count;
+  const bool looks_up = HasPixelAvx512() && 3 * count > kByteValues;
+  if (!looks_up) {
+    for (uint8_t* plane : {planes->red, planes->green, planes->blue}) ComputeBlends(level, factor, plane, count);
+    return;
+  }
+  const BlendTable table(level, factor);
+  for (uint8_t* plane : {planes->red, planes->green, planes->blue}) LookUpBytes(table.results, plane, count);
 }
 
 SSL_VECTORIZE

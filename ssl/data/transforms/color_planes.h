@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on a few hundred colour pixels, a plane for each channel: there a loop over pixels needs no shuffling, and
+// Arithmetic on a thousand colour pixels, a plane for each channel: there a loop over pixels needs no shuffling, and
 // what several adjustments do in turn stays in the processor's first cache. Pure functions; the rules and results are
 // those of adjust.h.
 #ifndef SSL_DATA_TRANSFORMS_COLOR_PLANES_H_
@@ -11,7 +11,7 @@
 namespace ssl {
 
 struct ColorPlanes {
-  static constexpr int kPixels = 512;
+  static constexpr int kPixels = 1024;
 
   int count = 0;  // of the pixels in use
   alignas(64) uint8_t red[kPixels];
