@@ -17,8 +17,14 @@ bool IsUtf8(absl::string_view text);
 // which absl::CUnescape (or Python's "unicode_escape" and "latin-1") takes back: two names stay two.
 std::string EscapeUnlessUtf8(absl::string_view text);
 
-// The same for a message, which is a line: control characters, such as a line feed, are escaped as well.
+// `text` for people, as part of one line: letters of any script stay as they are. Control characters (a line feed too),
+// characters that turn the direction of writing, and bytes that are no UTF-8 are escaped: "\n", "\x1b", "\u202e",
+// "\xff". What is escaped reads the same when it is escaped again; backslashes and quotes stay, so that two texts may
+// become one.
 std::string EscapeForMessage(absl::string_view text);
+
+// The same for a whole message, which may have several lines: its line feeds stay.
+std::string EscapeForTerminal(absl::string_view text);
 
 }  // namespace ssl
 

@@ -37,10 +37,25 @@ TEST(Utf8, Escaped_CanBeTakenBack) {
   EXPECT_NE(EscapeUnlessUtf8("\xFE"), EscapeUnlessUtf8("\xFF"));
 }
 
-TEST(Utf8, ForAMessage_IsOneLine) {
-  EXPECT_EQ(EscapeForMessage("\xC3\xA4.jpg"), "\xC3\xA4.jpg");
-  EXPECT_EQ(EscapeForMessage("a\nb\x7F"), "a\\nb\\x7f");
-  EXPECT_EQ(EscapeForMessage("a\xFF"), "a\\xff");
+TEST(Utf8, ForAMessage_IsOneLineAndKeepsLetters) {
+  EXPECT_EQ(EscapeForMessage("\xC3\xA4 '\\\" \xE6\x97\xA5\xF0\x9F\x90\x88.jpg"),
+            "\xC3\xA4 '\\\" \xE6\x97\xA5\xF0\x9F\x90\x88.jpg");
+  EXPECT_EQ(EscapeForMessage("\xC3\xA4\nb\x7F\x1B[31m\r\t"), "\xC3\xA4\\nb\\x7f\\x1b[31m\\r\\t");
+  EXPECT_EQ(EscapeForMessage(absl::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(EscapeForMessage("a\xFF\xC3"), "a\\xff\\xc3");
+}
+
+TEST(Utf8, ForAMessage_WhatOthersTakeForControlIsEscaped) {
+  EXPECT_EQ(EscapeForMessage("\xC2\x9B\xC2\x9F\xC2\xA0"), "\\u009b\\u009f\xC2\xA0");
+  EXPECT_EQ(EscapeForMessage("\xD8\x9C\xE2\x80\x8D\xE2\x80\x8E\xE2\x80\xA8\xE2\x80\xAE\xE2\x80\xAF"),
+            "\\u061c\xE2\x80\x8D\\u200e\\u2028\\u202e\xE2\x80\xAF");
+  EXPECT_EQ(EscapeForMessage("\xE2\x81\xA6\xE2\x81\xA9\xE2\x81\xAA"), "\\u2066\\u2069\xE2\x81\xAA");
+}
+
+TEST(Utf8, ForATerminal_KeepsLineFeedsAndWhatIsEscaped) {
+  const std::string once = EscapeForTerminal("a\n\x1B[31m\xE2\x80\xAE\xFF");
+  EXPECT_EQ(once, "a\n\\x1b[31m\\u202e\\xff");
+  EXPECT_EQ(EscapeForTerminal(once), once);
 }
 
 }  // namespace

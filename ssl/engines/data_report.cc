@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 #include "ssl/data/inspection/difference_hash.h"
 #include "ssl/data/read_fault.h"
 
@@ -145,7 +146,7 @@ std::string FirstOf(const std::vector<std::string>& texts, absl::string_view sep
 }
 
 void AppendRow(absl::string_view what, int64_t count, absl::string_view remark, std::string* table) {
-  absl::StrAppendFormat(table, "  %-22s %9d%s%s\n", what, count, remark.empty() ? "" : "   ", remark);
+  absl::StrAppendFormat(table, "  %-22s %9d%s%s\n", what, count, remark.empty() ? "" : "   ", EscapeForMessage(remark));
 }
 
 void AppendBroken(const DataReport& report, const std::vector<SurveyedImage>& images, std::string* table) {
@@ -253,9 +254,10 @@ Positions SharedContent(const std::vector<SurveyedImage>& first, const std::vect
 
 std::string FormatDataReport(const DataReport& report, const DataDescription& description,
                              const std::vector<SurveyedImage>& images, const DataReportLimits& limits) {
-  std::string table = absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d\n", description.split,
-                                      description.source, report.images, report.images == 1 ? "image" : "images",
-                                      report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
+  std::string table =
+      absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d\n", description.split,
+                      EscapeForMessage(description.source), report.images, report.images == 1 ? "image" : "images",
+                      report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
   for (const std::string& what : description.passed_over) absl::StrAppend(&table, "  passed over: ", what, "\n");
   AppendBroken(report, images, &table);
   AppendRow(absl::StrCat("tiny (side < ", limits.tiny_side, ")"), static_cast<int64_t>(report.tiny.size()),

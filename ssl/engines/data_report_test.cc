@@ -86,6 +86,16 @@ TEST(DataReport, BrokenImages_AreNoDuplicatesAndHaveNoSize) {
   EXPECT_THAT(table, AllOf(HasSubstr("a: empty; b: empty"), HasSubstr("truncated"), HasSubstr("no labels")));
 }
 
+TEST(DataReport, NamesOfStrangers_AreEscapedInTheTableOnly) {
+  DataDescription description = Names(2);
+  description.names = {"\x1B[31m\n18:00:00 I", "\xC3\xA4\xFF"};
+  const std::vector<SurveyedImage> images = {Image(1, 1), Image(1, 1)};
+  const DataReport report = MakeDataReport(images, description, {});
+  EXPECT_THAT(FormatDataReport(report, description, images, {}),
+              HasSubstr("1   \\x1b[31m\\n18:00:00 I = \xC3\xA4\\xff\n"));
+  EXPECT_EQ(DataReportTree(report, description, images).FindPath("exact_duplicates.0.0")->text(), description.names[0]);
+}
+
 TEST(DataReport, TinyAndHuge_ByTheLimits) {
   const DataReport report =
       MakeDataReport({Image(1, 1, 31, 500), Image(2, 2, 32, 500), Image(3, 3, 4001, 4000), Image(4, 4, 4000, 4000)},

@@ -36,6 +36,7 @@
 #include "ssl/tools/command_flags.h"
 #include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/dry_run.h"
+#include "ssl/tools/escaped_output.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/join_world.h"
 #include "ssl/tools/launch_check.h"
@@ -280,6 +281,7 @@ int main(int argc, char** argv) {
   setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   ssl::InitLogging({});
+  const ssl::EscapedOutput escaped(std::cout);
   ssl::InstallTensorMemory();
   static ssl::StopToken stop;  // signals may come until the process is gone
   int exit_code = ssl::kExitFailed;

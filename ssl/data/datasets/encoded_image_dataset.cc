@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/utf8.h"
 #include "ssl/data/image/decode_image.h"
 #include "ssl/data/image/exif_orientation.h"
 #include "ssl/data/image/needed_region.h"
@@ -160,9 +162,12 @@ absl::Status EncodedImageDataset::DecodeCached(int64_t index, Sample* sample) co
 }
 
 absl::Status EncodedImageDataset::Named(int64_t index, const absl::Status& error) const {
-  // Errors of the file system name their path already.
+  // Errors of the file system name their path already. A path may hold any bytes.
   const std::string name = SampleName(index);
-  return absl::StrContains(error.message(), name) ? error : Annotate(error, name);
+  const absl::Status named = absl::StrContains(error.message(), name) ? error : Annotate(error, name);
+  absl::Status printable(named.code(), EscapeForMessage(named.message()));
+  named.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { printable.SetPayload(type, payload); });
+  return printable;
 }
 
 absl::Status EncodedImageDataset::Decode(int64_t index, Sample* sample) const {

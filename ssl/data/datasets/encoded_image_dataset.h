@@ -89,7 +89,7 @@ class EncodedImageDataset : public Dataset, public CountsBroken {
   virtual FilePart Locate(int64_t index, std::string* path) const = 0;
 
   absl::StatusOr<FileStamp> StampOf(const std::string& path) const;
-  // The error, which is one of reading or decoding the image, with its name.
+  // The error, which is one of reading or decoding the image, with its name, as one line of text.
   absl::Status Named(int64_t index, const absl::Status& error) const;
 
   // An error names the image.

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 
 namespace ssl {
 namespace {
@@ -127,7 +128,8 @@ std::string Count(size_t count, absl::string_view what) {
 // The first few, and whether there are more.
 std::string Named(const std::vector<std::string>& names) {
   const auto end = names.begin() + static_cast<int64_t>(std::min(names.size(), kMaxNamed));
-  return absl::StrCat(absl::StrJoin(names.begin(), end, ", "), names.size() > kMaxNamed ? ", ..." : "");
+  const std::string first = EscapeForMessage(absl::StrJoin(names.begin(), end, ", "));
+  return absl::StrCat(first, names.size() > kMaxNamed ? ", ..." : "");
 }
 
 // The identities of the folder itself and those that it lies in: a link from below to one of them is a circle.

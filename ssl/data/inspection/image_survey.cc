@@ -15,6 +15,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/base/utf8.h"
 #include "ssl/data/datasets/broken_images.h"
 #include "ssl/data/get_image.h"
 #include "ssl/data/image/byte_buffer.h"
@@ -62,7 +63,7 @@ class Surveyor {
       return status;
     } else {
       result->fault = ReadFaultOf(bytes_.view(), status);
-      result->reason = std::string(status.message());
+      result->reason = EscapeForMessage(status.message());
     }
     return absl::OkStatus();
   }
