@@ -3,10 +3,13 @@
 
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/data/data_options.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/datasets/named_files.h"
 #include "ssl/data/datasets/npy_dataset.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/data/datasets/tar_dataset.h"
@@ -26,6 +29,19 @@ OptionCatalog::Factory SplitOptions(const char* split) {
   };
 }
 
+using MakeDataset = absl::StatusOr<std::unique_ptr<Dataset>> (*)(const ConfigNode& data_split,
+                                                                 const BuildContext& context);
+
+// The data sets of all phases and engines of a program name a broken file once.
+Registry<Dataset>::Factory NamingOnce(MakeDataset make, std::shared_ptr<NamedFiles> named) {
+  return [make, named](const ConfigNode& data_split,
+                       const BuildContext& context) -> absl::StatusOr<std::unique_ptr<Dataset>> {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, make(data_split, context));
+    if (BrokenImages* broken = CountOf(*dataset); broken != nullptr) broken->NameOnce(named, dataset->description());
+    return dataset;
+  };
+}
+
 }  // namespace
 
 absl::Status RegisterData(Registries* registries) {
@@ -33,11 +49,12 @@ absl::Status RegisterData(Registries* registries) {
 
   SSL_RETURN_IF_ERROR(registries->batch_sources.Register("generic_ssl", MakePhaseSource));
 
-  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_filelist", MakeDiskFilelist));
-  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_folder", MakeDiskFolder));
+  const auto named = std::make_shared<NamedFiles>();
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_filelist", NamingOnce(MakeDiskFilelist, named)));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("disk_folder", NamingOnce(MakeDiskFolder, named)));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("npy_images", MakeNpyImages));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("synthetic", MakeSyntheticDataset));
-  SSL_RETURN_IF_ERROR(registries->datasets.Register("tar_shards", MakeTarShards));
+  SSL_RETURN_IF_ERROR(registries->datasets.Register("tar_shards", NamingOnce(MakeTarShards, named)));
   SSL_RETURN_IF_ERROR(registries->datasets.Register("torchvision_dataset", MakeTorchvisionDataset));
 
   SSL_RETURN_IF_ERROR(RegisterTransforms(registries));

@@ -5,6 +5,7 @@ makes more of them (one in a hundred is damaged, of each kind)."""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,8 @@ class BrokenImagesTest(unittest.TestCase):
                                 env=environment())
         assert result.returncode == 0, result.stderr
         assert cls.summary in result.stderr, f"expected '{cls.summary}' in {result.stderr}"
+        last = [line for line in result.stderr.splitlines() if "not be read" in line or "cannot be read" in line][-1]
+        assert "this process tried " in last, f"expected '{last}' to say whose count it is"
         found = json.loads((cls.folder / run / "results.json").read_text())["broken_images"]
         assert found == cls.counts, f"results.json has {found}, expected {cls.counts}"
         newest = max((cls.folder / run / "checkpoints").glob("step_*"), key=lambda path: int(path.name[5:]))
@@ -78,6 +81,24 @@ class BrokenImagesTest(unittest.TestCase):
         process.stderr.read()
         process.stderr.close()
         self.assertEqual(process.wait(), code)
+
+    def test_each_file_is_named_once_and_each_phase_ends_with_one_line(self):
+        transforms = "[{name: Resize, size: 24}, {name: CenterCrop, size: 24}, {name: ToTensor}]"
+        result = subprocess.run(
+            self.command("both", "engine_name=[train,knn]", "config.DATA.TEST.DATA_SOURCES=[disk_folder]",
+                         f"config.DATA.TEST.DATA_PATHS=[{self.folder / 'images'}]", "config.DATA.TEST.DATA_LIMIT=-1",
+                         "config.DATA.TEST.MAX_BROKEN_FRACTION=0.06", f"config.DATA.TEST.TRANSFORMS={transforms}"),
+            cwd=self.folder, capture_output=True, text=True, env=environment())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        named = re.findall("image cannot be read and is replaced: (.*)", result.stderr)
+        self.assertEqual(len(named), 5, result.stderr)
+        self.assertEqual(len(set(named)), 5, named)
+        tried = re.findall(r"this process tried (\d+) images? of config.DATA.(\w+), (\d+) of which", result.stderr)
+        whole = [(split, broken) for images, split, broken in tried if int(images) == IMAGES]
+        broken = str(self.counts["total"])
+        # The training, the two splits for the network before it and after.
+        self.assertEqual(sorted(whole), [("TEST", broken)] + 2 * [("TRAIN", broken)], result.stderr)
+        self.assertNotIn("1", [images for images, _, _ in tried])
 
     def test_more_than_the_limit_end_the_run(self):
         result = subprocess.run(self.command("limited", "config.DATA.TRAIN.MAX_BROKEN_FRACTION=0.04"), cwd=self.folder,

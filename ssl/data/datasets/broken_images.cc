@@ -16,7 +16,7 @@
 namespace ssl {
 namespace {
 
-constexpr int64_t kNamed = 5;
+constexpr int64_t kFirstCount = 10;
 
 bool IsPowerOfTen(int64_t value) {
   while (value >= 10 && value % 10 == 0) value /= 10;
@@ -35,12 +35,13 @@ double MostBroken(double max_fraction, int64_t images) {
 }
 
 struct BrokenImages::Count {
-  Count(int64_t dataset_size, double fraction, std::string key, std::string who)
+  Count(int64_t dataset_size, double fraction, std::string key, std::string who, std::string of)
       : size(dataset_size),
         most_read(dataset_size),
         max_fraction(fraction),
         place(std::move(key)),
-        reader(std::move(who)) {}
+        reader(std::move(who)),
+        split(std::move(of)) {}
   ~Count();
 
   absl::Status AddBroken(bool is_first_read, ReadFault fault, const absl::Status& reason);
@@ -51,6 +52,9 @@ struct BrokenImages::Count {
   const double max_fraction;
   const std::string place;
   const std::string reader;
+  const std::string split;
+  std::shared_ptr<NamedFiles> named = std::make_shared<NamedFiles>();
+  std::string source;            // by which `named` knows it
   std::atomic<int64_t> read{0};  // good and broken
   std::atomic<int64_t> broken{0};
   std::atomic<int64_t> in_a_row{0};
@@ -58,7 +62,8 @@ struct BrokenImages::Count {
 };
 
 BrokenImages::Count::~Count() {
-  if (broken.load(std::memory_order_relaxed) > 0) SSL_LOG(WARNING) << Summary();
+  const bool was_tried_alone = read.load(std::memory_order_relaxed) == 1;
+  if (broken.load(std::memory_order_relaxed) > 0 && !was_tried_alone) SSL_LOG(WARNING) << Summary();
 }
 
 absl::Status BrokenImages::Count::AddBroken(bool is_first_read, ReadFault fault, const absl::Status& reason) {
@@ -71,9 +76,9 @@ absl::Status BrokenImages::Count::AddBroken(bool is_first_read, ReadFault fault,
                                             " allows a share of ", max_fraction, " of the first ", window,
                                             "; the last one: ", reason.message()));
   }
-  if (failed <= kNamed) {
+  if (named->Add(source, reason.message())) {
     SSL_LOG(WARNING) << "image cannot be read and is replaced: " << reason.message();
-  } else if (IsPowerOfTen(failed)) {
+  } else if (failed >= kFirstCount && IsPowerOfTen(failed)) {
     SSL_LOG(WARNING) << Summary();
   }
   return absl::OkStatus();
@@ -85,16 +90,24 @@ std::string BrokenImages::Count::Summary() const {
     const int64_t count = faults[static_cast<int>(fault)].load(std::memory_order_relaxed);
     if (count > 0) parts.push_back(absl::StrCat(count, " ", ReadFaultName(fault)));
   }
-  return absl::StrCat(reader, reader.empty() ? "" : ": ", broken.load(std::memory_order_relaxed), " of ",
-                      read.load(std::memory_order_relaxed),
-                      " images cannot be read and were replaced: ", absl::StrJoin(parts, ", "));
+  const int64_t tried = read.load(std::memory_order_relaxed);
+  return absl::StrCat(reader.empty() ? "this process" : reader, " tried ", tried, tried == 1 ? " image" : " images",
+                      split.empty() ? "" : " of ", split, ", ", broken.load(std::memory_order_relaxed),
+                      " of which cannot be read: ", absl::StrJoin(parts, ", "));
 }
 
-BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader)
+BrokenImages::BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader,
+                           std::string split)
     : states_(static_cast<size_t>(dataset_size)),
-      count_(std::make_shared<Count>(dataset_size, max_fraction, std::move(place), std::move(reader))) {}
+      count_(
+          std::make_shared<Count>(dataset_size, max_fraction, std::move(place), std::move(reader), std::move(split))) {}
 
 BrokenImages::~BrokenImages() = default;
+
+void BrokenImages::NameOnce(std::shared_ptr<NamedFiles> files, std::string source) {
+  count_->named = std::move(files);
+  count_->source = std::move(source);
+}
 
 void BrokenImages::Join(BrokenImages* first) {
   first->count_->size += count_->size;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "ssl/data/datasets/named_files.h"
 #include "ssl/data/read_fault.h"
 
 namespace ssl {
@@ -34,10 +35,16 @@ class BrokenImages {
   // the data set: "rank 1 of 2"; "": nobody else.
   static constexpr int64_t kWindow = 1000;
   static constexpr int64_t kMostInARow = 100;
-  BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader = "");
+  // split: of the configuration, such as "config.DATA.TRAIN", for messages; "": they do not say.
+  BrokenImages(int64_t dataset_size, double max_fraction, std::string place, std::string reader = "",
+               std::string split = "");
   ~BrokenImages();
   BrokenImages(const BrokenImages&) = delete;
   BrokenImages& operator=(const BrokenImages&) = delete;
+
+  // Those that `files` has named already, of the same source, are not named again. Without a call, files are named once
+  // each by this count. Called before any is read.
+  void NameOnce(std::shared_ptr<NamedFiles> files, std::string source);
 
   // Makes one count of both: the images of this data set are judged and told of together with those of `first`, and by
   // its rule. Reads in a row also count for each data set, as each may lie on a disk of its own, but for one of which
@@ -50,15 +57,17 @@ class BrokenImages {
   // Image `index` was read.
   void AddGood(int64_t index);
 
-  // Image `index` was not, for `reason`, which names it, and which is a `fault` (not kNone). Warns of the first few,
-  // then of the 10th, 100th, 1000th, ... DataLoss when these are too many. An error that is the process's, not the
-  // image's (no descriptor or memory left), is returned as it is and counts for nothing.
+  // Image `index` was not, for `reason`, which names it, and which is a `fault` (not kNone). Warns of the first few
+  // (named_files.h), then of the 10th, 100th, 1000th, ... DataLoss when these are too many. An error that is the
+  // process's, not the image's (no descriptor or memory left), is returned as it is and counts for nothing.
   absl::Status AddBroken(int64_t index, ReadFault fault, const absl::Status& reason);
 
   // Of all data sets that are joined.
   int64_t broken() const;
-  // "5 of 300 images cannot be read and were replaced: 2 missing, 3 damaged", after "rank 1 of 2: " where others read.
-  // Logged when the last of these data sets goes, where there is something to tell.
+  // "this process tried 300 images of config.DATA.TRAIN, 5 of which cannot be read: 2 missing, 3 damaged", or "rank 1
+  // of 2 tried ..." where others read. It counts what was tried, be it read ahead or for its size alone; what a
+  // training has taken, over all ranks and starts, the hook `broken_images` counts. Logged when the last of these data
+  // sets goes, where a broken one and others were tried: of one alone the warning has said it.
   std::string Summary() const;
 
  private:

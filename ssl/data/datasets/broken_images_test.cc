@@ -35,10 +35,10 @@ TEST(BrokenImages, FirstFew_AreNamed_ThenOnlyCounted) {
     EXPECT_EQ(images.broken(), 150);
   }
   EXPECT_EQ(log.lines[0], "image cannot be read and is replaced: /data/0.jpg: damaged");
-  EXPECT_EQ(log.lines[5], "10 of 910 images cannot be read and were replaced: 10 damaged");
-  EXPECT_EQ(log.lines[6], "100 of 1000 images cannot be read and were replaced: 100 damaged");
+  EXPECT_EQ(log.lines[5], "this process tried 910 images, 10 of which cannot be read: 10 damaged");
+  EXPECT_EQ(log.lines[6], "this process tried 1000 images, 100 of which cannot be read: 100 damaged");
   ASSERT_EQ(log.lines.size(), 8u);
-  EXPECT_EQ(log.lines[7], "150 of 1050 images cannot be read and were replaced: 150 damaged") << "at the end";
+  EXPECT_EQ(log.lines[7], "this process tried 1050 images, 150 of which cannot be read: 150 damaged") << "at the end";
 }
 
 TEST(BrokenImages, NoneBroken_IsSilent) {
@@ -53,7 +53,7 @@ TEST(BrokenImages, Kinds_AreCountedApart) {
   for (const ReadFault fault : kKindsOfBroken) EXPECT_OK(images.AddBroken(index++, fault, Reason(0)));
   EXPECT_OK(images.AddBroken(index, ReadFault::kEmpty, Reason(0)));
   EXPECT_EQ(images.Summary(),
-            "9 of 9 images cannot be read and were replaced: 1 missing, 1 unreadable, 2 empty, 1 truncated, "
+            "this process tried 9 images, 9 of which cannot be read: 1 missing, 1 unreadable, 2 empty, 1 truncated, "
             "1 damaged, 1 not an image, 1 unsupported, 1 too large");
 }
 
@@ -64,7 +64,7 @@ TEST(BrokenImages, ImageThatIsReadAgain_CountsOnce) {
     for (int64_t i = 0; i < 8; ++i) images.AddGood(i);
     for (int64_t i = 8; i < 10; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(static_cast<int>(i))));
   }
-  EXPECT_EQ(images.Summary(), "2 of 10 images cannot be read and were replaced: 2 damaged");
+  EXPECT_EQ(images.Summary(), "this process tried 10 images, 2 of which cannot be read: 2 damaged");
 }
 
 TEST(BrokenImages, GoodOneThatBreaksLater_Counts) {
@@ -72,7 +72,7 @@ TEST(BrokenImages, GoodOneThatBreaksLater_Counts) {
   for (int64_t i = 0; i < 10; ++i) images.AddGood(i);
   EXPECT_OK(images.AddBroken(3, ReadFault::kDamaged, Reason(3)));
   images.AddGood(3);
-  EXPECT_EQ(images.Summary(), "1 of 10 images cannot be read and were replaced: 1 damaged");
+  EXPECT_EQ(images.Summary(), "this process tried 10 images, 1 of which cannot be read: 1 damaged");
 }
 
 TEST(BrokenImages, TooManyAmongTheFirst_AreAnError) {
@@ -138,7 +138,7 @@ TEST(BrokenImages, OneOfSeveralRanks_SaysWhichItIs) {
   BrokenImages images(20, 1.0, "MAX_BROKEN_FRACTION", "rank 1 of 2");
   images.AddGood(7);
   EXPECT_OK(images.AddBroken(3, ReadFault::kEmpty, Reason(3)));
-  EXPECT_EQ(images.Summary(), "rank 1 of 2: 1 of 2 images cannot be read and were replaced: 1 empty");
+  EXPECT_EQ(images.Summary(), "rank 1 of 2 tried 2 images, 1 of which cannot be read: 1 empty");
 }
 
 // Three of twenty, and six of a hundred.
@@ -161,8 +161,7 @@ TEST(BrokenImages, JoinedDataSets_AreJudgedAndToldOfAsOne) {
     for (const BrokenImages* images : {&first, &second, &third}) EXPECT_EQ(images->broken(), 7);
     log.lines.clear();
   }
-  EXPECT_THAT(log.lines,
-              ElementsAre("rank 0 of 2: 7 of 8 images cannot be read and were replaced: 4 empty, 3 damaged"));
+  EXPECT_THAT(log.lines, ElementsAre("rank 0 of 2 tried 8 images, 7 of which cannot be read: 4 empty, 3 damaged"));
 }
 
 TEST(BrokenImages, JoinedPartsOfDataSets_AreMeasuredByWhatIsRead) {

@@ -100,7 +100,7 @@ TEST_P(CachedImages, AreThoseOfTheFiles) {
     const bool lent = epoch > 0 && GetParam() == CacheContent::kDecoded;
     EXPECT_EQ(reading.borrowed, (std::vector<bool>{lent, lent, lent, false}));
   }
-  EXPECT_EQ(cached->broken()->Summary(), "1 of 4 images cannot be read and were replaced: 1 not an image");
+  EXPECT_EQ(cached->broken()->Summary(), "this process tried 4 images, 1 of which cannot be read: 1 not an image");
 }
 
 // Broken ones are read in every epoch; good ones from the cache come between them.

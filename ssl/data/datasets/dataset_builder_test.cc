@@ -277,7 +277,8 @@ TEST_F(DatasetBuilderTest, SeveralSources_HaveOneCountOfBrokenImages) {
       }
     }
     ASSERT_FALSE(log.lines.empty());
-    EXPECT_EQ(log.lines.back(), "3 of 80 images cannot be read and were replaced: 3 not an image");
+    EXPECT_EQ(log.lines.back(),
+              "this process tried 80 images of config.DATA.TRAIN, 3 of which cannot be read: 3 not an image");
   }
 }
 

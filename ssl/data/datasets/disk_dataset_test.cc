@@ -261,7 +261,7 @@ TEST(DiskFilelist, ListAndImages_AreReadThroughTheFileSystemOfTheRun) {
   files.FailCall(files.calls() + 1, EIO, FaultFileSystem::Repeat::kFromThenOn);
   EXPECT_EQ(PixelsOf(*dataset, 1, -1), std::string(3 * 3 * 3, '\x80'));
   EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken()->Summary(),
-            "1 of 2 images cannot be read and were replaced: 1 unreadable");
+            "this process tried 2 images of config.DATA.TRAIN, 1 of which cannot be read: 1 unreadable");
   EXPECT_FALSE(MakeDiskFilelist(*config.FindPath("DATA.TRAIN"), context).ok());
 }
 
@@ -278,7 +278,7 @@ TEST(DiskFilelist, PathsBelow_AreTheOnlyOnesThatAreOpened) {
   EXPECT_EQ(PixelsOf(*below, 0, -1).size(), 48u * 64 * 3);
   for (const int64_t i : {1, 2}) EXPECT_EQ(PixelsOf(*below, i, -1), std::string(3 * 3 * 3, '\x80'));
   EXPECT_EQ(static_cast<const DiskDataset&>(*below).broken()->Summary(),
-            "2 of 3 images cannot be read and were replaced: 2 unreadable");
+            "this process tried 3 images of config.DATA.TRAIN, 2 of which cannot be read: 2 unreadable");
   EXPECT_THAT(Make(MakeDiskFilelist, absl::StrCat(list, "    PATHS_BELOW: no/folder\n")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:6: config.DATA.TRAIN.PATHS_BELOW: ")));
 }

@@ -59,6 +59,7 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
     options.refuses_broken = absl::StrCat(SplitKey(data_split, context.config, "BROKEN_IMAGES"), " is error");
   }
   options.max_broken_fraction = split.max_broken_fraction;
+  options.split = SplitPath(data_split, context.config);
   options.max_broken_place = SplitKey(data_split, context.config, "MAX_BROKEN_FRACTION");
   const int64_t ranks = context.communicator.size();
   if (ranks > 1) options.reader = absl::StrCat("rank ", context.communicator.rank(), " of ", ranks);
@@ -81,7 +82,7 @@ EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labe
     : size_(size),
       labels_(std::move(labels)),
       options_(std::move(options)),
-      broken_(size_, options_.max_broken_fraction, options_.max_broken_place, options_.reader) {}
+      broken_(size_, options_.max_broken_fraction, options_.max_broken_place, options_.reader, options_.split) {}
 
 absl::StatusOr<FileStamp> EncodedImageDataset::StampOf(const std::string& path) const {
   if (options_.root != nullptr || options_.file_system == &PosixFileSystem()) return ReadFileStamp(path);

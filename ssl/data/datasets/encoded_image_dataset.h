@@ -48,6 +48,7 @@ struct EncodedImageOptions {
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
   std::string reader;            // "rank 1 of 2", for messages; empty: there is one rank
+  std::string split;             // "config.DATA.TRAIN", for messages; empty: they do not say
   bool turns_upright = false;    // by the orientation that EXIF gives
   DecodeMode decode_mode = DecodeMode::kExact;
   DecodeLimits limits;
