@@ -36,6 +36,7 @@ constexpr int64_t kLargeCrop = 96;  // pixels
 constexpr int64_t kSmallCrop = 64;
 // Pixels that a training looks at, in all crops: about ten minutes of a ResNet-18 on two cores.
 constexpr double kPixelBudget = 1.5e8;
+constexpr double kBudgetMinutes = 10;
 constexpr int64_t kCropsPerImage = 2;
 constexpr int64_t kFewestEpochs = 8;
 constexpr int64_t kMostEpochs = 100;
@@ -118,6 +119,29 @@ std::string WhyBatchSize(const FolderChoices& choices, int64_t images) {
                       ", or as many as there are");
 }
 
+double PixelsOfAnEpoch(const FolderChoices& choices, int64_t images) {
+  return static_cast<double>(images * kCropsPerImage) * static_cast<double>(choices.crop_size * choices.crop_size);
+}
+
+// "40 minutes", "7 hours", "30 days"
+std::string RoughDuration(double minutes) {
+  constexpr double kHour = 60;
+  constexpr double kDay = 24 * kHour;
+  if (minutes < 2 * kHour) return absl::StrCat(std::llround(minutes), " minutes");
+  if (minutes < 2 * kDay) return absl::StrCat(std::llround(minutes / kHour), " hours");
+  return absl::StrCat(std::llround(minutes / kDay), " days");
+}
+
+std::string WhyEpochs(const FolderChoices& choices, int64_t images) {
+  const double budgets = static_cast<double>(choices.num_epochs) * PixelsOfAnEpoch(choices, images) / kPixelBudget;
+  const std::string seen = absl::StrCat("each is seen ", choices.num_epochs, " times, ");
+  if (choices.num_epochs > kFewestEpochs || budgets < 1.5) {
+    return absl::StrCat(seen, "as often as about ten minutes on two cores allow, and at most ", kMostEpochs);
+  }
+  return absl::StrCat(seen, "the fewest, in about ", RoughDuration(kBudgetMinutes * budgets),
+                      " on two cores; config.DATA.TRAIN.DATA_LIMIT takes a part of the images");
+}
+
 }  // namespace
 
 void FolderRecipeOptions::VisitFields(FieldVisitor& visitor) {
@@ -129,9 +153,8 @@ void FolderRecipeOptions::VisitFields(FieldVisitor& visitor) {
 FolderChoices ChooseForFolder(int64_t images) {
   FolderChoices choices;
   choices.crop_size = images <= kFewImages ? kLargeCrop : kSmallCrop;
-  const double pixels_per_epoch =
-      static_cast<double>(images * kCropsPerImage) * static_cast<double>(choices.crop_size * choices.crop_size);
-  choices.num_epochs = std::clamp<int64_t>(std::llround(kPixelBudget / pixels_per_epoch), kFewestEpochs, kMostEpochs);
+  choices.num_epochs =
+      std::clamp<int64_t>(std::llround(kPixelBudget / PixelsOfAnEpoch(choices, images)), kFewestEpochs, kMostEpochs);
   choices.batch_size =
       std::clamp(PowerOfTwoBelow(images / kUpdatesPerEpoch), std::min(kSmallestBatch, images), kLargestBatch);
   return choices;
@@ -149,10 +172,7 @@ absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* confi
   Choose(kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
          images, config);
   ChooseCropSize(choices.crop_size, images, config);
-  Choose(kEpochs, choices.num_epochs,
-         absl::StrCat("each is seen ", choices.num_epochs, " times, as often as about ten minutes on two cores allow, ",
-                      "between ", kFewestEpochs, " and ", kMostEpochs),
-         images, config);
+  Choose(kEpochs, choices.num_epochs, WhyEpochs(choices, images.count), images, config);
   return absl::OkStatus();
 }
 

@@ -7,7 +7,8 @@
 //   DATA.TRAIN.TRANSFORMS                                    where a size is "auto"
 //
 // The aim is a training of about the same length on two cores for any folder from a few hundred images to some
-// thousand: few images are seen often and in large crops, many less often and in smaller ones.
+// thousand: few images are seen often and in large crops, many less often and in smaller ones. More take longer, which
+// the log says.
 #ifndef SSL_ENGINES_FOLDER_RECIPE_H_
 #define SSL_ENGINES_FOLDER_RECIPE_H_
 

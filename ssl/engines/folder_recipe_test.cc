@@ -95,6 +95,19 @@ TEST_F(FolderRecipeTest, UpdatesInAnEpoch_ArePromisedOnlyWhereTheyAre) {
   EXPECT_THAT(log.Text(), HasSubstr("at least 4 updates"));
 }
 
+TEST_F(FolderRecipeTest, ManyImages_AreNoMatterOfTenMinutes) {
+  {
+    const CapturedLog log;
+    Resolve("", 1000);
+    EXPECT_THAT(log.Text(), HasSubstr("18 times, as often as about ten minutes on two cores allow, and at most 100"));
+  }
+  const CapturedLog log;
+  Resolve("", 300000);
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr("each is seen 8 times, the fewest, in about 22 hours on two cores; "
+                                          "config.DATA.TRAIN.DATA_LIMIT takes a part"),
+                                Not(HasSubstr("ten minutes"))));
+}
+
 TEST_F(FolderRecipeTest, WhatIsSaid_Stays) {
   const CapturedLog log;
   const ConfigNode config = Resolve("OPTIMIZER: {num_epochs: 3}\n");

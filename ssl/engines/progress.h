@@ -12,7 +12,9 @@
 
 namespace ssl {
 
-// "features of train: 40% (24000 of 60000), 6s left". At most one line every two seconds. Used by one thread.
+// "features of train: 40% (24000 of 60000), 6s left". At most one line every two seconds, with the time that is left as
+// soon as the work since the first call of Update says it: what came before, such as opening the data, is no measure.
+// Used by one thread.
 class Progress {
  public:
   // The clock outlives it.
@@ -22,11 +24,14 @@ class Progress {
   std::string Update(int64_t done);
 
  private:
+  std::string TimeLeft(int64_t done, absl::Time now) const;
+
   const std::string what_;
   const int64_t total_;
   Clock& clock_;
-  const absl::Time begin_;
   absl::Time last_line_;
+  int64_t first_done_ = -1;  // at the first call; -1: there was none
+  absl::Time first_time_;
 };
 
 }  // namespace ssl

@@ -9,7 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/npy.h"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int64_t kMaxEmptyTail = 1000;
+constexpr absl::Duration kReportInterval = absl::Seconds(2);
 // Of UTF-8: what some editors put before the first line.
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
@@ -36,6 +39,9 @@ class LineCollector {
     }
     return Extend(text);
   }
+
+  // Of complete lines.
+  int64_t number() const { return number_; }
 
   absl::Status Finish() { return line_.empty() ? absl::OkStatus() : EndLine(); }
 
@@ -84,7 +90,7 @@ class LineCollector {
 }  // namespace
 
 absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
-                         const std::function<void(absl::string_view)>& take) {
+                         const std::function<void(absl::string_view)>& take, Clock& clock) {
   if (absl::EndsWith(path, ".npy")) {
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadNpyStrings(file_system, path));
     for (const std::string& line : lines) take(line);
@@ -93,11 +99,16 @@ absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   LineCollector lines(path, take);
   std::string chunk;
+  absl::Time last_report = clock.Now();
   for (int64_t offset = 0; offset < file->size(); offset += static_cast<int64_t>(chunk.size())) {
     chunk.resize(std::min(kChunkBytes, file->size() - offset));
     SSL_RETURN_IF_ERROR(file->ReadAt(offset, absl::MakeSpan(chunk)));
     const absl::string_view text = chunk;
     SSL_RETURN_IF_ERROR(lines.Add(offset == 0 ? absl::StripPrefix(text, kByteOrderMark) : text));
+    if (clock.Now() - last_report < kReportInterval) continue;
+    last_report = clock.Now();
+    SSL_LOG(INFO) << path << ": " << lines.number() << " lines so far, "
+                  << 100 * (offset + static_cast<int64_t>(chunk.size())) / file->size() << "%";
   }
   return lines.Finish();
 }

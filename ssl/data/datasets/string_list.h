@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ssl/base/clock.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
@@ -23,9 +24,9 @@ inline constexpr size_t kMaxLineBytes = 4096;
 // are left out; other empty lines, lines of more than kMaxLineBytes and NUL bytes are an InvalidArgument with path and
 // line. Errors name the path.
 // Hands each line to `take`, so that a list of many lines is in memory once. After an error some lines were handed
-// over.
+// over. A text of which reading takes long is told of every two seconds, by `clock`.
 absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
-                         const std::function<void(absl::string_view)>& take);
+                         const std::function<void(absl::string_view)>& take, Clock& clock = Clock::Real());
 
 // All lines.
 absl::StatusOr<std::vector<std::string>> ReadStringList(FileSystem& file_system, const std::string& path);

@@ -9,9 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/testing/manual_clock.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -79,6 +82,23 @@ TEST(StringList, HugeFileWithoutLines_IsRefusedByItsBeginning) {
   EXPECT_THAT(
       ReadStringList(PosixFileSystem(), path),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("list.txt:1: the line is longer than 4096 bytes")));
+}
+
+// Three pieces of a megabyte, a second each.
+TEST(StringList, LongList_TellsHowFarItIs) {
+  std::string text;
+  for (int i = 0; i < 3 << 16; ++i) text.append("0123456789abcde\n");
+  const std::string path = WriteText(text);
+  ManualClock clock;
+  int64_t lines = 0;
+  const CapturedLog log;
+  ASSERT_OK(ForEachLine(
+      PosixFileSystem(), path,
+      [&](absl::string_view) {
+        if (++lines % (1 << 16) == 0) clock.Advance(absl::Seconds(1));
+      },
+      clock));
+  EXPECT_THAT(log.lines, ElementsAre(absl::StrCat(path, ": 131072 lines so far, 66%")));
 }
 
 }  // namespace
