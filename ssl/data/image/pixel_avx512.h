@@ -15,7 +15,13 @@
 #endif
 #include <immintrin.h>
 
+#ifdef __clang__
 #define SSL_PIXEL_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
+#else
+// Short loops over vectors are unrolled, so that these stay in registers.
+#define SSL_PIXEL_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni"), optimize("O3", "fp-contract=off")))
+#endif
 
 namespace ssl {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ssl/data/transforms/color_planes.h"
+#include "ssl/data/transforms/hue_avx512.h"
 
 namespace ssl {
 namespace {
@@ -35,7 +36,9 @@ void ApplyStep(const ColorStep& step, int mean_grey, ColorPlanes* planes) {
     case ColorAdjustment::kSaturation:
       return BlendWithGrey(FactorOf(step), planes);
     case ColorAdjustment::kHue:
-      return TurnHues(static_cast<int>(step.value * 255), planes);
+      const int hues = static_cast<int>(step.value * 255);
+      if (!TurnHuesByAvx512(hues, planes)) TurnHues(hues, planes);
+      return;
   }
 }
 
