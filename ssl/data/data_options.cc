@@ -82,7 +82,8 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "DECODE", &decode,
       Doc("exact: pixels as Pillow's; fast: a JPEG at a half, a quarter or an eighth of its size where every crop of "
-          "the sample is scaled down that much. (ours)")
+          "the sample is scaled down that much, others with the stored colours repeated instead of smoothed where "
+          "pixels share them. (ours)")
           .OneOf({"exact", "fast"}));
   visitor.Field("CACHE", &cache,
                 Doc("What is kept in memory of images that are files or in shards, so that later epochs need not read "

@@ -92,7 +92,7 @@ class Decoder {
 
   // The three steps. False: error() says why.
   bool ReadHeader();
-  bool Start(int max_scans, int reduction);
+  bool Start(int max_scans, DecodeMode mode, int reduction);
   // Writes the pixels of `region`, in the coordinates of the reduced image, and maybe some beside it, into those of
   // that image, x 3.
   bool ReadRows(const CropBox& region, uint8_t* pixels);
@@ -149,13 +149,14 @@ bool Decoder::ReadHeader() {
 }
 
 // Reads all scans of a progressive JPEG.
-bool Decoder::Start(int max_scans, int reduction) {
+bool Decoder::Start(int max_scans, DecodeMode mode, int reduction) {
   max_scans_ = max_scans;
   progress_.progress_monitor = RefuseMoreScans;
   decoder_.progress = &progress_;
   decoder_.client_data = &max_scans_;
   if (setjmp(error_.jump) != 0) return false;
   decoder_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
+  decoder_.do_fancy_upsampling = mode == DecodeMode::kExact ? TRUE : FALSE;
   decoder_.scale_num = 1;
   decoder_.scale_denom = static_cast<unsigned>(reduction);
   jpeg_start_decompress(&decoder_);
@@ -189,8 +190,10 @@ void Decoder::ReadRegion(const CropBox& region, uint8_t* pixels) {
   const auto end_row = static_cast<JDIMENSION>(region.top + region.height);
   while (decoder_.output_scanline < end_row) {
     uint8_t* output = pixels + decoder_.output_scanline * stride + first_column * 3;
-    JSAMPROW row = cmyk != nullptr ? cmyk : output;
-    if (jpeg_read_scanlines(&decoder_, &row, 1) != 1) ERREXIT(&decoder_, JERR_INPUT_EOF);
+    // Without smooth upsampling two rows are made at once, and a second one that does not fit here is copied.
+    JSAMPROW rows[] = {cmyk != nullptr ? cmyk : output, output + stride};
+    const JDIMENSION count = cmyk != nullptr ? 1 : std::min<JDIMENSION>(2, end_row - decoder_.output_scanline);
+    if (jpeg_read_scanlines(&decoder_, rows, count) == 0) ERREXIT(&decoder_, JERR_INPUT_EOF);
     if (cmyk != nullptr) CmykToRgb(cmyk, decoder_.output_width, output);
   }
   if (end_row == decoder_.output_height) jpeg_finish_decompress(&decoder_);
@@ -247,7 +250,7 @@ absl::Status DecodeJpeg(absl::string_view bytes, const DecodeLimits& limits, Dec
   NeededPixels pixels_needed = needed(height, width);
   const absl::string_view scan = decoder.rest();
   const int reduction = mode == DecodeMode::kFast ? pixels_needed.reduction : 1;
-  if (!decoder.Start(max_scans, reduction)) return StepError(decoder, max_scans);
+  if (!decoder.Start(max_scans, mode, reduction)) return StepError(decoder, max_scans);
   // What is wrong behind the region is an error all the same: whether an image counts as broken does not depend on its
   // crops.
   if (!decoder.has_several_scans() && !RunsToTheEnd(scan)) pixels_needed.box = WholeImage(height, width).box;

@@ -10,7 +10,8 @@ enum class DecodeMode {
   // Pillow's pixels, at the file's size.
   kExact,
   // A JPEG whose crops are all scaled down to a half, a quarter or an eighth, or less, is decoded at that fraction of
-  // its size (NeededPixels::reduction). Others, and other formats: no difference.
+  // its size (NeededPixels::reduction). In others that have fewer pixels of colour than of brightness, pixels share
+  // their colour, as stored, instead of going from one to the next smoothly. Other formats: no difference.
   kFast,
 };
 

@@ -51,8 +51,10 @@ std::vector<uint8_t> Scene(int height, int width, double shortest) {
   return pixels;
 }
 
-std::string SceneAsJpeg(int height, int width, double shortest = 3.0) {
-  return EncodeJpeg(Scene(height, width, shortest).data(), height, width, 3);
+constexpr JpegKind kColourOfEveryPixel = {1, 1}, kSharedColour = {2, 2};
+
+std::string SceneAsJpeg(int height, int width, double shortest = 3.0, const JpegKind& kind = kSharedColour) {
+  return EncodeJpeg(Scene(height, width, shortest).data(), height, width, 3, kind);
 }
 
 double MeanDifference(const Image& a, const Image& b) {
@@ -77,7 +79,7 @@ Image CropAt(const std::string& jpeg, DecodeMode mode, int reduction, const Crop
 }
 
 TEST(DecodeMode, ReductionThatACropAllows_ChangesLittleAndTheNextOneMuch) {
-  const std::string jpeg = SceneAsJpeg(kHeight, kWidth);
+  const std::string jpeg = SceneAsJpeg(kHeight, kWidth, 3.0, kColourOfEveryPixel);
   for (const CropBox& box :
        {CropBox{0, 0, 480, 640}, CropBox{13, 27, 401, 333}, CropBox{101, 203, 257, 300}, CropBox{7, 5, 400, 400}}) {
     const int shorter = std::min(box.height, box.width);
@@ -92,6 +94,20 @@ TEST(DecodeMode, ReductionThatACropAllows_ChangesLittleAndTheNextOneMuch) {
       if (reduction == 8) continue;
       EXPECT_GT(MeanDifference(exact, CropAt(jpeg, DecodeMode::kFast, 2 * reduction, box, side)), 6.5);
     }
+  }
+}
+
+TEST(DecodeMode, WholeSize_ChangesLittleWherePixelsShareTheirColourAndNothingElsewhere) {
+  const CropBox all = {0, 0, kHeight, kWidth};
+  const auto difference = [&](const JpegKind& kind) {
+    const std::string jpeg = SceneAsJpeg(kHeight, kWidth, 3.0, kind);
+    return MeanDifference(CropAt(jpeg, DecodeMode::kExact, 1, all, kHeight),
+                          CropAt(jpeg, DecodeMode::kFast, 1, all, kHeight));
+  };
+  EXPECT_EQ(difference(kColourOfEveryPixel), 0.0);
+  for (const JpegKind& kind : {kSharedColour, JpegKind{2, 1}, JpegKind{2, 2, /*progressive=*/true}}) {
+    EXPECT_GT(difference(kind), 0.0);
+    EXPECT_LT(difference(kind), 3.0);
   }
 }
 
@@ -151,9 +167,9 @@ double LargestDifference(const std::vector<std::string>& files, const Recipe& re
 class DecodeModeOfRecipes : public ::testing::TestWithParam<Recipe> {};
 
 // Files of one scene, in all eight orientations, whose sides are multiples of 8 or not.
-std::vector<std::string> WriteScenes() {
+std::vector<std::string> WriteScenes(const JpegKind& kind) {
   const std::string folder = MakeTempDir("decode_mode");
-  const std::string jpeg = SceneAsJpeg(kHeight, kWidth), odd = SceneAsJpeg(451, 603);
+  const std::string jpeg = SceneAsJpeg(kHeight, kWidth, 3.0, kind), odd = SceneAsJpeg(451, 603, 3.0, kind);
   std::vector<std::string> files;
   for (int orientation = 1; orientation <= 8; ++orientation) {
     files.push_back(WriteImage(folder, absl::StrCat(orientation, ".jpg"), WithOrientation(jpeg, orientation)));
@@ -163,7 +179,8 @@ std::vector<std::string> WriteScenes() {
 }
 
 TEST_P(DecodeModeOfRecipes, ViewsOfImagesInEveryOrientation_DifferByLittle) {
-  const double difference = LargestDifference(WriteScenes(), GetParam());
+  EXPECT_LT(LargestDifference(WriteScenes(kSharedColour), GetParam()), 6.0);
+  const double difference = LargestDifference(WriteScenes(kColourOfEveryPixel), GetParam());
   EXPECT_LT(difference, 6.0);
   EXPECT_GT(difference, 0.0);  // something was decoded at a fraction of its size
 }
@@ -178,7 +195,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Recipe{"{name: Resize, size: 64}", "{name: CenterCrop, size: 48}"}));
 
 TEST(DecodeMode, TransformThatTellsNoReduction_GetsTheWholeImage) {
-  EXPECT_EQ(LargestDifference(WriteScenes(), {"name: RandomHorizontalFlip", "{name: RandomResizedCrop, size: 40}"}), 0);
+  EXPECT_EQ(LargestDifference(WriteScenes(kColourOfEveryPixel),
+                              {"name: RandomHorizontalFlip", "{name: RandomResizedCrop, size: 40}"}),
+            0);
 }
 
 TEST(DecodeMode, OtherFormatsAndBrokenFiles_AreAsInExactMode) {
