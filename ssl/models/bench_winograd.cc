@@ -24,21 +24,24 @@ namespace {
 
 struct Shape {
   int64_t batch, in, out, side;
+  int64_t stride = 1;
 };
 
 // Those of one rank of bench/swav_fmnist_peer with a batch of 128, of bench/swav_photos_peer, then of ResNet-18 and
-// ResNet-50 on larger photographs, and small ones.
+// ResNet-50 on larger photographs, and small ones. Then those with stride 2 of the first three.
 constexpr Shape kShapes[] = {
-    {256, 32, 32, 14},  {512, 32, 32, 8},   {256, 64, 64, 7},    {512, 64, 64, 4},   {256, 128, 128, 4},
-    {128, 64, 64, 24},  {256, 64, 64, 12},  {128, 128, 128, 12}, {256, 128, 128, 6}, {128, 256, 256, 6},
-    {256, 256, 256, 3}, {128, 512, 512, 3}, {16, 64, 64, 56},    {16, 128, 128, 28}, {16, 256, 256, 14},
-    {16, 512, 512, 7},  {1, 64, 64, 16},    {4, 64, 64, 8},      {4, 128, 128, 8},   {4, 256, 256, 8},
+    {256, 32, 32, 14},     {512, 32, 32, 8},      {256, 64, 64, 7},      {512, 64, 64, 4},       {256, 128, 128, 4},
+    {128, 64, 64, 24},     {256, 64, 64, 12},     {128, 128, 128, 12},   {256, 128, 128, 6},     {128, 256, 256, 6},
+    {256, 256, 256, 3},    {128, 512, 512, 3},    {16, 64, 64, 56},      {16, 128, 128, 28},     {16, 256, 256, 14},
+    {16, 512, 512, 7},     {1, 64, 64, 16},       {4, 64, 64, 8},        {4, 128, 128, 8},       {4, 256, 256, 8},
+    {512, 32, 64, 8, 2},   {128, 64, 128, 24, 2}, {256, 64, 128, 12, 2}, {128, 128, 256, 12, 2}, {256, 128, 256, 6, 2},
+    {128, 256, 512, 6, 2}, {16, 64, 128, 56, 2},  {16, 128, 256, 28, 2},
 };
 
-using Convolution = at::Tensor (*)(const at::Tensor& input, const at::Tensor& weight);
+using Convolution = at::Tensor (*)(const at::Tensor& input, const at::Tensor& weight, int64_t stride);
 
-at::Tensor Direct(const at::Tensor& input, const at::Tensor& weight) {
-  return at::conv2d(input, weight, {}, /*stride=*/1, /*padding=*/1);
+at::Tensor Direct(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {
+  return at::conv2d(input, weight, {}, stride, /*padding=*/1);
 }
 
 double ProcessorMs() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -46,7 +49,9 @@ double ProcessorMs() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_P
 // Forward, gradient of the input, gradient of the weight.
 using Times = std::array<double, 3>;
 
-Times Measure(Convolution convolution, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& gradient) {
+Times Measure(Convolution function, int64_t stride, const at::Tensor& input, const at::Tensor& weight,
+              const at::Tensor& gradient) {
+  const auto convolution = [&](const at::Tensor& maps, const at::Tensor& taps) { return function(maps, taps, stride); };
   const double begin = ProcessorMs();
   const at::Tensor output = convolution(input, weight);
   const double end = ProcessorMs();
@@ -67,21 +72,22 @@ void Bench(const Shape& shape, int calls) {
   };
   const at::Tensor input = random(shape.batch, shape.in, shape.side, shape.side);
   const at::Tensor weight = random(shape.out, shape.in, 3, 3);
-  const at::Tensor gradient = random(shape.batch, shape.out, shape.side, shape.side);
+  const int64_t out_side = (shape.side + shape.stride - 1) / shape.stride;
+  const at::Tensor gradient = random(shape.batch, shape.out, out_side, out_side);
   constexpr Convolution kConvolutions[] = {&Direct, &WinogradConv};
   constexpr double kLargest = std::numeric_limits<double>::max();
   std::array<Times, 2> best = {{{kLargest, kLargest, kLargest}, {kLargest, kLargest, kLargest}}};
   for (int call = 0; call < calls; ++call) {
     for (size_t i = 0; i < best.size(); ++i) {
-      const Times times = Measure(kConvolutions[i], input, weight, gradient);
+      const Times times = Measure(kConvolutions[i], shape.stride, input, weight, gradient);
       for (size_t pass = 0; pass < times.size(); ++pass) best[i][pass] = std::min(best[i][pass], times[pass]);
     }
   }
-  std::printf("%4ld x %3ld -> %3ld x %2ld^2 ", shape.batch, shape.in, shape.out, shape.side);
+  std::printf("%4ld x %3ld -> %3ld x %2ld^2 / %ld ", shape.batch, shape.in, shape.out, shape.side, shape.stride);
   for (size_t pass = 0; pass < 3; ++pass) {
     std::printf("  %7.3f %7.3f (%.2f)", best[0][pass], best[1][pass], best[0][pass] / best[1][pass]);
   }
-  const double flop = 18.0 * shape.batch * shape.in * shape.out * shape.side * shape.side;
+  const double flop = 18.0 * shape.batch * shape.in * shape.out * out_side * out_side;
   std::printf("   %.0f GFLOP/s\n", flop / best[0][0] / 1e6);
 }
 
@@ -91,7 +97,8 @@ void Bench(const Shape& shape, int calls) {
 int main(int argc, char** argv) {
   ssl::InstallTensorMemory();
   const int calls = argc > 1 ? std::max(1, std::atoi(argv[1])) : 20;
-  std::printf("batch, channels, side;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
+  std::printf(
+      "batch, channels, side, stride;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
   for (const ssl::Shape& shape : ssl::kShapes) ssl::Bench(shape, calls);
   return 0;
 }

@@ -155,8 +155,8 @@ at::Tensor ForwardByWindows(const ConvLayer& layer, const at::Tensor& input) {
 }
 
 bool RunsByWinograd(const ConvLayer& layer, const at::Tensor& input) {
-  return layer.stride == 1 && layer.padding == 1 && layer.groups == 1 && !layer.bias.defined() &&
-         TakesWinograd(input, layer.weight);
+  return layer.padding == 1 && layer.groups == 1 && !layer.bias.defined() &&
+         TakesWinograd(input, layer.weight, layer.stride);
 }
 
 at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
@@ -204,7 +204,7 @@ LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generat
 }
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
-  if (RunsByWinograd(*this, input)) return WinogradConv(input, weight);
+  if (RunsByWinograd(*this, input)) return WinogradConv(input, weight, stride);
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
   if (RunsByWindows(*this, input)) return ForwardByWindows(*this, input);
   if (IsLargeProductOfPixels(*this, input)) return ForwardAsProductOfPixels(*this, input);

@@ -38,24 +38,35 @@ int64_t CeilDivide(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 WinogradMap MapOf(const at::Tensor& tensor) { return {tensor.size(2), tensor.size(3), tensor.size(1)}; }
 
-int64_t TilesOf(const WinogradForm& form, const at::Tensor& maps) { return maps.size(0) * form.TilesOf(MapOf(maps)); }
+int64_t TilesOf(const WinogradForm& form, const at::Tensor& output) {
+  return output.size(0) * form.TilesOf(MapOf(output));
+}
 
-// How often the definition meets a pixel of the map, not padding.
-int64_t ProductsOfDefinition(const WinogradMap& map) { return (3 * map.height - 2) * (3 * map.width - 2); }
+// What a convolution makes of `side` pixels.
+int64_t OutputSide(int64_t side, int64_t stride) { return (side + stride - 1) / stride; }
+
+// How often taps meet pixels of a side, not padding.
+int64_t TapsOfSide(int64_t side, int64_t stride) {
+  const int64_t outputs = OutputSide(side, stride);
+  const bool last_hangs_over = (outputs - 1) * stride + 1 == side;
+  return 3 * outputs - 1 - (last_hangs_over ? 1 : 0);
+}
 
 // The one with the fewest products of those with kFewestTiles or more, and fewer than the definition; else null.
-const WinogradForm* FindForm(const at::Tensor& maps) {
-  const WinogradMap map = MapOf(maps);
+const WinogradForm* FindForm(const at::Tensor& input, int64_t stride) {
+  const WinogradMap map = {OutputSide(input.size(2), stride), OutputSide(input.size(3), stride), input.size(1)};
+  const WinogradForm* const whole_maps = &kWinogradForms[kWholeMapsForm];
   const WinogradForm* best = nullptr;
-  int64_t fewest = ProductsOfDefinition(map);
-  for (size_t i = 0; i < kWinogradForms.size(); ++i) {
-    const WinogradForm& form = kWinogradForms[i];
-    const int64_t products = form.TilesOf(map) * form.positions;
-    const bool fits = i != kWholeMapsForm || (map.height == 2 && map.width == 2);
-    if (!fits || products >= fewest || TilesOf(form, maps) < kFewestTiles) continue;
+  int64_t fewest = TapsOfSide(input.size(2), stride) * TapsOfSide(input.size(3), stride);
+  const auto consider = [&](const WinogradForm& form) {
+    const int64_t tiles = form.TilesOf(map);
+    const bool fits = &form != whole_maps || (map.height == 2 && map.width == 2);
+    if (!fits || tiles * form.positions >= fewest || input.size(0) * tiles < kFewestTiles) return;
     best = &form;
-    fewest = products;
-  }
+    fewest = tiles * form.positions;
+  };
+  if (stride == 1) std::for_each(kWinogradForms.begin(), kWinogradForms.end(), consider);
+  if (stride == 2) std::for_each(kStridedWinogradForms.begin(), kStridedWinogradForms.end(), consider);
   return best;
 }
 
@@ -75,30 +86,30 @@ void ForBlocks(int64_t first, int64_t last, int64_t size, const Body& body) {
 // [out, 3, 3, in], without a copy of what is channels-last.
 at::Tensor TapsOf(const at::Tensor& weight) { return weight.permute({0, 2, 3, 1}).contiguous(); }
 
-// The transformed kernels for the output, or, rotated, for the gradient of the input.
-at::Tensor Kernels(const WinogradForm& form, const at::Tensor& weight, bool rotated) {
+at::Tensor EmptyMaps(int64_t batch, int64_t channels, int64_t height, int64_t width) {
+  return at::empty({batch, channels, height, width},
+                   at::TensorOptions().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+// The transformed kernels of a pass that reads `channels`.
+at::Tensor Kernels(const WinogradForm& form, const WinogradPass& pass, const at::Tensor& weight, int64_t channels) {
   const int64_t out = weight.size(0);
   const int64_t in = weight.size(1);
   const at::Tensor taps = TapsOf(weight);
   const at::Tensor u = Scratch(form.KernelFloats(in, out));
-  const auto transform = rotated ? form.transform_rotated_kernels : form.transform_kernels;
-  at::parallel_for(0, (rotated ? out : in) / kWinogradChannels, 1, [&](int64_t first, int64_t last) {
+  at::parallel_for(0, channels / kWinogradChannels, 1, [&](int64_t first, int64_t last) {
     const WinogradSlice rows = {first * kWinogradChannels, (last - first) * kWinogradChannels};
-    transform(taps.data_ptr<float>(), out, in, rows, u.data_ptr<float>());
+    pass.transform_kernels(taps.data_ptr<float>(), out, in, rows, u.data_ptr<float>());
   });
   return u;
 }
 
-// input: [N, in, h, w], or, rotated, the gradient of the output; returns [N, out, h, w], or the gradient of the input.
-at::Tensor Convolve(const at::Tensor& input, const at::Tensor& weight, bool rotated) {
-  const at::Tensor maps = input.contiguous(at::MemoryFormat::ChannelsLast);
-  const WinogradForm& form = *FindForm(maps);
+// Writes output, [N, out, h, w], from maps of `tiles` tiles, both channels-last.
+void RunPass(const WinogradForm& form, const WinogradPass& pass, const at::Tensor& maps, const at::Tensor& weight,
+             int64_t tiles, const at::Tensor& output) {
   const int64_t in = maps.size(1);
-  const int64_t out = weight.size(rotated ? 1 : 0);
-  const at::Tensor u = Kernels(form, weight, rotated);
-  const at::Tensor output = at::empty({maps.size(0), out, maps.size(2), maps.size(3)},
-                                      maps.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const int64_t tiles = TilesOf(form, maps);
+  const int64_t out = output.size(1);
+  const at::Tensor u = Kernels(form, pass, weight, in);
   const int64_t groups = BlockGroups(form, in, out);
   const int64_t block_tiles = groups * kWinogradGroup;
   at::parallel_for(0, CeilDivide(tiles, block_tiles), 1, [&](int64_t first, int64_t last) {
@@ -106,24 +117,42 @@ at::Tensor Convolve(const at::Tensor& input, const at::Tensor& weight, bool rota
     float* const v = scratch.data_ptr<float>();
     float* const m = v + form.TileFloats(groups, in);
     ForBlocks(first * block_tiles, std::min(tiles, last * block_tiles), block_tiles, [&](WinogradTiles block) {
-      form.transform_input(maps.data_ptr<float>(), MapOf(maps), block, {0, in}, v);
+      pass.transform_input(maps.data_ptr<float>(), MapOf(maps), block, {0, in}, v);
       MultiplyTiles(form.positions, v, u.data_ptr<float>(), block.Groups(), in, out, m);
-      form.transform_output(m, MapOf(output), block, output.data_ptr<float>());
+      pass.transform_output(m, MapOf(output), block, output.data_ptr<float>());
     });
   });
+}
+
+at::Tensor Convolve(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {
+  const WinogradForm& form = *FindForm(input, stride);
+  const at::Tensor maps = input.contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor output =
+      EmptyMaps(input.size(0), weight.size(0), OutputSide(input.size(2), stride), OutputSide(input.size(3), stride));
+  RunPass(form, form.forward, maps, weight, TilesOf(form, output), output);
   return output;
+}
+
+// gradient: of the output.
+at::Tensor InputGradient(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& gradient,
+                         int64_t stride) {
+  const WinogradForm& form = *FindForm(input, stride);
+  const at::Tensor maps = gradient.contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor of_input = EmptyMaps(input.size(0), input.size(1), input.size(2), input.size(3));
+  RunPass(form, form.input_gradient, maps, weight, TilesOf(form, maps), of_input);
+  return of_input;
 }
 
 // Sums over the tiles of a part, for the channels of two panels.
 class KernelGradient {
  public:
-  KernelGradient(const at::Tensor& input, const at::Tensor& gradient)
+  KernelGradient(const at::Tensor& input, const at::Tensor& gradient, int64_t stride)
       : input_(input.contiguous(at::MemoryFormat::ChannelsLast)),
         gradient_(gradient.contiguous(at::MemoryFormat::ChannelsLast)),
-        form_(*FindForm(input_)),
+        form_(*FindForm(input_, stride)),
         in_(input.size(1)),
         out_(gradient.size(1)),
-        tiles_(TilesOf(form_, input_)),
+        tiles_(TilesOf(form_, gradient_)),
         groups_(BlockGroups(form_, kPanelChannels, kPanelChannels)) {}
 
   // [out, 9, in].
@@ -156,7 +185,7 @@ class KernelGradient {
     const at::Tensor u = Scratch(form_.KernelFloats(in.count, out.count));
     std::fill_n(u.data_ptr<float>(), u.numel(), 0.0f);
     ForBlocks(first, last, groups_ * kWinogradGroup, [&](WinogradTiles block) {
-      form_.transform_input(input_.data_ptr<float>(), MapOf(input_), block, in, v);
+      form_.forward.transform_input(input_.data_ptr<float>(), MapOf(input_), block, in, v);
       form_.transform_output_gradient(gradient_.data_ptr<float>(), MapOf(gradient_), block, out, m);
       AddTileProducts(form_.positions, m, v, block.Groups(), out.count, in.count, u.data_ptr<float>());
     });
@@ -174,37 +203,41 @@ class KernelGradient {
 
 // By LibTorch's own convolution.
 variable_list DifferentiableGradients(const variable_list& saved, const at::Tensor& gradient,
-                                      const AutogradContext& context) {
+                                      const AutogradContext& context, int64_t stride) {
   constexpr int64_t kOne[] = {1, 1};
   constexpr int64_t kNone[] = {0, 0};
+  const int64_t strides[] = {stride, stride};
   auto [input_gradient, weight_gradient, bias_gradient] = at::convolution_backward(
-      gradient, saved[0], saved[1], /*bias_sizes=*/at::nullopt, /*stride=*/kOne, /*padding=*/kOne, /*dilation=*/kOne,
+      gradient, saved[0], saved[1], /*bias_sizes=*/at::nullopt, strides, /*padding=*/kOne, /*dilation=*/kOne,
       /*transposed=*/false, /*output_padding=*/kNone, /*groups=*/1,
       {context.needs_input_grad(0), context.needs_input_grad(1), false});
-  return {input_gradient, weight_gradient};
+  return {input_gradient, weight_gradient, at::Tensor()};
 }
 
 struct WinogradConvolution : public torch::autograd::Function<WinogradConvolution> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            int64_t stride) {
     context->save_for_backward({input, weight});
-    return Convolve(input, weight, /*rotated=*/false);
+    context->saved_data["stride"] = stride;
+    return Convolve(input, weight, stride);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
+    const int64_t stride = context->saved_data["stride"].toInt();
     const at::Tensor& weight = saved[1];
     // A gradient that is differentiated itself, as a penalty on gradients is: these loops leave no graph behind.
-    if (at::GradMode::is_enabled()) return DifferentiableGradients(saved, gradients[0], *context);
+    if (at::GradMode::is_enabled()) return DifferentiableGradients(saved, gradients[0], *context, stride);
     at::Tensor input_gradient;
     at::Tensor weight_gradient;
-    if (context->needs_input_grad(0)) input_gradient = Convolve(gradients[0], weight, /*rotated=*/true);
+    if (context->needs_input_grad(0)) input_gradient = InputGradient(saved[0], weight, gradients[0], stride);
     if (context->needs_input_grad(1)) {
-      weight_gradient = KernelGradient(saved[0], gradients[0])
+      weight_gradient = KernelGradient(saved[0], gradients[0], stride)
                             .Sum()
                             .view({weight.size(0), 3, 3, weight.size(1)})
                             .permute({0, 3, 1, 2});
     }
-    return {input_gradient, weight_gradient};
+    return {input_gradient, weight_gradient, at::Tensor()};
   }
 };
 
@@ -216,16 +249,16 @@ bool IsWholeChannels(int64_t channels) {
 
 }  // namespace
 
-bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight) {
+bool TakesWinograd(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {
   return IsFloat(input) && IsFloat(weight) && input.dim() == 4 && weight.size(2) == 3 && weight.size(3) == 3 &&
          weight.size(1) == input.size(1) && IsWholeChannels(weight.size(0)) && IsWholeChannels(weight.size(1)) &&
-         FindForm(input) != nullptr && CurrentAutocast() == Autocast::kOff && HasWinogradKernels();
+         FindForm(input, stride) != nullptr && CurrentAutocast() == Autocast::kOff && HasWinogradKernels();
 }
 
-at::Tensor WinogradConv(const at::Tensor& input, const at::Tensor& weight) {
+at::Tensor WinogradConv(const at::Tensor& input, const at::Tensor& weight, int64_t stride) {
   const std::vector<c10::IValue> inputs = {input, weight};
   RECORD_FUNCTION("ssl::winograd_convolution", inputs);
-  const at::Tensor output = WinogradConvolution::apply(input, weight);
+  const at::Tensor output = WinogradConvolution::apply(input, weight, stride);
   if (guard.needsOutputs()) guard.setOutputs(std::vector<c10::IValue>{output});
   return output;
 }

@@ -34,11 +34,16 @@ constexpr int64_t kSeed = 20261123;
 constexpr double kLargestErrorRatio = 4.0;
 
 struct Shape {
+  int64_t OutHeight() const { return (height + stride - 1) / stride; }
+  int64_t OutWidth() const { return (width + stride - 1) / stride; }
+
   int64_t batch, in, out, height, width;
+  int64_t stride = 1;
 };
 
 void PrintTo(const Shape& s, std::ostream* out) {
-  *out << s.batch << " maps of " << s.height << " x " << s.width << ", " << s.in << " to " << s.out << " channels";
+  *out << s.batch << " maps of " << s.height << " x " << s.width << ", " << s.in << " to " << s.out
+       << " channels, stride " << s.stride;
 }
 
 at::Tensor Random(at::IntArrayRef sizes, int64_t seed) {
@@ -50,42 +55,44 @@ struct Problem {
   explicit Problem(const Shape& s)
       : input(Random({s.batch, s.in, s.height, s.width}, kSeed)),
         weight(Random({s.out, s.in, 3, 3}, kSeed + 1)),
-        gradient(Random({s.batch, s.out, s.height, s.width}, kSeed + 2)) {}
+        gradient(Random({s.batch, s.out, s.OutHeight(), s.OutWidth()}, kSeed + 2)),
+        stride(s.stride) {}
 
   at::Tensor input;
   at::Tensor weight;
   at::Tensor gradient;  // of the output
+  int64_t stride;
 };
 
 // Output, gradient of the input, gradient of the weight.
 using Results = std::array<at::Tensor, 3>;
 constexpr std::array<const char*, 3> kResultNames = {"output", "gradient of the input", "gradient of the weight"};
 
-at::Tensor ByLayer(const at::Tensor& input, const at::Tensor& weight) {
-  return ConvLayer{weight, /*bias=*/{}, /*stride=*/1, /*padding=*/1, /*groups=*/1}.Forward(input);
+at::Tensor ByLayer(const at::Tensor& input, const at::Tensor& weight, int64_t stride = 1) {
+  return ConvLayer{weight, /*bias=*/{}, stride, /*padding=*/1, /*groups=*/1}.Forward(input);
 }
 
-at::Tensor Direct(const at::Tensor& input, const at::Tensor& weight) {
-  return at::conv2d(input, weight, /*bias=*/{}, /*stride=*/1, /*padding=*/1);
+at::Tensor Direct(const at::Tensor& input, const at::Tensor& weight, int64_t stride = 1) {
+  return at::conv2d(input, weight, /*bias=*/{}, stride, /*padding=*/1);
 }
 
 template <typename Convolution>
 Results RunPasses(const Convolution& convolution, const Problem& problem) {
   const at::Tensor input = problem.input.detach().requires_grad_();
   const at::Tensor weight = problem.weight.detach().requires_grad_();
-  const at::Tensor output = convolution(input, weight);
+  const at::Tensor output = convolution(input, weight, problem.stride);
   output.backward(problem.gradient);
   return {output.detach(), input.grad(), weight.grad()};
 }
 
-// The definition, in double: all [N, h, w, C] and [out, 3, 3, in].
+// The definition, in double: all [N, height, width, C] and [out, 3, 3, in].
 struct Definition {
   Definition(const Shape& s, const Problem& problem)
       : shape(s), x(Values(problem.input)), w(Values(problem.weight)), dy(Values(problem.gradient)) {
     y.resize(dy.size());
     dx.resize(x.size());
     dw.resize(w.size());
-    for (int64_t pixel = 0; pixel < s.batch * s.height * s.width; ++pixel) {
+    for (int64_t pixel = 0; pixel < s.batch * s.OutHeight() * s.OutWidth(); ++pixel) {
       for (int64_t tap = 0; tap < 9; ++tap) AddTap(pixel, tap);
     }
   }
@@ -95,12 +102,13 @@ struct Definition {
     return std::vector<double>(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
   }
 
+  // pixel: of the output.
   void AddTap(int64_t pixel, int64_t tap) {
-    const int64_t row = pixel / shape.width % shape.height + tap / 3 - 1;
-    const int64_t column = pixel % shape.width + tap % 3 - 1;
+    const int64_t map = pixel / (shape.OutWidth() * shape.OutHeight());
+    const int64_t row = pixel / shape.OutWidth() % shape.OutHeight() * shape.stride + tap / 3 - 1;
+    const int64_t column = pixel % shape.OutWidth() * shape.stride + tap % 3 - 1;
     if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) return;
-    const int64_t from =
-        ((pixel / (shape.width * shape.height) * shape.height + row) * shape.width + column) * shape.in;
+    const int64_t from = ((map * shape.height + row) * shape.width + column) * shape.in;
     for (int64_t out = 0; out < shape.out; ++out) {
       const int64_t to = pixel * shape.out + out;
       const int64_t kernel = (out * 9 + tap) * shape.in;
@@ -191,6 +199,17 @@ INSTANTIATE_TEST_SUITE_P(WholeMaps, WinogradShapes,
                          ::testing::Values(Shape{64, 32, 32, 2, 2}, Shape{77, 64, 96, 2, 2}, Shape{64, 512, 32, 2, 2},
                                            Shape{64, 32, 512, 2, 2}, Shape{1100, 32, 32, 2, 2}));
 
+INSTANTIATE_TEST_SUITE_P(StridedTilesOfThree, WinogradShapes,
+                         ::testing::Values(Shape{8, 32, 64, 24, 24, 2}, Shape{64, 64, 32, 6, 6, 2},
+                                           Shape{70, 32, 96, 5, 6, 2}, Shape{33, 32, 32, 11, 12, 2},
+                                           Shape{3, 32, 32, 41, 36, 2}, Shape{16, 256, 32, 12, 12, 2},
+                                           Shape{16, 32, 256, 12, 12, 2}, Shape{16, 512, 32, 12, 11, 2},
+                                           Shape{520, 32, 32, 12, 12, 2}));
+INSTANTIATE_TEST_SUITE_P(StridedTilesOfTwo, WinogradShapes,
+                         ::testing::Values(Shape{4, 32, 64, 16, 16, 2}, Shape{16, 64, 32, 8, 8, 2},
+                                           Shape{16, 32, 32, 7, 8, 2}, Shape{5, 32, 32, 16, 15, 2},
+                                           Shape{20, 160, 32, 7, 8, 2}));
+
 TEST(WinogradConv, Layers_TakeItForWholeKernelsInFloat) {
   const at::Tensor input = Random({4, 64, 8, 8}, kSeed);
   at::Generator generator = MakeGenerator(kSeed);
@@ -202,6 +221,9 @@ TEST(WinogradConv, Layers_TakeItForWholeKernelsInFloat) {
   EXPECT_EQ(WinogradCallsOf(taken, input.contiguous()), kTaken);
   EXPECT_EQ(WinogradCallsOf(biased, input), 0);
   EXPECT_EQ(WinogradCallsOf(layer({64, 64, 3, 2, 1}), input), 0);
+  EXPECT_EQ(WinogradCallsOf(layer({64, 64, 3, 2, 1}), Random({16, 64, 8, 8}, kSeed)), kTaken);
+  EXPECT_EQ(WinogradCallsOf(layer({64, 64, 3, 2, 1}), Random({64, 64, 4, 4}, kSeed)), 0);
+  EXPECT_EQ(WinogradCallsOf(layer({64, 64, 3, 3, 1}), Random({64, 64, 9, 9}, kSeed)), 0);
   EXPECT_EQ(WinogradCallsOf(layer({64, 64, 3, 1, 2}), input), 0);
   EXPECT_EQ(WinogradCallsOf(layer({64, 64, 5, 1, 1}), input), 0);
   EXPECT_EQ(WinogradCallsOf(layer({64, 64, 1, 1, 1}), input), 0);
@@ -254,12 +276,14 @@ TEST(WinogradConv, Gradients_GoWhereTheyAreAskedFor) {
 }
 
 // As a penalty on gradients needs them.
-TEST(WinogradConv, GradientsOfGradients_AreThoseOfTheDefinition) {
-  const Problem problem({2, 32, 32, 12, 12});
+class WinogradStrides : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(WinogradStrides, GradientsOfGradients_AreThoseOfTheDefinition) {
+  const Problem problem({16, 32, 32, 12, 12, GetParam()});
   const auto penalise = [&problem](const auto& convolution) {
     const at::Tensor input = problem.input.detach().requires_grad_();
     const at::Tensor weight = problem.weight.detach().requires_grad_();
-    const at::Tensor output = convolution(input, weight);
+    const at::Tensor output = convolution(input, weight, problem.stride);
     const at::Tensor gradient = torch::autograd::grad({output.mul(output).sum()}, {input}, /*grad_outputs=*/{},
                                                       /*retain_graph=*/true, /*create_graph=*/true)[0];
     return torch::autograd::grad({gradient.mul(gradient).sum()}, {weight})[0];
@@ -269,12 +293,15 @@ TEST(WinogradConv, GradientsOfGradients_AreThoseOfTheDefinition) {
   EXPECT_LT(difference.item<double>(), 1e-4 * expected.abs().max().item<double>());
 }
 
+INSTANTIATE_TEST_SUITE_P(Strides, WinogradStrides, ::testing::Values(1, 2));
+
 TEST(WinogradConv, LayerThatRunsTwice_AddsItsGradients) {
   const Problem problem({4, 32, 32, 9, 8});
   const Results once = RunPasses(ByLayer, problem);
-  const Results twice = RunPasses(
-      [](const at::Tensor& input, const at::Tensor& weight) { return ByLayer(input, weight) + ByLayer(input, weight); },
-      problem);
+  const Results twice =
+      RunPasses([](const at::Tensor& input, const at::Tensor& weight,
+                   int64_t stride) { return ByLayer(input, weight, stride) + ByLayer(input, weight, stride); },
+                problem);
   for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(at::equal(twice[i], once[i] + once[i])) << kResultNames[i];
 }
 

@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace ssl {
 
@@ -38,13 +39,16 @@ struct FourOutputs {
 // three products are enough.
 struct WholePair {};
 
-// Of a form: products of a side, outputs, inputs, and how many of these lie before the first output.
+// Of a form: taps, products of a side, outputs, inputs, how many of these lie before the first output, and how far the
+// inputs of one tile lie from those of the next.
+template <typename Form>
+inline constexpr size_t kTapsOf = 3;
 template <typename Form>
 inline constexpr size_t kPositionsOf = Form::kPoints.size() + 1;
 template <>
 inline constexpr size_t kPositionsOf<WholePair> = 3;
 template <typename Form>
-inline constexpr size_t kOutputsOf = kPositionsOf<Form> - 2;
+inline constexpr size_t kOutputsOf = kPositionsOf<Form> + 1 - kTapsOf<Form>;
 template <>
 inline constexpr size_t kOutputsOf<WholePair> = 2;
 template <typename Form>
@@ -55,6 +59,8 @@ template <typename Form>
 inline constexpr int kBeforeOf = 1;
 template <>
 inline constexpr int kBeforeOf<WholePair> = 0;
+template <typename Form>
+inline constexpr int64_t kInputStepOf = kOutputsOf<Form>;
 
 // The coefficients of the product of (x - p) for all points, or all but the one at `left_out`.
 template <size_t kCount>
@@ -86,9 +92,9 @@ struct InputMatrix {
 template <typename Form>
 struct KernelMatrix {
   static constexpr size_t kRows = kPositionsOf<Form>;
-  static constexpr size_t kColumns = 3;
+  static constexpr size_t kColumns = kTapsOf<Form>;
   static constexpr double At(size_t row, size_t column) {
-    if (row == Form::kPoints.size()) return column == 2 ? 1.0 : 0.0;
+    if (row == Form::kPoints.size()) return column + 1 == kColumns ? 1.0 : 0.0;
     double slope = 1.0;
     for (size_t i = 0; i < Form::kPoints.size(); ++i) {
       if (i != row) slope *= Form::kPoints[row] - Form::kPoints[i];

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "ssl/models/winograd_forms.h"
+#include "ssl/models/winograd_strided_forms.h"
 #include "ssl/models/winograd_transform.h"
 
 // Everything that these functions call becomes a part of them, in their instruction set. Other compilers would make
@@ -31,8 +32,8 @@ constexpr int64_t kSquareOf = kPositionsOf<Form>* kPositionsOf<Form>;
 // A pixel outside of all maps.
 alignas(64) constexpr float kPadding[kMostWinogradChannels] = {};
 
-// A tile by its place, and the one after it.
-template <typename Form>
+// A tile by its place, and the one after it: kStep pixels further, or at the next kStep rows.
+template <int64_t kStep>
 class TileWalk {
  public:
   TileWalk(const WinogradMap& shape, int64_t tile)
@@ -61,7 +62,7 @@ class TileWalk {
     bool has_column[kSide];
     for (int64_t i = 0; i < kSide; ++i) has_row[i] = top + i >= 0 && top + i < shape_.height;
     for (int64_t i = 0; i < kSide; ++i) has_column[i] = left + i >= 0 && left + i < shape_.width;
-#pragma GCC unroll 36
+#pragma GCC unroll 49
     for (int64_t i = 0; i < kSide * kSide; ++i) {
       const int64_t offset = first + (i / kSide * shape_.width + i % kSide) * shape_.channels;
       pixels[i] = (has_row[i / kSide] & has_column[i % kSide]) ? maps + offset : outside;
@@ -81,8 +82,6 @@ class TileWalk {
   }
 
  private:
-  static constexpr int64_t kStep = kOutputsOf<Form>;
-
   int64_t TilesPerMap() const { return (shape_.height + kStep - 1) / kStep * tile_columns_; }
 
   const WinogradMap shape_;
@@ -143,7 +142,7 @@ SSL_AVX512 void TransformInput(const float* maps, const WinogradMap& shape, Wino
                                float* v) {
   constexpr int64_t kPositions = kSquareOf<Form>;
   const float* pixels[kInputsOf<Form> * kInputsOf<Form>];
-  TileWalk<Form> tile(shape, tiles.first);
+  TileWalk<kInputStepOf<Form>> tile(shape, tiles.first);
   for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
     if (i < tiles.count) {
       tile.template FindPixels<kInputsOf<Form>, kBeforeOf<Form>>(maps, kPadding, pixels);
@@ -164,7 +163,7 @@ template <typename Form>
 SSL_AVX512 void TransformOutput(const float* m, const WinogradMap& shape, WinogradTiles tiles, float* maps) {
   constexpr int64_t kPositions = kSquareOf<Form>;
   float* pixels[kOutputsOf<Form> * kOutputsOf<Form>];
-  TileWalk<Form> tile(shape, tiles.first);
+  TileWalk<kOutputsOf<Form>> tile(shape, tiles.first);
   for (int64_t i = 0; i < tiles.count; ++i, tile.Next()) {
     tile.template FindPixels<kOutputsOf<Form>, 0, float>(maps, nullptr, pixels);
     const float* const from =
@@ -181,7 +180,7 @@ SSL_AVX512 void TransformOutputGradient(const float* maps, const WinogradMap& sh
                                         WinogradSlice slice, float* m) {
   constexpr int64_t kPositions = kSquareOf<Form>;
   const float* pixels[kOutputsOf<Form> * kOutputsOf<Form>];
-  TileWalk<Form> tile(shape, tiles.first);
+  TileWalk<kOutputsOf<Form>> tile(shape, tiles.first);
   for (int64_t i = 0; i < tiles.Groups() * kWinogradGroup; ++i, tile.Next()) {
     if (i < tiles.count) {
       tile.template FindPixels<kOutputsOf<Form>, 0>(maps, kPadding, pixels);
@@ -269,17 +268,29 @@ SSL_INLINE void AddProductsOfRows(const float* a, int64_t a_step, const float* b
   }
 }
 
-template <typename Form>
+// OfInput: the form of the gradient of the input.
+template <typename Form, typename OfInput = Form>
 constexpr WinogradForm MakeForm() {
-  return {
-      kOutputsOf<Form>,      kSquareOf<Form>,        &TransformKernels<Form>,        &TransformRotatedKernels<Form>,
-      &TransformInput<Form>, &TransformOutput<Form>, &TransformOutputGradient<Form>, &TransformKernelGradient<Form>};
+  return {kOutputsOf<Form>,
+          kSquareOf<Form>,
+          {&TransformKernels<Form>, &TransformInput<Form>, &TransformOutput<Form>},
+          {&TransformRotatedKernels<OfInput>, &TransformInput<OfInput>, &TransformOutput<OfInput>},
+          &TransformOutputGradient<Form>,
+          &TransformKernelGradient<Form>};
+}
+
+template <typename Pairs>
+constexpr WinogradForm MakeStridedForm() {
+  return MakeForm<Strided<Pairs>, StridedGradient<Pairs>>();
 }
 
 }  // namespace
 
 const std::array<WinogradForm, 4> kWinogradForms = {MakeForm<FourOutputs>(), MakeForm<ThreeOutputs>(),
                                                     MakeForm<TwoOutputs>(), MakeForm<WholePair>()};
+
+const std::array<WinogradForm, 2> kStridedWinogradForms = {MakeStridedForm<ThreeOutputsOfPairs>(),
+                                                           MakeStridedForm<TwoOutputsOfPairs>()};
 
 bool HasWinogradKernels() {
 #if SSL_HAS_AVX512

@@ -89,21 +89,21 @@ SSL_INLINE void Transform(const Source& from, const Target& to) {
   constexpr size_t kIn = Matrix::kColumns;
   constexpr size_t kOut = Matrix::kRows;
   Floats columns[kIn][kOut];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
   for (size_t j = 0; j < kIn; ++j) {
     Floats column[kIn];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
     for (size_t i = 0; i < kIn; ++i) from.Read(i * kIn + j, column[i]);
     Apply<Matrix>(column, columns[j]);
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 7
   for (size_t i = 0; i < kOut; ++i) {
     Floats row[kIn];
     Floats result[kOut];
-#pragma GCC unroll 6
+#pragma GCC unroll 7
     for (size_t j = 0; j < kIn; ++j) row[j] = columns[j][i];
     Apply<Matrix>(row, result);
-#pragma GCC unroll 6
+#pragma GCC unroll 7
     for (size_t j = 0; j < kOut; ++j) to.Write(i * kOut + j, result[j]);
   }
 }
