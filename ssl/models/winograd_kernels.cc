@@ -208,12 +208,21 @@ SSL_AVX512 void TransformKernelGradient(const float* u, WinogradSlice out, Winog
   }
 }
 
-// The sums of a group of tiles for 32 output channels: one position of v, u and m.
-SSL_INLINE void MultiplyGroup(int64_t positions, const float* v, const float* u, int64_t in, float* m) {
+// The sums of a group of tiles for 32 output channels: one position of v, u and m. What 32 input channels have lies far
+// from what the next have, which the machine does not foresee: it is asked for meanwhile, at last that of the next
+// call.
+SSL_INLINE void MultiplyGroup(int64_t positions, const float* v, const float* u, int64_t in, float* m,
+                              const float* next_v, const float* next_u) {
   Floats low[kWinogradGroup] = {};
   Floats high[kWinogradGroup] = {};
   for (int64_t first = 0; first < in; first += kChannels) {
+    const bool last = first + kChannels == in;
+    const float* const ahead_v = last ? next_v : v + positions * kTileBlock;
+    const float* const ahead_u = last ? next_u : u + positions * kKernelBlock;
     for (int64_t c = 0; c < kChannels; ++c) {
+      __builtin_prefetch(ahead_u + c * kChannels);
+      __builtin_prefetch(ahead_u + c * kChannels + kLanes);
+      __builtin_prefetch(ahead_v + c * kWinogradGroup);
       Floats low_kernel, high_kernel;
       Load(u + c * kChannels, low_kernel);
       Load(u + c * kChannels + kLanes, high_kernel);
@@ -303,14 +312,22 @@ bool HasWinogradKernels() {
 SSL_AVX512 void MultiplyTiles(int64_t positions, const float* v, const float* u, int64_t groups, int64_t in,
                               int64_t out, float* m) {
   const int64_t group_floats = positions * kWinogradGroup;  // of a channel
-  for (int64_t c = 0; c < out; c += kChannels) {
-    for (int64_t p = 0; p < positions; ++p) {
-      for (int64_t group = 0; group < groups; ++group) {
-        MultiplyGroup(positions, v + group * group_floats * in + p * kTileBlock,
-                      u + InKernels(positions, in, 0, c) + p * kKernelBlock, in,
-                      m + group * group_floats * out + InGroup(positions, c) + p * kTileBlock);
-      }
-    }
+  // Position by position: what tiles have of one is small enough to stay in the first caches for all kernels.
+  const int64_t columns = out / kChannels;
+  const int64_t calls = positions * columns * groups;
+  const auto group_of = [=](int64_t call) { return call % groups; };
+  const auto column_of = [=](int64_t call) { return call / groups % columns * kChannels; };
+  const auto position_of = [=](int64_t call) { return call / groups / columns; };
+  const auto v_of = [=](int64_t call) {
+    return v + group_of(call) * group_floats * in + position_of(call) * kTileBlock;
+  };
+  const auto u_of = [=](int64_t call) {
+    return u + InKernels(positions, in, 0, column_of(call)) + position_of(call) * kKernelBlock;
+  };
+  for (int64_t call = 0; call < calls; ++call) {
+    const int64_t next = std::min(call + 1, calls - 1);
+    float* const to = m + group_of(call) * group_floats * out + InGroup(positions, column_of(call));
+    MultiplyGroup(positions, v_of(call), u_of(call), in, to + position_of(call) * kTileBlock, v_of(next), u_of(next));
   }
 }
 
