@@ -34,6 +34,7 @@ constexpr WatchedOperator kWatched[] = {
     {"aten::bmm", 0, &Columns},
     {"aten::baddbmm", 1, &Columns},
     {"mkldnn::_linear_pointwise", 0, &Columns},
+    {"ssl::stem_convolution", 1, &FilterSize},
     {"ssl::winograd_convolution", 1, &FilterSize},
 };
 

@@ -21,6 +21,7 @@
 #include "ssl/models/every_nth_pixel.h"
 #include "ssl/models/linear_product.h"
 #include "ssl/models/rank_moments.h"
+#include "ssl/models/stem_conv.h"
 #include "ssl/models/sync_batch_norm.h"
 #include "ssl/models/winograd_conv.h"
 
@@ -159,6 +160,11 @@ bool RunsByWinograd(const ConvLayer& layer, const at::Tensor& input) {
          TakesWinograd(input, layer.weight, layer.stride);
 }
 
+bool RunsAsStem(const ConvLayer& layer, const at::Tensor& input) {
+  return layer.stride == 2 && layer.padding == 3 && layer.groups == 1 && !layer.bias.defined() &&
+         TakesStemConv(input, layer.weight);
+}
+
 at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
   const ChannelMoments moments = MomentsOfPass(
       mode, [&input] { return MomentsOf(input); }, *layer.group);
@@ -205,6 +211,7 @@ LinearLayer MakeNormalLinear(int64_t in, int64_t out, bool use_bias, at::Generat
 
 at::Tensor ConvLayer::Forward(const at::Tensor& input) const {
   if (RunsByWinograd(*this, input)) return WinogradConv(input, weight, stride);
+  if (RunsAsStem(*this, input)) return StemConv(input, weight);
   if (RunsAsMatrix(*this, input)) return ForwardAsMatrix(*this, input);
   if (RunsByWindows(*this, input)) return ForwardByWindows(*this, input);
   if (IsLargeProductOfPixels(*this, input)) return ForwardAsProductOfPixels(*this, input);
