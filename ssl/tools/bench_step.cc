@@ -23,6 +23,7 @@
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/tensor_memory.h"
+#include "ssl/io/temporary_directory.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/run_files.h"
 
@@ -131,7 +132,10 @@ class DataWaitHook : public Hook {
   double* seconds_;
 };
 
-absl::Status Run(const CommandLine& line) {
+absl::Status Run(CommandLine line) {
+  // A directory of its own: another one may hold a checkpoint of an earlier run, which this one would go on from.
+  SSL_ASSIGN_OR_RETURN(const auto directory, TemporaryDirectory::Make("bench_step"));
+  line.tokens.push_back(absl::StrCat("config.CHECKPOINT.DIR=", directory->path()));
   Registries registries;
   SSL_RETURN_IF_ERROR(FillRegistries(line, &registries));
   SSL_ASSIGN_OR_RETURN(const ConfigNode root, ComposeRoot(line, registries));
@@ -163,10 +167,9 @@ int main(int argc, char** argv) {
   ssl::CommandLine line;
   line.tokens.push_back(absl::StrCat("config=", argv[1]));
   line.tokens.insert(line.tokens.end(), argv + 2, argv + argc);
-  line.tokens.push_back("config.CHECKPOINT.DIR=");
   line.search_dirs.push_back(".");
   line.run_files = ssl::RunFilesDirectory(argv[0]);
-  const absl::Status status = ssl::Run(line);
+  const absl::Status status = ssl::Run(std::move(line));
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return 1;
