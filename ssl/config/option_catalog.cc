@@ -17,6 +17,8 @@ namespace ssl {
 namespace {
 
 constexpr char kRoot[] = "config";
+// Defaults stand in no file, and what a program sets without a place does neither: by this they can be told apart.
+constexpr int kLineOfDefaults = -1;
 
 // "config.LOSS", or "config" for what stands at the root.
 std::string RootPath(const std::string& path) { return path.empty() ? std::string(kRoot) : JoinPath(kRoot, path); }
@@ -43,6 +45,7 @@ absl::Status OptionCatalog::Add(std::string path, Factory make, AtResume at_resu
   }
   ConfigNode tree = ConfigNode::Map();
   tree.SetPath(path, WriteOptions(*options));
+  tree.Relocate({/*file=*/"", kLineOfDefaults});
   absl::Status status = DeclaredOnce(CommonKeys(defaults_, tree));
   if (!status.ok()) return status;
   MergeInto(&defaults_, tree);

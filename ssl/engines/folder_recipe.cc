@@ -45,10 +45,13 @@ constexpr int64_t kLargestBatch = 64;
 // Fewer updates in an epoch would leave the schedule too few steps.
 constexpr int64_t kUpdatesPerEpoch = 4;
 
-// Whether nobody has said it: neither a file, nor the command line, nor an earlier call.
-bool IsOpen(const ConfigNode& config, const char* path) {
+// Whether nobody has said it, neither a file, nor the command line, nor a program, nor an earlier call: what stands
+// there is the default itself, not a value that is equal to it.
+bool IsOpen(const ConfigNode& config, const ConfigNode& defaults, const char* path) {
   const ConfigNode* node = config.FindPath(path);
-  return node == nullptr || node->location().file.empty();
+  const ConfigNode* by_default = defaults.FindPath(path);
+  if (node == nullptr || by_default == nullptr) return node == nullptr;
+  return node->location().file == by_default->location().file && node->location().line == by_default->location().line;
 }
 
 bool HasAutoSize(const ConfigNode& config) {
@@ -86,7 +89,6 @@ ConfigNode Chosen(int64_t value) {
 }
 
 void Choose(const char* path, int64_t value, const std::string& why, const CountedImages& images, ConfigNode* config) {
-  if (!IsOpen(*config, path)) return;
   config->SetPath(path, Chosen(value));
   Log(images, absl::StrCat("config.", path, "=", value), why);
 }
@@ -165,14 +167,21 @@ absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* confi
   SSL_RETURN_IF_ERROR(
       ReadOptions(config->Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
   if (!options.enabled) return absl::OkStatus();
-  if (!IsOpen(*config, kEpochs) && !IsOpen(*config, kBatchSize) && !HasAutoSize(*config)) return absl::OkStatus();
+  const ConfigNode defaults = registries.options.Defaults();
+  const bool has_open_epochs = IsOpen(*config, defaults, kEpochs);
+  const bool has_open_batch_size = IsOpen(*config, defaults, kBatchSize);
+  if (!has_open_epochs && !has_open_batch_size && !HasAutoSize(*config)) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*config));
   const CountedImages images = CountImages(registries, *config);
   const FolderChoices choices = ChooseForFolder(images.count);
-  Choose(kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
-         images, config);
+  if (has_open_batch_size) {
+    Choose(kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
+           images, config);
+  }
   ChooseCropSize(choices.crop_size, images, config);
-  Choose(kEpochs, choices.num_epochs, WhyEpochs(choices, images.count), images, config);
+  if (has_open_epochs) {
+    Choose(kEpochs, choices.num_epochs, WhyEpochs(choices, images.count), images, config);
+  }
   return absl::OkStatus();
 }
 

@@ -3,7 +3,7 @@
 // What a training on somebody's own folder of images leaves to the number of images: with FOLDER_RECIPE.ENABLED, this
 // fills in what the configuration does not say, and logs each choice with its reason and the key that says otherwise.
 //
-//   OPTIMIZER.num_epochs, DATA.TRAIN.BATCHSIZE_PER_REPLICA   where nobody has set them
+//   OPTIMIZER.num_epochs, DATA.TRAIN.BATCHSIZE_PER_REPLICA   where nobody has set them: no file, no program
 //   DATA.TRAIN.TRANSFORMS                                    where a size is "auto"
 //
 // The aim is a training of about the same length on two cores for any folder from a few hundred images to some

@@ -115,6 +115,34 @@ TEST_F(FolderRecipeTest, WhatIsSaid_Stays) {
   EXPECT_THAT(log.Text(), Not(HasSubstr("num_epochs=")));
 }
 
+// A value without a place, be it the default: a host's, or an engine's for a run of its own.
+TEST_F(FolderRecipeTest, WhatAProgramSets_Stays) {
+  const int64_t by_default = registries_.options.Defaults().FindPath(kBatchSize)->AsInt().value();
+  for (const char* path : {kEpochs, kBatchSize}) {
+    for (const int64_t value : {by_default, int64_t{5}}) {
+      ConfigNode tree = ParseYaml(kConfig, "mine.yaml", nullptr).value();
+      tree.SetPath(path, ConfigNode::FromInt(value));
+      const ConfigNode config = ResolveConfig(std::move(tree), registries_).value();
+      EXPECT_EQ(At(config, path), absl::StrCat(value));
+      EXPECT_EQ(ResolveConfig(config, registries_).value(), config) << "once more";
+      ConfigNode chosen = Resolve();
+      chosen.SetPath(path, ConfigNode::FromInt(value));
+      EXPECT_EQ(At(ResolveConfig(chosen, registries_).value(), path), absl::StrCat(value));
+    }
+  }
+}
+
+// By a program that turns the recipe on in a configuration that is complete.
+TEST_F(FolderRecipeTest, Defaults_AreOpen) {
+  ConfigNode tree = ParseYaml(kConfig, "mine.yaml", nullptr).value();
+  tree.SetPath("FOLDER_RECIPE.ENABLED", ConfigNode::FromBool(false));
+  tree.SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(300));
+  ConfigNode config = ResolveConfig(tree, registries_).value();
+  config.SetPath("FOLDER_RECIPE.ENABLED", ConfigNode::FromBool(true));
+  ASSERT_OK_AND_ASSIGN(config, ResolveConfig(config, registries_));
+  EXPECT_EQ(At(config, kBatchSize), absl::StrCat(ChooseForFolder(300).batch_size));
+}
+
 TEST_F(FolderRecipeTest, ASecondResolution_ChangesAndSaysNothing) {
   ConfigNode config = Resolve();
   const CapturedLog log;
