@@ -140,13 +140,6 @@ TEST(ImageFolder, FilesOfOtherKinds_AreCounted) {
               ElementsAre("4 files of kinds that are not read: .heic 2, .gif 1, without an end 1"));
 }
 
-TEST(ImageFolder, NamesInMessages_AreOneLine) {
-  const std::string folder = MakeTree({"a/1.jpg", "b/1.jpg", "a/2.\x1B\n", "a/.\xC3\xA4\xFF.jpg"});
-  ASSERT_OK_AND_ASSIGN(const ImageFolder scanned, ScanImageFolder(folder));
-  EXPECT_THAT(scanned.passed_over,
-              ElementsAre("1 hidden image: a/.\xC3\xA4\\xff.jpg", "1 file of kinds that are not read: .\\x1b\\n 1"));
-}
-
 TEST(ImageFolder, OnlyFilesOfOtherKinds_AreInTheRefusal) {
   EXPECT_THAT(
       ScanImageFolder(MakeTree({"1.HEIC", "2.HEIC"})),

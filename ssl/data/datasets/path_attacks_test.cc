@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A folder with one of everything, and a test that ends after a minute whatever waits.
@@ -164,6 +166,16 @@ TEST_F(PathAttacks, NamesInAFolder_AreBrokenImages) {
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, root));
   EXPECT_EQ(dataset->size(), 8) << "fifo, socket, dangling, loop, two links, out, empty";
   ExpectAllBroken(*dataset);
+}
+
+TEST_F(PathAttacks, NamesInMessages_AreOneLine) {
+  const std::string root = MakeTempDir("b");
+  std::filesystem::create_directory(root + "/class");
+  for (const char* name : {"1.jpg", ".\xC3\xA4\xFF.jpg", "2.\x1B\n"})
+    std::ofstream(absl::StrCat(root, "/class/", name)) << 1;
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, root));
+  EXPECT_THAT(dataset->PassedOver(), ElementsAre("1 hidden image: class/.\xC3\xA4\\xff.jpg",
+                                                 "1 file of kinds that are not read: .\\x1b\\n 1"));
 }
 
 TEST_F(PathAttacks, ListsThatAreNoFiles_AreRefusedAtOnce) {
