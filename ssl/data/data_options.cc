@@ -130,8 +130,8 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "HOLD_OUT_FRACTION", &hold_out_fraction,
       Doc("Share of each class, drawn by DATA_LIMIT_SAMPLING.SEED, that SPLIT test consists of and SPLIT train "
-          "lacks, for a data set without a test set of its own; of all together where no class has two; 0: all "
-          "samples.")
+          "lacks, for a data set without a test set of its own; of all together where no class has two; DATA_LIMIT "
+          "draws from what SPLIT has then; 0: all samples.")
           .Between(0, 0.9));
   visitor.Field("IMAGE_CHANNELS", &image_channels,
                 Doc("Channels of the network's input, 1 or 3; grey images are replicated into 3."));

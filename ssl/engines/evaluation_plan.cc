@@ -150,13 +150,19 @@ void TakeWhole(const ConfigNode& test, ConfigNode* split) {
   }
 }
 
-std::string HoldOut(ConfigNode* train, ConfigNode* split) {
+// The two parts are of the whole data set, by one draw; how much of its part training takes says nothing about a test.
+std::string HoldOut(const ConfigNode& test, ConfigNode* train, ConfigNode* split) {
+  for (const char* key : {"DATA_LIMIT", "DATA_LIMIT_SAMPLING"}) {
+    if (const ConfigNode* own = test.Find(key)) split->Set(key, *own);
+  }
+  constexpr char kSeed[] = "DATA_LIMIT_SAMPLING.SEED";
+  if (const ConfigNode* seed = train->FindPath(kSeed)) split->SetPath(kSeed, *seed);
   double fraction = kHeldOut;
   if (const ConfigNode* own = train->Find("HOLD_OUT_FRACTION")) fraction = own->AsDouble().value_or(0.0);
   if (fraction == 0.0) fraction = kHeldOut;
   for (ConfigNode* part : {train, split}) part->Set("HOLD_OUT_FRACTION", ConfigNode::FromDouble(fraction));
   return absl::StrCat(
-      "the test set is ", 100 * fraction, "% of DATA.TRAIN, of each class where it has classes, which ",
+      "the test set is ", 100 * fraction, "% of the data set of DATA.TRAIN, of each class where it has classes, which ",
       "neighbours and classifiers do not see (pre-training may have); config.DATA.TEST.DATA_PATHS=[...] names another "
       "one, config.DATA.TRAIN.HOLD_OUT_FRACTION another share");
 }
@@ -182,7 +188,7 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
     split.Set("DATA_PATHS", ConfigNode::FromStrings({beside}));
     choice = absl::StrCat("the test set is ", beside, ", beside the training folder", kSaysOtherwise);
   } else {
-    choice = HoldOut(&train, &split);
+    choice = HoldOut(test, &train, &split);
   }
   plan->choices.push_back(std::move(choice));
   plan->config.SetPath(kTrain, std::move(train));

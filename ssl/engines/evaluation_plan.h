@@ -4,7 +4,8 @@
 // DATA.TEST, or one without transforms; the evaluation then follows from DATA.TRAIN:
 //
 //   test set    the part "test" of a data set that has parts; else the folder "val" or "test" beside a training folder
-//               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks
+//               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks, whatever
+//               its DATA_LIMIT
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
 //               training
 //

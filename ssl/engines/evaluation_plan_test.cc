@@ -161,17 +161,34 @@ TEST_F(EvaluationPlanTest, FolderBesideWithOtherClasses_OrOfAnotherNameOfTheTrai
 
 TEST_F(EvaluationPlanTest, SingleFolder_IsDivided) {
   const std::string folder = MakeFolder("single", {"a", "b"});
-  const EvaluationPlan plan = Plan(FolderRun(folder, "  DATA_LIMIT: 50\n"));
+  const EvaluationPlan plan = Plan(FolderRun(folder));
   for (const char* split : {"TRAIN", "TEST"}) {
     const std::string section = absl::StrCat("DATA.", split, ".");
     EXPECT_EQ(Text(plan, section + "HOLD_OUT_FRACTION"), "0.1") << split;
     EXPECT_EQ(Text(plan, section + "DATA_PATHS"), folder) << split;
-    EXPECT_EQ(Text(plan, section + "DATA_LIMIT"), "50") << "both parts are of the same samples";
   }
   EXPECT_EQ(Text(plan, "DATA.TRAIN.SPLIT"), "train");
   EXPECT_EQ(Text(plan, "DATA.TEST.SPLIT"), "test");
-  EXPECT_THAT(plan.choices[0], AllOf(HasSubstr("10% of DATA.TRAIN, of each class where it has classes,"),
-                                     HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION")));
+  EXPECT_THAT(plan.choices[0],
+              AllOf(HasSubstr("10% of the data set of DATA.TRAIN, of each class where it has classes,"),
+                    HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION")));
+}
+
+// Both parts are of the whole data set, and of one draw.
+TEST_F(EvaluationPlanTest, LimitOfTheTrainingPart_IsNotThatOfTheTestPart) {
+  const std::string training = FolderRun(MakeFolder("limited", {"a", "b"}),
+                                         "  DATA_LIMIT: 50\n  DATA_LIMIT_SAMPLING: {SEED: 3, IS_BALANCED: True}\n");
+  const EvaluationPlan plan = Plan(training);
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.DATA_LIMIT"), "50");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_LIMIT"), "-1");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_LIMIT_SAMPLING.SEED"), "3");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_LIMIT_SAMPLING.IS_BALANCED"), "false");
+  const EvaluationPlan own = Plan(
+      training + "TEST: {DATA_LIMIT: 4, DATA_LIMIT_SAMPLING: {SEED: 5, IS_BALANCED: False, SKIP_NUM_SAMPLES: 2}}\n");
+  EXPECT_EQ(Text(own, "DATA.TEST.DATA_LIMIT"), "4");
+  EXPECT_EQ(Text(own, "DATA.TEST.DATA_LIMIT_SAMPLING.SEED"), "3");
+  EXPECT_EQ(Text(own, "DATA.TEST.DATA_LIMIT_SAMPLING.SKIP_NUM_SAMPLES"), "2");
+  EXPECT_EQ(Text(own, "DATA.TRAIN.DATA_LIMIT_SAMPLING.SEED"), "3");
 }
 
 TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {

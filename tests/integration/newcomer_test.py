@@ -145,7 +145,7 @@ class NewcomerTest(unittest.TestCase):
         self.train()
         data = "config.DATA.TRAIN.DATA_PATHS=[photos]"
         knn = self.finish(data, "engine_name=knn")
-        for said in ("10% of DATA.TRAIN, of each class", "config.DATA.TEST.DATA_PATHS", "Resize 24, CenterCrop 24",
+        for said in ("10% of the data set of DATA.TRAIN, of each class", "config.DATA.TEST.DATA_PATHS", "Resize 24, CenterCrop 24",
                      "TOPK 20", "config.NEAREST_NEIGHBOR"):
             self.assertIn(said, knn.stderr)
         self.assertIn("cosine kNN, k=20, T=0.07", knn.stdout)
@@ -242,7 +242,7 @@ class NewcomerTest(unittest.TestCase):
         self.train("data/train")
         tune = ["config.DATA.TRAIN.DATA_PATHS=[data/train]", "engine_name=full_tune", "config.FULL_TUNE.NUM_EPOCHS=1",
                 "config.FULL_TUNE.BATCH_SIZE=8"]
-        self.assertIn("10% of DATA.TRAIN, of each class", self.finish(*tune).stderr)
+        self.assertIn("10% of the data set of DATA.TRAIN, of each class", self.finish(*tune).stderr)
         self.assertIn("top1", self.results()["full_tune"])
         error = self.fail_with(2, *tune, "config.DATA.TEST.DATA_PATHS=[others]")
         for part in ("config.DATA.TEST.DATA_PATHS [others]", "eel (1)", "config.DATA.TRAIN.DATA_PATHS [data/train]"):

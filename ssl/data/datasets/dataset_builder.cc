@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/datasets/dataset_builder.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,39 +25,55 @@
 namespace ssl {
 namespace {
 
-absl::StatusOr<std::vector<int64_t>> DrawPositions(const Dataset& dataset, int64_t count,
-                                                   const DataLimitSamplingOptions& sampling) {
-  const auto seed = static_cast<uint32_t>(sampling.seed);
-  if (!sampling.is_balanced) return DrawSubset(dataset.size(), count, sampling.skip_num_samples, seed);
+std::vector<int64_t> LabelsOf(const Dataset& dataset) {
   std::vector<int64_t> labels(dataset.size());
   for (int64_t i = 0; i < dataset.size(); ++i) labels[i] = dataset.Label(i);
-  return DrawBalancedSubset(labels, count, sampling.skip_num_samples, seed);
+  return labels;
+}
+
+// What DATA_LIMIT draws where it is `limit`: positions of the data set.
+absl::StatusOr<std::vector<int64_t>> DrawLimit(int64_t limit, const Dataset& dataset, const DataSplitOptions& options,
+                                               const ConfigNode& split, const BuildContext& context) {
+  const DataLimitSamplingOptions& sampling = options.data_limit_sampling;
+  const int64_t size = dataset.size();
+  const int64_t skip = sampling.skip_num_samples;
+  if (limit < 1 || limit > size || skip > size - limit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(SplitKey(split, context.config, "DATA_LIMIT"), " is ", limit, " and SKIP_NUM_SAMPLES is ", skip,
+                     ", expected at least 1 and together at most ", size, ", the samples of ", dataset.description()));
+  }
+  const auto seed = static_cast<uint32_t>(sampling.seed);
+  if (!sampling.is_balanced || limit == size) return DrawSubset(size, limit, skip, seed);
+  absl::StatusOr<std::vector<int64_t>> positions = DrawBalancedSubset(LabelsOf(dataset), limit, skip, seed);
+  if (positions.ok()) return positions;
+  return Annotate(positions.status(), SplitKey(split, context.config, "DATA_LIMIT_SAMPLING.IS_BALANCED"));
 }
 
 // The part of the samples that DATA_LIMIT asks for.
-absl::StatusOr<std::unique_ptr<Dataset>> ApplyLimit(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
-                                                    const ConfigNode& split, const BuildContext& context) {
-  if (options.data_limit < 0) return dataset;
-  const int64_t size = dataset->size();
-  const int64_t skip = options.data_limit_sampling.skip_num_samples;
-  if (options.data_limit == 0 || options.data_limit > size || skip > size - options.data_limit) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        SplitKey(split, context.config, "DATA_LIMIT"), " is ", options.data_limit, " and SKIP_NUM_SAMPLES is ", skip,
-        ", expected at least 1 and together at most ", size, ", the samples of ", dataset->description()));
-  }
-  if (options.data_limit == size) return dataset;
-  absl::StatusOr<std::vector<int64_t>> positions =
-      DrawPositions(*dataset, options.data_limit, options.data_limit_sampling);
-  if (!positions.ok()) {
-    return Annotate(positions.status(), SplitKey(split, context.config, "DATA_LIMIT_SAMPLING.IS_BALANCED"));
-  }
-  return std::make_unique<SubsetDataset>(std::move(dataset), *std::move(positions));
+absl::StatusOr<std::unique_ptr<Dataset>> ApplyLimit(int64_t limit, std::unique_ptr<Dataset> dataset,
+                                                    const DataSplitOptions& options, const ConfigNode& split,
+                                                    const BuildContext& context) {
+  if (limit < 0) return dataset;
+  SSL_ASSIGN_OR_RETURN(std::vector<int64_t> positions, DrawLimit(limit, *dataset, options, split, context));
+  if (limit == dataset->size()) return dataset;
+  return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
+}
+
+// How many samples DATA_LIMIT can draw; balanced, as many of each class as of the smallest one.
+int64_t MostDrawn(const Dataset& dataset, const DataLimitSamplingOptions& sampling) {
+  const int64_t skip = sampling.skip_num_samples;
+  if (!sampling.is_balanced) return dataset.size() - skip;
+  std::map<int64_t, int64_t> classes;  // class -> its samples
+  for (const int64_t label : LabelsOf(dataset)) ++classes[label];
+  int64_t smallest = dataset.size();
+  for (const auto& entry : classes) smallest = std::min(smallest, entry.second);
+  const auto num_classes = static_cast<int64_t>(classes.size());
+  return num_classes * (smallest - (skip + num_classes - 1) / num_classes);
 }
 
 // The class of each sample; one for all where no class has two samples, so that none could be divided.
 std::vector<int64_t> ClassesToDivide(const Dataset& dataset) {
-  std::vector<int64_t> labels(dataset.size());
-  for (int64_t i = 0; i < dataset.size(); ++i) labels[i] = dataset.Label(i);
+  std::vector<int64_t> labels = LabelsOf(dataset);
   const std::set<int64_t> distinct(labels.begin(), labels.end());
   return distinct.size() < labels.size() ? labels : std::vector<int64_t>(labels.size(), 0);
 }
@@ -81,6 +99,29 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
                   << " images are held out, as it is at least one of each class";
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
+}
+
+// DATA_LIMIT, of a part of `whole`: who trains on (nearly) all of it evaluates on what HOLD_OUT_FRACTION leaves of it.
+int64_t LimitOfPart(const Dataset& part, int64_t whole, const DataSplitOptions& options, const ConfigNode& split,
+                    const BuildContext& context) {
+  const int64_t limit = options.data_limit;
+  const int64_t most = limit == whole ? part.size() : MostDrawn(part, options.data_limit_sampling);
+  if (most < 1 || most >= limit) return limit;
+  SSL_LOG(INFO) << SplitKey(split, context.config, "DATA_LIMIT") << " is " << limit
+                << ", of which HOLD_OUT_FRACTION leaves " << most;
+  return most;
+}
+
+// The samples of the split: held out, or left, and of these as many as DATA_LIMIT says.
+absl::StatusOr<std::unique_ptr<Dataset>> ApplyParts(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
+                                                    const ConfigNode& split, const BuildContext& context) {
+  int64_t limit = options.data_limit;
+  const int64_t whole = dataset->size();
+  const bool is_of_part = limit >= 0 && options.hold_out_fraction > 0.0;
+  if (is_of_part) SSL_RETURN_IF_ERROR(DrawLimit(limit, *dataset, options, split, context).status());
+  SSL_ASSIGN_OR_RETURN(dataset, ApplyHoldOut(std::move(dataset), options, split, context));
+  if (is_of_part) limit = LimitOfPart(*dataset, whole, options, split, context);
+  return ApplyLimit(limit, std::move(dataset), options, split, context);
 }
 
 // Data that may not be read are a mistake of the configuration, as those that are not there: the exit code of a refused
@@ -164,8 +205,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> BuildDataset(const ConfigNode& split, c
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, options.data_sources.size() == 1
                                                              ? BuildSource(split, context)
                                                              : BuildSources(options, split, context));
-  SSL_ASSIGN_OR_RETURN(dataset, ApplyLimit(std::move(dataset), options, split, context));
-  return ApplyHoldOut(std::move(dataset), options, split, context);
+  return ApplyParts(std::move(dataset), options, split, context);
 }
 
 }  // namespace ssl

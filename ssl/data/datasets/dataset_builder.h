@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From a DATA.<SPLIT> node to a data set: sources, each with its labels, one after another (concat_dataset.h) ->
-// DATA_LIMIT -> HOLD_OUT_FRACTION. Errors name the key with file:line.
+// HOLD_OUT_FRACTION -> DATA_LIMIT, so that a limit of SPLIT train takes none of SPLIT test. Errors name the key with
+// file:line.
 #ifndef SSL_DATA_DATASETS_DATASET_BUILDER_H_
 #define SSL_DATA_DATASETS_DATASET_BUILDER_H_
 

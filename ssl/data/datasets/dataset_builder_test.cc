@@ -39,7 +39,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAreArray;
 
 // Data source "grey": 12 images of one pixel, whose value is the index; class: index modulo 3.
 // Data source "plain": the same without classes.
@@ -335,28 +334,6 @@ TEST_F(DatasetBuilderTest, Catalog_SaysWhereADataSetLies) {
                              HasSubstr(absl::StrCat("or one of the names in ", catalog, ": my_set")))));
 }
 
-TEST_F(DatasetBuilderTest, BalancedLimit_HasEquallyManyOfEachClass) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset,
-                       Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 8\n"
-                             "    DATA_LIMIT_SAMPLING: {IS_BALANCED: True, SKIP_NUM_SAMPLES: 3}\n"));
-  EXPECT_THAT(LabelsOf(*dataset), ElementsAre(0, 0, 0, 1, 1, 1, 2, 2));
-}
-
-TEST_F(DatasetBuilderTest, BalancedLimit_NeedsClasses) {
-  EXPECT_THAT(Build("    DATA_SOURCES: [plain]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("run.yaml:5: config.DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED: sample 0 has no "
-                                 "class")));
-}
-
-TEST_F(DatasetBuilderTest, BalancedLimit_NamesAClassThatIsTooSmall) {
-  const std::string path = WriteInts({12}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1});
-  EXPECT_THAT(
-      Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [", path,
-                         "]\n    DATA_LIMIT: 8\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n")),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IS_BALANCED: class 1 has 3 samples, but 4 are needed")));
-}
-
 TEST_F(DatasetBuilderTest, DataThatMayNotBeRead_AreAMistakeOfTheConfiguration) {
   ASSERT_OK(registries_.datasets.Register(
       "locked", [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<Dataset>> {
@@ -365,46 +342,6 @@ TEST_F(DatasetBuilderTest, DataThatMayNotBeRead_AreAMistakeOfTheConfiguration) {
   const absl::Status status = Build("    DATA_SOURCES: [locked]\n").status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("photos/ant: listing failed")));
   EXPECT_EQ(DetailOf(status, kDetailErrno), absl::StrCat(EACCES));
-}
-
-TEST_F(DatasetBuilderTest, HoldOut_SaysWhereOneOfEachClassIsMore) {
-  const auto log_of = [&](const std::string& lines) {
-    const CapturedLog log;
-    EXPECT_OK(Build("    DATA_SOURCES: [grey]\n    HOLD_OUT_FRACTION: " + lines).status());
-    return log.Text();
-  };
-  EXPECT_THAT(log_of("0.01\n    SPLIT: test\n"),
-              HasSubstr("run.yaml:4: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.01: 3 of 12 images are held out"));
-  EXPECT_EQ(log_of("0.01\n"), "") << "told once";
-  EXPECT_EQ(log_of("0.25\n    SPLIT: test\n"), "");
-}
-
-TEST_F(DatasetBuilderTest, HoldOut_DividesWhatTheLimitLeaves) {
-  const std::string source = "    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n    HOLD_OUT_FRACTION: 0.25\n";
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> limited, Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 9\n"));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train, Build(source));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, Build(source + "    SPLIT: test\n"));
-  EXPECT_EQ(test->size(), 3);
-  std::vector<int> both = PixelsOf(*train);
-  for (const int pixel : PixelsOf(*test)) both.push_back(pixel);
-  EXPECT_THAT(both, UnorderedElementsAreArray(PixelsOf(*limited)));
-}
-
-TEST_F(DatasetBuilderTest, HoldOut_WhereNoClassHasTwoImages_IsOfAllTogether) {
-  const std::string source =
-      "    DATA_SOURCES: [grey]\n    DATA_LIMIT: 3\n    DATA_LIMIT_SAMPLING: {IS_BALANCED: True}\n"
-      "    HOLD_OUT_FRACTION: 0.1\n";
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> train, Build(source));
-  EXPECT_EQ(train->size(), 2);
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> test, Build(source + "    SPLIT: test\n"));
-  EXPECT_EQ(test->size(), 1);
-}
-
-TEST_F(DatasetBuilderTest, HoldOut_OfOneImage_IsRefused) {
-  EXPECT_THAT(
-      Build("    DATA_SOURCES: [grey]\n    DATA_LIMIT: 1\n    HOLD_OUT_FRACTION: 0.1\n    SPLIT: test\n").status(),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("run.yaml:5: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0.1, but twelve images has 1 image")));
 }
 
 }  // namespace
