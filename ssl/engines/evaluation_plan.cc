@@ -135,11 +135,16 @@ ConfigNode OverlaidSplit(const ConfigNode& train, const ConfigNode& test, const 
     const ConfigNode* usual = defaults.Find(key);
     if (usual == nullptr || *usual != value) split.Set(key, value);
   }
-  // How training takes its samples says nothing about a test.
-  for (const char* key : {"SPLIT", "TRANSFORMS", "COLLATE_FUNCTION", "COLLATE_FUNCTION_PARAMS", "DROP_LAST",
-                          "USE_DEBUGGING_SAMPLER", "USE_STATEFUL_DISTRIBUTED_SAMPLER"}) {
+  // How training takes its samples says nothing about a test, which visits all.
+  for (const char* key :
+       {"SPLIT", "TRANSFORMS", "COLLATE_FUNCTION", "COLLATE_FUNCTION_PARAMS", "DROP_LAST", "CACHE", "CACHE_BYTES",
+        "ENABLE_QUEUE_DATASET", "MINI_EPOCHS", "MINI_EPOCH_GROUPS", "POWER_LAW_SAMPLER", "STRATIFIED_SAMPLER",
+        "USE_DEBUGGING_SAMPLER", "USE_STATEFUL_DISTRIBUTED_SAMPLER"}) {
     if (const ConfigNode* own = test.Find(key)) split.Set(key, *own);
   }
+  constexpr char kBroken[] = "BROKEN_IMAGES";
+  const ConfigNode* own = test.Find(kBroken);
+  if (own != nullptr && split.Find(kBroken)->text() == "skip") split.Set(kBroken, *own);
   return split;
 }
 
@@ -195,15 +200,6 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
   plan->config.SetPath(kTest, std::move(split));
 }
 
-EngineContext WithConfig(const ConfigNode& config, const EngineContext& context) {
-  EngineContext complete{config,         context.registries,  context.communicator,
-                         context.stop,   context.file_system, context.run_directory,
-                         context.results};
-  complete.held_directory = context.held_directory;
-  complete.progress = context.progress;
-  return complete;
-}
-
 // Beside the engine's own results: what was chosen stands in no configuration file.
 void NoteTransforms(const std::string& engine, const ConfigNode& config, ConfigNode* results) {
   const ConfigNode* transforms = config.Section(kTest).Find("TRANSFORMS");
@@ -220,6 +216,15 @@ EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaul
   ChooseTestSet(defaults, file_system, &plan);
   ChooseTransforms(&plan);
   return plan;
+}
+
+EngineContext WithConfig(const ConfigNode& config, const EngineContext& context) {
+  EngineContext complete{config,         context.registries,  context.communicator,
+                         context.stop,   context.file_system, context.run_directory,
+                         context.results};
+  complete.held_directory = context.held_directory;
+  complete.progress = context.progress;
+  return complete;
 }
 
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,

@@ -49,6 +49,9 @@ absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, Engin
 // Plans without a word, and calls `check` with a context whose configuration is complete.
 absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check);
 
+// `context` with another configuration, which outlives it.
+EngineContext WithConfig(const ConfigNode& config, const EngineContext& context);
+
 // What figures are of: a run may be trained further after its evaluation.
 struct EvaluatedWeights {
   std::string description;  // "checkpoint of iteration 120", "model.pth"

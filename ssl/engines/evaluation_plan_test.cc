@@ -191,6 +191,27 @@ TEST_F(EvaluationPlanTest, LimitOfTheTrainingPart_IsNotThatOfTheTestPart) {
   EXPECT_EQ(Text(own, "DATA.TRAIN.DATA_LIMIT_SAMPLING.SEED"), "3");
 }
 
+// A test phase visits all samples, each as it is, and refuses what says otherwise.
+TEST_F(EvaluationPlanTest, HowTrainingTakesItsSamples_SaysNothingOfATest) {
+  const std::string ways =
+      "  BROKEN_IMAGES: skip\n  CACHE: raw\n  CACHE_BYTES: 5\n  ENABLE_QUEUE_DATASET: True\n  MINI_EPOCHS: 2\n"
+      "  MINI_EPOCH_GROUPS: 3\n  STRATIFIED_SAMPLER: {ENABLED: True}\n  POWER_LAW_SAMPLER: {ENABLED: True}\n"
+      "  USE_DEBUGGING_SAMPLER: True\n  USE_STATEFUL_DISTRIBUTED_SAMPLER: True\n";
+  const std::string training = FolderRun(MakeFolder("ways", {"a"}), ways);
+  const ConfigNode by_default = registries_.options.Defaults();
+  const EvaluationPlan plan = Plan(training);
+  const ConfigNode keys = ParseYaml(ways, "ways.yaml", nullptr).value();
+  for (const auto& entry : keys.entries()) {
+    const std::string path = absl::StrCat("DATA.TEST.", entry.first);
+    EXPECT_EQ(*plan.config.FindPath(path), *by_default.FindPath(path)) << path;
+  }
+  const EvaluationPlan own = Plan(training + "TEST: {MINI_EPOCHS: 4, BROKEN_IMAGES: error}\n");
+  EXPECT_EQ(Text(own, "DATA.TEST.MINI_EPOCHS"), "4");
+  EXPECT_EQ(Text(own, "DATA.TEST.BROKEN_IMAGES"), "error");
+  EXPECT_EQ(Text(Plan(FolderRun(MakeFolder("strict", {"a"}), "  BROKEN_IMAGES: error\n")), "DATA.TEST.BROKEN_IMAGES"),
+            "error");
+}
+
 TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {
   const EvaluationPlan plan = Plan(FolderRun(MakeFolder("held", {"a"}), "  HOLD_OUT_FRACTION: 0.25\n"));
   EXPECT_EQ(Text(plan, "DATA.TEST.HOLD_OUT_FRACTION"), "0.25");

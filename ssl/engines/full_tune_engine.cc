@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -20,8 +19,6 @@
 #include "ssl/core/batch.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
-#include "ssl/core/label_check.h"
-#include "ssl/core/renumbered_source.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
@@ -29,6 +26,7 @@
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
+#include "ssl/engines/full_tune_data.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/output_folder.h"
 
@@ -42,12 +40,6 @@ constexpr absl::string_view kOfThePretraining =
     "DATA.TRAIN.MINI_EPOCHS DATA.TRAIN.MINI_EPOCH_GROUPS HOOKS.BEST_CHECKPOINT HOOKS.COLLAPSE_MONITOR "
     "HOOKS.EARLY_STOP HOOKS.EMA_MODEL HOOKS.EVAL MODEL.GRAD_CLIP PROFILING TEST_ANCHOR TEST_START";
 constexpr char kMeter[] = "accuracy_list_meter";
-constexpr char kNeedsLabels[] = "full_tune needs labels";
-constexpr int64_t kIgnored = -1;  // of kLoss
-// A head has an output for each number up to the largest: labels that are identifiers would take all memory.
-constexpr int64_t kMostClasses = int64_t{1} << 20;
-constexpr char kWhyMostClasses[] =
-    "the most outputs that a counted head has: number the classes from 0 on, or set config.FULL_TUNE.NUM_CLASSES";
 // Of the fine-tuning run only. No file may set it.
 constexpr char kInitialWeights[] = "FULL_TUNE.initial_weights";
 
@@ -108,9 +100,7 @@ void SetData(const FullTuneOptions& options, const FullTuneTask& task, ConfigNod
     config->SetPath(absl::StrCat(split, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
     config->SetPath(absl::StrCat(split, ".LABEL_TYPE"), ConfigNode::FromString("standard"));
   }
-  if (options.data_limit < 0) return;
-  config->SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(options.data_limit));
-  config->SetPath("DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED", ConfigNode::FromBool(true));
+  SetFewLabels(options.data_limit, config);
 }
 
 void SetOptimizer(const ConfigNode& defaults, const FullTuneOptions& options, ConfigNode* config) {
@@ -149,38 +139,6 @@ absl::StatusOr<int64_t> FeatureSize(Model& model, EngineContext& context) {
     return absl::OkStatus();
   }));
   return size;
-}
-
-// What the keys of FULL_TUNE become in the configuration of the fine-tuning run, whose messages know no others.
-struct TunedKey {
-  const char* key;
-  const char* tuned;
-};
-constexpr TunedKey kTunedKeys[] = {
-    {"FULL_TUNE.BATCH_SIZE", "DATA.TRAIN.BATCHSIZE_PER_REPLICA"},
-    {"FULL_TUNE.DATA_LIMIT", "DATA.TRAIN.DATA_LIMIT"},
-    {"FULL_TUNE.LEARNING_RATE", "OPTIMIZER.param_schedulers.lr.start_value"},
-    {"FULL_TUNE.NUM_CLASSES", "MODEL.HEAD.PARAMS"},
-    {"FULL_TUNE.NUM_EPOCHS", "OPTIMIZER.num_epochs"},
-    {"FULL_TUNE.TRANSFORMS", "DATA.TRAIN.TRANSFORMS"},
-    {"FULL_TUNE.WEIGHT_DECAY", "OPTIMIZER.weight_decay"},
-};
-
-// "file:line: "; "" for a key that no file sets.
-std::string PlaceOf(absl::string_view key, const ConfigNode& config) {
-  const ConfigNode* node = config.FindPath(key);
-  return node == nullptr || node->location().file.empty() ? "" : absl::StrCat(node->location().ToString(), ": ");
-}
-
-// A line for each key that `message` names and that the user has not written.
-std::string WhoSets(absl::string_view message, const ConfigNode& config) {
-  std::string lines;
-  for (const TunedKey& entry : kTunedKeys) {
-    if (!absl::StrContains(message, entry.tuned)) continue;
-    absl::StrAppend(&lines, "\n", PlaceOf(entry.key, config), "config.", entry.key, " sets config.", entry.tuned,
-                    " of the fine-tuning");
-  }
-  return lines;
 }
 
 // What a fine-tuning may go on with: what the user allows, and weights at another place. Never other weights to begin
@@ -236,43 +194,6 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const ConfigNode& config, c
   return absl::InvalidArgumentError(message);
 }
 
-// What the new head is trained and measured on.
-struct LabelledData {
-  int64_t num_samples = 0;  // of DATA.TRAIN
-  int64_t num_classes = 0;
-};
-
-// As many as the names, or one more than the largest number.
-absl::StatusOr<int64_t> CountClasses(const BatchSource& train) {
-  const absl::StatusOr<std::vector<int64_t>> classes = train.Classes();
-  if (absl::IsUnimplemented(classes.status()) || (classes.ok() && classes->empty())) {
-    return absl::InvalidArgumentError(
-        "full_tune: config.DATA.TRAIN tells no class numbers; set config.FULL_TUNE.NUM_CLASSES");
-  }
-  SSL_RETURN_IF_ERROR(classes.status());
-  return std::max<int64_t>(classes->back() + 1, train.ClassNames().size());
-}
-
-// context: with a complete configuration. num_classes: 0: counted.
-absl::StatusOr<LabelledData> OpenLabelledData(int64_t num_classes, EngineContext& context) {
-  const ConfigNode& config = context.config;
-  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitSource("TRAIN", context));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test, MakeSplitSource("TEST", context));
-  SSL_RETURN_IF_ERROR(CheckHasLabels(kNeedsLabels, "TRAIN", *train, config));
-  SSL_RETURN_IF_ERROR(CheckHasLabels(kNeedsLabels, "TEST", *test, config));
-  SSL_ASSIGN_OR_RETURN(test, NumberedAsInTraining(std::move(test), *train, config));
-  LabelledData data{train->dataset_size(), num_classes};
-  std::string limit = "as config.FULL_TUNE.NUM_CLASSES says";
-  if (num_classes == 0) {
-    SSL_RETURN_IF_ERROR(CheckClassesBelow(kMostClasses, kWhyMostClasses, kIgnored, "TRAIN", *train, config));
-    SSL_ASSIGN_OR_RETURN(data.num_classes, CountClasses(*train));
-    limit = "the classes of config.DATA.TRAIN, which are counted: config.FULL_TUNE.NUM_CLASSES says otherwise";
-  }
-  SSL_RETURN_IF_ERROR(CheckClassesBelow(data.num_classes, limit, kIgnored, "TRAIN", *train, config));
-  SSL_RETURN_IF_ERROR(CheckClassesBelow(data.num_classes, limit, kIgnored, "TEST", *test, config));
-  return data;
-}
-
 class FullTuneEngine : public Engine {
  public:
   explicit FullTuneEngine(FullTuneOptions options) : options_(std::move(options)) {}
@@ -286,8 +207,12 @@ class FullTuneEngine : public Engine {
   }
 
   absl::Status Check(EngineContext& context) const override {
-    return CheckWithEvaluationPlan(
-        context, [this](EngineContext& complete) { return OpenLabelledData(options_.num_classes, complete).status(); });
+    return CheckWithEvaluationPlan(context, [this](EngineContext& complete) -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(const FullTuneTask task, PrepareData(complete));
+      // What the weights decide, data sets do not ask for.
+      return OpenPhases(FullTuneConfig(complete.config, complete.registries.options.Defaults(), options_, task),
+                        complete);
+    });
   }
 
  private:
@@ -330,10 +255,17 @@ class FullTuneEngine : public Engine {
     }
   }
 
-  absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
-    SSL_ASSIGN_OR_RETURN(const LabelledData data, OpenLabelledData(options_.num_classes, context));
-    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+  absl::StatusOr<FullTuneTask> PrepareData(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(const LabelledData data, OpenLabelledData(options_.num_classes, options_.data_limit, context));
     FullTuneTask task;
+    task.num_classes = data.num_classes;
+    task.samples_per_rank = std::max<int64_t>(1, data.num_samples / context.communicator.size());
+    return task;
+  }
+
+  absl::StatusOr<FullTuneTask> Prepare(EngineContext& context) const {
+    SSL_ASSIGN_OR_RETURN(FullTuneTask task, PrepareData(context));
+    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
     task.directory = TrainingDirectory(context.run_directory);
     task.params_file = network.checkpoint;
     task.weights = {network.weights, network.iteration};
@@ -342,8 +274,6 @@ class FullTuneEngine : public Engine {
     const std::string iteration = network.checkpoint.empty() ? "" : absl::StrCat(network.weights, ", ");
     task.initial_weights = absl::StrFormat("%scrc32c:%08x", iteration, checksum);
     SSL_ASSIGN_OR_RETURN(task.feature_size, FeatureSize(*network.model, context));
-    task.num_classes = data.num_classes;
-    task.samples_per_rank = std::max<int64_t>(1, data.num_samples / context.communicator.size());
     return task;
   }
 
@@ -390,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeFullTuneEngine(const ConfigNode& con
   SSL_RETURN_IF_ERROR(
       ReadOptions(config.Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
   if (options.data_limit == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(PlaceOf("FULL_TUNE.DATA_LIMIT", config),
+    return absl::InvalidArgumentError(absl::StrCat(PlaceOfKey("FULL_TUNE.DATA_LIMIT", config),
                                                    "config.FULL_TUNE.DATA_LIMIT is 0, expected at least 1, or -1 for "
                                                    "all"));
   }
