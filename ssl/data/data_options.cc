@@ -72,9 +72,10 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("ENABLE_QUEUE_DATASET", &enable_queue_dataset,
                 Doc("A broken image is replaced by a neighbour in the data set instead of a grey one."));
   visitor.Field("MAX_BROKEN_FRACTION", &max_broken_fraction,
-                Doc("Share of the first 1000 images that may be broken before the run stops, at least one image where "
-                    "it is above 0; each of several ranks goes by its own share of the images, with a margin "
-                    "for chance; below 1, more than 100 in a row stop it at any time.")
+                Doc("Share of the first 1000 images, and of all in a test or evaluation, that may be broken before the "
+                    "run stops, at least one image where it is above 0; of a part of the data set, such as the share "
+                    "of one of several ranks, some more may be, as chance has it; below 1, more than 100 in a row stop "
+                    "a training at any time.")
                     .Between(0, 1)
                     .MayChange());
   visitor.Field("EXIF_ORIENTATION", &exif_orientation,

@@ -31,8 +31,9 @@ class BrokenImages {
  public:
   // Among the first kWindow images that are read, fewer when the data set is smaller, MostBroken may be broken, and at
   // any time, unless max_fraction is 1, kMostInARow reads in a row: when more fail, the disk is gone, and grey images
-  // would be learned. place: the key that says so, for messages. reader: who reads, where others read other images of
-  // the data set: "rank 1 of 2"; "": nobody else.
+  // would be learned. Of a part of the data set, which chance may have given more than its share of them, some more
+  // may be, but never more than of the whole. place: the key that says so, for messages. reader: who reads, where
+  // others read other images of the data set: "rank 1 of 2"; "": nobody else.
   static constexpr int64_t kWindow = 1000;
   static constexpr int64_t kMostInARow = 100;
   // split: of the configuration, such as "config.DATA.TRAIN", for messages; "": they do not say.
@@ -53,6 +54,10 @@ class BrokenImages {
 
   // Of the images of all data sets that are joined, only so many are ever read, at least 1. Called before any is.
   void WillRead(int64_t images);
+
+  // They are read as they lie there, where broken ones may stand side by side, such as those of a class: all that are
+  // read are judged by instead of the first ones, and rows say nothing. Called before any is read.
+  void WillReadInOrder();
 
   // Image `index` was read.
   void AddGood(int64_t index);

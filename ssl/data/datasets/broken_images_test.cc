@@ -115,23 +115,53 @@ TEST(BrokenImages, ALimitOfTheProcess_IsNoBrokenImage) {
   EXPECT_EQ(images.broken(), 0);
 }
 
-TEST(BrokenImages, PartOfADataSet_IsMeasuredByItsSize) {
+// 25 of 5000: chance may have given it more than its share of them.
+TEST(BrokenImages, PartOfADataSet_IsMeasuredByItsSize_WithAMarginForChance) {
   BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
-  images.WillRead(20);
-  EXPECT_OK(images.AddBroken(400, ReadFault::kDamaged, Reason(0)));
-  EXPECT_OK(images.AddBroken(1, ReadFault::kDamaged, Reason(1)));
+  images.WillRead(25);
+  for (int i = 0; i < 7; ++i) EXPECT_OK(images.AddBroken(400 + i, ReadFault::kDamaged, Reason(i)));
   EXPECT_THAT(images.AddBroken(2, ReadFault::kDamaged, Reason(2)),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a share of 0.1 of the first 20")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("a share of 0.1 of the first 25, 7 with a margin for chance; the last one: ")));
+}
+
+TEST(BrokenImages, PartOfASmallDataSet_HasNoMoreThanTheWholeMayHave) {
+  BrokenImages images(30, 0.1, "MAX_BROKEN_FRACTION");
+  images.WillRead(15);
+  for (int i = 0; i < 3; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  EXPECT_THAT(images.AddBroken(3, ReadFault::kDamaged, Reason(3)), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// What is read of it is enough to judge by.
+TEST(BrokenImages, PartThatIsLargerThanTheWindow_NeedsNoMargin) {
+  BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
+  images.WillRead(2000);
+  for (int i = 0; i < 100; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  images.AddGood(100);
+  EXPECT_THAT(images.AddBroken(101, ReadFault::kDamaged, Reason(101)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 1000; ")));
 }
 
 TEST(BrokenImages, One_IsNeverTooManyOfAFew) {
-  BrokenImages images(90, 0.1, "MAX_BROKEN_FRACTION");
+  BrokenImages images(9, 0.1, "MAX_BROKEN_FRACTION");
   images.WillRead(9);
   EXPECT_OK(images.AddBroken(4, ReadFault::kDamaged, Reason(4)));
   EXPECT_THAT(images.AddBroken(5, ReadFault::kDamaged, Reason(5)),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 9")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 9; ")));
   BrokenImages none_allowed(9, 0.0, "MAX_BROKEN_FRACTION");
   EXPECT_THAT(none_allowed.AddBroken(4, ReadFault::kDamaged, Reason(4)), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// A folder of which nothing can be read comes as a whole.
+TEST(BrokenImages, ReadInOrder_AreJudgedByAll) {
+  BrokenImages images(5000, 0.1, "MAX_BROKEN_FRACTION");
+  images.WillReadInOrder();
+  for (int i = 0; i < 500; ++i) EXPECT_OK(images.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  for (int i = 500; i < 4000; ++i) images.AddGood(i);
+  EXPECT_THAT(images.AddBroken(4000, ReadFault::kDamaged, Reason(0)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("501 of the first 4001 images cannot be read, but MAX_BROKEN_FRACTION allows a share "
+                                 "of 0.1 of the first 5000; ")));
 }
 
 TEST(BrokenImages, OneOfSeveralRanks_SaysWhichItIs) {
@@ -166,12 +196,12 @@ TEST(BrokenImages, JoinedDataSets_AreJudgedAndToldOfAsOne) {
 
 TEST(BrokenImages, JoinedPartsOfDataSets_AreMeasuredByWhatIsRead) {
   BrokenImages first(500, 0.1, "MAX_BROKEN_FRACTION"), second(500, 0.1, "MAX_BROKEN_FRACTION");
-  first.WillRead(10);
+  first.WillRead(16);
   second.WillRead(20);
   second.Join(&first);
-  for (int i = 0; i < 3; ++i) EXPECT_OK(second.AddBroken(i, ReadFault::kDamaged, Reason(i)));
-  EXPECT_THAT(second.AddBroken(3, ReadFault::kDamaged, Reason(3)),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 30")));
+  for (int i = 0; i < 9; ++i) EXPECT_OK(second.AddBroken(i, ReadFault::kDamaged, Reason(i)));
+  EXPECT_THAT(second.AddBroken(9, ReadFault::kDamaged, Reason(9)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of the first 36, 9 with a margin for chance")));
 }
 
 // Between its images, those of the other one are read.

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/sample.h"
 
 namespace ssl {

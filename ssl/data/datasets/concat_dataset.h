@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
@@ -23,7 +24,7 @@ namespace ssl {
 // without names mean the same class in every part. It has labels when all parts do and these can be told from one
 // another: not where classes of some parts have names and those of others are numbers, nor where labels of some are
 // rows and those of others classes, or rows of another length.
-class ConcatDataset : public Dataset {
+class ConcatDataset : public Dataset, public CountsBroken {
  public:
   // parts: not empty.
   explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts);
@@ -41,6 +42,7 @@ class ConcatDataset : public Dataset {
   // The broken images of the parts are one count, by the rule of the first part that has one. A part that counts by
   // itself is told its share of the samples, and no less than 20: of fewer, two broken ones would be many.
   void WillRead(int64_t samples) override;
+  BrokenImages* broken() const override { return broken_; }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override;
   int64_t Label(int64_t index) const override;
   absl::Span<const int64_t> LabelRow(int64_t index) const override;

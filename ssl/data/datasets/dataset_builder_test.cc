@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,11 +16,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/datasets/array_dataset.h"
 #include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sample.h"
@@ -281,22 +284,42 @@ TEST_F(DatasetBuilderTest, SeveralSources_HaveOneCountOfBrokenImages) {
   }
 }
 
-// Of 25 images of both, two may be.
+// Of 25 images of 80, seven may be, with a margin for chance.
 TEST_F(DatasetBuilderTest, SeveralSourcesOfWhichAPartIsRead_AreJudgedByItsSize) {
   ASSERT_OK(registries_.datasets.Register("disk_folder", MakeDiskFolder));
   const std::string root = MakeTempDir("images");
-  WriteImages(root + "/a/class", 60, 2);
+  WriteImages(root + "/a/class", 60, 7);
   WriteImages(root + "/b/class", 20, 1);
   ASSERT_OK_AND_ASSIGN(const auto dataset, Build(absl::StrCat("    DATA_SOURCES: [disk_folder, disk_folder]\n",
                                                               "    DATA_PATHS: [", root, "/a, ", root, "/b]\n")));
   dataset->WillRead(25);
   Sample sample;
   sample.ResetViews(1);
-  EXPECT_OK(dataset->Get(59, &sample));
-  EXPECT_OK(dataset->Get(58, &sample));
+  for (int64_t i = 53; i < 60; ++i) EXPECT_OK(dataset->Get(i, &sample));
   EXPECT_THAT(dataset->Get(79, &sample),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("MAX_BROKEN_FRACTION allows a share of 0.1 of the first 25; the last one: ")));
+                       HasSubstr("MAX_BROKEN_FRACTION allows a share of 0.1 of the first 25, 7 with a margin")));
+}
+
+// The last eight of a hundred cannot be read: three of ten that are drawn may be among them, all ten not.
+TEST_F(DatasetBuilderTest, SomeOfADataSet_AreJudgedWithAMarginForChance) {
+  ASSERT_OK(registries_.datasets.Register("disk_folder", MakeDiskFolder));
+  const std::string root = MakeTempDir("images");
+  WriteImages(root + "/class", 100, 8);
+  const auto read = [&](std::vector<int64_t> positions) -> absl::Status {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> whole,
+                         Build(absl::StrCat("    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", root, "]\n")));
+    const SubsetDataset some(std::move(whole), std::move(positions));
+    Sample sample;
+    sample.ResetViews(1);
+    for (int64_t i = 0; i < some.size(); ++i) SSL_RETURN_IF_ERROR(some.Get(i, &sample));
+    return absl::OkStatus();
+  };
+  EXPECT_OK(read({4, 99, 17, 93, 98, 55, 34, 72, 8, 61}));
+  EXPECT_THAT(read({4, 99, 17, 93, 98, 55, 34, 92, 8, 61}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("4 of the first 8 images cannot be read, but config.DATA.TRAIN.MAX_BROKEN_FRACTION "
+                                 "allows a share of 0.1 of the first 10, 3 with a margin for chance; ")));
 }
 
 TEST_F(DatasetBuilderTest, ListsOfSeveralSources_HaveAnEntryForEach) {

@@ -13,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/image/byte_buffer.h"
 
 namespace ssl {
@@ -35,7 +37,7 @@ absl::StatusOr<std::vector<int64_t>> DrawBalancedSubset(const std::vector<int64_
 // ascending order. Ours: VISSL has no such split.
 std::vector<int64_t> DrawHeldOut(const std::vector<int64_t>& labels, double fraction, uint32_t seed, bool held_out);
 
-class SubsetDataset : public Dataset {
+class SubsetDataset : public Dataset, public CountsBroken {
  public:
   // positions: each in [0, dataset->size()).
   SubsetDataset(std::unique_ptr<Dataset> dataset, std::vector<int64_t> positions);
@@ -46,6 +48,7 @@ class SubsetDataset : public Dataset {
   absl::Status Get(int64_t index, Sample* sample) const override { return dataset_->Get(positions_[index], sample); }
   void KeepInMemory(const DatasetCache& cache) override { dataset_->KeepInMemory(cache); }
   void WillRead(int64_t samples) override { dataset_->WillRead(samples); }
+  BrokenImages* broken() const override { return CountOf(*dataset_); }
   absl::StatusOr<bool> ReadEncoded(int64_t index, ByteBuffer* bytes) const override {
     return dataset_->ReadEncoded(positions_[index], bytes);
   }

@@ -2,7 +2,6 @@
 #include "ssl/data/loader/data_source_builder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +19,8 @@
 #include "ssl/core/phases_builder.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/data/data_options.h"
+#include "ssl/data/datasets/broken_images.h"
+#include "ssl/data/datasets/counts_broken.h"
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/loader/data_loader.h"
@@ -54,14 +55,10 @@ void WarnOfPassedOver(const Dataset& dataset) {
   }
 }
 
-// Each of several ranks counts the broken images that it meets itself: its share of an epoch. Chance gives it more than
-// its part of them: where a tenth of n images is broken, the standard deviation is 0.3 sqrt(n), and 6 sqrt(n) images
-// more to judge by allow twice as much. One rank meets all.
-void TellShare(int64_t ranks, Dataset* dataset) {
-  const int64_t size = dataset->size();
-  const int64_t share = (size + ranks - 1) / ranks;
-  const auto margin = static_cast<int64_t>(6.0 * std::sqrt(static_cast<double>(share)));
-  dataset->WillRead(std::min(size, share + margin));
+// Tests and evaluations read the images as they lie there.
+void TellOrder(const Dataset& dataset) {
+  BrokenImages* broken = CountOf(dataset);
+  if (broken != nullptr) broken->WillReadInOrder();
 }
 
 // A data set under the transforms of `transforms_split`.
@@ -71,7 +68,9 @@ absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const Confi
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions transforms, ReadDataSplit(transforms_split, context.config));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, BuildDataset(data_split, context));
   dataset = Bounded(std::move(dataset), most_samples, data.data_limit_sampling.seed);
-  TellShare(context.communicator.size(), dataset.get());
+  // Each of several ranks counts the broken images that it meets itself: its share of an epoch.
+  const int64_t ranks = context.communicator.size();
+  dataset->WillRead((dataset->size() + ranks - 1) / ranks);
   SSL_ASSIGN_OR_RETURN(
       std::vector<std::unique_ptr<Transform>> list,
       MakeTransforms(transforms.transforms, SplitKey(transforms_split, context.config, "TRANSFORMS"), context));
@@ -251,6 +250,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(data_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
   WarnOfPassedOver(pipeline.dataset());
+  TellOrder(pipeline.dataset());
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   if (split.mini_epochs > 1) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
@@ -279,6 +279,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNo
                                                                   const BuildContext& context, int64_t most_samples) {
   SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(transforms_split, context.config));
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, transforms_split, context, most_samples));
+  TellOrder(pipeline.dataset());
   // Of training data, and a part that is held out of them, the training has told.
   const ConfigNode* hold_out = data_split.Find("HOLD_OUT_FRACTION");
   const bool is_part = hold_out != nullptr && hold_out->AsDouble().value_or(0.0) > 0.0;

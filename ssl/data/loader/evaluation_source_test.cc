@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -12,12 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
+#include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/atomic_file.h"
@@ -106,6 +109,41 @@ TEST_F(EvaluationSourceTest, FilesOfOtherKinds_AreToldOfATestSetOfItsOwn) {
     config_.SetPath(absl::StrCat("DATA.", split, ".HOLD_OUT_FRACTION"), ConfigNode::FromDouble(0.5));
   }
   EXPECT_THAT(warnings("TEST"), IsEmpty());
+}
+
+// They come in the order of their folders: a class of which nothing can be read is a row of broken images.
+TEST_F(EvaluationSourceTest, BrokenClass_IsJudgedByTheWholeSplit) {
+  const std::string folder = MakeTempDir("photos");
+  Image image;
+  std::fill_n(image.Allocate(12, 12, 1), 144, uint8_t{7});
+  const std::string png = EncodePng(image).value();
+  for (const char* name : {"/a", "/b", "/c"}) ASSERT_OK(PosixFileSystem().CreateDirectories(folder + name));
+  for (int i = 0; i < 1150; ++i) {
+    const std::string name = absl::StrCat(folder, i < 40 ? "/a/" : i < 150 ? "/b/" : "/c/", 1000 + i, ".png");
+    std::ofstream(name) << (i < 40 || i >= 150 ? png : "no image");
+  }
+  config_.SetPath("DATA.TEST.DATA_SOURCES", ConfigNode::FromStrings({"disk_folder"}));
+  config_.SetPath("DATA.TEST.DATA_PATHS", ConfigNode::FromStrings({folder}));
+  config_.SetPath("DATA.TEST.DATA_LIMIT", ConfigNode::FromInt(-1));
+  config_.SetPath("DATA.TEST.IMAGE_CHANNELS", ConfigNode::FromInt(3));
+  const auto read = [&](bool as_phase) -> absl::Status {
+    const BuildContext context{config_, registries_, *communicator_};
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> source,
+                         as_phase ? MakePhaseSource(*config_.FindPath("DATA.TEST"), context)
+                                  : MakeSplitEvaluationSource("TEST", -1, context));
+    SSL_RETURN_IF_ERROR(source->StartEpoch(0, 0));
+    for (;;) {
+      SSL_ASSIGN_OR_RETURN(const Batch* batch, source->Next());
+      if (batch == nullptr) return absl::OkStatus();
+    }
+  };
+  for (const bool as_phase : {false, true}) {
+    config_.SetPath("DATA.TEST.MAX_BROKEN_FRACTION", ConfigNode::FromDouble(0.1));
+    EXPECT_OK(read(as_phase));
+    config_.SetPath("DATA.TEST.MAX_BROKEN_FRACTION", ConfigNode::FromDouble(0.09));
+    EXPECT_THAT(read(as_phase), StatusIs(absl::StatusCode::kDataLoss,
+                                         HasSubstr("MAX_BROKEN_FRACTION allows a share of 0.09 of the first 1150; ")));
+  }
 }
 
 TEST_F(EvaluationSourceTest, Message_NamesTheSplit) {
