@@ -90,7 +90,8 @@ class LinearEvalEngine : public Engine {
 
   absl::Status Evaluate(const SubjectFeatures& subject, int64_t seed, const StopToken& stop, Findings* findings) const {
     LinearProbeOptions probe = ProbeOptions(options_, seed);
-    Progress progress(absl::StrCat(subject.title, ", linear probe, epochs"), 2 * probe.num_epochs, Clock::Real());
+    Progress progress(absl::StrCat(subject.title, ", linear probe, epochs of choosing the rate and of the fit"),
+                      2 * probe.num_epochs, Clock::Real());
     probe.on_progress = [&progress](int64_t done) { progress.Update(done); };
     SSL_ASSIGN_OR_RETURN(const LinearProbeResult result,
                          TrainLinearProbe(subject.train.features[0], subject.train.labels, subject.test.features[0],

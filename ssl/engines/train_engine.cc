@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "ssl/base/clock.h"
 #include "ssl/base/log.h"
@@ -25,6 +26,7 @@ namespace ssl {
 namespace {
 
 constexpr char kTrainSeconds[] = "train_seconds";
+constexpr char kBrokenTotal[] = "broken_images.total";
 
 // What earlier sessions of this run took; nothing for a run that starts from the beginning.
 double EarlierSeconds(const ConfigNode& results, bool resumed) {
@@ -67,6 +69,18 @@ absl::Status AddBrokenImages(EngineContext& context) {
   return absl::OkStatus();
 }
 
+// results: with what AddBrokenImages has put there.
+std::string Summary(const Session& session, bool stopped, double seconds, const ConfigNode& results) {
+  const TrainState& state = session.state();
+  const bool is_early = !stopped && state.iteration < state.max_iterations;  // a hook ended it, and has logged why
+  const absl::string_view how = stopped ? "stopped" : is_early ? "finished early" : "finished";
+  const ConfigNode* broken = results.FindPath(kBrokenTotal);
+  return absl::StrFormat(
+      "%s at iteration %d of %d after %.1f s of training%s%s%s", how, state.iteration, state.max_iterations, seconds,
+      broken == nullptr ? "" : absl::StrCat("; of the run's images ", broken->text(), " could not be read"),
+      is_early ? absl::StrCat(": ", session.end_reason()) : "", stopped ? "; the same command goes on" : "");
+}
+
 class TrainEngine : public Engine {
  public:
   bool trains() const override { return true; }
@@ -98,16 +112,9 @@ class TrainEngine : public Engine {
     SSL_RETURN_IF_ERROR(
         OnRankZero([&] { return AddBrokenImages(context); }, "counting broken images", context.communicator));
 
-    const TrainState& state = session->state();
     EngineReport report;
     report.stopped = outcome == TrainOutcome::kStopped;
-    const bool is_early = state.iteration < state.max_iterations;  // a hook ended it, and has logged why
-    report.summary = absl::StrFormat("%s at iteration %d of %d after %.1f s of training%s",
-                                     report.stopped ? "stopped"
-                                     : is_early     ? "finished early"
-                                                    : "finished",
-                                     state.iteration, state.max_iterations, seconds,
-                                     is_early && !report.stopped ? absl::StrCat(": ", session->end_reason()) : "");
+    report.summary = Summary(*session, report.stopped, seconds, context.results);
     return report;
   }
 };

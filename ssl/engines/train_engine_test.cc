@@ -36,8 +36,9 @@ TEST_F(TrainEngineTest, BrokenImages_AreAmongTheResults) {
   ASSERT_OK(WriteFileAtomically(PosixFileSystem(), directory_ + "/broken_images.json",
                                 "{\"by_kind\": {\"damaged\": 3, \"of another format\": 2, \"over a limit\": 1, "
                                 "\"missing\": 5, \"unreadable\": 4}}"));
-  ASSERT_OK(Train());
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Train());
   EXPECT_EQ(results_.FindPath("broken_images.total")->text(), "15");
+  EXPECT_THAT(report.summary, HasSubstr(" of training; of the run's images 15 could not be read"));
 }
 
 // Cut off by a full disk, or another program's: the training is done all the same.

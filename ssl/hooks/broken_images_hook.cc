@@ -143,8 +143,8 @@ std::string BrokenImagesHook::Summary() const {
     const int64_t count = counts[static_cast<int>(fault)];
     if (count > 0) kinds.push_back(absl::StrCat(count, " ", ReadFaultName(fault)));
   }
-  return absl::StrCat(images_.size(),
-                      " images of the training set could not be read so far: ", absl::StrJoin(kinds, ", "),
+  return absl::StrCat(images_.size(), images_.size() == 1 ? " image" : " images",
+                      " of the training set could not be read so far: ", absl::StrJoin(kinds, ", "),
                       file_.empty() ? "" : absl::StrCat("; ", file_, " names them"));
 }
 

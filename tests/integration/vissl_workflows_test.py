@@ -266,7 +266,7 @@ class WorkflowTest(RunCase):
                 break
         summary, log = process.communicate()
         self.assertEqual(process.returncode, 75, log)
-        return int(re.search(r"stopped at iteration (\d+) of 20", summary).group(1))
+        return int(re.search(r"stopped at iteration (\d+) of 20 .*; the same command goes on", summary).group(1))
 
     def run_to_the_end(self, *arguments):
         """The log of a run that finishes."""

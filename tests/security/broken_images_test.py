@@ -54,6 +54,8 @@ class BrokenImagesTest(unittest.TestCase):
         assert cls.summary in result.stderr, f"expected '{cls.summary}' in {result.stderr}"
         last = [line for line in result.stderr.splitlines() if "not be read" in line or "cannot be read" in line][-1]
         assert "this process tried " in last, f"expected '{last}' to say whose count it is"
+        total = f"; of the run's images {cls.counts['total']} could not be read"
+        assert total in result.stdout, f"expected '{total}' in {result.stdout}"
         found = json.loads((cls.folder / run / "results.json").read_text())["broken_images"]
         assert found == cls.counts, f"results.json has {found}, expected {cls.counts}"
         newest = max((cls.folder / run / "checkpoints").glob("step_*"), key=lambda path: int(path.name[5:]))

@@ -25,9 +25,9 @@ constexpr int64_t kMostSide = 65535;
 
 absl::Status CheckArray(const NpyArray& array) {
   if (array.dtype != NpyDtype::kUint8) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(array.path, ": values have ", array.item_bytes, " bytes or are no numbers, expected 8-bit images ",
-                     "(|u1); in numpy, images from 0 to 1 become such by (255 * images).round().astype('uint8')"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        array.path, ": values are no bytes, expected 8-bit images (|u1); in numpy, images from 0 to 255 become ",
+        "such by images.astype('uint8'), those from 0 to 1 by (255 * images).round().astype('uint8')"));
   }
   const std::vector<int64_t>& shape = array.shape;
   const bool has_channels = shape.size() == 4;

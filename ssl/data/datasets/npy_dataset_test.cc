@@ -99,7 +99,9 @@ TEST(NpyImages, OtherArrays_AreRefusedWithAWayOut) {
                                     HasSubstr(text)));
   };
   EXPECT_THAT(Open(Npy("<f4", "1, 1, 1", std::string(4, '\0'))), refused("(255 * images).round().astype('uint8')"));
-  EXPECT_THAT(Open(Npy("<i8", "1, 1, 1", std::string(8, '\0'))), refused("expected 8-bit images (|u1)"));
+  EXPECT_THAT(Open(Npy("<i8", "1, 1, 1", std::string(8, '\0'))),
+              refused("images from 0 to 255 become such by images.astype('uint8')"));
+  EXPECT_THAT(Open(Npy("|b1", "1, 1, 1", std::string(1, '\1'))), refused("values are no bytes"));
   EXPECT_THAT(Open(Npy("|u1", "1, 3, 2, 2", Counting(12))), refused("images.transpose(0, 2, 3, 1)"));
   EXPECT_THAT(Open(Npy("|u1", "12, ", Counting(12))), refused("images have the shape [12], expected [N, height"));
   EXPECT_THAT(Open(Npy("|u1", "0, 2, 2", "")), refused("holds no images, expected at least one"));

@@ -202,6 +202,8 @@ TEST(TarShards, DamagedHeaders_AreNamedWithTheirPlace) {
   EXPECT_THAT(Open(WriteTar(damaged)),
               StatusIs(kDataLoss, HasSubstr(absl::StrCat("byte ", second, ": a header has a wrong checksum"))));
   EXPECT_THAT(Open(WriteTar(std::string(2048, 'x'))), StatusIs(kDataLoss, HasSubstr("not a tar file")));
+  EXPECT_THAT(Open(WriteTar("\x1F\x8B\x08" + std::string(2048, 'x'))),
+              StatusIs(kDataLoss, HasSubstr("a gzip file, expected a tar file: gunzip it")));
   EXPECT_THAT(Open(WriteTar(TarMember("l", "7 path", 'x') + TarEnd())),
               StatusIs(kDataLoss, HasSubstr("an extended header is damaged")));
   EXPECT_THAT(Open(WriteTar(TarMember("l", "16 size=9999999\n", 'x') + TarMember("0.png", Png(1)) + TarEnd())),

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -27,6 +28,7 @@ constexpr size_t kMagic = 257;
 // A link, a symbolic link, devices, a folder, a pipe.
 constexpr char kFirstWithoutContent = '1', kLastWithoutContent = '6';
 constexpr size_t kPrefix = 345, kPrefixBytes = 155;
+constexpr absl::string_view kGzipMagic = "\x1F\x8B";
 
 // Up to the first NUL.
 absl::string_view Text(absl::string_view block, size_t at, size_t size) {
@@ -96,6 +98,8 @@ absl::StatusOr<bool> TarReader::ReadHeader(Header* header) {
   header->type = block[kType];
   header->offset = at_ + kBlock;
   if (Number(block, kChecksum, kChecksumBytes) != Sum(block) || header->size < 0) {
+    if (at_ == 0 && absl::StartsWith(block, kGzipMagic))
+      return Error(at_, "a gzip file, expected a tar file: gunzip it");
     return Error(at_, at_ == 0 ? "not a tar file: its first header has a wrong checksum"
                                : "a header has a wrong checksum; the tar file is damaged");
   }

@@ -60,7 +60,8 @@ TEST(CenterCrop, FlippedImage_IsCutAsItWillBeSeen) {
 TEST(CenterCrop, WrongParameters_NameKeyAndValue) {
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(MakeTransform("name: CenterCrop\nsize: big"),
-              StatusIs(invalid, HasSubstr("run.yaml:2: TRANSFORMS.CenterCrop.size is 'big', expected one or two")));
+              StatusIs(invalid, HasSubstr("run.yaml:2: TRANSFORMS.CenterCrop.size is 'big', expected one or two "
+                                          "numbers of pixels, from 1 to 65535")));
   EXPECT_THAT(MakeTransform("{name: CenterCrop}"), StatusIs(invalid, HasSubstr("size is null")));
   EXPECT_THAT(MakeTransform("{name: CenterCrop, size: []}"), StatusIs(invalid, HasSubstr("size is a list")));
 }

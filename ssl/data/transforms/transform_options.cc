@@ -10,6 +10,8 @@
 namespace ssl {
 namespace {
 
+constexpr int64_t kMostSide = 65535;  // pixels
+
 std::string TransformPath(const ConfigNode& entry) {
   const ConfigNode* name = entry.Find("name");
   return absl::StrCat("TRANSFORMS.", name != nullptr ? name->text() : "");
@@ -38,12 +40,12 @@ absl::StatusOr<ImageSize> ParseSize(const ConfigNode& entry, absl::string_view k
   std::vector<int> pixels;
   for (const ConfigNode& side : sides) {
     const absl::StatusOr<int64_t> value = side.AsInt();
-    valid = valid && value.ok() && *value >= 1 && *value <= 65535;
+    valid = valid && value.ok() && *value >= 1 && *value <= kMostSide;
     if (valid) pixels.push_back(static_cast<int>(*value));
   }
   if (valid) return ImageSize{pixels.front(), pixels.back()};
-  return absl::InvalidArgumentError(
-      absl::StrCat(TransformKey(entry, key), " is ", size.Describe(), ", expected one or two numbers of pixels"));
+  return absl::InvalidArgumentError(absl::StrCat(TransformKey(entry, key), " is ", size.Describe(),
+                                                 ", expected one or two numbers of pixels, from 1 to ", kMostSide));
 }
 
 absl::StatusOr<Interpolation> ParseInterpolation(const ConfigNode& entry, absl::string_view key,
