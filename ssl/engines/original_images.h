@@ -23,7 +23,7 @@ class OriginalImages {
   // The class and the file: "ant/001.jpg"; without classes that have names, the last two parts of the path.
   std::string ShortName(int64_t index) const;
 
-  // A broken one is what training sees in its place.
+  // A broken one is what the data set puts in its place.
   absl::StatusOr<Image> Read(int64_t index) const;
 
  private:

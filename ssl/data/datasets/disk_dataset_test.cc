@@ -98,13 +98,6 @@ TEST(DiskFolder, BrokenImage_BecomesGrey) {
   EXPECT_EQ(static_cast<const DiskDataset&>(*dataset).broken()->broken(), 1);
 }
 
-TEST(DiskFolder, BrokenImage_BecomesItsNeighbourWhenAskedFor) {
-  ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
-                                                                             "    ENABLE_QUEUE_DATASET: True\n",
-                                                                             "    MAX_BROKEN_FRACTION: 0.5\n")));
-  EXPECT_EQ(PixelsOf(*dataset, 2, 1), PixelsOf(*dataset, 3, 1));
-}
-
 TEST(DiskFolder, BrokenImage_TellsItsFault) {
   ASSERT_OK_AND_ASSIGN(const auto dataset, Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", MakeFolder(), "]\n",
                                                                              "    MAX_BROKEN_FRACTION: 0.5\n")));

@@ -21,8 +21,6 @@ namespace ssl {
 namespace {
 
 constexpr uint8_t kGrey = 128;
-// How many neighbours of a broken image are tried before a grey one is taken.
-constexpr int64_t kMaxNeighbours = 16;
 
 // What is needed of an image that is turned after it was decoded, when this is needed of the upright one.
 NeededPixels BeforeTurning(int orientation, NeededRegion needed, int height, int width) {
@@ -54,7 +52,6 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   EncodedImageOptions options;
   options.file_system = &context.file_system;
   options.grey_side = static_cast<int>(split.default_gray_img_size);
-  options.use_neighbour = split.enable_queue_dataset;
   if (split.broken_images == "error") {
     options.refuses_broken = absl::StrCat(SplitKey(data_split, context.config, "BROKEN_IMAGES"), " is error");
   }
@@ -188,15 +185,11 @@ absl::Status EncodedImageDataset::Get(int64_t index, Sample* sample) const {
   const ReadFault fault = ReadFaultOf(sample->file_buffer.view(), decoded);
   SSL_RETURN_IF_ERROR(broken_.AddBroken(index, fault, decoded));
   sample->fault = fault;
-  Replace(index, sample);
+  PutGrey(sample);
   return absl::OkStatus();
 }
 
-void EncodedImageDataset::Replace(int64_t index, Sample* sample) const {
-  const int64_t neighbours = options_.use_neighbour ? std::min(kMaxNeighbours, size_ - 1) : 0;
-  for (int64_t i = 1; i <= neighbours; ++i) {
-    if (Decode((index + i) % size_, sample).ok()) return;
-  }
+void EncodedImageDataset::PutGrey(Sample* sample) const {
   Image* image = &sample->view(0).image;
   uint8_t* pixels = image->Allocate(options_.grey_side, options_.grey_side, 3);
   std::fill_n(pixels, image->size_bytes(), kGrey);

@@ -4,9 +4,8 @@
 // shards (tar_dataset.h).
 //
 // An image that cannot be read does not end a run, unless it is asked to: as in VISSL, a grey one (128 everywhere)
-// takes its place under the same label, or with use_neighbour the next image of the data set that can be read. (VISSL
-// takes one that happened to be decoded before, which depends on the timing of its workers.) Sample::fault says so. Too
-// many broken images are an error: broken_images.h.
+// takes its place under the same label, and Sample::fault says so; who reads knows what else may stand there
+// (Replacement of loader/pipeline.h). Too many broken images are an error: broken_images.h.
 #ifndef SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
 #define SSL_DATA_DATASETS_ENCODED_IMAGE_DATASET_H_
 
@@ -43,8 +42,7 @@ struct EncodedImageOptions {
   std::vector<std::string> class_names;  // by label; empty: labels are numbers only
   std::vector<std::string> passed_over;  // Dataset::PassedOver
   int grey_side = 224;                   // pixels, of the image that replaces a broken one
-  bool use_neighbour = false;
-  std::string refuses_broken;  // the key that makes a broken image an error; empty: it is replaced
+  std::string refuses_broken;            // the key that makes a broken image an error; empty: it is replaced
   double max_broken_fraction = 0.1;
   std::string max_broken_place;  // the key that says so
   std::string reader;            // "rank 1 of 2", for messages; empty: there is one rank
@@ -102,7 +100,7 @@ class EncodedImageDataset : public Dataset, public CountsBroken {
   absl::Status DecodeCached(int64_t index, Sample* sample) const;
   // Of the bytes, what `needed` tells, into the sample's view.
   absl::Status DecodeBytes(absl::string_view bytes, NeededRegion needed, Sample* sample) const;
-  void Replace(int64_t index, Sample* sample) const;
+  void PutGrey(Sample* sample) const;
 
   const int64_t size_;
   const std::vector<int64_t> labels_;

@@ -52,7 +52,7 @@ std::unique_ptr<DataLoader> MakeLoader(DecodeMode mode, int threads, const Datas
   std::unique_ptr<DiskDataset> images = Images(mode);
   order.dataset_size = images->size();
   Pipeline pipeline(std::move(images), std::move(transforms), LabelType::kSampleIndex, /*seed=*/11);
-  pipeline.set_skips_broken(true);
+  pipeline.set_replacement(Replacement::kSample);
   if (cache != nullptr) pipeline.KeepInMemory(*cache);
   DataLoaderOptions options;
   options.batch_size = 7;

@@ -74,7 +74,9 @@ absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const Confi
   SSL_ASSIGN_OR_RETURN(
       std::vector<std::unique_ptr<Transform>> list,
       MakeTransforms(transforms.transforms, SplitKey(transforms_split, context.config, "TRANSFORMS"), context));
-  return Pipeline(std::move(dataset), std::move(list), LabelTypeOf(data), static_cast<uint64_t>(context.seed));
+  Pipeline pipeline(std::move(dataset), std::move(list), LabelTypeOf(data), static_cast<uint64_t>(context.seed));
+  if (data.enable_queue_dataset) pipeline.set_replacement(Replacement::kImage);
+  return pipeline;
 }
 
 // The bound of a split's CACHE; 0: there is none.
@@ -220,7 +222,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
   WarnOfPassedOver(pipeline.dataset());
   SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
-  pipeline.set_skips_broken(split.broken_images == "skip");
+  if (split.broken_images == "skip") pipeline.set_replacement(Replacement::kSample);
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler;

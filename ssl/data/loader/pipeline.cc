@@ -17,8 +17,26 @@
 namespace ssl {
 namespace {
 
-// How many samples in a row are passed over; after these comes a grey image.
-constexpr int64_t kMostSkipped = 16;
+// How many samples are tried in place of a broken one; after these comes a grey image.
+constexpr int64_t kMostTried = 16;
+
+// What a sample is beside its image.
+struct Identity {
+  explicit Identity(const Sample& sample)
+      : index(sample.index), label(sample.label), label_row(sample.label_row), label_list(sample.label_list) {}
+
+  void GiveTo(Sample* sample) const {
+    sample->index = index;
+    sample->label = label;
+    sample->label_row = label_row;
+    sample->label_list = label_list;
+  }
+
+  int64_t index;
+  int64_t label;
+  absl::Span<const int64_t> label_row;
+  absl::Span<const int64_t> label_list;
+};
 
 // 0 ... count - 1.
 std::vector<int64_t> ClassesBelow(int64_t count) {
@@ -99,15 +117,18 @@ absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample
   return read;
 }
 
-absl::Status Pipeline::LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const {
+absl::Status Pipeline::LoadOrReplace(const TransformContext& first, int64_t index, Sample* sample) const {
   SSL_RETURN_IF_ERROR(Load(first, index, sample));
+  if (sample->fault == ReadFault::kNone || replacement_ == Replacement::kNone) return absl::OkStatus();
   const ReadFault fault = sample->fault;
+  const Identity own(*sample);
   const int64_t size = dataset_->size();
-  const int64_t others = skips_broken_ ? std::min(kMostSkipped, size - 1) : 0;
+  const int64_t others = std::min(kMostTried, size - 1);
   for (int64_t i = 1; i <= others && sample->fault != ReadFault::kNone; ++i) {
     SSL_RETURN_IF_ERROR(Load(first, (index + i) % size, sample));
   }
   sample->fault = fault;
+  if (replacement_ == Replacement::kImage) own.GiveTo(sample);
   return absl::OkStatus();
 }
 
@@ -116,7 +137,7 @@ absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scrat
   // Another sample in place of a broken one goes through the transforms under the broken one's number.
   const TransformContext first{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), first_reader_,
                                scratch->transform};
-  SSL_RETURN_IF_ERROR(LoadOrSkip(first, index, sample));
+  SSL_RETURN_IF_ERROR(LoadOrReplace(first, index, sample));
 
   if (label_type_ != LabelType::kStandard) {
     sample->SetLabel(label_type_ == LabelType::kSampleIndex ? sample->index : 0);

@@ -27,6 +27,14 @@ enum class LabelType {
   kZero,         // always 0
 };
 
+// What takes the place of a sample whose image cannot be read: of the following ones, the first whose image can. They
+// are those of the pipeline's data set, whatever that is a part of.
+enum class Replacement {
+  kNone,    // nothing: the image that the data set puts there
+  kImage,   // its image, under the label and the index of the broken one
+  kSample,  // all of it
+};
+
 struct PipelineScratch {
   Sample sample;
   TransformScratch transform;
@@ -38,9 +46,8 @@ class Pipeline {
   Pipeline(std::unique_ptr<Dataset> dataset, std::vector<std::unique_ptr<Transform>> transforms, LabelType label_type,
            uint64_t seed);
 
-  // A sample whose image cannot be read is replaced by the next one that can, with its label and index; of the sample
-  // that was asked for, its fault remains. By default it keeps its place with the image that the data set puts there.
-  void set_skips_broken(bool skips_broken) { skips_broken_ = skips_broken; }
+  // Of a sample that is replaced, its fault remains.
+  void set_replacement(Replacement replacement) { replacement_ = replacement; }
 
   // Dataset::KeepInMemory. Before the first Read.
   void KeepInMemory(const DatasetCache& cache) { dataset_->KeepInMemory(cache); }
@@ -65,7 +72,7 @@ class Pipeline {
  private:
   // The sample at `index`, before the transforms; of its image what the first of them that looks at it needs.
   absl::Status Load(const TransformContext& first, int64_t index, Sample* sample) const;
-  absl::Status LoadOrSkip(const TransformContext& first, int64_t index, Sample* sample) const;
+  absl::Status LoadOrReplace(const TransformContext& first, int64_t index, Sample* sample) const;
   NeededPixels Needs(const TransformContext& first, int height, int width) const;
 
   // Whether labels come from LABEL_TYPE or from a transform, and not from the data set.
@@ -78,7 +85,7 @@ class Pipeline {
   LabelType label_type_;
   int64_t made_classes_ = 0;  // of the labels that transforms give; 0: they give none
   uint64_t seed_;
-  bool skips_broken_ = false;
+  Replacement replacement_ = Replacement::kNone;
 };
 
 }  // namespace ssl

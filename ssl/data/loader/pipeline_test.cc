@@ -165,14 +165,14 @@ class BrokenDataset : public Dataset {
   std::set<int64_t> broken_;
 };
 
-TEST(Pipeline, BrokenSample_KeepsItsPlaceOrIsSkipped) {
+TEST(Pipeline, BrokenSample_KeepsItsPlaceOrIsReplaced) {
   PipelineScratch scratch;
   Pipeline pipeline(std::make_unique<BrokenDataset>(std::set<int64_t>{2, 0}), {}, LabelType::kStandard, 0);
   ASSERT_OK(pipeline.Read(0, 2, &scratch));
   EXPECT_EQ(scratch.sample.index, 2);
   EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged);
 
-  pipeline.set_skips_broken(true);
+  pipeline.set_replacement(Replacement::kSample);
   ASSERT_OK(pipeline.Read(0, 2, &scratch));
   EXPECT_EQ(scratch.sample.index, 1) << "2 and 0 are broken";
   EXPECT_EQ(scratch.sample.label, 8);
@@ -181,8 +181,15 @@ TEST(Pipeline, BrokenSample_KeepsItsPlaceOrIsSkipped) {
   ASSERT_OK(pipeline.Read(0, 1, &scratch));
   EXPECT_EQ(scratch.sample.fault, ReadFault::kNone);
 
+  pipeline.set_replacement(Replacement::kImage);
+  ASSERT_OK(pipeline.Read(0, 2, &scratch));
+  EXPECT_EQ(scratch.sample.index, 2);
+  EXPECT_EQ(scratch.sample.label, 9);
+  EXPECT_EQ(scratch.sample.view(0).image.pixels()[0], 20);
+  EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged);
+
   Pipeline all(std::make_unique<BrokenDataset>(std::set<int64_t>{0, 1, 2}), {}, LabelType::kStandard, 0);
-  all.set_skips_broken(true);
+  all.set_replacement(Replacement::kSample);
   ASSERT_OK(all.Read(0, 2, &scratch));
   EXPECT_EQ(scratch.sample.fault, ReadFault::kDamaged);
 }
