@@ -11,6 +11,9 @@ namespace ssl {
 // Calls of operator new so far, of all threads. Thread-safe.
 int64_t AllocationCount();
 
+// What operator new has given and operator delete not taken back, in bytes. Thread-safe.
+int64_t AllocatedBytes();
+
 }  // namespace ssl
 
 #endif  // SSL_TESTING_ALLOCATION_COUNT_H_

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts calls of operator new, to show that a sample costs none once the buffers have grown.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/datasets/array_dataset.h"
 #include "ssl/data/datasets/disk_dataset.h"
+#include "ssl/data/image/image.h"
 #include "ssl/data/loader/batch_buffer.h"
 #include "ssl/data/loader/data_loader.h"
 #include "ssl/data/loader/pipeline.h"
@@ -71,6 +75,40 @@ TEST(Allocation, SampleInTheSteadyState_AllocatesNothing) {
   EXPECT_TRUE(ok);
   EXPECT_EQ(during, 0);
   EXPECT_GT(before, 0);  // the counter works
+}
+
+// Images of 10 x 10 pixels, but for the first, which has 5000 x 4000.
+class OneHugeImage : public Dataset {
+ public:
+  int64_t size() const override { return 100; }
+  bool has_labels() const override { return false; }
+  std::string description() const override { return "one huge image"; }
+  absl::Status Get(int64_t index, Sample* sample) const override {
+    Image* image = &sample->view(0).image;
+    uint8_t* pixels = index == 0 ? image->Allocate(5000, 4000, 3) : image->Allocate(10, 10, 3);
+    std::fill_n(pixels, image->size_bytes(), static_cast<uint8_t>(index));
+    return absl::OkStatus();
+  }
+};
+
+TEST(Allocation, MemoryOfAHugeImage_GoesWhenSmallOnesFollow) {
+  std::vector<std::unique_ptr<Transform>> transforms;
+  transforms.push_back(std::make_unique<ImgPilToMultiCrop>(std::vector<RandomCropRule>{{8, 8, {0.3, 1.0}}}));
+  const Pipeline pipeline(std::make_unique<OneHugeImage>(), std::move(transforms), LabelType::kStandard, 0);
+  PipelineScratch scratch;
+  const int64_t before = AllocatedBytes();
+  ASSERT_OK(pipeline.Read(0, 0, &scratch));
+  EXPECT_GE(AllocatedBytes() - before, 5000 * 4000 * 3);
+  for (int64_t i = 1; i < 100; ++i) ASSERT_OK(pipeline.Read(0, i, &scratch));
+  EXPECT_LT(AllocatedBytes() - before, 1 << 20);
+
+  // Huge ones again and again keep it.
+  for (int64_t i = 0; i < 10; ++i) ASSERT_OK(pipeline.Read(0, i % 5, &scratch));
+  const int64_t allocations = AllocationCount();
+  bool ok = true;
+  for (int64_t i = 0; i < 100; ++i) ok = ok && pipeline.Read(0, i % 5, &scratch).ok();
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(AllocationCount() - allocations, 0);
 }
 
 DiskDataset ImagesInFiles() {

@@ -18,35 +18,33 @@ constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
 // Small enough that several workers share a batch, large enough that the lock is rarely taken.
 constexpr int64_t kChunkSize = 16;
 
-int64_t RingSize(const BatchLayout& layout) {
+int64_t BatchBytes(const BatchLayout& layout) {
   int64_t floats = 0;
   for (const ViewShape& view : layout.views) floats += int64_t{view.height} * view.width * layout.channels;
-  const int64_t bytes = floats * layout.batch_size * static_cast<int64_t>(sizeof(float));
-  return bytes > kLargeBatchBytes ? kRingSizeOfLarge : kRingSize;
+  return floats * layout.batch_size * static_cast<int64_t>(sizeof(float));
+}
+
+// num_batches: of an epoch.
+int64_t RingSize(int num_workers, int64_t batch_bytes, int64_t num_batches) {
+  if (num_workers == 0) return 1;
+  return std::min(batch_bytes > kLargeBatchBytes ? kRingSizeOfLarge : kRingSize, num_batches + 1);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DataLoader>> DataLoader::Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
-                                                               const DataLoaderOptions& options) {
+                                                               const DataLoaderOptions& options,
+                                                               AdmitBatchMemory admit) {
   auto loader = absl::WrapUnique(new DataLoader(std::move(pipeline), std::move(sampler), options));
-  SSL_RETURN_IF_ERROR(GuardTorch("data loader", [&] { return loader->Initialize(); }));
+  SSL_RETURN_IF_ERROR(GuardTorch("data loader", [&] { return loader->Initialize(admit); }));
   return loader;
 }
 
 DataLoader::DataLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options)
     : pipeline_(std::move(pipeline)), sampler_(std::move(sampler)), options_(options) {}
 
-absl::Status DataLoader::Initialize() {
-  if (options_.batch_size < 1) return absl::InvalidArgumentError("batch size is below 1");
+absl::StatusOr<BatchLayout> DataLoader::FindLayout() {
   const int64_t samples = sampler_->size();
-  num_batches_ =
-      options_.drop_last ? samples / options_.batch_size : (samples + options_.batch_size - 1) / options_.batch_size;
-  if (num_batches_ < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("batch size is ", options_.batch_size, ", but a rank has only ",
-                                                   samples, " samples, so that an epoch has no batch"));
-  }
-
   BatchLayout layout;
   layout.batch_size = std::min(options_.batch_size, samples);
   layout.channels = options_.image_channels;
@@ -62,11 +60,27 @@ absl::Status DataLoader::Initialize() {
     layout.targets = options_.collator->Targets(scratch_.sample);
     layout.inputs = options_.collator->inputs();
   }
+  return LayoutFor(scratch_.sample, layout);
+}
+
+absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
+  if (options_.batch_size < 1) return absl::InvalidArgumentError("batch size is below 1");
+  const int64_t samples = sampler_->size();
+  num_batches_ =
+      options_.drop_last ? samples / options_.batch_size : (samples + options_.batch_size - 1) / options_.batch_size;
+  if (num_batches_ < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("batch size is ", options_.batch_size, ", but a rank has only ",
+                                                   samples, " samples, so that an epoch has no batch"));
+  }
+
+  SSL_ASSIGN_OR_RETURN(const BatchLayout layout, FindLayout());
   has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
   target_columns_ = has_labels_ ? layout.targets.columns : 0;
-  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
+  if (options_.num_workers > 0) scratch_ = PipelineScratch();  // each has its own
 
-  const int64_t ring_size = options_.num_workers == 0 ? 1 : std::min(RingSize(layout), num_batches_ + 1);
+  const int64_t batch_bytes = BatchBytes(layout);
+  const int64_t ring_size = RingSize(options_.num_workers, batch_bytes, num_batches_);
+  SSL_RETURN_IF_ERROR(admit({ring_size, layout.batch_size, ring_size * batch_bytes, options_.num_workers}));
   for (int64_t i = 0; i < ring_size; ++i) ring_.push_back(std::make_unique<Slot>(layout));
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;

@@ -25,6 +25,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
@@ -50,11 +51,24 @@ struct DataLoaderOptions {
   int num_workers = 0;
 };
 
+// What a loader keeps in memory.
+struct BatchMemory {
+  int64_t batches = 0;  // in the ring
+  int64_t samples = 0;  // in each
+  int64_t bytes = 0;    // of the images of all of them
+  int threads = 0;      // beside the calling one
+};
+
+// OK, or why a loader may not take so much.
+using AdmitBatchMemory = absl::FunctionRef<absl::Status(const BatchMemory&)>;
+
 class DataLoader : public BatchSource, public DatasetSource, public ReplacedImages, public TargetColumns {
  public:
-  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and allocates the ring.
-  static absl::StatusOr<std::unique_ptr<DataLoader>> Create(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
-                                                            const DataLoaderOptions& options);
+  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and then, where `admit` is OK, allocates
+  // the ring.
+  static absl::StatusOr<std::unique_ptr<DataLoader>> Create(
+      Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options,
+      AdmitBatchMemory admit = [](const BatchMemory&) { return absl::OkStatus(); });
   ~DataLoader() override;
 
   int64_t batches_per_epoch() const override;
@@ -91,7 +105,9 @@ class DataLoader : public BatchSource, public DatasetSource, public ReplacedImag
   };
 
   DataLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options);
-  absl::Status Initialize();
+  absl::Status Initialize(AdmitBatchMemory admit);
+  // From a first sample.
+  absl::StatusOr<BatchLayout> FindLayout();
 
   int64_t SamplesIn(int64_t batch) const;
   Slot& SlotOf(int64_t batch) { return *ring_[batch % static_cast<int64_t>(ring_.size())]; }

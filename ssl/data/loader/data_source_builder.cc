@@ -10,11 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ssl/base/available_memory.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
-#include "ssl/config/world_shape.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/phases_builder.h"
 #include "ssl/data/collators/collators.h"
@@ -25,6 +23,7 @@
 #include "ssl/data/datasets/subset_dataset.h"
 #include "ssl/data/loader/data_loader.h"
 #include "ssl/data/loader/pipeline.h"
+#include "ssl/data/loader/source_memory.h"
 #include "ssl/data/samplers/class_sampler_builder.h"
 #include "ssl/data/samplers/distributed_sampler.h"
 #include "ssl/data/samplers/mini_epoch_sampler.h"
@@ -34,8 +33,6 @@
 
 namespace ssl {
 namespace {
-
-constexpr int64_t kBytesPerMegabyte = 1000000;
 
 LabelType LabelTypeOf(const DataSplitOptions& options) {
   if (options.label_type == "sample_index") return LabelType::kSampleIndex;
@@ -79,39 +76,11 @@ absl::StatusOr<Pipeline> BuildPipeline(const ConfigNode& data_split, const Confi
   return pipeline;
 }
 
-// The bound of a split's CACHE; 0: there is none.
-absl::StatusOr<int64_t> CacheBytes(const char* path, const ConfigNode& config) {
-  const ConfigNode* node = config.FindPath(path);
-  if (node == nullptr) return 0;
-  SSL_ASSIGN_OR_RETURN(const DataSplitOptions split, ReadDataSplit(*node, config));
-  return split.cache == "none" ? 0 : split.cache_bytes;
-}
-
-// Those of this host, as processes or within one: each has a data set, and so a cache, of its own.
-absl::StatusOr<int64_t> RanksOfHost(const ConfigNode& config) {
-  SSL_ASSIGN_OR_RETURN(const WorldShape processes, ReadProcesses(config));
-  SSL_ASSIGN_OR_RETURN(const int64_t virtual_ranks, ReadVirtualRanks(config));
-  return processes.ranks_per_node * std::max<int64_t>(1, virtual_ranks / processes.ranks());
-}
-
 // Lets the data set keep its images as CACHE says, which is worth it where they are read in every epoch.
 absl::Status ApplyCache(const DataSplitOptions& split, const ConfigNode& node, const BuildContext& context,
                         Pipeline* pipeline) {
   if (split.cache == "none") return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
-  SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
-  SSL_ASSIGN_OR_RETURN(const int64_t ranks, RanksOfHost(context.config));
-  const int64_t available = AvailableMemoryBytes();
-  const std::string of_each = ranks == 1 ? "" : absl::StrCat(" for each of ", ranks, " ranks");
-  if (available / ranks - train_bytes < test_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(SplitKey(node, context.config, "CACHE_BYTES"), " is ", split.cache_bytes,
-                     ", expected that the caches of ", "DATA.TRAIN and DATA.TEST, ", train_bytes, " and ", test_bytes,
-                     " bytes", of_each, ", fit into the ", available, " bytes of memory that are free"));
-  }
-  SSL_LOG(INFO) << SplitPath(node, context.config) << ".CACHE: " << split.cache << " images take up to "
-                << split.cache_bytes / kBytesPerMegabyte << " MB of memory" << of_each << ", of which "
-                << available / kBytesPerMegabyte << " MB are free";
+  SSL_RETURN_IF_ERROR(AdmitCache(split, node, context));
   pipeline->KeepInMemory({split.cache == "raw" ? CacheContent::kRaw : CacheContent::kDecoded, split.cache_bytes});
   return absl::OkStatus();
 }
@@ -199,12 +168,18 @@ std::unique_ptr<Sampler> BuildSampler(const DataSplitOptions& split, const Pipel
   return std::make_unique<DistributedSampler>(DistributedSamplerOptions{size, world, rank, context.seed, shuffle});
 }
 
-// Errors of the loader, which knows no configuration, get the place of the split.
+using AdmitMemory = absl::Status(const BatchMemory& batches, const ConfigNode& node, const BuildContext& context);
+
+// node: of the split that describes the batches. Errors of the loader, which knows no configuration, get its place.
 absl::StatusOr<std::unique_ptr<BatchSource>> BuildLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
-                                                         const DataLoaderOptions& options, const std::string& place) {
+                                                         const DataLoaderOptions& options, const ConfigNode& node,
+                                                         AdmitMemory* admit, const BuildContext& context) {
+  absl::Status admitted;
+  const auto ask = [&](const BatchMemory& batches) { return admitted = admit(batches, node, context); };
   absl::StatusOr<std::unique_ptr<DataLoader>> loader =
-      DataLoader::Create(std::move(pipeline), std::move(sampler), options);
-  if (!loader.ok()) return Annotate(loader.status(), place);
+      DataLoader::Create(std::move(pipeline), std::move(sampler), options, ask);
+  SSL_RETURN_IF_ERROR(admitted);
+  if (!loader.ok()) return Annotate(loader.status(), SplitKey(node, context.config, "TRANSFORMS"));
   return std::unique_ptr<BatchSource>(*std::move(loader));
 }
 
@@ -244,8 +219,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
                      split.batch_size_per_replica, ", expected at most ", sampler->size(), ", the samples of each of ",
                      context.communicator.size(), " ranks in ", part, pipeline.dataset().description()));
   }
-  return BuildLoader(std::move(pipeline), std::move(sampler), options,
-                     SplitKey(data_split, context.config, "TRANSFORMS"));
+  return BuildLoader(std::move(pipeline), std::move(sampler), options, data_split, &AdmitBatches, context);
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& data_split, const BuildContext& context) {
@@ -272,8 +246,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   options.drop_last = split.drop_last;
   std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
-  return BuildLoader(std::move(pipeline), std::move(sampler), options,
-                     SplitKey(data_split, context.config, "TRANSFORMS"));
+  return BuildLoader(std::move(pipeline), std::move(sampler), options, data_split, &AdmitBatches, context);
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNode& data_split,
@@ -292,8 +265,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeEvaluationSource(const ConfigNo
   auto sampler = std::make_unique<DistributedSampler>(
       DistributedSamplerOptions{pipeline.dataset().size(), context.communicator.size(), context.communicator.rank(),
                                 context.seed, /*shuffle=*/false});
-  return BuildLoader(std::move(pipeline), std::move(sampler), options,
-                     SplitKey(transforms_split, context.config, "TRANSFORMS"));
+  return BuildLoader(std::move(pipeline), std::move(sampler), options, transforms_split, &AdmitEvaluationBatches,
+                     context);
 }
 
 }  // namespace ssl

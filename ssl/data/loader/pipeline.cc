@@ -112,6 +112,7 @@ absl::Status Pipeline::Load(const TransformContext& first, int64_t index, Sample
   const auto needs = [&](int height, int width) { return Needs(first, height, width); };
   const NeededRegion needed(needs);
   sample->needed = &needed;
+  sample->file_buffer.Allocate(0);  // whether it is used, its size tells
   const absl::Status read = GetImage(*dataset_, index, sample);
   sample->needed = nullptr;
   return read;
@@ -133,11 +134,13 @@ absl::Status Pipeline::LoadOrReplace(const TransformContext& first, int64_t inde
 }
 
 absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+  if (scratch->use.is_over()) *scratch = PipelineScratch();
   Sample* sample = &scratch->sample;
   // Another sample in place of a broken one goes through the transforms under the broken one's number.
   const TransformContext first{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), first_reader_,
                                scratch->transform};
   SSL_RETURN_IF_ERROR(LoadOrReplace(first, index, sample));
+  scratch->use.Add(sample->view(0).image.size_bytes() + static_cast<int64_t>(sample->file_buffer.size()));
 
   if (label_type_ != LabelType::kStandard) {
     sample->SetLabel(label_type_ == LabelType::kSampleIndex ? sample->index : 0);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A data set and the transforms that its samples go through. Immutable and shared by the worker threads; each brings
-// its own PipelineScratch, in which nothing is allocated once the buffers have grown to their size.
+// its own PipelineScratch, in which nothing is allocated once the buffers have grown to their size. Those that a huge
+// image has left go when many small ones have followed.
 //
 //   PipelineScratch scratch;
 //   SSL_RETURN_IF_ERROR(pipeline.Read(epoch, index, &scratch));  // result: scratch.sample
 #ifndef SSL_DATA_LOADER_PIPELINE_H_
 #define SSL_DATA_LOADER_PIPELINE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,9 +37,32 @@ enum class Replacement {
   kSample,  // all of it
 };
 
+// Whether the buffers of a worker are worth giving back: they have held a huge image, and those since are much smaller.
+class BufferUse {
+ public:
+  // bytes: that the data set needed for a sample.
+  void Add(int64_t bytes) {
+    const bool is_much_smaller = bytes < largest_ / 4;
+    largest_ = is_much_smaller ? largest_ : std::max(largest_, bytes);
+    much_smaller_in_a_row_ = is_much_smaller ? much_smaller_in_a_row_ + 1 : 0;
+  }
+
+  bool is_over() const { return largest_ >= kHuge && much_smaller_in_a_row_ >= kPatience; }
+
+ private:
+  // A photograph of 5 megapixels; what smaller ones leave is not missed.
+  static constexpr int64_t kHuge = int64_t{16} << 20;
+  // A huge image takes long to decode: new buffers for one among so many are nothing beside it.
+  static constexpr int64_t kPatience = 64;
+
+  int64_t largest_ = 0;
+  int64_t much_smaller_in_a_row_ = 0;
+};
+
 struct PipelineScratch {
   Sample sample;
   TransformScratch transform;
+  BufferUse use;
 };
 
 class Pipeline {
