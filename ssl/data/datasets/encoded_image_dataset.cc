@@ -75,6 +75,13 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> OpenImageFile(const EncodedImageOp
   return options.root == nullptr ? options.file_system->OpenRead(path) : options.root->OpenRead(path);
 }
 
+absl::StatusOr<FileStamp> StampOfImageFile(const EncodedImageOptions& options, const std::string& path) {
+  if (options.root != nullptr || options.file_system == &PosixFileSystem()) return ReadFileStamp(path);
+  FileStamp stamp;
+  SSL_ASSIGN_OR_RETURN(stamp.size, options.file_system->Size(path));
+  return stamp;
+}
+
 EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labels, EncodedImageOptions options)
     : size_(size),
       labels_(std::move(labels)),
@@ -82,14 +89,24 @@ EncodedImageDataset::EncodedImageDataset(int64_t size, std::vector<int64_t> labe
       broken_(size_, options_.max_broken_fraction, options_.max_broken_place, options_.reader, options_.split) {}
 
 absl::StatusOr<FileStamp> EncodedImageDataset::StampOf(const std::string& path) const {
-  if (options_.root != nullptr || options_.file_system == &PosixFileSystem()) return ReadFileStamp(path);
-  FileStamp stamp;
-  SSL_ASSIGN_OR_RETURN(stamp.size, options_.file_system->Size(path));
-  return stamp;
+  return StampOfImageFile(options_, path);
+}
+
+absl::Status EncodedImageDataset::CheckIndexed(int64_t index, const std::string& path) const {
+  const FileStamp* indexed = IndexedFile(index);
+  if (indexed == nullptr) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const FileStamp stamp, StampOf(path));
+  // Not by device and inode: an automounter, or a file system of a user's process, may give the same file others.
+  if (stamp.size == indexed->size && stamp.modified_ns == indexed->modified_ns) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "its file has changed since it was indexed; start anew to read what it holds now");
 }
 
 absl::Status EncodedImageDataset::ReadBytes(int64_t index, std::string* path, ByteBuffer* bytes) const {
-  const absl::Status status = ReadPart(Locate(index, path), *path, bytes);
+  absl::Status status = ReadPart(Locate(index, path), *path, bytes);
+  // Afterwards: what was read before a change is what was indexed.
+  const absl::Status indexed = CheckIndexed(index, *path);
+  if (!indexed.ok()) status = indexed;
   return status.ok() ? status : AsReadError(status);
 }
 

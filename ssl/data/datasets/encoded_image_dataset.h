@@ -62,6 +62,9 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
 absl::StatusOr<std::unique_ptr<ReadableFile>> OpenImageFile(const EncodedImageOptions& options,
                                                             const std::string& path);
 
+// What tells whether a file is still the one that it was; in a file system that is not the machine's own, its size.
+absl::StatusOr<FileStamp> StampOfImageFile(const EncodedImageOptions& options, const std::string& path);
+
 class EncodedImageDataset : public Dataset, public CountsBroken {
  public:
   // labels: one for each of `size` images, or none.
@@ -86,6 +89,11 @@ class EncodedImageDataset : public Dataset, public CountsBroken {
  private:
   // Where the image lies: sets `path` to the file, and returns the part of it. Called by many threads at once.
   virtual FilePart Locate(int64_t index, std::string* path) const = 0;
+
+  // What the file of an image was when Locate learnt where in it the image lies; null: it is a file of its own.
+  virtual const FileStamp* IndexedFile(int64_t index) const { return nullptr; }
+  // FailedPrecondition where it is not any more.
+  absl::Status CheckIndexed(int64_t index, const std::string& path) const;
 
   absl::StatusOr<FileStamp> StampOf(const std::string& path) const;
   // The error, which is one of reading or decoding the image, with its name, as one line of text.

@@ -103,7 +103,7 @@ class Copies {
 
 // The samples of all shards.
 struct Shards {
-  std::vector<std::string> paths;
+  std::vector<TarShard> files;
   std::vector<TarPlace> places;
   PathList names;
   std::vector<int64_t> labels;
@@ -148,25 +148,28 @@ absl::Status CheckLabels(Shards* shards) {
   }
   const int64_t index = unlabelled - shards->labels.begin();
   return absl::InvalidArgumentError(absl::StrCat(
-      shards->paths[shards->places[index].shard], ": '", absl::CHexEscape(shards->names[index]), "' has no label, but ",
-      "others have; expected .cls, or \"label\" in .json, for all samples or for none",
+      shards->files[shards->places[index].shard].path, ": '", absl::CHexEscape(shards->names[index]),
+      "' has no label, but ", "others have; expected .cls, or \"label\" in .json, for all samples or for none",
       shards->unread_json == 0 ? "" : absl::StrCat("; ", shards->first_unread_json)));
 }
 
 absl::StatusOr<Shards> ReadShards(const std::string& path, const EncodedImageOptions& options,
                                   const BuildContext& context) {
   Shards shards;
-  SSL_ASSIGN_OR_RETURN(shards.paths, ListShards(path, options));
-  SSL_RETURN_IF_ERROR(CheckDifferent(shards.paths, context.file_system));
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ListShards(path, options));
+  SSL_RETURN_IF_ERROR(CheckDifferent(paths, context.file_system));
   Copies copies;
-  for (size_t i = 0; i < shards.paths.size(); ++i) {
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenImageFile(options, shards.paths[i]));
-    SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(*file, shards.paths[i], context.stop));
-    copies.Look(shards.paths[i], index);
-    shards.Add(i, index);
+  for (const std::string& shard : paths) {
+    // The file first, whose path may be refused; then the stamp, before the headers that it is of.
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, OpenImageFile(options, shard));
+    SSL_ASSIGN_OR_RETURN(const FileStamp stamp, StampOfImageFile(options, shard));
+    SSL_ASSIGN_OR_RETURN(const TarIndex index, ReadTarIndex(*file, shard, context.stop));
+    copies.Look(shard, index);
+    shards.Add(shards.files.size(), index);
+    shards.files.push_back({shard, stamp});
   }
   if (shards.places.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": no member of ", shards.paths.size(),
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no member of ", paths.size(),
                                                    " tar files has .jpg, .jpeg, .png or .webp behind its name",
                                                    shards.DottedText()));
   }
@@ -183,14 +186,14 @@ std::vector<std::string> Rest(const Shards& shards) {
   if (shards.without_image > 0 || shards.unknown > 0 || shards.other > 0) {
     rest.push_back(absl::StrCat(shards.without_image, " samples without an image, ", shards.unknown,
                                 " members that are neither image nor label, ", shards.other, " links and the like, of ",
-                                shards.paths.size(), " tar files", shards.DottedText()));
+                                shards.files.size(), " tar files", shards.DottedText()));
   }
   return rest;
 }
 
 }  // namespace
 
-TarDataset::TarDataset(std::vector<std::string> shards, std::vector<TarPlace> places, PathList names,
+TarDataset::TarDataset(std::vector<TarShard> shards, std::vector<TarPlace> places, PathList names,
                        std::vector<int64_t> labels, EncodedImageOptions options)
     : EncodedImageDataset(static_cast<int64_t>(places.size()), std::move(labels), std::move(options)),
       shards_(std::move(shards)),
@@ -198,12 +201,12 @@ TarDataset::TarDataset(std::vector<std::string> shards, std::vector<TarPlace> pl
       names_(std::move(names)) {}
 
 std::string TarDataset::ImagePath(int64_t index) const {
-  return absl::StrCat(shards_[places_[index].shard], "/", absl::CHexEscape(names_[index]));
+  return absl::StrCat(shards_[places_[index].shard].path, "/", absl::CHexEscape(names_[index]));
 }
 
 std::string TarDataset::SampleIdentity(int64_t index) const {
   const TarPlace& place = places_[index];
-  const absl::string_view shard = shards_[place.shard];
+  const absl::string_view shard = shards_[place.shard].path;
   return absl::StrCat(shard.substr(shard.rfind('/') + 1), "/", absl::CHexEscape(names_[index]), " of ", place.size,
                       " bytes");
 }
@@ -219,7 +222,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeTarShards(const ConfigNode& data_sp
   if (!shards.ok()) return Annotate(shards.status(), SplitKey(data_split, context.config, "DATA_PATHS"));
   options.passed_over = Rest(*shards);
   options.description = path;
-  return std::make_unique<TarDataset>(std::move(shards->paths), std::move(shards->places), std::move(shards->names),
+  return std::make_unique<TarDataset>(std::move(shards->files), std::move(shards->places), std::move(shards->names),
                                       std::move(shards->labels), std::move(options));
 }
 

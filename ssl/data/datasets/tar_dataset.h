@@ -2,7 +2,8 @@
 //
 // Images in tar shards of WebDataset's layout (tar_index.h). Opening a data set reads the headers of all shards once;
 // from then on a sample is found by its number, so that samplers shuffle over all shards, and ranks and resumed
-// runs go on at any sample, as with any other data set. A sample takes about 100 bytes of memory.
+// runs go on at any sample, as with any other data set. A sample takes about 100 bytes of memory. Images of a shard
+// that is written anew meanwhile cannot be read: what its headers said holds no more.
 #ifndef SSL_DATA_DATASETS_TAR_DATASET_H_
 #define SSL_DATA_DATASETS_TAR_DATASET_H_
 
@@ -17,8 +18,15 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/encoded_image_dataset.h"
 #include "ssl/data/datasets/path_list.h"
+#include "ssl/io/file_stamp.h"
 
 namespace ssl {
+
+// A tar file, as it was when its samples were found.
+struct TarShard {
+  std::string path;
+  FileStamp stamp;
+};
 
 // Where the image of a sample lies.
 struct TarPlace {
@@ -30,7 +38,7 @@ struct TarPlace {
 class TarDataset : public EncodedImageDataset {
  public:
   // names: of the images; as many as places. labels: likewise, or none.
-  TarDataset(std::vector<std::string> shards, std::vector<TarPlace> places, PathList names, std::vector<int64_t> labels,
+  TarDataset(std::vector<TarShard> shards, std::vector<TarPlace> places, PathList names, std::vector<int64_t> labels,
              EncodedImageOptions options);
 
   // "train-000.tar/0001.jpg"; bytes that are no ASCII are escaped.
@@ -41,11 +49,12 @@ class TarDataset : public EncodedImageDataset {
  private:
   // A shard is opened for each image, as a file of its own would be: thousands that stay open reach the system's limit.
   FilePart Locate(int64_t index, std::string* path) const override {
-    *path = shards_[places_[index].shard];
+    *path = shards_[places_[index].shard].path;
     return {places_[index].offset, places_[index].size};
   }
+  const FileStamp* IndexedFile(int64_t index) const override { return &shards_[places_[index].shard].stamp; }
 
-  const std::vector<std::string> shards_;
+  const std::vector<TarShard> shards_;
   const std::vector<TarPlace> places_;
   const PathList names_;
 };

@@ -18,7 +18,9 @@
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
+#include "ssl/data/dataset.h"
 #include "ssl/data/datasets/testing/tar_files.h"
+#include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sample.h"
@@ -266,6 +268,44 @@ TEST(TarShards, BrokenImages_AreReplacedAndCounted) {
   EXPECT_EQ(sample.fault, ReadFault::kNotAnImage);
   ASSERT_OK_AND_ASSIGN(const auto strict, Open(path, ", BROKEN_IMAGES: error"));
   EXPECT_THAT(strict->Get(0, &sample), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path + "/0.png: image is")));
+}
+
+// Its images lie elsewhere now, or are other ones under the old labels.
+TEST(TarShards, AShardThatIsWrittenAnew_IsNotReadByTheOldIndex) {
+  const std::string folder = MakeTempDir("tar");
+  for (const char* below : {"", ", PATHS_BELOW: "}) {
+    const std::string path = WriteTar(TarMember("0.png", Png(1)) + TarEnd(), "a.tar", folder);
+    const std::string more = *below == '\0' ? "" : absl::StrCat(below, folder);
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path, absl::StrCat(more, ", BROKEN_IMAGES: error")));
+    EXPECT_THAT(PixelsOf(*dataset), ElementsAre(1));
+    WriteTar(TarMember("0.png", Png(2)) + TarMember("1.png", Png(3)) + TarEnd(), "a.tar", folder);
+    Sample sample;
+    sample.ResetViews(1);
+    EXPECT_THAT(
+        dataset->Get(0, &sample),
+        StatusIs(kDataLoss, AllOf(HasSubstr(path + "/0.png"), HasSubstr("its file has changed since it was indexed"))));
+    ByteBuffer bytes;
+    EXPECT_THAT(dataset->ReadEncoded(0, &bytes).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has changed since")));
+    ASSERT_OK_AND_ASSIGN(const auto again, Open(path));
+    EXPECT_THAT(PixelsOf(*again), ElementsAre(2, 3));
+  }
+}
+
+TEST(TarShards, AShardThatIsWrittenAnew_DoesNotReachTheCache) {
+  const std::string folder = MakeTempDir("tar");
+  const std::string path = WriteTar(TarMember("0.png", Png(1)) + TarEnd(), "a.tar", folder);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Open(path, ", MAX_BROKEN_FRACTION: 1"));
+  dataset->KeepInMemory({CacheContent::kDecoded, 1 << 20});
+  WriteTar(TarMember("0.png", Png(2)) + TarMember("1.png", Png(3)) + TarEnd(), "a.tar", folder);
+  Sample sample;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    sample.ResetViews(1);
+    sample.fault = ReadFault::kNone;
+    ASSERT_OK(dataset->Get(0, &sample));
+    EXPECT_NE(sample.fault, ReadFault::kNone);
+    EXPECT_EQ(sample.view(0).image.pixels()[0], 128) << "grey";
+  }
 }
 
 // As img2dataset and others write it: escapes of JSON that YAML does not have, and no label.
