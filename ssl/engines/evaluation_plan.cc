@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -18,6 +20,11 @@ namespace {
 
 constexpr char kTrain[] = "DATA.TRAIN";
 constexpr char kTest[] = "DATA.TEST";
+constexpr char kDiskFolder[] = "disk_folder";
+constexpr char kFileList[] = "disk_filelist";
+constexpr char kSynthetic[] = "synthetic";
+// An entry for each of DATA_SOURCES, or none.
+constexpr const char* kSourceLists[] = {"DATA_SOURCES", "DATA_PATHS", "DATASET_NAMES", "LABEL_SOURCES", "LABEL_PATHS"};
 constexpr double kHeldOut = 0.1;
 // Crops of photographs are cut from a resized image that is 256/224 times as large, as ImageNet is evaluated; smaller
 // images are used whole.
@@ -26,10 +33,6 @@ constexpr int64_t kSmallestPhotograph = 64;  // pixels
 bool HasItems(const ConfigNode& section, absl::string_view key) {
   const ConfigNode* list = section.Find(key);
   return list != nullptr && !list->items().empty();
-}
-
-std::string FirstItem(const ConfigNode& section, absl::string_view key) {
-  return HasItems(section, key) ? section.Find(key)->items().front().text() : "";
 }
 
 ConfigNode NamedMap(absl::string_view name) {
@@ -109,23 +112,50 @@ bool SharesClasses(const std::string& folder, const std::string& training, FileS
   });
 }
 
-// The test folder beside a training folder; "" when there is none.
-std::string FolderBeside(const std::string& training, FileSystem& file_system) {
+// The test folder beside a training folder, below `root` where that is not ""; "" when there is none.
+std::string FolderBeside(const std::string& training, const std::string& root, FileSystem& file_system) {
   absl::string_view parent = absl::StripSuffix(training, "/");
   const bool named = absl::ConsumeSuffix(&parent, "train") || absl::ConsumeSuffix(&parent, "training");
   if (!named || !(parent.empty() || parent.back() == '/')) return "";
   for (const char* name : {"val", "test"}) {
     const std::string folder = absl::StrCat(parent, name);
-    if (SharesClasses(folder, training, file_system)) return folder;
+    const bool may_be_read = root.empty() || absl::StartsWith(folder, absl::StrCat(absl::StripSuffix(root, "/"), "/"));
+    if (may_be_read && SharesClasses(folder, training, file_system)) return folder;
   }
   return "";
 }
 
-// Whether SPLIT: test of the data source is a test set of its own. A source of the host program may not know SPLIT.
-bool HasTestPart(const ConfigNode& train) {
-  const std::string source = FirstItem(train, "DATA_SOURCES");
-  if (source == "synthetic" || source == "torchvision_dataset") return true;
-  return (source == "disk_folder" || source == "disk_filelist") && !HasItems(train, "DATA_PATHS");
+std::vector<std::string> Texts(const ConfigNode& section, absl::string_view key) {
+  std::vector<std::string> texts;
+  if (!HasItems(section, key)) return texts;
+  for (const ConfigNode& item : section.Find(key)->items()) texts.push_back(item.text());
+  return texts;
+}
+
+bool AllAre(const std::vector<std::string>& texts, absl::string_view value) {
+  return std::all_of(texts.begin(), texts.end(), [value](const std::string& text) { return text == value; });
+}
+
+// The test folders beside the folders of all sources; empty where one has none.
+std::vector<std::string> FoldersBeside(const ConfigNode& train, FileSystem& file_system) {
+  const std::vector<std::string> sources = Texts(train, "DATA_SOURCES");
+  const std::vector<std::string> paths = Texts(train, "DATA_PATHS");
+  // Labels in files are of the training images alone.
+  const bool has_own_labels = !HasItems(train, "LABEL_PATHS");
+  if (!AllAre(sources, kDiskFolder) || paths.size() != sources.size() || !has_own_labels) return {};
+  const ConfigNode* root = train.Find("PATHS_BELOW");
+  std::vector<std::string> folders;
+  for (const std::string& path : paths) {
+    folders.push_back(FolderBeside(path, root == nullptr ? "" : root->text(), file_system));
+    if (folders.back().empty()) return {};
+  }
+  return folders;
+}
+
+// Whether SPLIT: test of a data source is a test set of its own. A source of the host program may not know SPLIT.
+bool HasTestPart(const std::string& source, bool has_paths) {
+  if (source == kSynthetic || source == "torchvision_dataset") return true;
+  return (source == kDiskFolder || source == kFileList) && !has_paths;
 }
 
 // DATA.TRAIN with the keys of DATA.TEST that are not their defaults. Where the data lie may be among them.
@@ -148,10 +178,47 @@ ConfigNode OverlaidSplit(const ConfigNode& train, const ConfigNode& test, const 
   return split;
 }
 
-// Another data set than that of training: its size does not follow from DATA.TRAIN's, nor which part is held out.
+// Another data set than that of training: neither its size nor its labels follow from DATA.TRAIN's, nor which part is
+// held out.
 void TakeWhole(const ConfigNode& test, ConfigNode* split) {
-  for (const char* key : {"DATA_LIMIT", "DATA_LIMIT_SAMPLING", "HOLD_OUT_FRACTION"}) {
+  for (const char* key : {"DATA_LIMIT", "DATA_LIMIT_SAMPLING", "HOLD_OUT_FRACTION", "LABEL_PATHS"}) {
     if (const ConfigNode* own = test.Find(key)) split->Set(key, *own);
+  }
+}
+
+// As many sources as DATA.TEST.DATA_PATHS has, of the kind of DATA.TRAIN's.
+void FitSources(const ConfigNode& test, ConfigNode* split) {
+  const std::vector<std::string> kinds = Texts(*split, "DATA_SOURCES");
+  const size_t count = test.Find("DATA_PATHS")->items().size();
+  if (kinds.size() == count) return;
+  const std::string kind = AllAre(kinds, kinds.front()) ? kinds.front() : kDiskFolder;
+  split->Set("DATA_SOURCES", ConfigNode::FromStrings(std::vector<std::string>(count, kind)));
+  if (const ConfigNode* names = test.Find("DATASET_NAMES")) split->Set("DATASET_NAMES", *names);
+  const std::vector<std::string> labels = Texts(*split, "LABEL_SOURCES");
+  if (labels.empty()) return;
+  const bool are_files = std::count(labels.begin(), labels.end(), kFileList) > 0;
+  split->Set("LABEL_SOURCES", ConfigNode::FromStrings(std::vector<std::string>(count, are_files ? kFileList : kind)));
+}
+
+// The sources of `train` that have a test part: their places among all.
+std::vector<size_t> SourcesWithTestPart(const ConfigNode& train) {
+  const std::vector<std::string> sources = Texts(train, "DATA_SOURCES");
+  std::vector<size_t> places;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (HasTestPart(sources[i], HasItems(train, "DATA_PATHS"))) places.push_back(i);
+  }
+  return places;
+}
+
+// Leaves the entries of those sources.
+void KeepSources(const std::vector<size_t>& places, ConfigNode* split) {
+  const size_t count = split->Find("DATA_SOURCES")->items().size();
+  for (const char* key : kSourceLists) {
+    const ConfigNode* list = split->Find(key);
+    if (list == nullptr || list->items().size() != count) continue;
+    ConfigNode kept = ConfigNode::List(list->location());
+    for (const size_t place : places) kept.Append(list->items()[place]);
+    split->Set(key, std::move(kept));
   }
 }
 
@@ -178,20 +245,24 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
   if (HasItems(test, "DATA_SOURCES") || !HasItems(train, "DATA_SOURCES")) return;
   constexpr char kSaysOtherwise[] = "; config.DATA.TEST.DATA_PATHS=[...] names another one";
   ConfigNode split = OverlaidSplit(train, test, defaults.Section(kTest));
-  const std::string source = FirstItem(train, "DATA_SOURCES");
-  const std::string path = FirstItem(train, "DATA_PATHS");
-  const std::string beside = source == "disk_folder" ? FolderBeside(path, file_system) : "";
+  const std::vector<std::string> beside = FoldersBeside(train, file_system);
+  const std::vector<size_t> with_test_part = SourcesWithTestPart(train);
   std::string choice;
   if (HasItems(test, "DATA_PATHS")) {
     TakeWhole(test, &split);
-    choice = absl::StrCat("the test set is ", FirstItem(test, "DATA_PATHS"), ", read as DATA.TRAIN is");
-  } else if (HasTestPart(train)) {
-    if (source != "synthetic") TakeWhole(test, &split);  // DATA_LIMIT is the size of that one
+    FitSources(test, &split);
+    choice =
+        absl::StrCat("the test set is ", absl::StrJoin(Texts(test, "DATA_PATHS"), ", "), ", read as DATA.TRAIN is");
+  } else if (!with_test_part.empty()) {
+    KeepSources(with_test_part, &split);
+    // DATA_LIMIT is the size of a synthetic one.
+    if (!AllAre(Texts(split, "DATA_SOURCES"), kSynthetic)) TakeWhole(test, &split);
     choice = absl::StrCat("the test set is the part SPLIT: test of the data set of DATA.TRAIN", kSaysOtherwise);
   } else if (!beside.empty()) {
     TakeWhole(test, &split);
-    split.Set("DATA_PATHS", ConfigNode::FromStrings({beside}));
-    choice = absl::StrCat("the test set is ", beside, ", beside the training folder", kSaysOtherwise);
+    split.Set("DATA_PATHS", ConfigNode::FromStrings(beside));
+    choice =
+        absl::StrCat("the test set is ", absl::StrJoin(beside, ", "), ", beside the training folder", kSaysOtherwise);
   } else {
     choice = HoldOut(test, &train, &split);
   }

@@ -5,7 +5,7 @@
 //
 //   test set    the part "test" of a data set that has parts; else the folder "val" or "test" beside a training folder
 //               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks, whatever
-//               its DATA_LIMIT
+//               its DATA_LIMIT. Of several sources: the parts "test" of those that have some; the folders beside all
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
 //               training
 //

@@ -66,6 +66,12 @@ std::string Text(const EvaluationPlan& plan, const std::string& path) {
   return node->is_list() ? node->items().at(0).text() : node->text();
 }
 
+std::vector<std::string> Texts(const EvaluationPlan& plan, const std::string& path) {
+  std::vector<std::string> texts;
+  for (const ConfigNode& item : plan.config.FindPath(path)->items()) texts.push_back(item.text());
+  return texts;
+}
+
 std::vector<std::string> TransformNames(const EvaluationPlan& plan) {
   std::vector<std::string> names;
   for (const ConfigNode& transform : plan.config.FindPath("DATA.TEST.TRANSFORMS")->items()) {
@@ -147,6 +153,73 @@ TEST_F(EvaluationPlanTest, FolderBesideTheTrainingFolder_IsTheTestSet) {
   EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), base_ + "/beside/val");
   EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.0");
   EXPECT_THAT(plan.choices[0], AllOf(HasSubstr(base_ + "/beside/val"), HasSubstr("config.DATA.TEST.DATA_PATHS")));
+}
+
+TEST_F(EvaluationPlanTest, FoldersBesideAllSources_AreTheTestSet) {
+  const std::string train = MakeFolder("one/train", {"a"});
+  const std::string other = MakeFolder("two/train", {"a"});
+  const std::string more = "  DATA_SOURCES: [disk_folder, disk_folder]\n  DATA_PATHS: [" + train + ", " + other + "]\n";
+  MakeFolder("one/val", {"a"});
+  const EvaluationPlan one = Plan("TRAIN:\n" + more);
+  EXPECT_EQ(Text(one, "DATA.TEST.HOLD_OUT_FRACTION"), "0.1") << "only one of them has one";
+  EXPECT_EQ(Texts(one, "DATA.TEST.DATA_PATHS"), Texts(one, "DATA.TRAIN.DATA_PATHS"));
+  MakeFolder("two/test", {"a"});
+  const EvaluationPlan both = Plan("TRAIN:\n" + more);
+  EXPECT_THAT(Texts(both, "DATA.TEST.DATA_PATHS"), ElementsAre(base_ + "/one/val", base_ + "/two/test"));
+  EXPECT_EQ(Text(both, "DATA.TEST.HOLD_OUT_FRACTION"), "0.0");
+}
+
+TEST_F(EvaluationPlanTest, FolderBesideThatMayNotBeRead_IsNone) {
+  const std::string train = MakeFolder("below/train", {"a"});
+  MakeFolder("below/val", {"a"});
+  EXPECT_EQ(Text(Plan(FolderRun(train, "  PATHS_BELOW: " + train + "\n")), "DATA.TEST.HOLD_OUT_FRACTION"), "0.1");
+  for (const char* root : {"/below", "/below/", ""}) {
+    const EvaluationPlan plan = Plan(FolderRun(train, absl::StrCat("  PATHS_BELOW: ", base_, root, "\n")));
+    EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), base_ + "/below/val") << root;
+  }
+}
+
+// SPLIT says nothing to a folder: it is trained on.
+TEST_F(EvaluationPlanTest, SourcesOfWhichSomeHaveATestPart_AreTestedOnTheseParts) {
+  const EvaluationPlan plan = Plan(
+      "TRAIN:\n  DATA_SOURCES: [disk_folder, torchvision_dataset]\n  DATA_PATHS: [photos, cifar]\n"
+      "  DATASET_NAMES: [mine, cifar10]\n");
+  EXPECT_THAT(Texts(plan, "DATA.TEST.DATA_SOURCES"), ElementsAre("torchvision_dataset"));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.DATA_PATHS"), ElementsAre("cifar"));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.DATASET_NAMES"), ElementsAre("cifar10"));
+  EXPECT_EQ(Text(plan, "DATA.TEST.SPLIT"), "test");
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0.0");
+  EXPECT_THAT(Texts(plan, "DATA.TRAIN.DATA_PATHS"), ElementsAre("photos", "cifar"));
+}
+
+TEST_F(EvaluationPlanTest, OneTestPathForSeveralSources_IsOneSource) {
+  const std::string test = "TEST: {DATA_PATHS: [/mine]}\n";
+  const EvaluationPlan folders = Plan(
+      "TRAIN: {DATA_SOURCES: [tar_shards, tar_shards], DATA_PATHS: [a, b], LABEL_SOURCES: [tar_shards, tar_shards]}\n" +
+      test);
+  EXPECT_THAT(Texts(folders, "DATA.TEST.DATA_SOURCES"), ElementsAre("tar_shards"));
+  EXPECT_THAT(Texts(folders, "DATA.TEST.LABEL_SOURCES"), ElementsAre("tar_shards"));
+  const EvaluationPlan mixed =
+      Plan("TRAIN: {DATA_SOURCES: [synthetic, disk_folder], DATA_PATHS: ['', b], DATASET_NAMES: [s, mine]}\n" + test);
+  EXPECT_THAT(Texts(mixed, "DATA.TEST.DATA_SOURCES"), ElementsAre("disk_folder"));
+  EXPECT_THAT(Texts(mixed, "DATA.TEST.DATASET_NAMES"), ElementsAre("imagenet1k_folder"));
+}
+
+// Those of the training images would be taken for the test images'.
+TEST_F(EvaluationPlanTest, LabelsInFiles_AreThoseOfTheTrainingImages) {
+  const std::string labelled = "  LABEL_SOURCES: [disk_filelist]\n  LABEL_PATHS: [labels.npy]\n";
+  const std::string test = "TEST:\n  DATA_PATHS: [/mine]\n";
+  const EvaluationPlan plan = Plan(FolderRun("/photos", labelled + test));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.LABEL_SOURCES"), ElementsAre("disk_filelist"));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.LABEL_PATHS"), IsEmpty());
+  EXPECT_THAT(
+      Texts(Plan(FolderRun("/photos", labelled + test + "  LABEL_PATHS: [of_test.npy]\n")), "DATA.TEST.LABEL_PATHS"),
+      ElementsAre("of_test.npy"));
+  const std::string train = MakeFolder("files/train", {"a"});
+  MakeFolder("files/val", {"a"});
+  const EvaluationPlan held_out = Plan(FolderRun(train, labelled));
+  EXPECT_EQ(Text(held_out, "DATA.TEST.HOLD_OUT_FRACTION"), "0.1") << "the folder beside has no labels";
+  EXPECT_THAT(Texts(held_out, "DATA.TEST.LABEL_PATHS"), ElementsAre("labels.npy"));
 }
 
 TEST_F(EvaluationPlanTest, FolderBesideWithOtherClasses_OrOfAnotherNameOfTheTrainingFolder_IsNot) {
