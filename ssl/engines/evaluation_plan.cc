@@ -46,7 +46,10 @@ ConfigNode NamedMap(absl::string_view name) {
 ConfigNode CropSize(const ConfigNode& transforms) {
   ConfigNode size;
   for (const ConfigNode& transform : transforms.items()) {
-    if (const ConfigNode* side = transform.Find("size")) size = *side;
+    for (const char* key : {"size", "crop_size_image"}) {
+      const ConfigNode* side = transform.Find(key);
+      if (side != nullptr && (side->is_scalar() || !side->items().empty())) size = *side;
+    }
     const ConfigNode* sides = transform.Find("size_crops");
     if (sides == nullptr) continue;
     int64_t largest = 0;
@@ -68,13 +71,29 @@ void AppendCrop(const ConfigNode& size, ConfigNode* list) {
   list->Append(std::move(crop));
 }
 
+// `transform` as it treats the first view, which is the only one of an evaluation; null: it is for others.
+ConfigNode OfFirstView(const ConfigNode& transform) {
+  const ConfigNode* indices = transform.Find("indices");
+  if (indices == nullptr || indices->items().empty()) return transform;
+  const bool has_first = std::any_of(indices->items().begin(), indices->items().end(),
+                                     [](const ConfigNode& index) { return index.text() == "0"; });
+  if (!has_first) return ConfigNode::Null();
+  ConfigNode plain = ConfigNode::Map(transform.location());
+  for (const auto& [key, value] : transform.entries()) {
+    if (key != "indices") plain.Set(key, value);
+  }
+  return plain;
+}
+
 // The training transforms that change how pixels become numbers, not which pixels are seen.
 void AppendConversions(const ConfigNode& transforms, ConfigNode* list) {
-  static constexpr absl::string_view kNames[] = {"Grayscale", "ToTensor", "Normalize"};
+  static constexpr absl::string_view kNames[] = {"Grayscale",   "ImgPil2LabTensor", "ImgPilToRawTensor",
+                                                 "ImgToTensor", "Normalize",        "ToTensor"};
   for (const ConfigNode& transform : transforms.items()) {
     const ConfigNode* name = transform.Find("name");
     if (name == nullptr || std::find(std::begin(kNames), std::end(kNames), name->text()) == std::end(kNames)) continue;
-    list->Append(transform);
+    ConfigNode conversion = OfFirstView(transform);
+    if (!conversion.is_null()) list->Append(std::move(conversion));
   }
 }
 

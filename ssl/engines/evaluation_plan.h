@@ -7,7 +7,7 @@
 //               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks, whatever
 //               its DATA_LIMIT. Of several sources: the parts "test" of those that have some; the folders beside all
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
-//               training
+//               training, or what makes tensors there in their place
 //
 // A key of DATA.TEST that is not its default stays as it is. A configuration with DATA.TEST.DATA_SOURCES and
 // DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
