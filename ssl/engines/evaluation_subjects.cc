@@ -20,6 +20,7 @@
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
+#include "ssl/engines/broken_rows.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/feature_files.h"
@@ -234,6 +235,15 @@ absl::StatusOr<FeatureFiles> LoadFiles(const std::string& path, const std::vecto
   return files;
 }
 
+absl::StatusOr<ConfigNode> BrokenImagesOfFiles(const std::string& path, FileSystem& file_system) {
+  BrokenSplits splits;
+  for (const char* split : {"train", "test"}) {
+    SSL_ASSIGN_OR_RETURN(auto images, ReadBrokenRows(path, split, file_system));
+    splits.emplace_back(split, std::move(images));
+  }
+  return BrokenImagesTree(splits);
+}
+
 // Each rank reads all of it.
 absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::vector<FeatureRequest>& requests,
                            EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
@@ -290,7 +300,8 @@ absl::StatusOr<ConfigNode> EvaluationSubjects::ForEach(
     return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context, evaluate)
                       : EvaluateData(trained, network, *splits, context, evaluate);
   }));
-  return splits.has_value() ? splits->BrokenImages(context.communicator) : ConfigNode::Map();
+  return from_files ? BrokenImagesOfFiles(options_.features_path, context.file_system)
+                    : splits->BrokenImages(context.communicator);
 }
 
 absl::Status EvaluationSubjects::Check(EngineContext& context) const {

@@ -70,7 +70,7 @@ class EvaluationSubjects {
   // when a stop is requested. What can be checked is checked before the first feature: both data sets, their classes,
   // the trained weights, the layers. All ranks have the same features; what one rank's `evaluate` returns is agreed on.
   // context: with a complete configuration (evaluation_plan.h). Returns how many images of either split could not be
-  // read (broken_images_results.h). Collective.
+  // read (broken_images_results.h); they are in no subject's sets. Collective.
   absl::StatusOr<ConfigNode> ForEach(EngineContext& context,
                                      absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,8 +13,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
+#include "ssl/engines/broken_rows.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -51,7 +54,8 @@ class ExtractFeaturesEngine : public Engine {
     std::string name;  // "train"
     std::unique_ptr<BatchSource> source;
     std::vector<WrittenArray> arrays;
-    int64_t rows = 0;  // in them
+    int64_t rows = 0;                     // in them
+    std::map<int64_t, ReadFault> broken;  // of all ranks
   };
 
   absl::StatusOr<EngineReport> Extract(EngineContext& context) const {
@@ -88,7 +92,7 @@ class ExtractFeaturesEngine : public Engine {
     std::vector<Split> splits;
     for (const std::string& split : names) {
       SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source, MakeSplitSource(split, context));
-      splits.push_back({absl::AsciiStrToLower(split), std::move(source), {}, 0});
+      splits.push_back({absl::AsciiStrToLower(split), std::move(source), {}, 0, {}});
     }
     return splits;
   }
@@ -102,14 +106,17 @@ class ExtractFeaturesEngine : public Engine {
     absl::Status status = ForEachFeatureBatch(*split->source, layers, what, context.stop,
                                               [&](const FeatureBatch& batch) { return writer.Add(batch); });
     if (status.ok()) status = writer.Finish();
-    if (status.ok() && context.communicator.rank() == 0) status = WriteNames(directory, *split, context.file_system);
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(status, what, context.communicator));
     split->arrays = writer.arrays();
     split->rows = writer.rows();
-    return AgreeOnStatus(status, what, context.communicator);
+    SSL_ASSIGN_OR_RETURN(split->broken, BrokenImagesOf(*split->source, context.communicator));
+    const auto write = [&] { return WriteLists(directory, *split, context.file_system); };
+    return OnRankZero(write, what, context.communicator);
   }
 
-  // What the numbers in the arrays mean.
-  static absl::Status WriteNames(const std::string& directory, const Split& split, FileSystem& file_system) {
+  // What the numbers in the arrays mean, and which rows are none of the data.
+  static absl::Status WriteLists(const std::string& directory, const Split& split, FileSystem& file_system) {
+    SSL_RETURN_IF_ERROR(WriteBrokenRows(directory, split.name, split.broken, file_system));
     SSL_RETURN_IF_ERROR(WriteClassNames(directory, split.name, split.source->ClassNames(), file_system));
     const Dataset* dataset = DatasetBehind(*split.source);
     return dataset == nullptr ? absl::OkStatus() : WriteImageFiles(directory, split.name, *dataset, file_system);
@@ -118,9 +125,9 @@ class ExtractFeaturesEngine : public Engine {
   static absl::StatusOr<EngineReport> Report(const std::vector<Split>& splits, const FeatureLayers& layers,
                                              const std::string& directory, const EvaluatedWeights& weights,
                                              EngineContext& context) {
-    std::vector<std::pair<std::string, const BatchSource*>> sources;
-    for (const Split& split : splits) sources.emplace_back(split.name, split.source.get());
-    SSL_ASSIGN_OR_RETURN(ConfigNode broken, BrokenImagesOf(sources, context.communicator));
+    BrokenSplits images;
+    for (const Split& split : splits) images.emplace_back(split.name, split.broken);
+    const ConfigNode broken = BrokenImagesTree(images);
     ConfigNode results = ConfigNode::Map();
     results.Set("directory", ConfigNode::FromString(directory));
     results.Set("layers", ConfigNode::FromStrings(layers.names));
@@ -131,10 +138,11 @@ class ExtractFeaturesEngine : public Engine {
       results.Set(absl::StrCat(split.name, "_samples"), ConfigNode::FromInt(split.source->dataset_size()));
       arrays.insert(arrays.end(), split.arrays.begin(), split.arrays.end());
     }
-    results.Set(kBrokenImagesKey, std::move(broken));
+    results.Set(kBrokenImagesKey, broken);
     SetResults(kPrefix, results, weights, &context.results);
     EngineReport report;
     SSL_ASSIGN_OR_RETURN(report.summary, FormatRankFiles(directory, arrays, rows, context.communicator));
+    absl::StrAppend(&report.summary, BrokenRowsLine(broken));
     return report;
   }
 

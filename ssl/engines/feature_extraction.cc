@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_views.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/progress.h"
 #include "ssl/hooks/labelled_features.h"
 
@@ -155,6 +157,24 @@ absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layer
   });
 }
 
+absl::Status DropRows(const std::map<int64_t, ReadFault>& images, const std::string& what, FeatureSet* set) {
+  if (images.empty()) return absl::OkStatus();
+  const at::Tensor indices = set->indices.contiguous();
+  const int64_t* index = indices.const_data_ptr<int64_t>();
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < indices.size(0); ++row) {
+    if (images.count(index[row]) == 0) rows.push_back(row);
+  }
+  if (rows.empty()) {
+    return absl::DataLossError(absl::StrCat(what, ": none of the ", indices.size(0), " images can be read"));
+  }
+  const at::Tensor kept = at::tensor(rows, at::kLong);
+  for (at::Tensor& features : set->features) features = features.index_select(0, kept);
+  if (set->labels.defined()) set->labels = set->labels.index_select(0, kept);
+  set->indices = indices.index_select(0, kept);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                            const StopToken& stop, Communicator& communicator, LabelNeed labels) {
   const int64_t ranks = communicator.size();
@@ -163,8 +183,9 @@ absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLay
       ForEachFeatureBatch(source, layers, what, stop, [&](const FeatureBatch& batch) { return collector.Add(batch); });
   absl::StatusOr<FeatureSet> share = status.ok() ? collector.Finish() : status;
   SSL_RETURN_IF_ERROR(AgreeOnStatus(share.status(), what, communicator));
-  if (ranks == 1) return share;
-  SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return GatherShares(&*share, communicator); }));
+  if (ranks > 1) SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return GatherShares(&*share, communicator); }));
+  SSL_ASSIGN_OR_RETURN(const auto broken, BrokenImagesOf(source, communicator));
+  SSL_RETURN_IF_ERROR(GuardTorch(what, [&] { return DropRows(broken, what, &*share); }));
   return share;
 }
 

@@ -6,7 +6,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
@@ -34,7 +37,8 @@ struct FeatureBatch {
   at::Tensor indices;                // [B] int64, positions in the data set
 };
 
-// Of a whole split: in the order of the source, or of the data set where several ranks shared the work.
+// Of a whole split, but for images that could not be read: in the order of the source, or of the data set where several
+// ranks shared the work.
 struct FeatureSet {
   std::vector<at::Tensor> features;  // per layer, [N, ...] float
   at::Tensor labels;                 // [N] int64, or [N, classes]
@@ -53,8 +57,12 @@ enum class LabelNeed {
   kOptional,  // undefined when there are none
 };
 
-// All of them in memory, on every rank: each computes those of its share of the samples. Aborted when it fails on
-// another rank. Collective.
+// Takes the rows of `images`, by position in the data set, out of `set`; its labels may be undefined. DataLoss, which
+// `what` begins, where no row would be left.
+absl::Status DropRows(const std::map<int64_t, ReadFault>& images, const std::string& what, FeatureSet* set);
+
+// All of them in memory, on every rank: each computes those of its share of the samples. An image that could not be
+// read has no row: what stands in for it is no sample of its class. Aborted when it fails on another rank. Collective.
 absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                            const StopToken& stop, Communicator& communicator,
                                            LabelNeed labels = LabelNeed::kRequired);

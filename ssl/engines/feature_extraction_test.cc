@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
@@ -213,6 +214,33 @@ TEST(FeatureExtractionTest, SourceThatGivesTooMuch_IsAnError) {
   source.size = 7;
   EXPECT_THAT(ExtractAlone(source, TwoLayers(), "pixels", StopToken()).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("8 samples of 7")));
+}
+
+// Rows of the images 4, 5, 6, whose features are 0, 1, 2.
+FeatureSet ThreeRows() {
+  return {{at::arange(3, at::kFloat).view({3, 1})}, at::arange(3, at::kLong), at::arange(4, 7, at::kLong)};
+}
+
+TEST(DropRowsTest, TakesOutThoseOfTheImages) {
+  FeatureSet set = ThreeRows();
+  ASSERT_OK(DropRows({{1, ReadFault::kEmpty}, {5, ReadFault::kEmpty}}, "features", &set));
+  EXPECT_TRUE(at::equal(set.indices, at::tensor(std::vector<int64_t>{4, 6}, at::kLong)));
+  EXPECT_TRUE(at::equal(set.labels, at::tensor(std::vector<int64_t>{0, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(set.features[0].flatten(), at::tensor(std::vector<float>{0, 2})));
+}
+
+TEST(DropRowsTest, WithoutLabels) {
+  FeatureSet set = ThreeRows();
+  set.labels = at::Tensor();
+  ASSERT_OK(DropRows({{4, ReadFault::kEmpty}}, "features", &set));
+  EXPECT_EQ(set.indices.size(0), 2);
+}
+
+TEST(DropRowsTest, NoneLeft_IsAnError) {
+  FeatureSet set = ThreeRows();
+  EXPECT_THAT(
+      DropRows({{4, ReadFault::kEmpty}, {5, ReadFault::kEmpty}, {6, ReadFault::kEmpty}}, "features of TEST", &set),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("features of TEST: none of the 3 images can be read")));
 }
 
 }  // namespace

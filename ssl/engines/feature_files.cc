@@ -25,6 +25,7 @@
 #include "ssl/base/utf8.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
+#include "ssl/engines/broken_rows.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/npy.h"
@@ -322,7 +323,8 @@ absl::Status RemoveReplacementNote(const std::string& directory, const std::stri
 }
 
 absl::Status RemoveFeatureFiles(const std::string& directory, const std::string& split, FileSystem& file_system) {
-  for (const std::string& list : {ClassFile(directory, split), ImageFile(directory, split)}) {
+  for (const std::string& list :
+       {ClassFile(directory, split), ImageFile(directory, split), BrokenRowsFile(directory, split)}) {
     if (file_system.Exists(list)) SSL_RETURN_IF_ERROR(file_system.RemoveFile(list));
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system.List(directory));
@@ -364,6 +366,8 @@ absl::StatusOr<FeatureSet> LoadFeatures(const std::string& directory, const std:
   set.features = {Rows(features, order)};
   set.labels = Rows(targets.dim() == 2 && targets.size(1) == 1 ? targets.squeeze(1) : targets, order);
   set.indices = Rows(at::tensor(indices, at::kLong), order);
+  SSL_ASSIGN_OR_RETURN(const auto broken, ReadBrokenRows(directory, split, file_system));
+  SSL_RETURN_IF_ERROR(DropRows(broken, absl::StrCat(directory, ", features of ", split), &set));
   return set;
 }
 

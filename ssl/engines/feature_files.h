@@ -9,6 +9,8 @@
 //   classes are numbers only
 //   {train|test}_files.json                              the image of each position in the data set (ours): row i of an
 //   array is of the file number inds[i]; not there where images have no files
+//   {train|test}_broken.json             images that could not be read (ours, broken_rows.h): they have rows of what
+//   stands in for them
 //   {train|test}_features.replacing      while these files take the place of others (ours)
 //
 // Each file is replaced in one step. Used by one thread; LibTorch exceptions may pass.
@@ -107,8 +109,8 @@ absl::StatusOr<std::vector<std::string>> FeatureFileLayers(const std::string& di
                                                            FileSystem& file_system);
 
 // One layer with all ranks and chunks, ordered by position in the data set; a sample that several files hold counts
-// once. NotFound names the layers that are there; DataLoss names a file whose shape does not fit, and a note of a
-// replacement.
+// once, and one whose image could not be read is left out. NotFound names the layers that are there; DataLoss names a
+// file whose shape does not fit, and a note of a replacement.
 absl::StatusOr<FeatureSet> LoadFeatures(const std::string& directory, const std::string& split,
                                         const std::string& layer, FileSystem& file_system);
 

@@ -122,13 +122,14 @@ class KnnEngine : public Engine {
     if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
     SSL_RETURN_IF_ERROR(broken.status());
     findings.results.Set("k", ConfigNode::FromInt(topk.front()));
-    findings.results.Set(kBrokenImagesKey, *std::move(broken));
+    findings.results.Set(kBrokenImagesKey, *broken);
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
     report.summary = absl::StrFormat(
         "%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s, %d test images)\n%s", "features", "top-1", "top-5",
         settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
         options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"), test_images, findings.rows);
+    absl::StrAppend(&report.summary, BrokenImagesLine(*broken));
     return report;
   }
 

@@ -6,7 +6,8 @@
 // What the configuration leaves open follows from the training run: evaluation_plan.h. A stopped evaluation has no
 // results.
 // Results: {"knn": {"raw_pixels": top-1, "untrained": top-1, "trained": top-1, "k": k}}, fractions. Of several TOPK,
-// the first has these keys, a further one "trained_k<k>"; and "broken_images" (broken_images_results.h).
+// the first has these keys, a further one "trained_k<k>"; and "broken_images" (broken_images_results.h), which neither
+// vote nor are predicted.
 #ifndef SSL_ENGINES_KNN_ENGINE_H_
 #define SSL_ENGINES_KNN_ENGINE_H_
 

@@ -70,6 +70,8 @@ class LinearEvalEngine : public Engine {
     std::string rows;
     ConfigNode results = ConfigNode::Map();
     EvaluatedWeights weights;
+    int64_t train_images = 0;
+    int64_t test_images = 0;
   };
 
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
@@ -80,11 +82,14 @@ class LinearEvalEngine : public Engine {
     });
     if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
     SSL_RETURN_IF_ERROR(broken.status());
-    findings.results.Set(kBrokenImagesKey, *std::move(broken));
+    findings.results.Set(kBrokenImagesKey, *broken);
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
-    report.summary = absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs)\n%s", "features", "layer",
-                                     "rate", "held out", "top-1", "top-5", options_.num_epochs, findings.rows);
+    report.summary =
+        absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs, %d training and %d test images)\n%s",
+                        "features", "layer", "rate", "held out", "top-1", "top-5", options_.num_epochs,
+                        findings.train_images, findings.test_images, findings.rows);
+    absl::StrAppend(&report.summary, BrokenImagesLine(*broken));
     return report;
   }
 
@@ -98,6 +103,8 @@ class LinearEvalEngine : public Engine {
                                           subject.test.labels, probe, stop));
     absl::StrAppend(&findings->rows, FormatRows(subject, result));
     findings->weights = subject.weights;  // the trained network comes last
+    findings->train_images = subject.train.labels.size(0);
+    findings->test_images = subject.test.labels.size(0);
     const std::string key = subjects_.ResultKey(subject);
     ConfigNode& results = findings->results;
     results.SetPath(key, ConfigNode::FromDouble(result.top1));

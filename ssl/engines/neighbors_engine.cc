@@ -217,6 +217,7 @@ class NeighborsEngine : public Engine {
                             subject.neighbors.distances.max().item<double>(), path);
     }
     tree.Set(kBrokenImagesKey, broken);
+    absl::StrAppend(&report->summary, BrokenImagesLine(broken));
     return WriteResults(absl::StrCat(context.run_directory, "/", kNeighborsFile), tree, context.file_system);
   }
 

@@ -45,18 +45,21 @@ def run_commands(page, binary, overrides):
 
 
 def run_snippets(page):
-    """The names that the page's Python leaves. Its image of a class "beach" becomes the first one of `photos`."""
+    """The names that the page's Python leaves. Its image of a class "beach" becomes the first one that can be read."""
     names = {}
-    image = json.load(open("runs/folder/features/train_files.json"))[0]
+    features = pathlib.Path("runs/folder/features")
+    broken = {image["index"] for image in json.loads((features / "train_broken.json").read_text())}
+    files = json.loads((features / "train_files.json").read_text())
+    image = next(name for index, name in enumerate(files) if index not in broken)
     for text in snippets(page):
         exec(compile(text.replace("photos/beach/001.jpg", image), str(PAGE), "exec"), names)
     return names
 
 
 def check_features(names):
-    """The first training image's row, torchvision's and timm's features of it."""
+    """The row of the first training image that can be read, torchvision's and timm's features of it."""
     torch = names["torch"]
-    row = list(names["load"]("train", "inds").ravel()).index(0)
+    row = int(names["load"]("train", "inds").argmin())
     extracted = torch.from_numpy(names["features"][row])
     image = names["Image"].open(names["files"]("train")[row]).convert("RGB")
     with torch.no_grad():
