@@ -259,14 +259,17 @@ class Checker {
                        [&line](const std::string& key) { return absl::StrContains(line, key); });
   }
 
-  void AddMistake(const std::string& line) {
-    const bool is_new = std::find(report_.mistakes.begin(), report_.mistakes.end(), line) == report_.mistakes.end();
-    if (is_new && !FollowsFromEarlier(line)) report_.mistakes.push_back(line);
+  void AddMistake(const std::string& line) { AddUnlessThere(line, &report_.mistakes); }
+
+  void AddUnlessThere(std::string line, std::vector<std::string>* lines) {
+    const bool is_new = std::find(lines->begin(), lines->end(), line) == lines->end();
+    if (is_new && !FollowsFromEarlier(line)) lines->push_back(std::move(line));
   }
 
   // A component that says Unimplemented knows what is asked for.
   void AddStatus(const absl::Status& status) {
     if (status.ok()) return;
+    if (absl::IsDataLoss(status)) return AddUnlessThere(std::string(status.message()), &report_.damaged_data);
     for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
       if (!absl::IsUnimplemented(status)) {
         AddMistake(std::string(line));
@@ -294,6 +297,7 @@ std::string SummaryOf(const ConfigReport& report) {
     const size_t count = report.mistakes.size();
     return absl::StrCat(count, count == 1 ? " mistake" : " mistakes");
   }
+  if (!report.damaged_data.empty()) return "right, but the data are damaged";
   if (report.is_fragment) return absl::StrCat("right as a part of a configuration: ", report.fragment_reason);
   return report.missing_components.empty() ? "would run here" : "right, but cannot run here";
 }
@@ -316,12 +320,14 @@ ComposeRequest MakeRunRequest(const Registries& registries) {
 
 ConfigVerdict VerdictOf(const ConfigReport& report) {
   if (!report.mistakes.empty()) return ConfigVerdict::kMistakes;
+  if (!report.damaged_data.empty()) return ConfigVerdict::kDamagedData;
   return report.is_fragment || !report.missing_components.empty() ? ConfigVerdict::kIncomplete : ConfigVerdict::kRuns;
 }
 
 std::string FormatReport(const ConfigReport& report) {
   std::string text;
   AppendLines("mistakes:", report.mistakes, &text);
+  AppendLines("damaged data:", report.damaged_data, &text);
   AppendLines("not available here:", report.missing_components, &text);
   AppendLines("warnings:", report.warnings, &text);
   absl::StrAppend(&text, SummaryOf(report), "\n");

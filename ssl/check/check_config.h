@@ -11,7 +11,8 @@
 //
 // Wrong are unknown keys, values of a wrong type or out of range, names that nothing has, settings that contradict
 // each other, and what only building the parts of a run can tell. What VISSL has and this program lacks is no mistake:
-// such a configuration is right, and incomplete here. Thread-safe.
+// such a configuration is right, and incomplete here. Data that a run would find damaged before it begins are no
+// mistake either. Thread-safe.
 #ifndef SSL_CHECK_CHECK_CONFIG_H_
 #define SSL_CHECK_CHECK_CONFIG_H_
 
@@ -29,6 +30,7 @@ namespace ssl {
 struct ConfigReport {
   std::vector<std::string> mistakes;            // "file:line: config.KEY is VALUE, expected ..."
   std::vector<std::string> missing_components;  // "file:line: trunk 'xcit' (config.MODEL.TRUNK.NAME)"
+  std::vector<std::string> damaged_data;        // "sample 0 of photos: ...": what a start would end with
   std::vector<std::string> warnings;            // as Compose gives them
   // The files and the command line leave out what a run needs: a part to be put on top of others. Only the values that
   // are there are checked then.
@@ -42,7 +44,8 @@ struct ConfigReport {
 enum class ConfigVerdict {
   kRuns,  // it would run here
   kMistakes,
-  kIncomplete,  // no mistake, but a fragment, or in need of what this program lacks
+  kDamagedData,  // no mistake
+  kIncomplete,   // no mistake, but a fragment, or in need of what this program lacks
 };
 
 // A request for what a run reads: the options of `registries` and VISSL's root keys with their defaults. Tokens and

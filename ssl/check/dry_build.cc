@@ -42,10 +42,12 @@ constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
 constexpr char kNoDirectory[] = "";
 constexpr char kSomeDirectory[] = "runs";  // a run that chooses none is given one
 
-// Adds the place and the key of `node` where the message has no place of that file.
+// Adds the place and the key of `node` where the message has no place of that file. Damage is in what the message
+// names.
 absl::Status WithPlace(const absl::Status& status, const ConfigNode& node, const std::string& path) {
   const std::string& file = node.location().file;
-  if (file.empty() || absl::StrContains(status.message(), absl::StrCat(file, ":"))) return status;
+  const bool has_place = absl::IsDataLoss(status) || absl::StrContains(status.message(), absl::StrCat(file, ":"));
+  if (file.empty() || has_place) return status;
   return Annotate(status, absl::StrCat(node.location().ToString(), ": ", path));
 }
 

@@ -296,6 +296,8 @@ int ExitCodeOf(ConfigVerdict verdict) {
       return kExitFinished;
     case ConfigVerdict::kMistakes:
       return kExitConfiguration;
+    case ConfigVerdict::kDamagedData:
+      return kExitData;
     case ConfigVerdict::kIncomplete:
       return kExitIncomplete;
   }

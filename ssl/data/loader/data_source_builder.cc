@@ -170,7 +170,8 @@ std::unique_ptr<Sampler> BuildSampler(const DataSplitOptions& split, const Pipel
 
 using AdmitMemory = absl::Status(const BatchMemory& batches, const ConfigNode& node, const BuildContext& context);
 
-// node: of the split that describes the batches. Errors of the loader, which knows no configuration, get its place.
+// node: of the split that describes the batches. Errors of the loader, which knows no configuration, get the place of
+// its transforms: but for an image that cannot be read, of which the data set tells the key.
 absl::StatusOr<std::unique_ptr<BatchSource>> BuildLoader(Pipeline pipeline, std::unique_ptr<Sampler> sampler,
                                                          const DataLoaderOptions& options, const ConfigNode& node,
                                                          AdmitMemory* admit, const BuildContext& context) {
@@ -179,6 +180,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BuildLoader(Pipeline pipeline, std:
   absl::StatusOr<std::unique_ptr<DataLoader>> loader =
       DataLoader::Create(std::move(pipeline), std::move(sampler), options, ask);
   SSL_RETURN_IF_ERROR(admitted);
+  if (absl::IsDataLoss(loader.status())) return loader.status();
   if (!loader.ok()) return Annotate(loader.status(), SplitKey(node, context.config, "TRANSFORMS"));
   return std::unique_ptr<BatchSource>(*std::move(loader));
 }

@@ -305,6 +305,17 @@ TEST_F(DataSourceBuilderTest, Files_BecomeTheSameBatchesWithAnyNumberOfThreads) 
   }
 }
 
+// It is read to learn the shape of the batches.
+TEST_F(DataSourceBuilderTest, FirstImageThatIsBroken_IsNoMatterOfTheTransforms) {
+  const std::string folder = MakeImageFolder();
+  std::ofstream(folder + "/a/0.jpg") << "no image";
+  Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", folder,
+                         "]\n    BROKEN_IMAGES: error\n    TRANSFORMS: [{name: ToTensor}]\n"));
+  EXPECT_THAT(MakeTest().status(), StatusIs(absl::StatusCode::kDataLoss,
+                                            AllOf(HasSubstr("run.yaml:5: config.DATA.TEST.BROKEN_IMAGES is error: "),
+                                                  HasSubstr("/a/0.jpg"), Not(HasSubstr("TRANSFORMS")))));
+}
+
 TEST_F(DataSourceBuilderTest, Cache_HoldsTheImagesOfPhasesAndNotOfEvaluations) {
   Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
                          "]\n    MAX_BROKEN_FRACTION: 0.5\n    CACHE: decoded\n    CACHE_BYTES: 3000000\n",
