@@ -119,7 +119,7 @@ class Checker {
     Resolve(config);
     report_.config = *config;
     EndStage();
-    for (const std::string& problem : ContradictingSettings(*config, Trains(root))) AddMistake(problem);
+    for (const std::string& problem : ContradictingSettings(*config, MeansToTrain(root))) AddMistake(problem);
     CheckDataSets(*config);
     if (!report_.missing_components.empty() || !names_are_known_) return;
     EndStage();

@@ -219,7 +219,7 @@ std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& reg
   without_files.SetPath(kDirectory, ConfigNode::FromString(kNoDirectory));
   Builder builder(without_files, registries, is_chosen ? directory->text() : kSomeDirectory);
   builder.MakeParts();
-  if (Trains(root)) {
+  if (MeansToTrain(root)) {
     builder.MakeModelAndData();
     if (builder.ok()) {
       builder.OpenSession();

@@ -17,6 +17,7 @@ namespace {
 constexpr char kEngine[] = "engine";
 constexpr char kEngineKey[] = "engine_name";
 constexpr char kTrainEngine[] = "train";
+constexpr char kEstimateEngine[] = "estimate";
 
 // A key that holds one name, or a list of names.
 struct NamingKey {
@@ -127,6 +128,11 @@ std::string MissingEngine(const ConfigNode& root) {
 bool Trains(const ConfigNode& root) {
   const std::vector<std::string> engines = EngineNames(root);
   return std::find(engines.begin(), engines.end(), kTrainEngine) != engines.end();
+}
+
+bool MeansToTrain(const ConfigNode& root) {
+  const std::vector<std::string> engines = EngineNames(root);
+  return Trains(root) || std::find(engines.begin(), engines.end(), kEstimateEngine) != engines.end();
 }
 
 std::vector<std::string> RegisteredNames(absl::string_view kind, const Registries& registries) {

@@ -34,6 +34,9 @@ std::string MissingEngine(const ConfigNode& root);
 // Whether the train engine is among them.
 bool Trains(const ConfigNode& root);
 
+// Whether that one or the estimate of its time is: the settings are those of a training that is meant to begin.
+bool MeansToTrain(const ConfigNode& root);
+
 // The registered names of a kind of component; empty for a kind that no registry has.
 std::vector<std::string> RegisteredNames(absl::string_view kind, const Registries& registries);
 

@@ -90,10 +90,10 @@ class EstimateEngine : public Engine {
  public:
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     std::vector<absl::Time> times;
+    SSL_ASSIGN_OR_RETURN(const int64_t done, UpdatesDone(context));
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &times));
     SSL_RETURN_IF_ERROR(session->Start());
     const int64_t all = session->state().max_iterations;
-    SSL_ASSIGN_OR_RETURN(const int64_t done, UpdatesDone(context));
     if (done >= all) return NothingLeft(all, &context.results);
     const int64_t updates = all - done;
     SSL_LOG(INFO) << "estimate: measuring the first " << std::min(kUpdates, all) << " of " << Counted(all)
@@ -118,14 +118,14 @@ class EstimateEngine : public Engine {
   }
 
  private:
-  // Of the training in the run directory, from where it would go on. What it would be refused for, it says itself.
+  // Of the training in the run directory, from where it would go on. What it would be refused for is an error.
   static absl::StatusOr<int64_t> UpdatesDone(EngineContext& context) {
     int64_t done = 0;
-    const auto look = [&] {
+    const auto look = [&]() -> absl::Status {
       if (context.run_directory.empty()) return absl::OkStatus();
-      const absl::StatusOr<ResumePlan> plan =
-          CheckResume(context.config, context.registries.options, context.file_system, context.communicator);
-      if (plan.ok() && !plan->removes_earlier) done = std::max<int64_t>(plan->iteration, 0);
+      SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckResume(context.config, context.registries.options,
+                                                              context.file_system, context.communicator));
+      if (!plan.removes_earlier) done = std::max<int64_t>(plan.iteration, 0);
       return absl::OkStatus();
     };
     SSL_RETURN_IF_ERROR(OnRankZero(look, "looking at the training that is there", context.communicator));

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,6 +67,26 @@ TEST_F(EstimateEngineTest, UpdatesThatAreDone_AreNotCounted) {
   EXPECT_EQ(report.summary, "estimate: nothing is left to train, 12 updates of 12 are done");
   EXPECT_THAT(log.Text(), Not(HasSubstr("measuring")));
   EXPECT_EQ(results_.FindPath("estimate.updates")->text(), "0");
+}
+
+// A training with these settings would not begin, so that its time is of no use.
+TEST_F(EstimateEngineTest, WhatATrainingWouldBeRefusedFor_IsAnError) {
+  Set("OPTIMIZER.num_epochs", "4");
+  Set("TEST_MODEL", "False");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto session, Session::Create(config_, registries_, {}));
+    ASSERT_OK(session->Start());
+    ASSERT_OK(session->Step());
+    session->RequestStop(15);
+    ASSERT_OK(session->Finish());
+  }
+  Set("OPTIMIZER.num_epochs", "5");
+  const CapturedLog log;
+  EXPECT_THAT(Estimate().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the run was started with other settings"), HasSubstr("num_epochs"))));
+  EXPECT_THAT(log.Text(), Not(HasSubstr("measuring")));
+  EXPECT_EQ(results_.FindPath("estimate"), nullptr);
 }
 
 TEST_F(EstimateEngineTest, SaysWhatItDoesBeforeItMeasures) {

@@ -226,7 +226,7 @@ absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optio
   if (world.has_value()) SetWorldShape(*world, composition.ranks_from, &composition.root);
   SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composition.root.Find("config"), registries));
   std::vector<std::string> found;
-  SSL_RETURN_IF_ERROR(CheckSettings(config, Trains(composition.root), registries, &found));
+  SSL_RETURN_IF_ERROR(CheckSettings(config, MeansToTrain(composition.root), registries, &found));
   for (const std::string& warning : found) SSL_LOG(WARNING) << warning;
   if (warnings != nullptr) {
     *warnings = std::move(composition.warnings);
@@ -243,7 +243,7 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 }
 
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
-  if (!Trains(root)) return absl::OkStatus();
+  if (!MeansToTrain(root)) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*root.Find("config")));
   const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(world.ranks());
   return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator).status();

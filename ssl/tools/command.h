@@ -76,7 +76,7 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
                                        std::vector<std::string>* warnings = nullptr);
 
 // What a training with `root` would be refused for because of what its run directory holds, as far as that can be told
-// without building it; OK when nothing trains. Reads only.
+// without building it, and an estimate of its time as well; OK when nothing is meant to train. Reads only.
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
 
 // Runs the engines of `root` in the run directory (run_record.h) on the ranks of this process (rank_engines.h); true
