@@ -24,6 +24,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -71,6 +72,19 @@ TEST_F(FolderCheckTest, FirstImageThatIsBroken_IsDamageAndNoMistake) {
                       HasSubstr(absl::StrCat("command line:3: config.DATA.TRAIN.", name)), HasSubstr("class0/0.png"),
                       Not(HasSubstr("TRANSFORMS")), HasSubstr("\nright, but the data are damaged\n")))
         << key;
+  }
+}
+
+TEST_F(FolderCheckTest, OneImage_IsRefusedOnce_ByTheKeyOfTheFolder) {
+  WriteImages(1);
+  for (const char* engines : {"[estimate,train,evaluate]", "train", "estimate"}) {
+    EXPECT_THAT(Check({absl::StrCat("engine_name=", engines)}).mistakes,
+                ElementsAre(AllOf(HasSubstr("command line:2: config.DATA.TRAIN.DATA_PATHS: "),
+                                  HasSubstr(" has 1 image, expected at least 2"))))
+        << engines;
+  }
+  for (const char* engine : {"check_data", "preview"}) {
+    EXPECT_THAT(Check({absl::StrCat("engine_name=", engine)}).mistakes, IsEmpty()) << engine;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "ssl/config/world_shape.h"
 #include "ssl/core/head_outputs.h"
 #include "ssl/data/data_options.h"
+#include "ssl/engines/folder_recipe.h"
 
 namespace ssl {
 namespace {
@@ -154,6 +155,15 @@ std::vector<std::string> FirstTexts(const ConfigNode* list) {
   return texts;
 }
 
+// What a folder of one image comes to in several parts of a run, said once.
+void CheckSeveralImages(const ConfigNode& config, std::vector<std::string>* problems) {
+  constexpr char kPaths[] = "DATA.TRAIN.DATA_PATHS";
+  if (Ranks(config) > 1 || !IsForOneImage(config)) return;
+  problems->push_back(absl::StrCat(PlaceOf(config, kPaths), ": config.", kPaths, ": ",
+                                   absl::StrJoin(FirstTexts(config.FindPath(kPaths)), ", "),
+                                   " has 1 image, expected at least 2, for a training compares each with others"));
+}
+
 // A model that maps inputs by name takes no views, and one that does not takes nothing else.
 void CheckInputKeys(const ConfigNode& config, const std::string& split, std::vector<std::string>* problems) {
   const ConfigNode* source = config.FindPath(absl::StrCat("DATA.", split, ".BASE_DATASET"));
@@ -205,6 +215,7 @@ std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool tr
   CheckTransformTypes(config, &problems);
   CheckAllowedChanges(config, &problems);
   if (trains) {
+    CheckSeveralImages(config, &problems);
     CheckTestViews(config, &problems);
     CheckInputKeys(config, "TRAIN", &problems);
     if (IsTrue(config, "TEST_MODEL")) CheckInputKeys(config, "TEST", &problems);

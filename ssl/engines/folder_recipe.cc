@@ -185,4 +185,9 @@ absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* confi
   return absl::OkStatus();
 }
 
+bool IsForOneImage(const ConfigNode& config) {
+  const ConfigNode* batch_size = config.FindPath(kBatchSize);
+  return batch_size != nullptr && batch_size->location().file == kPlace && batch_size->AsInt().value_or(0) == 1;
+}
+
 }  // namespace ssl

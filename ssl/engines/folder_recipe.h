@@ -40,6 +40,10 @@ FolderChoices ChooseForFolder(int64_t images);
 // be opened, which whoever trains on it will tell, 1000 images are assumed.
 absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* config);
 
+// Whether the data that it has chosen for are a single image, which a training has nothing to compare with. config: of
+// one rank.
+bool IsForOneImage(const ConfigNode& config);
+
 }  // namespace ssl
 
 #endif  // SSL_ENGINES_FOLDER_RECIPE_H_

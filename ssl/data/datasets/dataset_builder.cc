@@ -78,6 +78,17 @@ std::vector<int64_t> ClassesToDivide(const Dataset& dataset) {
   return distinct.size() < labels.size() ? labels : std::vector<int64_t>(labels.size(), 0);
 }
 
+// Of a test set that evaluations hold out of the training data, one key says how much: that of DATA.TRAIN.
+std::string HoldOutKey(const ConfigNode& split, const ConfigNode& config) {
+  constexpr char kKey[] = "HOLD_OUT_FRACTION";
+  const ConfigNode* train = config.FindPath("DATA.TRAIN");
+  const ConfigNode* own = split.Find(kKey);
+  const ConfigNode* of_training = train == nullptr ? nullptr : train->Find(kKey);
+  const bool is_shared = own != nullptr && of_training != nullptr && *own == *of_training &&
+                         own->location().ToString() == of_training->location().ToString();
+  return SplitKey(is_shared ? *train : split, config, kKey);
+}
+
 // The samples that SPLIT has when HOLD_OUT_FRACTION divides the data set.
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> dataset, const DataSplitOptions& options,
                                                       const ConfigNode& split, const BuildContext& context) {
@@ -87,16 +98,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> ApplyHoldOut(std::unique_ptr<Dataset> d
       DrawHeldOut(ClassesToDivide(*dataset), options.hold_out_fraction, seed, /*held_out=*/options.split == "test");
   if (positions.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        SplitKey(split, context.config, "HOLD_OUT_FRACTION"), " is ", options.hold_out_fraction, ", but ",
-        dataset->description(), " has 1 image, expected at least 2, to compare one that is held out with the others; ",
+        HoldOutKey(split, context.config), " is ", options.hold_out_fraction, ", but ", dataset->description(),
+        " has 1 image, expected at least 2, to compare one that is held out with the others; ",
         "add images, or name a test set with config.DATA.TEST.DATA_PATHS"));
   }
   const auto held_out = static_cast<int64_t>(positions.size());
   // Of small classes the rounding shows; once, where the test set is made.
   if (options.split == "test" && held_out > 2 * options.hold_out_fraction * static_cast<double>(dataset->size())) {
-    SSL_LOG(INFO) << SplitKey(split, context.config, "HOLD_OUT_FRACTION") << " is " << options.hold_out_fraction << ": "
-                  << held_out << " of " << dataset->size()
-                  << " images are held out, as it is at least one of each class";
+    SSL_LOG(INFO) << HoldOutKey(split, context.config) << " is " << options.hold_out_fraction << ": " << held_out
+                  << " of " << dataset->size() << " images are held out, as it is at least one of each class";
   }
   return std::make_unique<SubsetDataset>(std::move(dataset), std::move(positions));
 }

@@ -14,8 +14,9 @@ absl::Status SimclrMethod::Prepare(StepContext& context) {
   const int64_t ranks = options_.negatives_of_all_ranks ? context.communicator.size() : 1;
   if (context.batch_size * ranks < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is ", context.batch_size, ", which makes ", context.batch_size * ranks,
-        " images to tell apart on ", ranks, " ranks; expected at least 2, for an image is compared with others"));
+        "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is ", context.batch_size, ", the images to tell apart on ", ranks,
+        ranks == 1 ? " rank" : " ranks", "; expected at least 2, for an image is compared with others, and as many ",
+        "images in config.DATA.TRAIN.DATA_PATHS"));
   }
   return CheckHeadWidth(context.model, embeddings_);
 }

@@ -95,7 +95,8 @@ TEST_F(SimclrMethodTest, OneImage_IsRefusedWhereNobodyElseIsCompared) {
   context_.batch_size = 1;
   EXPECT_THAT(
       MakeSimclr().Prepare(context_),
-      StatusIs(kInvalid, HasSubstr("BATCHSIZE_PER_REPLICA is 1, which makes 1 images to tell apart on 1 ranks")));
+      StatusIs(kInvalid,
+               HasSubstr("BATCHSIZE_PER_REPLICA is 1, the images to tell apart on 1 rank; expected at least 2")));
   ThreadWorld world(2, absl::Seconds(60));
   EXPECT_OK(world.Run([this](Communicator& communicator) {
     StepContext context = MakeContext(communicator, 1);
