@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -101,6 +102,19 @@ ConfigNode Figures(const DataReport& report) {
   return figures;
 }
 
+// What evaluations read as DATA.TRAIN is read.
+bool NamesPathsAlone(const ConfigNode& test) {
+  const ConfigNode* sources = test.Find("DATA_SOURCES");
+  const ConfigNode* paths = test.Find("DATA_PATHS");
+  return (sources == nullptr || sources->items().empty()) && paths != nullptr && !paths->items().empty();
+}
+
+// Calls `check` with a context whose configuration says how each split is read.
+absl::Status WithSplits(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
+  return NamesPathsAlone(context.config.Section("DATA.TEST")) ? CheckWithEvaluationPlan(context, check)
+                                                              : check(context);
+}
+
 class CheckDataEngine : public Engine {
  public:
   explicit CheckDataEngine(CheckDataOptions options) : limits_(options.limits) {}
@@ -108,7 +122,10 @@ class CheckDataEngine : public Engine {
   // Threads share the reading, so that rank 0 has no use for the others.
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
     EngineReport report;
-    const auto check = [&] { return context.communicator.rank() == 0 ? CheckAll(context, &report) : absl::OkStatus(); };
+    const auto check = [&] {
+      if (context.communicator.rank() != 0) return absl::OkStatus();
+      return WithSplits(context, [&](EngineContext& complete) { return CheckAll(complete, &report); });
+    };
     const absl::Status status = AgreeOnWork(check, kPrefix, context.communicator);
     if (absl::IsCancelled(status)) return StoppedReport(kPrefix);
     SSL_RETURN_IF_ERROR(status);
@@ -117,9 +134,11 @@ class CheckDataEngine : public Engine {
   }
 
   absl::Status Check(EngineContext& context) const override {
-    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> splits, ConfiguredSplits(context.config));
-    for (const std::string& split : splits) SSL_RETURN_IF_ERROR(OpenSplitDataset(split, context).status());
-    return absl::OkStatus();
+    return WithSplits(context, [](EngineContext& complete) -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(const std::vector<std::string> splits, ConfiguredSplits(complete.config));
+      for (const std::string& split : splits) SSL_RETURN_IF_ERROR(OpenSplitDataset(split, complete).status());
+      return absl::OkStatus();
+    });
   }
 
  private:

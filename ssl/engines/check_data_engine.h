@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // engine_name=check_data: reads every image of DATA.TRAIN and DATA.TEST, whichever are configured, once, with
-// DATA.NUM_DATALOADER_WORKERS threads, and says what a training would meet: broken files by kind, tiny and huge images,
-// exact duplicates (by content) and near ones (difference_hash.h), images of TEST that are in TRAIN, sizes of classes,
-// and mean and standard deviation as an entry of TRANSFORMS. No network, no transforms.
+// DATA.NUM_DATALOADER_WORKERS threads (of DATA.TEST.DATA_PATHS alone as evaluations read them: evaluation_plan.h), and
+// says what a training would meet: broken files by kind, tiny and huge images, exact duplicates (by content) and near
+// ones (difference_hash.h), images of TEST that are in TRAIN, sizes of classes, and mean and standard deviation as an
+// entry of TRANSFORMS. No network, no transforms.
 //
 //   <run directory>/data_check.json   all of it, with every file's name
 //   results: {"check_data": {"train": {"images", "broken", "tiny", "huge", "exact_duplicates", "near_duplicates"},

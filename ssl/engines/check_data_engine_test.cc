@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/session.h"
 #include "ssl/data/datasets/testing/tar_files.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
@@ -100,6 +101,32 @@ TEST_F(CheckDataEngineTest, OneBroken_EndsNoTraining) {
   EXPECT_THAT(strict.verdict, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("allows a share of 0,")));
 }
 
+// Evaluations read it as DATA.TRAIN is read (evaluation_plan.h).
+TEST_F(CheckDataEngineTest, FolderOfTestImagesAlone_IsReadAsEvaluationsReadIt) {
+  WriteFolder();
+  Set("DATA.TRAIN.DATA_LIMIT", "6");
+  for (int i = 0; i < 5; ++i) Write(absl::StrCat("tests/ant/", i, ".png"), Png(100 + i));
+  for (int i = 0; i < 3; ++i) Write(absl::StrCat("tests/bee/", i, ".png"), "no image");
+  Set("DATA.TEST", absl::StrCat("{SPLIT: test, DATA_PATHS: [", directory_, "/tests]}"));
+  ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("check_data"));
+  EXPECT_EQ(Result("check_data.train.images"), 6);
+  EXPECT_EQ(Result("check_data.test.images"), 8);
+  EXPECT_EQ(Result("check_data.test.broken"), 3);
+  EXPECT_THAT(report.summary, HasSubstr("images of TEST that are in TRAIN as well: 0"));
+  EXPECT_THAT(report.verdict, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("3 of 8 images")));
+}
+
+TEST_F(CheckDataEngineTest, FolderOfTestImagesThatIsNotThere_IsFoundBeforeATraining) {
+  WriteFolder();
+  Set("DATA.TEST", absl::StrCat("{SPLIT: test, DATA_PATHS: [", directory_, "/nowhere]}"));
+  ASSERT_OK_AND_ASSIGN(config_, ResolveConfig(config_, registries_));
+  EngineContext context = Context();
+  ASSERT_OK_AND_ASSIGN(const auto engine,
+                       registries_.engines.Make("check_data", config_, MakeBuildContext(context, /*seed=*/3)));
+  EXPECT_THAT(engine->Check(context), StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere")));
+}
+
 TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStays) {
   WriteFolder();
   EngineContext context = Context();
@@ -110,7 +137,8 @@ TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStay
   EXPECT_THAT(report.summary,
               AllOf(HasSubstr("20 images"), HasSubstr("- name: Normalize"), Not(HasSubstr("every file by name"))));
   EXPECT_THAT(report.verdict,
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/not/there cannot be written")));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("/not/there cannot be written")));
 }
 
 TEST_F(CheckDataEngineTest, NamesThatAreNoText_CanBeFoundAgain) {
