@@ -129,6 +129,7 @@ TEST_F(CheckDataEngineTest, FolderOfTestImagesThatIsNotThere_IsFoundBeforeATrain
 
 TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStays) {
   WriteFolder();
+  Write("not", "a file in the way");
   EngineContext context = Context();
   context.run_directory = directory_ + "/not/there";
   const BuildContext build{config_, registries_, *communicator_, 3, context.run_directory};
@@ -138,7 +139,7 @@ TEST_F(CheckDataEngineTest, FileThatCannotBeWritten_IsTheVerdictAndTheReportStay
               AllOf(HasSubstr("20 images"), HasSubstr("- name: Normalize"), Not(HasSubstr("every file by name"))));
   EXPECT_THAT(report.verdict,
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("/not/there cannot be written")));
+                       HasSubstr("/not/there cannot be written (config.CHECKPOINT.DIR chooses another): ")));
 }
 
 TEST_F(CheckDataEngineTest, NamesThatAreNoText_CanBeFoundAgain) {

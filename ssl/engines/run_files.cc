@@ -7,12 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/io/atomic_file.h"
 
@@ -23,6 +25,8 @@ constexpr char kConfigEnd[] = "_config.yaml";
 constexpr char kFailure[] = "failure.json";
 constexpr char kFailureEnd[] = "_failure.json";
 constexpr char kKnnBegin[] = "kNN_";
+constexpr absl::string_view kForFiles[] = {"evaluate",  "export",    "extract_label_predictions",
+                                           "full_tune", "neighbors", "preview"};
 constexpr std::array<absl::string_view, 2> kSplits = {"train", "test"};
 constexpr std::array<absl::string_view, 3> kKnnKinds = {"predictions", "targets", "image_indices"};
 constexpr std::array<absl::string_view, 4> kPredictionKinds = {"predictions", "conf_scores", "targets", "inds"};
@@ -86,6 +90,10 @@ std::string CommandFailureFile(absl::string_view command) {
   return command == kTrainCommand ? kFailure : absl::StrCat(command, kFailureEnd);
 }
 
+bool IsForFiles(absl::string_view engine) {
+  return std::find(std::begin(kForFiles), std::end(kForFiles), engine) != std::end(kForFiles);
+}
+
 std::string NeighborsSheet(absl::string_view network) {
   return network == "trained" ? "neighbors.png" : absl::StrCat("neighbors_", network, ".png");
 }
@@ -111,10 +119,13 @@ absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::strin
 
 absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
                                  FileSystem& file_system) {
-  const absl::Status status = WriteFileAtomically(file_system, absl::StrCat(run_directory, "/", name), contents);
-  if (!absl::IsNotFound(status)) return status;
-  return absl::FailedPreconditionError(
-      absl::StrCat("run directory ", run_directory, " cannot be written: ", status.message()));
+  absl::Status status = file_system.CreateDirectories(run_directory);
+  if (status.ok()) status = WriteFileAtomically(file_system, absl::StrCat(run_directory, "/", name), contents);
+  if (status.ok()) return status;
+  const std::string what =
+      absl::StrCat("run directory ", run_directory, " cannot be written (config.CHECKPOINT.DIR chooses another)");
+  if (absl::IsNotFound(status)) return absl::FailedPreconditionError(absl::StrCat(what, ": ", status.message()));
+  return Annotate(status, what);
 }
 
 bool IsEvaluationFile(absl::string_view name, const std::vector<std::string>& engines) {

@@ -30,6 +30,11 @@ inline constexpr char kFullTuneFolder[] = "full_tune";
 std::string CommandConfigFile(absl::string_view command);
 std::string CommandFailureFile(absl::string_view command);
 
+// Whether files in the run directory are what `engine` is for, so that it has nothing to give where that cannot be
+// written. Others print a table. Features go elsewhere where EXTRACT_FEATURES.OUTPUT_DIR says so, which the engine
+// asks.
+bool IsForFiles(absl::string_view engine);
+
 // The sheet of a network's neighbours: "neighbors.png" of the one that is "trained", "neighbors_untrained.png".
 std::string NeighborsSheet(absl::string_view network);
 
@@ -44,8 +49,9 @@ std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_v
 absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::string& run_directory, int64_t rank,
                                                                 int64_t ranks, FileSystem& file_system);
 
-// Writes one of them. FailedPrecondition, which ends a command as a run directory that cannot be used does, where the
-// directory is not there and could not be made; else as WriteFileAtomically.
+// Writes one of them, into the directory, which it makes where it is not there. Errors name the directory and the key
+// that chooses another; FailedPrecondition, which ends a command as a run directory that cannot be used does, instead
+// of NotFound.
 absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
                                  FileSystem& file_system);
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +77,7 @@ absl::StatusOr<std::unique_ptr<RunRecord>> RunRecord::Open(const std::string& pa
   const std::string name = trains ? kTrainCommand : absl::StrJoin(engines, "_");
   auto record =
       std::unique_ptr<RunRecord>(new RunRecord(path, name, RepeatableConfig(root, trains), file_system, communicator));
+  record->is_for_files_ = std::any_of(engines.begin(), engines.end(), IsForFiles);
   SSL_RETURN_IF_ERROR(trains ? record->OpenForTraining(admit) : record->OpenForEvaluation());
   SSL_RETURN_IF_ERROR(AgreeOnStatus(record->is_first_rank() ? record->LoadResults() : absl::OkStatus(),
                                     "reading results", communicator));
@@ -97,7 +99,7 @@ absl::Status RunRecord::OpenForEvaluation() {
   checkpoints_ = std::make_unique<const WatchedDirectory>(CheckpointDirectory(path_));
   if (status.ok()) status = BeginEvaluation();
   if (status.ok()) status = OpenOwnFiles();
-  if (absl::IsPermissionDenied(status)) {
+  if (absl::IsPermissionDenied(status) && !is_for_files_) {
     KeepNothing("cannot be written", status);
     status = absl::OkStatus();
   }

@@ -106,6 +106,7 @@ class RunRecord {
   std::unique_ptr<const WatchedDirectory> checkpoints_;  // null when held
   ConfigNode results_ = ConfigNode::Map();
   ConfigNode saved_results_ = ConfigNode::Map();  // as they were read, or written last
+  bool is_for_files_ = false;                     // and of no use without
   bool is_writable_ = true;
   bool has_begun_ = false;
   ReportFile failure_;

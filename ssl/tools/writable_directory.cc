@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/error_detail.h"
@@ -64,7 +66,9 @@ absl::Status CheckCanBeWritten(const ConfigNode& root) {
   const std::string path = root.FindPath(kDirectory)->text();
   absl::Status status = CheckPath(path);
   if (Trains(root)) status.Update(CheckFiles(path));
-  if (status.ok() || (absl::IsPermissionDenied(status) && !Trains(root))) return absl::OkStatus();
+  const std::vector<std::string> engines = EngineNames(root);
+  const bool writes = Trains(root) || std::any_of(engines.begin(), engines.end(), IsForFiles);
+  if (status.ok() || (absl::IsPermissionDenied(status) && !writes)) return absl::OkStatus();
   return CannotBeUsed(path, status);
 }
 

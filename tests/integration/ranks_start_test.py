@@ -147,8 +147,8 @@ class RanksStartTest(RanksCase):
         locked = self.folder / "locked"
         locked.mkdir()
         locked.chmod(0o555)
-        for run, code in (("locked", 0), ("file/run", 5)):
-            result = self.tiny("engine_name=check_data", "--check_config", run=run, prefix=without_privileges())
+        for engine, run, code in (("check_data", "locked", 0), ("check_data", "file/run", 5), ("preview", "locked", 5)):
+            result = self.tiny(f"engine_name={engine}", "--check_config", run=run, prefix=without_privileges())
             self.assertEqual(result.returncode, code, result.stdout + result.stderr)
 
     def test_check_config_says_nothing_beside_its_report(self):

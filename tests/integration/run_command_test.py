@@ -167,12 +167,17 @@ class RunCommandTest(RunCase):
             folder.chmod(0o555)
         try:
             result = self.tiny("engine_name=knn", prefix=without_privileges())
+            sheet = self.tiny("engine_name=neighbors", prefix=without_privileges())
         finally:
             for folder in folders:
                 folder.chmod(0o755)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("trained network", result.stdout)
         self.assertIn("run directory run cannot be written", result.stderr)
+        # What is only for a file is refused before it is computed.
+        self.assertEqual(sheet.returncode, 5, sheet.stderr)
+        self.assertRegex(sheet.stderr, "run directory run cannot be used: .*; config.CHECKPOINT.DIR chooses another")
+        self.assertNotIn("features of", sheet.stderr)
         self.assertEqual(sorted((self.folder / "run").rglob("*")), before)
 
     # Reports of failures.
