@@ -51,7 +51,9 @@ DataDescription Describe(const std::string& split, const Dataset& dataset) {
   description.source = dataset.description();
   description.passed_over = dataset.PassedOver();
   description.class_names.assign(dataset.ClassNames().begin(), dataset.ClassNames().end());
+  Progress progress(absl::StrCat("names of ", split), dataset.size(), Clock::Real());
   for (int64_t i = 0; i < dataset.size(); ++i) {
+    progress.Update(i);
     std::string path = dataset.ImagePath(i);
     description.names.push_back(path.empty() ? absl::StrCat("image ", i) : std::move(path));
     if (dataset.has_labels()) AppendClassesOf(i, dataset, &description.labels);

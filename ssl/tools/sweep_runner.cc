@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/check/check_config.h"
 #include "ssl/config/yaml.h"
+#include "ssl/data/datasets/scan_progress.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/tools/directory_in_use.h"
@@ -265,6 +267,10 @@ class LoggedLines : public LogSink {
 
   void Write(LogSeverity severity, absl::string_view /*file*/, int /*line*/, absl::string_view message) override {
     if (severity == LogSeverity::kError) return;
+    if (absl::EndsWith(message, kSoFar)) {  // whoever waits wants it now, and nobody later
+      std::cerr << message << std::endl;
+      return;
+    }
     std::vector<std::string>& lines = severity == LogSeverity::kWarning ? warnings_ : notes_;
     if (std::count(lines.begin(), lines.end(), message) == 0) lines.emplace_back(message);
   }

@@ -14,15 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/utf8.h"
+#include "ssl/data/datasets/scan_progress.h"
 
 namespace ssl {
 namespace {
 
-constexpr absl::Duration kReportInterval = absl::Seconds(2);
 constexpr size_t kMaxNamed = 5;
 constexpr size_t kLongestPath = 4096;  // of Linux
 
@@ -100,25 +98,6 @@ absl::StatusOr<Listing> ListFolder(const std::string& folder, const ScanOptions&
   }
   return listing;
 }
-
-// Tells of a scan that takes long.
-class Progress {
- public:
-  Progress(const std::string& folder, Clock& clock) : folder_(folder), clock_(clock), start_(clock.Now()) {}
-
-  void Report(int64_t images, int64_t folders) {
-    const absl::Time now = clock_.Now();
-    if (now - last_report_ < kReportInterval || now - start_ < kReportInterval) return;
-    last_report_ = now;
-    SSL_LOG(INFO) << folder_ << ": " << images << " images in " << folders << " folders so far";
-  }
-
- private:
-  const std::string& folder_;
-  Clock& clock_;
-  absl::Time start_;
-  absl::Time last_report_ = absl::InfinitePast();
-};
 
 // "1 hidden folder", "3 hidden folders".
 std::string Count(size_t count, absl::string_view what) {
@@ -289,7 +268,7 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
   }
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));
-  Progress progress(folder, *options.clock);
+  ScanProgress progress(folder, *options.clock);
   int64_t num_folders = 0;
   std::vector<std::string> empty;
   for (size_t label = 0; label < result.classes.size(); ++label) {
@@ -302,7 +281,7 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
     }
     if (result.paths.size() == before) empty.push_back(result.classes[label]);
     result.labels.resize(result.paths.size(), static_cast<int64_t>(label));
-    progress.Report(result.paths.size(), num_folders);
+    progress.Report([&] { return absl::StrCat(result.paths.size(), " images in ", num_folders, " folders"); });
   }
   SSL_RETURN_IF_ERROR(CheckNotEmpty(folder, empty, passed_over.others));
   AddPassedOver(passed_over, &result);

@@ -9,10 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/datasets/scan_progress.h"
 #include "ssl/io/npy.h"
 
 namespace ssl {
@@ -20,7 +19,6 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int64_t kMaxEmptyTail = 1000;
-constexpr absl::Duration kReportInterval = absl::Seconds(2);
 // Of UTF-8: what some editors put before the first line.
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
@@ -99,16 +97,14 @@ absl::Status ForEachLine(FileSystem& file_system, const std::string& path,
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, file_system.OpenRead(path));
   LineCollector lines(path, take);
   std::string chunk;
-  absl::Time last_report = clock.Now();
+  ScanProgress progress(path, clock);
   for (int64_t offset = 0; offset < file->size(); offset += static_cast<int64_t>(chunk.size())) {
     chunk.resize(std::min(kChunkBytes, file->size() - offset));
     SSL_RETURN_IF_ERROR(file->ReadAt(offset, absl::MakeSpan(chunk)));
     const absl::string_view text = chunk;
     SSL_RETURN_IF_ERROR(lines.Add(offset == 0 ? absl::StripPrefix(text, kByteOrderMark) : text));
-    if (clock.Now() - last_report < kReportInterval) continue;
-    last_report = clock.Now();
-    SSL_LOG(INFO) << path << ": " << lines.number() << " lines so far, "
-                  << 100 * (offset + static_cast<int64_t>(chunk.size())) / file->size() << "%";
+    const int64_t end = offset + static_cast<int64_t>(chunk.size());
+    progress.Report([&] { return absl::StrCat(lines.number(), " lines (", 100 * end / file->size(), "%)"); });
   }
   return lines.Finish();
 }

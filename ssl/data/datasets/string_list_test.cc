@@ -98,7 +98,7 @@ TEST(StringList, LongList_TellsHowFarItIs) {
         if (++lines % (1 << 16) == 0) clock.Advance(absl::Seconds(1));
       },
       clock));
-  EXPECT_THAT(log.lines, ElementsAre(absl::StrCat(path, ": 131072 lines so far, 66%")));
+  EXPECT_THAT(log.lines, ElementsAre(absl::StrCat(path, ": 131072 lines (66%) so far")));
 }
 
 }  // namespace
