@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/available_memory.h"
@@ -20,6 +21,7 @@
 #include "ssl/data/register_data.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -27,6 +29,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -107,6 +110,16 @@ TEST_F(LoaderMemoryTest, WhatBatchesTake_IsSaid) {
   log.lines.clear();
   ASSERT_OK(MakeEvaluation());
   EXPECT_THAT(log.Text(), Not(HasSubstr("of memory"))) << "it reads once, and has no phase to start";
+}
+
+TEST_F(LoaderMemoryTest, OfSeveralRanks_OneSays) {
+  UseImages(50, 100);
+  config_.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(2));
+  CapturedLog log;
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(20)).Run([&](Communicator& communicator) {
+    return MakePhaseSource(config_.Section("DATA.TRAIN"), {config_, registries_, communicator}).status();
+  }));
+  EXPECT_THAT(log.lines, ElementsAre(HasSubstr("take 2 MB of memory for each of 2 ranks, and")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/world_shape.h"
 #include "ssl/data/image/decode_limits.h"
+#include "ssl/distributed/communicator.h"
 
 namespace ssl {
 namespace {
@@ -87,13 +88,15 @@ absl::Status AdmitBatches(const BatchMemory& batches, const ConfigNode& node, co
   SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
   SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
   SSL_RETURN_IF_ERROR(CheckFits(batches, train_bytes + test_bytes, node, context));
+  if (context.communicator.rank() != 0) return absl::OkStatus();  // all take the same
+  SSL_ASSIGN_OR_RETURN(const int64_t ranks, RanksOfHost(context.config));
   const std::string who = batches.threads == 0   ? "the calling thread holds"
                           : batches.threads == 1 ? "1 thread holds"
                                                  : absl::StrCat("each of ", batches.threads, " threads holds");
   SSL_LOG(INFO) << SplitPath(node, context.config) << ": "
                 << TakenBy(batches, absl::StrCat(" of ", batches.samples, " samples")) << MemoryText(batches.bytes)
-                << " of memory, and " << who << " an image and copies of it, of which each may take "
-                << MemoryText(LargestImageBytes());
+                << " of memory" << OfEach(ranks) << ", and " << who
+                << " an image and copies of it, of which each may take " << MemoryText(LargestImageBytes());
   return absl::OkStatus();
 }
 
