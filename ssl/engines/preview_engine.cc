@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
@@ -39,6 +40,8 @@ namespace {
 constexpr char kSection[] = "PREVIEW";
 constexpr char kPrefix[] = "preview";
 constexpr char kTrain[] = "DATA.TRAIN";
+constexpr char kWhyStretched[] =
+    ", not in the colours of their images: config.DATA.TRAIN.TRANSFORMS makes floats of some views in another way";
 constexpr int kGap = 4;  // pixels
 constexpr int kMostColumn = 24 * kCharacterAdvance;
 
@@ -132,17 +135,20 @@ int LargestSide(const std::vector<at::Tensor>& views) {
 }
 
 // views: [B, C, H, W] each. Returns [B, H, W, C] uint8 of each. A host's own source has not put its batches through the
-// transforms of the configuration: those are shown from their least value to their largest.
+// transforms of the configuration: those are shown from their least value to their largest, as are views of which
+// nobody knows what they have gone through.
 absl::StatusOr<std::vector<at::Tensor>> PixelsOf(const std::vector<at::Tensor>& views, const Dataset* dataset,
                                                  const EngineContext& context) {
+  const ConfigNode* list = context.config.Section(kTrain).Find("TRANSFORMS");
+  const ConfigNode transforms = list != nullptr ? *list : ConfigNode::List();
+  const bool is_own = dataset == nullptr || SourceType(context) != DataSplitOptions().base_dataset;
   std::vector<at::Tensor> pixels;
-  if (dataset == nullptr || SourceType(context) != DataSplitOptions().base_dataset) {
+  if (is_own || !TreatsViewsAlike(transforms)) {
+    if (!is_own) SSL_LOG(INFO) << "preview: views are shown from their least value to their largest" << kWhyStretched;
     for (const at::Tensor& view : views) pixels.push_back(AsPixels(view));
     return pixels;
   }
-  const ConfigNode* transforms = context.config.Section(kTrain).Find("TRANSFORMS");
-  SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer,
-                       Denormalizer::Create(transforms != nullptr ? *transforms : ConfigNode::List()));
+  SSL_ASSIGN_OR_RETURN(const Denormalizer denormalizer, Denormalizer::Create(transforms));
   for (const at::Tensor& view : views) pixels.push_back(denormalizer.ToPixels(view));
   return pixels;
 }

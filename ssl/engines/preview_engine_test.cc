@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/methods/simclr/simclr.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -252,6 +254,24 @@ TEST_F(PreviewEngineTest, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
     const uint8_t* pixel = sheet.row(kGap + i / 4) + 3 * (kGap + i % 4);
     EXPECT_EQ(std::vector<int>(pixel, pixel + 3), std::vector<int>(3, 17 * i)) << i;
   }
+}
+
+TEST_F(PreviewEngineTest, ViewsOfTheirOwnNormalize_AreShownFromLeastToLargest) {
+  Set("DATA.TRAIN.TRANSFORMS",
+      "[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [1, 1], size_crops: [16, 10], crop_scales: "
+      "[[0.4, 1.0], [0.1, 0.4]]}, {name: ToTensor}, {name: Normalize, indices: [0], mean: [0.5], std: [0.25]}]");
+  CapturedLog log;
+  ASSERT_OK(RunPreview());
+  EXPECT_THAT(log.Text(), HasSubstr("from their least value to their largest"));
+  const Image sheet = Sheet();
+  const int left = kGap + SideOfOriginals(FirstTrainingBatch().indices) + kGap + 12 * kCharacter + kGap;
+  std::set<int> values;
+  for (int y = 0; y < 10; ++y) {
+    const uint8_t* row = sheet.row(kGap + y) + 3 * left;
+    values.insert(row, row + 3 * 10);
+  }
+  EXPECT_EQ(*values.begin(), 0);
+  EXPECT_EQ(*values.rbegin(), 255);
 }
 
 TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {

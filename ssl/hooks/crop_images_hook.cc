@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
 #include "ssl/core/batch.h"
@@ -38,6 +39,12 @@ bool HasOwnSource(const ConfigNode& config) {
 absl::StatusOr<std::optional<Denormalizer>> MakeDenormalizer(const ConfigNode& config) {
   const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
   if (transforms == nullptr || transforms->items().empty() || HasOwnSource(config)) {
+    return std::optional<Denormalizer>();
+  }
+  if (!TreatsViewsAlike(*transforms)) {
+    SSL_LOG(INFO)
+        << "crop_images: crops are shown from their least value to their largest, not in the colours of their "
+           "images: config.DATA.TRAIN.TRANSFORMS makes floats of some views in another way";
     return std::optional<Denormalizer>();
   }
   SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(*transforms));

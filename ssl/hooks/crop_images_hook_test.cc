@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -159,32 +160,32 @@ TEST(CropImagesHook, BatchesOfNoDataSet_AreShownAsTheyAre) {
   for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << i;
 }
 
-// A data set may be behind a host's own source, whose transforms are its own.
-TEST(CropImagesHook, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
+// A data set may be behind a host's own source, whose transforms are its own; or every view has another Normalize.
+TEST(CropImagesHook, BatchesWhoseTransformsAreUnknown_AreShownAsTheyAre) {
   Registries registries;
   ASSERT_OK(RegisterCropImagesHook(&registries));
   ASSERT_OK(registries.options.Add("DATA.TRAIN", [] { return std::make_unique<DataSplitOptions>(); }));
-  const std::string directory = MakeTempDir("crops");
-  const ConfigNode config = ParseYaml(
-                                "DATA: {TRAIN: {BASE_DATASET: own, TRANSFORMS: [{name: ToTensor}, {name: Normalize, "
-                                "mean: [0.6], std: [0.2]}]}}",
-                                "run.yaml", nullptr)
-                                .value();
-  FakeStep step;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Hook> hook,
-                       registries.hooks.Make("crop_images", ConfigNode::Map(),
-                                             {config, registries, step.context.communicator, 0, directory}));
-  const OwnSource source;
-  step.context.source = &source;
-  Batch batch;
-  batch.views = {at::arange(16, at::kFloat).view({1, 1, 4, 4}).div(15)};
-  step.context.batch = &batch;
-  step.state.iteration = 1;
-  ASSERT_OK(hook->OnStep(step.context));
-  Image sheet;
-  ASSERT_OK(DecodeImage(PosixFileSystem().Read(directory + "/crops/iteration_1/crop_images.crops_0.png").value(), {},
-                        &sheet));
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << i;
+  for (const char* own : {"BASE_DATASET: own, TRANSFORMS: [{name: ToTensor}, {name: Normalize, ",
+                          "TRANSFORMS: [{name: ToTensor}, {name: Normalize, indices: [1], "}) {
+    const std::string directory = MakeTempDir("crops");
+    const ConfigNode config =
+        ParseYaml(absl::StrCat("DATA: {TRAIN: {", own, "mean: [0.6], std: [0.2]}]}}"), "run.yaml", nullptr).value();
+    FakeStep step;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Hook> hook,
+                         registries.hooks.Make("crop_images", ConfigNode::Map(),
+                                               {config, registries, step.context.communicator, 0, directory}));
+    const OwnSource source;
+    step.context.source = &source;
+    Batch batch;
+    batch.views = {at::arange(16, at::kFloat).view({1, 1, 4, 4}).div(15)};
+    step.context.batch = &batch;
+    step.state.iteration = 1;
+    ASSERT_OK(hook->OnStep(step.context));
+    Image sheet;
+    ASSERT_OK(DecodeImage(PosixFileSystem().Read(directory + "/crops/iteration_1/crop_images.crops_0.png").value(), {},
+                          &sheet));
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(sheet.row(i / 4)[(i % 4) * sheet.channels()], 17 * i) << own << i;
+  }
 }
 
 TEST(CropImagesHook, TestPhasesAndOtherUpdates_AreLeftAlone) {

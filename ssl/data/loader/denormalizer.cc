@@ -3,10 +3,13 @@
 
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
@@ -32,7 +35,29 @@ at::Tensor PerChannel(const std::vector<double>& values) {
   return at::tensor(values, at::kFloat).view({1, static_cast<int64_t>(values.size()), 1, 1});
 }
 
+bool MakesFloats(const ConfigNode& transform) {
+  static constexpr absl::string_view kNames[] = {"ImgPil2LabTensor", "ImgPilToRawTensor", "ImgToTensor", "Normalize",
+                                                 "ToTensor"};
+  const ConfigNode* name = transform.Find("name");
+  return name != nullptr && std::find(std::begin(kNames), std::end(kNames), name->text()) != std::end(kNames);
+}
+
+bool MakesFloatsInside(const ConfigNode& transform) {
+  const ConfigNode* list = transform.Find("transforms");
+  if (list == nullptr) return false;
+  return std::any_of(list->items().begin(), list->items().end(),
+                     [](const ConfigNode& inner) { return MakesFloats(inner) || MakesFloatsInside(inner); });
+}
+
 }  // namespace
+
+bool TreatsViewsAlike(const ConfigNode& transforms) {
+  return std::none_of(transforms.items().begin(), transforms.items().end(), [](const ConfigNode& transform) {
+    const ConfigNode* indices = transform.Find("indices");
+    const bool is_for_some = indices != nullptr && !indices->items().empty();
+    return (is_for_some && MakesFloats(transform)) || MakesFloatsInside(transform);
+  });
+}
 
 Denormalizer::Denormalizer(at::Tensor mean, at::Tensor std, PixelFloats floats)
     : mean_(std::move(mean)), std_(std::move(std)), floats_(floats) {}

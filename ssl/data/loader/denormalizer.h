@@ -12,9 +12,15 @@
 
 namespace ssl {
 
+// Whether every view becomes floats in the same way: no transform that makes or changes floats is for some views
+// (`indices`), or carried out by chance (ImgPilMultiCropRandomApply). Otherwise nobody knows what a view of a batch has
+// gone through, whose views a collator may have joined.
+bool TreatsViewsAlike(const ConfigNode& transforms);
+
 class Denormalizer {
  public:
-  // transforms: the list that made the batches, whose Normalize and conversion to floats are undone.
+  // transforms: the list that made the batches, whose Normalize and conversion to floats are undone. It
+  // TreatsViewsAlike.
   static absl::StatusOr<Denormalizer> Create(const ConfigNode& transforms);
 
   // images: [B, C, H, W]. Returns the same in [0, 1]: exactly v / 255 of what was an 8-bit value v.

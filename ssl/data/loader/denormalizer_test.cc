@@ -66,6 +66,20 @@ TEST(Denormalizer, WithoutNormalize_ValuesAreThoseOfToTensor) {
   EXPECT_EQ(pixels[0][15][14][2].item<int64_t>(), 254);
 }
 
+TEST(TreatsViewsAlike, FloatsOfSomeViews_AreNotAlike) {
+  const auto alike = [](const char* list) { return TreatsViewsAlike(ParseYaml(list, "test.yaml", nullptr).value()); };
+  EXPECT_TRUE(alike("[]"));
+  EXPECT_TRUE(
+      alike("[{name: ImgPilGaussianBlur, indices: [1]}, {name: ToTensor}, {name: Normalize, mean: [0.5], "
+            "std: [0.5], indices: []}]"));
+  EXPECT_TRUE(alike("[{name: ImgPilMultiCropRandomApply, transforms: [{name: Grayscale}], prob: [0.5]}]"));
+  EXPECT_FALSE(alike("[{name: ToTensor}, {name: Normalize, mean: [0.5], std: [0.5], indices: [0]}]"));
+  EXPECT_FALSE(alike("[{name: ToTensor, indices: [0]}, {name: ImgPilToRawTensor, indices: [1]}]"));
+  EXPECT_FALSE(
+      alike("[{name: ToTensor}, {name: ImgPilMultiCropRandomApply, prob: [1, 0], transforms: [{name: "
+            "Normalize, mean: [0.5], std: [0.5]}]}]"));
+}
+
 TEST(Denormalizer, ValuesBeyondBlackAndWhite_AreCutOff) {
   const Denormalizer denormalizer = Of("[{name: Normalize, mean: [0.5], std: [0.25]}]");
   EXPECT_EQ(denormalizer.ToPixels(at::full({1, 1, 1, 1}, 3.0, at::kFloat))[0][0][0][0].item<int64_t>(), 255);
