@@ -337,14 +337,6 @@ TEST_F(DataSourceBuilderTest, Cache_HoldsTheImagesOfPhasesAndNotOfEvaluations) {
   EXPECT_THAT(log.Text(), Not(HasSubstr("served")));
 }
 
-TEST_F(DataSourceBuilderTest, SmallCache_IsSaidInKilobytes) {
-  Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
-                         "]\n    CACHE: raw\n    CACHE_BYTES: 200000\n    TRANSFORMS: [{name: ToTensor}]\n"));
-  CapturedLog log;
-  ASSERT_OK(MakeTest());
-  EXPECT_THAT(log.Text(), HasSubstr("raw images take up to 200 KB of memory"));
-}
-
 TEST_F(DataSourceBuilderTest, CacheThatIsLargerThanMemory_IsRefused) {
   Configure(absl::StrCat("DATA:\n  TEST:\n    DATA_SOURCES: [disk_folder]\n    DATA_PATHS: [", MakeImageFolder(),
                          "]\n    CACHE: raw\n    CACHE_BYTES: 4000000000000000\n"));

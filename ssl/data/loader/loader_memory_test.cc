@@ -98,6 +98,15 @@ TEST_F(LoaderMemoryTest, BatchesAndCaches_AddUp) {
                              HasSubstr(absl::StrCat("beside caches of ", 2 * (available / 10 * 4), " bytes")))));
 }
 
+TEST_F(LoaderMemoryTest, SmallCache_IsSaidInKilobytes) {
+  UseImages(50, 100);
+  config_.SetPath("DATA.TEST.CACHE", ConfigNode::FromString("raw"));
+  config_.SetPath("DATA.TEST.CACHE_BYTES", ConfigNode::FromInt(200000));
+  CapturedLog log;
+  ASSERT_OK(Make("TEST"));
+  EXPECT_THAT(log.Text(), HasSubstr("raw images take up to 200 KB of memory"));
+}
+
 TEST_F(LoaderMemoryTest, WhatBatchesTake_IsSaid) {
   UseImages(50, 100);
   CapturedLog log;
