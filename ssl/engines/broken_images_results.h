@@ -47,8 +47,7 @@ absl::StatusOr<ConfigNode> BrokenImagesOf(const std::vector<std::pair<std::strin
 std::string BrokenImagesLine(const ConfigNode& broken);
 
 // For below a table of features: "6 images of train, 2 images of test cannot be read: ...\n", and which files name
-// them;
-// "" for none.
+// them; "" for none.
 std::string BrokenRowsLine(const ConfigNode& broken);
 
 }  // namespace ssl
