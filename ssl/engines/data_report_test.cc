@@ -90,7 +90,7 @@ TEST(DataReport, NamesOfStrangers_AreEscapedInTheTableOnly) {
   DataDescription description = Names(2);
   description.names = {"\x1B[31m\n18:00:00 I", "\xC3\xA4\xFF"};
   const std::vector<SurveyedImage> images = {Image(1, 1), Image(1, 1)};
-  const DataReport report = MakeDataReport(images, description, {});
+  const DataReport report = MakeDataReport(images, description, {}).value();
   EXPECT_THAT(FormatDataReport(report, description, images, {}),
               HasSubstr("1   \\x1b[31m\\n18:00:00 I = \xC3\xA4\\xff\n"));
   EXPECT_EQ(DataReportTree(report, description, images).FindPath("exact_duplicates.0.0")->text(), description.names[0]);
