@@ -122,10 +122,12 @@ class EarlyStopTest(RanksCase):
         for number in (signal.SIGINT, signal.SIGTERM):  # two of a kind may arrive as one
             world.process.send_signal(number)
         self.assert_gone(first)  # and the other goes on, to end as well
-        code = world.end()
-        self.assertIn(code, (128 + signal.SIGINT, 128 + signal.SIGTERM), world.output)
+        # Where both wait, the kernel runs the handler of the later one first: launcher and rank may count otherwise.
+        codes = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        self.assertIn(world.end(), codes, world.output)
         report = self.failure()
-        self.assertEqual((report["rank"], report["pid"], report["exit_code"]), (0, pids[0], code))
+        self.assertEqual((report["rank"], report["pid"]), (0, pids[0]))
+        self.assertIn(report["exit_code"], codes)
         self.assertEqual(report["message"], "stopped by a second signal before the state was saved")
         self.assertEqual((report["phase"], report["restarts"], report["world_size"]), ("training", 0, 2))
         self.assertGreaterEqual(report["step"], 3)
