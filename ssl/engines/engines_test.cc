@@ -117,7 +117,7 @@ TEST_F(EnginesTest, ExtractFeatures_WithoutLayers_WritesTheLastStage) {
   EXPECT_EQ(test.features[0].sizes(), at::IntArrayRef({20, 4}));
   EXPECT_THAT(*PosixFileSystem().List(directory_ + "/elsewhere/deep"),
               ElementsAre(".features.lock", "rank0_chunk0_test_all_features.npy", "rank0_chunk0_test_all_inds.npy",
-                          "rank0_chunk0_test_all_targets.npy"));
+                          "rank0_chunk0_test_all_targets.npy", "test_broken.json"));
 }
 
 TEST_F(EnginesTest, ExtractFeatures_WhereAnEvaluationIsConfigured_WritesTheHeadsOutput) {
