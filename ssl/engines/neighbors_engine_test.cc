@@ -21,6 +21,7 @@
 #include "ssl/engines/engine.h"
 #include "ssl/engines/results_file.h"
 #include "ssl/engines/testing/matrix_run.h"
+#include "ssl/engines/testing/watched_images.h"
 #include "ssl/io/file_system.h"
 #include "ssl/testing/status_matchers.h"
 
@@ -30,27 +31,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Requests a stop when somebody looks at a whole image: a sheet, not a transform.
-class WatchedImages : public Dataset {
- public:
-  // whole_images: is increased.
-  WatchedImages(StopToken* stop, int* whole_images) : stop_(*stop), whole_images_(*whole_images) {}
-  int64_t size() const override { return 60; }
-  bool has_labels() const override { return false; }
-  std::string description() const override { return "watched images"; }
-  absl::Status Get(int64_t index, Sample* sample) const override {
-    std::fill_n(sample->view(0).image.Allocate(8, 8, 1), 64, static_cast<uint8_t>(4 * index));
-    if (sample->needed != nullptr) return absl::OkStatus();
-    ++whole_images_;
-    stop_.Request(kStopTerminate);
-    return absl::OkStatus();
-  }
-
- private:
-  StopToken& stop_;
-  int& whole_images_;
-};
 
 class NeighborsEngineTest : public MatrixRun {
  protected:
@@ -130,7 +110,8 @@ TEST_F(NeighborsEngineTest, WithoutWeights_SaysHowToGetThem) {
 TEST_F(NeighborsEngineTest, StopWhileSheetsAreDrawn_LeavesNothing) {
   int whole_images = 0;
   ASSERT_OK(registries_.datasets.Register("watched", [&](const ConfigNode&, const BuildContext&) {
-    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(stop_.get(), &whole_images));
+    return absl::StatusOr<std::unique_ptr<Dataset>>(
+        std::make_unique<WatchedImages>(60, 8, 1, stop_.get(), &whole_images));
   }));
   for (const char* split : {"TRAIN", "TEST"}) Set(absl::StrCat("DATA.", split, ".DATA_SOURCES"), "[watched]");
   SaveRandomCheckpoint();

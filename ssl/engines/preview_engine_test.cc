@@ -30,6 +30,7 @@
 #include "ssl/data/sample.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/testing/full_tune_run.h"
+#include "ssl/engines/testing/watched_images.h"
 #include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/methods/simclr/simclr.h"
@@ -80,27 +81,6 @@ class GreyRampSource : public BatchSource {
 
  private:
   Batch batch_;
-};
-
-// Requests a stop when somebody looks at a whole image: an original, not a transform.
-class WatchedImages : public Dataset {
- public:
-  // whole_images: is increased.
-  WatchedImages(StopToken* stop, int* whole_images) : stop_(*stop), whole_images_(*whole_images) {}
-  int64_t size() const override { return 20; }
-  bool has_labels() const override { return false; }
-  std::string description() const override { return "watched images"; }
-  absl::Status Get(int64_t index, Sample* sample) const override {
-    std::fill_n(sample->view(0).image.Allocate(40, 40, 3), 40 * 40 * 3, static_cast<uint8_t>(4 * index));
-    if (sample->needed != nullptr) return absl::OkStatus();
-    ++whole_images_;
-    stop_.Request(kStopTerminate);
-    return absl::OkStatus();
-  }
-
- private:
-  StopToken& stop_;
-  int& whole_images_;
 };
 
 class PreviewEngineTest : public FullTuneRun {
@@ -282,7 +262,7 @@ TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {
 TEST_F(PreviewEngineTest, StopWhileOriginalsAreRead_LeavesNothing) {
   int whole_images = 0;
   ASSERT_OK(registries_.datasets.Register("watched", [&](const ConfigNode&, const BuildContext&) {
-    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(&stop_, &whole_images));
+    return absl::StatusOr<std::unique_ptr<Dataset>>(std::make_unique<WatchedImages>(20, 40, 3, &stop_, &whole_images));
   }));
   Set("DATA.TRAIN.DATA_SOURCES", "[watched]");
   Set("DATA.TRAIN.DATA_LIMIT", "-1");

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "ssl/data/image/pixel_avx512.h"
 #include "ssl/data/image/resample_passes.h"
+#include "ssl/data/image/testing/drawn_filter.h"
 
 namespace ssl {
 namespace {
@@ -20,33 +21,9 @@ constexpr uint64_t kSeed = 20261123;
 constexpr uint8_t kUntouched = 77;
 constexpr int kGuard = 64;  // bytes after a result
 
-int Draw(std::mt19937_64* random, int least, int most) {
-  return std::uniform_int_distribution<int>(least, std::max(least, most))(*random);
-}
-
-std::vector<uint8_t> DrawBytes(std::mt19937_64* random, int64_t size) {
-  std::vector<uint8_t> bytes(size);
-  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(Draw(random, 0, 255)); });
-  return bytes;
-}
-
-// Owns what FilterTaps points to.
-struct DrawnFilter {
-  int in, out, taps;
-  std::vector<int> first;
-  std::vector<int32_t> weights;
-
-  FilterTaps Taps() const { return {in, out, taps, first.data(), weights.data()}; }
-};
-
-// Windows that advance evenly over the input, as those of a resampling do. Weights of both signs whose absolute values
-// add up to at most 1.25, as those of a cubic.
+// Windows that advance evenly over the input, as those of a resampling do.
 DrawnFilter DrawFilter(std::mt19937_64* random, int in, int out, int taps) {
-  DrawnFilter filter = {in, out, std::min(taps, in), {}, {}};
-  for (int x = 0; x < out; ++x) filter.first.push_back(x * (in - filter.taps) / std::max(out - 1, 1));
-  const int most = static_cast<int>(1.25 * (1 << kWeightBits) / filter.taps);
-  for (int i = 0; i < out * filter.taps; ++i) filter.weights.push_back(Draw(random, -most, most));
-  return filter;
+  return DrawFilterAt(random, in, out, taps, [out](int x, int most) { return x * most / std::max(out - 1, 1); });
 }
 
 // The bytes of `height` rows end with the last row: a read beyond it leaves the memory that belongs to them.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ssl/data/image/testing/drawn_filter.h"
 
 namespace ssl {
 namespace {
@@ -17,32 +18,8 @@ constexpr uint64_t kSeed = 20261123;
 constexpr uint8_t kUntouched = 77;
 constexpr int kGuard = 64;  // bytes after a result
 
-int Draw(std::mt19937_64* random, int least, int most) {
-  return std::uniform_int_distribution<int>(least, std::max(least, most))(*random);
-}
-
-std::vector<uint8_t> DrawBytes(std::mt19937_64* random, int64_t size) {
-  std::vector<uint8_t> bytes(size);
-  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(Draw(random, 0, 255)); });
-  return bytes;
-}
-
-// Owns what FilterTaps points to.
-struct DrawnFilter {
-  int in, out, taps;
-  std::vector<int> first;
-  std::vector<int32_t> weights;
-
-  FilterTaps Taps() const { return {in, out, taps, first.data(), weights.data()}; }
-};
-
-// Weights of both signs whose absolute values add up to at most 1.25, as those of a cubic.
 DrawnFilter DrawFilter(std::mt19937_64* random, int in, int out, int taps) {
-  DrawnFilter filter = {in, out, std::min(taps, in), {}, {}};
-  for (int x = 0; x < out; ++x) filter.first.push_back(Draw(random, 0, in - filter.taps));
-  const int most = static_cast<int>(1.25 * (1 << kWeightBits) / filter.taps);
-  for (int i = 0; i < out * filter.taps; ++i) filter.weights.push_back(Draw(random, -most, most));
-  return filter;
+  return DrawFilterAt(random, in, out, taps, [random](int, int most) { return Draw(random, 0, most); });
 }
 
 uint8_t ToPixel(int64_t sum) {
