@@ -16,11 +16,11 @@ def _local_defines(tier):
 def _torch(tier):
     return ["@libtorch//:libtorch"] if tier > 0 else []
 
-def ssl_cc_library(name, tier = 0, local_defines = [], deps = [], **kwargs):
+def ssl_cc_library(name, tier = 0, copts = [], local_defines = [], deps = [], **kwargs):
     """A library: one header, its .cc, its deps listed per include."""
     native.cc_library(
         name = name,
-        copts = _COPTS,
+        copts = _COPTS + copts,
         local_defines = _local_defines(tier) + local_defines,
         deps = deps + _torch(tier),
         **kwargs

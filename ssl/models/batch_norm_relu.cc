@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/batch_norm_relu.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ssl/core/parallel_for.h"
 #include "ssl/models/channel_kernels.h"
 #include "ssl/models/rank_moments.h"
 
@@ -74,7 +74,7 @@ struct Partition {
 
 // Calls body for all tasks in parallel, with the task's rows.
 void ForTasks(const Partition& map, const TaskBody& body) {
-  at::parallel_for(0, map.tasks, 1, [&](int64_t first, int64_t last) {
+  ParallelFor(map.tasks, [&](int64_t first, int64_t last) {
     for (int64_t task = first; task < last; ++task) {
       const int64_t begin = task * map.task_rows;
       body(task, begin, std::min(map.rows - begin, map.task_rows));

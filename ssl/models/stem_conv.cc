@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/stem_conv.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "ssl/core/autocast.h"
+#include "ssl/core/parallel_for.h"
 #include "ssl/models/stem_kernels.h"
 #include "ssl/models/winograd_kernels.h"
 
@@ -102,7 +102,7 @@ at::Tensor Convolve(const at::Tensor& input, const at::Tensor& weight) {
   const at::Tensor output =
       at::empty({input.size(0), out, images.OutputMap().height, images.OutputMap().width},
                 at::TensorOptions().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
-  at::parallel_for(0, images.Folds(), 1, [&](int64_t first, int64_t last) {
+  ParallelFor(images.Folds(), [&](int64_t first, int64_t last) {
     const at::Tensor m = Scratch(images.ProductFloats(images.BlockGroups()));
     images.ForBlocks(first, last, [&](WinogradTiles tiles, const float* v) {
       MultiplyStemTiles(v, u.data_ptr<float>(), tiles.Groups(), out, m.data_ptr<float>());
@@ -119,7 +119,7 @@ at::Tensor WeightGradient(const at::Tensor& input, const at::Tensor& gradient) {
   const int64_t parts = std::clamp<int64_t>(images.tiles() / kPartTiles, 1, std::min(kMostParts, images.Folds()));
   const at::Tensor sums = Scratch(parts * StemKernelFloats(out));
   Clear(sums);
-  at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
+  ParallelFor(parts, [&](int64_t first, int64_t last) {
     const at::Tensor m = Scratch(images.ProductFloats(images.BlockGroups()));
     for (int64_t part = first; part < last; ++part) {
       float* const u = sums.data_ptr<float>() + part * StemKernelFloats(out);

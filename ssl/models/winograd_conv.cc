@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/winograd_conv.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "ssl/core/autocast.h"
+#include "ssl/core/parallel_for.h"
 #include "ssl/models/winograd_kernels.h"
 
 namespace ssl {
@@ -97,7 +97,7 @@ at::Tensor Kernels(const WinogradForm& form, const WinogradPass& pass, const at:
   const int64_t in = weight.size(1);
   const at::Tensor taps = TapsOf(weight);
   const at::Tensor u = Scratch(form.KernelFloats(in, out));
-  at::parallel_for(0, channels / kWinogradChannels, 1, [&](int64_t first, int64_t last) {
+  ParallelFor(channels / kWinogradChannels, [&](int64_t first, int64_t last) {
     const WinogradSlice rows = {first * kWinogradChannels, (last - first) * kWinogradChannels};
     pass.transform_kernels(taps.data_ptr<float>(), out, in, rows, u.data_ptr<float>());
   });
@@ -112,7 +112,7 @@ void RunPass(const WinogradForm& form, const WinogradPass& pass, const at::Tenso
   const at::Tensor u = Kernels(form, pass, weight, in);
   const int64_t groups = BlockGroups(form, in, out);
   const int64_t block_tiles = groups * kWinogradGroup;
-  at::parallel_for(0, CeilDivide(tiles, block_tiles), 1, [&](int64_t first, int64_t last) {
+  ParallelFor(CeilDivide(tiles, block_tiles), [&](int64_t first, int64_t last) {
     const at::Tensor scratch = Scratch(form.TileFloats(groups, in + out));
     float* const v = scratch.data_ptr<float>();
     float* const m = v + form.TileFloats(groups, in);
@@ -162,7 +162,7 @@ class KernelGradient {
     const int64_t panels = in_panels * CeilDivide(out_, kPanelChannels);
     std::vector<at::Tensor> sums;
     for (int64_t part = 0; part < parts; ++part) sums.push_back(at::empty({out_, 9, in_}, at::kFloat));
-    at::parallel_for(0, parts * panels, 1, [&](int64_t first, int64_t last) {
+    ParallelFor(parts * panels, [&](int64_t first, int64_t last) {
       for (int64_t task = first; task < last; ++task) {
         const int64_t part = task / panels;
         SumPart(tiles_ * part / parts, tiles_ * (part + 1) / parts, Panel(task % in_panels, in_),
