@@ -5,25 +5,20 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <optional>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
-namespace {
 
-std::optional<c10::DeviceType> LinkedAccelerator() {
+std::optional<c10::DeviceType> AcceleratorType() {
   if (c10::is_privateuse1_backend_registered()) return c10::DeviceType::PrivateUse1;
   if (at::CUDAHooksRegistry()->Has("CUDAHooks")) return c10::DeviceType::CUDA;
   return std::nullopt;
 }
 
-}  // namespace
-
 absl::Status CheckAcceleratorIsBuilt() {
-  if (LinkedAccelerator().has_value()) return absl::OkStatus();
+  if (AcceleratorType().has_value()) return absl::OkStatus();
   return absl::UnimplementedError(
       "this program was built without GPU code: build it with --config=cuda (docs/cuda.md), or set "
       "config.MACHINE.DEVICE=cpu");
@@ -31,7 +26,7 @@ absl::Status CheckAcceleratorIsBuilt() {
 
 absl::StatusOr<c10::Device> Accelerator(int64_t index) {
   SSL_RETURN_IF_ERROR(CheckAcceleratorIsBuilt());
-  const c10::DeviceType type = *LinkedAccelerator();
+  const c10::DeviceType type = *AcceleratorType();
   const int64_t count = c10::impl::VirtualGuardImpl(type).deviceCount();
   if (count == 0) {
     return absl::FailedPreconditionError(
@@ -39,9 +34,10 @@ absl::StatusOr<c10::Device> Accelerator(int64_t index) {
         "see nvidia-smi), or CUDA_VISIBLE_DEVICES hides it; config.MACHINE.DEVICE=cpu runs without one");
   }
   if (index >= count) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "rank ", index, " of this host has no GPU: there ", count == 1 ? "is 1" : absl::StrCat("are ", count),
-        ", and each rank takes one; start at most ", count, " on this host (--launch=local:", count, ")"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", index, " of this host, counted from 0, has no GPU: there ",
+                     count == 1 ? "is 1" : absl::StrCat("are ", count), ", and each process takes one; start at most ",
+                     count, " on this host (--launch=local:", count, ")"));
   }
   return c10::Device(type, static_cast<c10::DeviceIndex>(index));
 }

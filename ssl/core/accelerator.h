@@ -9,11 +9,15 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace ssl {
+
+// Its type; none in a program that was built without any. Asks no driver. Thread-safe.
+std::optional<c10::DeviceType> AcceleratorType();
 
 // In both, messages say what is missing and the way out, and are to follow the key. Thread-safe.
 
@@ -21,7 +25,7 @@ namespace ssl {
 // not be the one that trains.
 absl::Status CheckAcceleratorIsBuilt();
 
-// The one with this index, from 0: a rank's number among those of its host. FailedPrecondition when this host has
+// The one with this index, from 0: that of the process among those of its host. FailedPrecondition when this host has
 // fewer.
 absl::StatusOr<c10::Device> Accelerator(int64_t index);
 

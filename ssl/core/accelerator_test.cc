@@ -23,7 +23,8 @@ TEST(AcceleratorTest, IndexBeyondThoseOfTheHost_IsRefusedWithTheirNumber) {
   StandinDevice::Install();
   EXPECT_THAT(Accelerator(1),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("rank 1 of this host has no GPU: there is 1"), HasSubstr("--launch=local:1"))));
+                       AllOf(HasSubstr("process 1 of this host, counted from 0, has no GPU: there is 1"),
+                             HasSubstr("--launch=local:1"))));
 }
 
 }  // namespace

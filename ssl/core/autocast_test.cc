@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 
 #include "gtest/gtest.h"
+#include "ssl/testing/standin_device.h"
 
 namespace ssl {
 namespace {
@@ -89,6 +90,21 @@ TEST_F(HostAutocastTest, ItsShortCopiesAreNotTaken_NorKeptOverAnUpdate) {
   }
   EXPECT_EQ(product().scalar_type(), at::kHalf);
   EXPECT_EQ(product()[0][0].item<float>(), 8.0f);
+}
+
+TEST(AutocastScopeTest, HoldsForTheAccelerator_AndEndsThereToo) {
+  StandinDevice::Install();
+  const at::Tensor ones = at::ones({4, 4}, StandinDevice::device());
+  {
+    const AutocastScope scope(Autocast::kBFloat16);
+    EXPECT_EQ(ones.matmul(ones).scalar_type(), at::kBFloat16);
+    {
+      const AutocastScope off(Autocast::kOff);
+      EXPECT_EQ(ones.matmul(ones).scalar_type(), at::kFloat);
+    }
+    EXPECT_EQ(ones.matmul(ones).scalar_type(), at::kBFloat16);
+  }
+  EXPECT_EQ(ones.matmul(ones).scalar_type(), at::kFloat);
 }
 
 }  // namespace
