@@ -2,11 +2,16 @@
 #include "ssl/core/generator_scope.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/core/Generator.h>
+#include <ATen/ops/cat.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <mutex>
+#include <optional>
 
 #include "ssl/base/random.h"
+#include "ssl/core/accelerator.h"
 
 namespace ssl {
 namespace {
@@ -16,24 +21,54 @@ constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
 // Instead of the number of a batch.
 constexpr int64_t kStartOfPhase = -1;
 
-void SetState(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+// None unless the process computes on an accelerator: a run on the CPU shall not set one up.
+std::optional<at::Generator> AcceleratorGenerator() {
+  const std::optional<c10::DeviceType> type = AcceleratorType();
+  if (!type.has_value()) return std::nullopt;
+  const c10::impl::VirtualGuardImpl guard(*type);
+  if (guard.deviceCount() == 0) return std::nullopt;
+  const c10::Device device = guard.getDevice();
+  const at::AcceleratorHooksInterface& hooks = at::globalContext().getAcceleratorHooksInterface(*type);
+  if (!hooks.hasPrimaryContext(device.index())) return std::nullopt;
+  return hooks.getDefaultGenerator(device.index());
+}
+
+at::Tensor StateOf(at::Generator generator) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void SetStateOf(at::Generator generator, const at::Tensor& state) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_state(state);
 }
 
-void Seed(uint64_t seed) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+void SetSeedOf(at::Generator generator, uint64_t seed) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_current_seed(seed);
+}
+
+// state: of GeneratorState, when there may have been no accelerator yet.
+void SetState(const at::Tensor& state) {
+  const int64_t of_cpu = StateOf(at::detail::getDefaultCPUGenerator()).numel();
+  SetStateOf(at::detail::getDefaultCPUGenerator(), state.narrow(0, 0, of_cpu));
+  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
+  if (!accelerator.has_value() || state.numel() == of_cpu) return;
+  SetStateOf(*accelerator, state.narrow(0, of_cpu, state.numel() - of_cpu).clone());
+}
+
+void Seed(uint64_t seed) {
+  SetSeedOf(at::detail::getDefaultCPUGenerator(), seed);
+  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
+  if (accelerator.has_value()) SetSeedOf(*accelerator, seed);
 }
 
 }  // namespace
 
 at::Tensor GeneratorState() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
+  const at::Tensor of_cpu = StateOf(at::detail::getDefaultCPUGenerator());
+  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
+  return accelerator.has_value() ? at::cat({of_cpu, StateOf(*accelerator)}) : of_cpu;
 }
 
 GeneratorScope::GeneratorScope() : found_(GeneratorState()) {}

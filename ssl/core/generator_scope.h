@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's CPU generator as a run uses it. There is one for the whole process, which dropout, host programs and
-// other sessions draw from; a run borrows it.
+// LibTorch's default generators as a run uses them: the CPU's, and that of the accelerator that the thread computes on
+// (accelerator.h), if it does. There is one of each for the whole process, which dropout, host programs and other
+// sessions draw from; a run borrows them. Both get the same seeds.
 //
 // What a run draws is addressed: before each phase and batch the generator is seeded by where the run stands. So its
 // numbers depend neither on what else draws in the process nor on where the run was resumed, and no checkpoint holds
@@ -16,10 +17,10 @@
 
 namespace ssl {
 
-// [bytes] uint8: what the generator draws from here on.
+// [bytes] uint8: what the generators draw from here on.
 at::Tensor GeneratorState();
 
-// Gives the generator back, at its end, as it found it.
+// Gives the generators back, at its end, as it found them.
 class GeneratorScope {
  public:
   GeneratorScope();

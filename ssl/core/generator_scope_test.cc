@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ssl/testing/standin_device.h"
 
 namespace ssl {
 namespace {
@@ -69,6 +70,34 @@ TEST(GeneratorScopeTest, ANormalNumberInReserve_IsGivenBackToo) {
     at::randn({2});
   }
   EXPECT_TRUE(at::equal(at::randn({1}), expected));
+}
+
+// Last: the process has an accelerator from then on.
+TEST(GeneratorScopeTest, TheAcceleratorDrawsTheSameNumbers_AndIsGivenBack) {
+  const at::Tensor of_cpu = DrawAfter([] { SeedForBatch(5, 0, 1, 2); });
+  const at::Tensor state_of_cpu = GeneratorState();
+  StandinDevice::Install();
+  const auto draw = [] { return at::rand({4}, StandinDevice::device()).to(at::kCPU); };
+  SeedForBatch(5, 0, 1, 2);
+  EXPECT_TRUE(at::equal(draw(), of_cpu));
+  const at::Tensor expected = draw();
+
+  SeedForBatch(5, 0, 1, 2);
+  draw();
+  const at::Tensor state = GeneratorState();
+  {
+    const GeneratorScope scope;
+    SeedForBatch(9, 0, 3, 4);
+    draw();
+  }
+  EXPECT_TRUE(at::equal(draw(), expected));
+  {
+    const GeneratorScope scope(state);
+    EXPECT_TRUE(at::equal(draw(), expected));
+  }
+  // Of the time before: that of the accelerator stays as it is.
+  const GeneratorScope scope(state_of_cpu);
+  EXPECT_EQ(GeneratorState().numel(), 2 * state_of_cpu.numel());
 }
 
 }  // namespace
