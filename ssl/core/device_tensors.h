@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run has on the device that it computes on: the state of its parts, and the batch of the step.
+#ifndef SSL_CORE_DEVICE_TENSORS_H_
+#define SSL_CORE_DEVICE_TENSORS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "ssl/core/batch.h"
+#include "ssl/core/stateful.h"
+
+namespace ssl {
+
+// Moves all tensors of `root`'s state to `device`, in their memory format. Handles stay what they are: who holds a
+// parameter holds the moved one. Before there are gradients of them, or what counts on where they lie. May throw
+// LibTorch exceptions.
+void MoveState(Stateful& root, const at::Device& device);
+
+// The batch with views, named inputs and targets on `device`; indices stay on the host, which reads them. Copies from
+// pinned memory do not wait. May throw LibTorch exceptions.
+Batch CopyOnDevice(const Batch& batch, const at::Device& device);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_DEVICE_TENSORS_H_
