@@ -7,6 +7,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/stack.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_fused_sdp_choice.h>
 #include <ATen/ops/bernoulli.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
@@ -34,6 +36,8 @@ bool IsView(const c10::FunctionSchema& schema) {
   });
 }
 
+bool IsGenerator(const c10::Argument& argument) { return argument.type()->str() == "Generator?"; }
+
 // One call of an operator: its arguments become the CPU's, its results the device's.
 class Call {
  public:
@@ -55,16 +59,20 @@ class Call {
   // A kernel of the CPU draws from the CPU's generator if it is not given another one, and its views would not be
   // LibTorch's views of a tensor of the device.
   void CheckKind() const {
-    bool takes_generator = false;
-    for (const c10::Argument& argument : schema_.arguments()) {
-      takes_generator = takes_generator || argument.type()->str() == "Generator?";
-    }
-    TORCH_CHECK(takes_generator || !op_.hasTag(at::Tag::nondeterministic_seeded), schema_.name(),
+    TORCH_CHECK(!DrawsWithoutGenerator(), schema_.name(),
                 ": the stand-in device has no kernel for this, which draws random numbers without a generator");
     TORCH_CHECK(!IsView(schema_), schema_.name(), ": the stand-in device has no kernel for this view");
     if (op_.hasTag(at::Tag::data_dependent_output) || op_.hasTag(at::Tag::dynamic_output_shape)) {
       CountRead(schema_.name());
     }
+  }
+
+  bool DrawsWithoutGenerator() const {
+    if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
+    // The CPU has it without dropout only.
+    if (schema_.name() == "aten::_scaled_dot_product_flash_attention_for_cpu") return false;
+    const std::vector<c10::Argument>& arguments = schema_.arguments();
+    return std::none_of(arguments.begin(), arguments.end(), &IsGenerator);
   }
 
   void RunOnCpu() {
@@ -89,7 +97,7 @@ class Call {
       return list;
     }
     if (value.isDevice()) return c10::Device(at::kCPU);
-    return schema_.arguments()[i].type()->str() == "Generator?" ? ToHostGenerator(i) : value;
+    return IsGenerator(schema_.arguments()[i]) ? ToHostGenerator(i) : value;
   }
 
   // As on a GPU: a single value of the host is passed to the kernel.
@@ -154,14 +162,29 @@ bool RunsOtherwiseThanOnCpu(const c10::OperatorHandle& op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CPU) && !IsView(op.schema());
 }
 
+// As the CPU rounds: its mask is scaled first, in the format of the values.
+at::Tensor ScaledMask(const at::Tensor& mask, at::ScalarType format, double kept) { return mask.to(format).div_(kept); }
+
 // The CPU's draws from the process's generator.
 std::tuple<at::Tensor, at::Tensor> NativeDropout(const at::Tensor& input, double probability,
                                                  std::optional<bool> training) {
   at::Tensor mask = at::ones(input.sizes(), input.options().dtype(at::kBool));
   if (!training.value_or(true)) return {input.clone(), mask};
   mask.bernoulli_(1.0 - probability);
-  const double scale = probability == 1.0 ? 0.0 : 1.0 / (1.0 - probability);
-  return {input.mul(mask).mul_(scale), mask};
+  return {input.mul(ScaledMask(mask, input.scalar_type(), 1.0 - probability)), mask};
+}
+
+at::Tensor NativeDropoutBackward(const at::Tensor& gradient, const at::Tensor& mask, double scale) {
+  return gradient.mul(ScaledMask(mask, gradient.scalar_type(), 1.0 / scale));
+}
+
+// The kernel that the CPU chooses: LibTorch asks each device.
+int64_t ChooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                        const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
+                        std::optional<double> scale, bool enable_gqa) {
+  return at::_fused_sdp_choice(HostView(query), HostView(key), HostView(value),
+                               mask.has_value() ? std::optional<at::Tensor>(HostView(*mask)) : mask, dropout, is_causal,
+                               scale, enable_gqa);
 }
 
 }  // namespace
@@ -170,6 +193,8 @@ void RegisterStandinFallback(torch::Library* library) { library->fallback(OnHost
 
 void RegisterStandinOperators(torch::Library* library) {
   library->impl("native_dropout", &NativeDropout);
+  library->impl("native_dropout_backward", &NativeDropoutBackward);
+  at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&ChooseAttention);
   for (const char* const name : {"convolution", "convolution_backward"}) library->impl(name, OnHost());
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
