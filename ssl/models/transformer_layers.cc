@@ -65,7 +65,7 @@ at::Tensor DropPath(const at::Tensor& branch, double rate, bool training) {
   const double kept = 1.0 - rate;
   std::vector<int64_t> sizes(static_cast<size_t>(branch.dim()), 1);
   sizes[0] = branch.size(0);
-  const at::Tensor factors = at::rand(sizes, at::kFloat).add_(kept).floor_().div_(kept);
+  const at::Tensor factors = at::rand(sizes, branch.options().dtype(at::kFloat)).add_(kept).floor_().div_(kept);
   return branch * factors.to(branch.options());
 }
 
