@@ -4,8 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <c10/core/ScalarType.h>
 
-#include "absl/strings/str_cat.h"
-
 namespace ssl {
 
 at::Tensor FullPrecision(const at::Tensor& values) {
@@ -15,20 +13,6 @@ at::Tensor FullPrecision(const at::Tensor& values) {
 at::Tensor UnitRows(const at::Tensor& rows) {
   constexpr double kNormEps = 1e-12;
   return rows / rows.norm(2, 1, /*keepdim=*/true).clamp_min(kNormEps);
-}
-
-absl::Status CheckClassNumbers(const at::Tensor& targets, int64_t num_classes, std::optional<int64_t> ignore_index) {
-  if (!targets.is_cpu()) return absl::OkStatus();
-  const at::Tensor contiguous = targets.contiguous();
-  const int64_t* numbers = contiguous.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < contiguous.numel(); ++i) {
-    if (numbers[i] == ignore_index || (numbers[i] >= 0 && numbers[i] < num_classes)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("sample ", i, " of the batch has the label ", numbers[i], ", expected one of 0 to ",
-                     num_classes - 1, " (the model has ", num_classes, " classes)",
-                     ignore_index.has_value() ? absl::StrCat(" or ignore_index ", *ignore_index) : ""));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace ssl

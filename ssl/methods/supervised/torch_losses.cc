@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/class_numbers.h"
 #include "ssl/losses/cross_entropy.h"
 #include "ssl/losses/scores.h"
 
