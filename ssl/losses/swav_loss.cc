@@ -4,10 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/index_select.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/tensor.h>
 
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/losses/scores.h"
 
 namespace ssl {
 namespace {
@@ -63,8 +62,7 @@ absl::Status CheckShapes(const std::vector<at::Tensor>& scores, const std::vecto
 absl::StatusOr<at::Tensor> Assign(const at::Tensor& scores, const at::Tensor& queue, const SwavLossOptions& options,
                                   Communicator& communicator) {
   const at::NoGradGuard no_grad;
-  const at::Tensor crops = at::tensor(options.crops_for_assign, scores.options().dtype(at::kLong));
-  at::Tensor rows = at::index_select(scores, 0, crops);
+  at::Tensor rows = SelectEntries(scores, options.crops_for_assign);
   if (queue.defined()) rows = at::cat({rows, queue.to(rows.scalar_type())}, 1);
   SSL_ASSIGN_OR_RETURN(const at::Tensor assignments, SinkhornAssignments(rows, options.sinkhorn, communicator));
   return assignments.narrow(1, 0, scores.size(1));

@@ -6,10 +6,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/tensor.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -23,6 +21,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/parameter_shards.h"
+#include "ssl/losses/scores.h"
 #include "ssl/losses/swav_loss.h"
 #include "ssl/methods/swav/swav_hooks.h"
 
@@ -176,10 +175,8 @@ absl::Status SwavMethod::Advance(StepContext& context) {
 
 void SwavMethod::Enqueue(const at::Tensor& embeddings) {
   const at::NoGradGuard no_grad;
-  const at::Tensor crops = at::tensor(options_.crops_for_assign, embeddings.options().dtype(at::kLong));
-  const at::Tensor newest =
-      at::index_select(embeddings.detach().view({options_.num_crops, -1, options_.embedding_dim}), 0, crops)
-          .to(at::kFloat);
+  const at::Tensor crops = embeddings.detach().view({options_.num_crops, -1, options_.embedding_dim});
+  const at::Tensor newest = SelectEntries(crops, options_.crops_for_assign).to(at::kFloat);
   const int64_t length = queue_embeddings_.size(1);
   const at::Tensor kept = queue_embeddings_.narrow(1, 0, std::max<int64_t>(0, length - newest.size(1)));
   queue_embeddings_ = at::cat({newest, kept}, 1).narrow(1, 0, length).contiguous();
