@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/finite_check.h"
 
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
+
+#include <cstddef>
+#include <limits>
+
 namespace ssl {
 namespace {
 
@@ -19,6 +26,10 @@ int64_t Count(const void* data, int64_t size, Bits exponent) {
   }
   for (; i < size; ++i) count += static_cast<int64_t>((values[i] & exponent) == exponent);
   return count;
+}
+
+bool IsOnAccelerator(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_floating_point() && tensor.numel() > 0 && !tensor.is_cpu();
 }
 
 }  // namespace
@@ -40,6 +51,31 @@ int64_t CountNonFinite(const at::Tensor& tensor) {
     default:
       return CountNonFinite(values.to(at::kFloat));  // 8-bit formats
   }
+}
+
+at::Tensor NonFiniteFlags(const std::vector<at::Tensor>& tensors) {
+  // The largest magnitude of each tensor: unlike a sum of squares, it overflows for no finite number.
+  std::vector<at::Tensor> largest = at::_foreach_norm(tensors, std::numeric_limits<double>::infinity());
+  for (at::Tensor& value : largest) value = value.to(at::kDouble);
+  return at::isfinite(at::stack(largest)).logical_not_();
+}
+
+std::vector<bool> HaveNonFinite(const std::vector<at::Tensor>& tensors) {
+  std::vector<bool> found;
+  std::vector<size_t> places;
+  std::vector<at::Tensor> on_accelerator;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const bool is_there = IsOnAccelerator(tensors[i]);
+    found.push_back(!is_there && CountNonFinite(tensors[i]) > 0);
+    if (!is_there) continue;
+    places.push_back(i);
+    on_accelerator.push_back(tensors[i].detach());
+  }
+  if (places.empty()) return found;
+  const at::Tensor flags = NonFiniteFlags(on_accelerator).to(at::kCPU);
+  const bool* flag = flags.const_data_ptr<bool>();
+  for (const size_t place : places) found[place] = *flag++;
+  return found;
 }
 
 }  // namespace ssl

@@ -3,13 +3,18 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <limits>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
 namespace {
@@ -65,6 +70,22 @@ TEST(FiniteCheck, OtherKindsAreFinite) {
   EXPECT_EQ(CountNonFinite(at::Tensor()), 0);
   EXPECT_EQ(CountNonFinite(at::empty({0})), 0);
   EXPECT_EQ(CountNonFinite(at::arange(5)), 0);
+}
+
+TEST(FiniteCheck, TensorsOfADevice_AreLookedAtThere) {
+  StandinDevice::Install();
+  const at::Device device = StandinDevice::device();
+  at::Tensor infinite = at::ones({2, 3}, at::TensorOptions(device).dtype(at::kBFloat16));
+  infinite.select(0, 1).fill_(kInfinity);
+  const at::Tensor large = at::full({4}, 1e38, at::TensorOptions(device));
+  const at::Tensor nan = at::full({}, kNaN, at::TensorOptions(device).dtype(at::kDouble));
+  const at::Tensor on_host = at::full({2}, kNaN, at::kFloat);
+  const TransferLog log;
+  EXPECT_EQ(HaveNonFinite({large, infinite, at::Tensor(), on_host, nan, at::ones({2}),
+                           at::ones({4}, at::TensorOptions(device).dtype(at::kInt)),
+                           at::empty({0}, at::TensorOptions(device))}),
+            (std::vector<bool>{false, true, false, true, true, false, false, false}));
+  EXPECT_THAT(log.reads(), testing::ElementsAre(testing::Pair("copy to the host of Bool [3]", 1)));
 }
 
 }  // namespace

@@ -91,8 +91,12 @@ std::string DescribeNonFinite(const std::vector<NamedTensor>& state, const std::
   constexpr size_t kMostNamed = 5;
   std::vector<std::string> found;
   size_t more = 0;
-  for (const NamedTensor& entry : state) {
-    const int64_t count = exempt.count(entry.name) > 0 ? 0 : CountNonFinite(entry.tensor);
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& entry : state) tensors.push_back(entry.tensor);
+  const std::vector<bool> not_finite = HaveNonFinite(tensors);
+  for (size_t i = 0; i < state.size(); ++i) {
+    const NamedTensor& entry = state[i];
+    const int64_t count = exempt.count(entry.name) > 0 || !not_finite[i] ? 0 : CountNonFinite(entry.tensor);
     if (count == 0) continue;
     if (found.size() == kMostNamed) {
       ++more;

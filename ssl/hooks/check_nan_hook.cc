@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/check_nan_hook.h"
-#include "ssl/core/finite_check.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/finite_check.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
@@ -30,6 +28,23 @@ absl::Status NotFiniteError(const StepContext& context, absl::string_view what, 
                                             context.state.train_phase_index, "), expected a finite number; ", weights,
                                             "; ", kHints));
 }
+
+// name: "" when it is on another rank.
+absl::Status GradientError(const StepContext& context, const std::string& name, absl::string_view weights) {
+  return NotFiniteError(context,
+                        name.empty() ? "a gradient on another rank is NaN or infinite"
+                                     : absl::StrCat("gradient of ", name, " is NaN or infinite"),
+                        weights);
+}
+
+absl::Status WeightError(const StepContext& context, const std::string& name) {
+  return NotFiniteError(
+      context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
+      "an update that was too large has spoilt it, and it is not saved");
+}
+
+constexpr absl::string_view kLate =
+    "it is noticed at a look at the device alone, and weights have changed since; nothing of it is saved";
 
 constexpr absl::string_view kBeforeStep = "the weights are those before this step";
 
@@ -60,40 +75,43 @@ std::string NameOf(const ParameterGroup& group, size_t index) {
   return absl::StrCat("parameter ", index, " of group '", group.name, "'");
 }
 
-// What the optimizer updates, or the gradients of it.
-Named Collect(Optimizer& optimizer, bool gradients) {
+// What the optimizer updates, or the gradients of it; those that are undefined, too, where `whole` says so.
+Named Collect(Optimizer& optimizer, bool gradients, bool whole = false) {
   Named named;
   for (const ParameterGroup& group : optimizer.groups()) {
     for (size_t i = 0; i < group.parameters.size(); ++i) {
       const at::Tensor& tensor = gradients ? group.parameters[i].grad() : group.parameters[i];
-      if (!tensor.defined() || tensor.numel() == 0) continue;  // no values have no largest one
+      if (group.parameters[i].numel() == 0 || (!tensor.defined() && !whole)) continue;  // no values, no largest one
       named.names.push_back(NameOf(group, i));
-      named.tensors.push_back(tensor.detach());
+      named.tensors.push_back(tensor.defined() ? tensor.detach() : tensor);
     }
   }
   return named;
 }
 
-// By the bits of the exponents: a third of the time of norms, which are one operation for each tensor here.
-std::string FirstNonFiniteOnCpu(const Named& named) {
+// The first name whose tensor, of the CPU, holds NaN or infinity; "" when none does. By the bits of the exponents: a
+// third of the time of norms, which are one operation for each tensor here.
+std::string FirstNonFinite(const Named& named) {
   for (size_t i = 0; i < named.names.size(); ++i) {
     if (CountNonFinite(named.tensors[i]) > 0) return named.names[i];
   }
   return "";
 }
 
-// The first name whose tensor holds NaN or infinity; "" when none does. One read of the device.
-std::string FirstNonFinite(const Named& named) {
-  if (named.tensors.empty()) return "";
-  if (named.tensors[0].is_cpu()) return FirstNonFiniteOnCpu(named);
-  // The largest magnitude of each tensor: unlike a sum of squares, it overflows for no finite number.
-  const std::vector<at::Tensor> largest = at::_foreach_norm(named.tensors, std::numeric_limits<double>::infinity());
-  const at::Tensor finite = at::isfinite(at::stack(largest)).cpu();
-  for (size_t i = 0; i < named.names.size(); ++i) {
-    if (!finite[static_cast<int64_t>(i)].item<bool>()) return named.names[i];
+// flags: [names] bool, on the host. The first name that has one; "" when none does.
+std::string FirstOf(const std::vector<std::string>& names, const at::Tensor& flags) {
+  const bool* const flag = flags.const_data_ptr<bool>();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (flag[i]) return names[i];
   }
   return "";
 }
+
+at::Tensor Either(const at::Tensor& before, const at::Tensor& now) {
+  return before.defined() ? before.logical_or(now) : now;
+}
+
+bool IsOnAccelerator(const StepContext& context) { return context.loss.defined() && !context.loss.is_cpu(); }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeCheckNan(const CheckNanOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
@@ -108,6 +126,11 @@ std::vector<PlannedAction> CheckNanHook::Plan() const {
 }
 
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
+  if (context.state.training && IsOnAccelerator(context)) {
+    const at::NoGradGuard no_grad;
+    loss_was_bad_ = Either(loss_was_bad_, at::isfinite(context.loss.detach()).logical_not_());
+    return absl::OkStatus();
+  }
   const double loss = context.loss.detach().item<double>();
   if (context.state.training) {
     if (std::isfinite(loss_)) loss_ = loss;
@@ -118,30 +141,61 @@ absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
-  const double loss = std::exchange(loss_, 0.0);
   const bool looks = !context.skips_update && !context.gradients_are_finite;
   const at::NoGradGuard no_grad;
+  if (IsOnAccelerator(context)) {
+    if (looks) NoteGradients(*context.optimizer);
+    return absl::OkStatus();
+  }
+  const double loss = std::exchange(loss_, 0.0);
   const std::string name = looks ? FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true)) : "";
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad,
                        OnAnyRank({!std::isfinite(loss), !name.empty()}, context.communicator));
   if (bad[0]) return LossError(context, loss);
-  if (!bad[1]) return absl::OkStatus();
-  return NotFiniteError(context,
-                        name.empty() ? "a gradient on another rank is NaN or infinite"
-                                     : absl::StrCat("gradient of ", name, " is NaN or infinite"),
-                        kBeforeStep);
+  return bad[1] ? GradientError(context, name, kBeforeStep) : absl::OkStatus();
 }
 
 absl::Status CheckNanHook::OnUpdate(StepContext& context) {
   const int64_t done = context.state.iteration + 1;
   if (done % weights_frequency_ != 0 && done != context.state.max_iterations) return absl::OkStatus();
   const at::NoGradGuard no_grad;
+  if (IsOnAccelerator(context)) return ReadNotes(context);
   const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/false));
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!name.empty()}, context.communicator));
-  if (!bad[0]) return absl::OkStatus();
-  return NotFiniteError(
-      context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
-      "an update that was too large has spoilt it, and it is not saved");
+  return bad[0] ? WeightError(context, name) : absl::OkStatus();
+}
+
+void CheckNanHook::NoteGradients(Optimizer& optimizer) {
+  Named named = Collect(optimizer, /*gradients=*/true, /*whole=*/true);
+  if (named.tensors.empty()) return;
+  const Named weights = Collect(optimizer, /*gradients=*/false);
+  for (size_t i = 0; i < named.tensors.size(); ++i) {
+    if (!named.tensors[i].defined()) named.tensors[i] = at::zeros({}, weights.tensors[i].options());
+  }
+  gradient_was_bad_ = Either(gradient_was_bad_, NonFiniteFlags(named.tensors));
+}
+
+absl::Status CheckNanHook::ReadNotes(StepContext& context) {
+  const Named weights = Collect(*context.optimizer, /*gradients=*/false);
+  const int64_t count = static_cast<int64_t>(weights.names.size());
+  const at::TensorOptions options = context.loss.options().dtype(at::kBool);
+  const at::Tensor loss = std::exchange(loss_was_bad_, at::Tensor());
+  const at::Tensor gradients = std::exchange(gradient_was_bad_, at::Tensor());
+  // Of loss, gradients and weights together: one read.
+  const at::Tensor flags = at::cat({loss.defined() ? loss.view(1) : at::zeros({1}, options),
+                                    gradients.defined() ? gradients : at::zeros({count}, options),
+                                    count > 0 ? NonFiniteFlags(weights.tensors) : at::zeros({0}, options)})
+                               .to(at::kCPU);
+  const bool bad_loss = flags.const_data_ptr<bool>()[0];
+  const std::string gradient = FirstOf(weights.names, flags.narrow(0, 1, count));
+  const std::string weight = FirstOf(weights.names, flags.narrow(0, 1 + count, count));
+  SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad,
+                       OnAnyRank({bad_loss, !gradient.empty(), !weight.empty()}, context.communicator));
+  const std::string loss_of_any =
+      absl::StrCat("a loss of the last ", weights_frequency_, " updates is NaN or infinite");
+  if (bad[0]) return NotFiniteError(context, loss_of_any, kLate);
+  if (bad[1]) return GradientError(context, gradient, kLate);
+  return bad[2] ? WeightError(context, weight) : absl::OkStatus();
 }
 
 void CheckNanOptions::VisitFields(FieldVisitor& visitor) {

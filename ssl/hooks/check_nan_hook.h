@@ -51,13 +51,24 @@ class CheckNanHook : public Hook {
 
   // OutOfRange with iteration, epoch, what is NaN or infinite on any rank, and what to look at. Gradients and weights
   // are named by their parameter.
+  //
+  // On an accelerator what is found stays on the device until weights are looked at, so that no step waits for it: the
+  // error comes up to weights_frequency updates late, after weights have changed. A state that is not finite is not
+  // saved anyway.
   absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
   absl::Status OnUpdate(StepContext& context) override;
 
  private:
+  // Notes, on the device, which gradients are not finite.
+  void NoteGradients(Optimizer& optimizer);
+  absl::Status ReadNotes(StepContext& context);
+
   const int64_t weights_frequency_;
   double loss_ = 0.0;  // of the update so far: of its batches the first that is not finite, else the last
+  // Since the last look, on an accelerator; undefined when there was nothing to note.
+  at::Tensor loss_was_bad_;      // [] bool
+  at::Tensor gradient_was_bad_;  // [parameters] bool
 };
 
 absl::Status RegisterCheckNanHook(Registries* registries);

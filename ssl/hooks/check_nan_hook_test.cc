@@ -10,6 +10,8 @@
 #include "gtest/gtest.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_transfers.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -18,6 +20,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -216,6 +220,46 @@ TEST(CheckNanHook, GradientOrWeightOfOneRank_StopsAllRanks) {
 }
 
 TEST(CheckNanHook, Stage_PrecedesWhatChangesTheModel) { EXPECT_LT(CheckNanHook(10).stage(), HookStage::kMutate); }
+
+// What the hook says to ten updates on a device of which the third has this loss and this gradient of "b".
+absl::Status CheckOnDevice(double loss, double gradient) {
+  StandinDevice::Install();
+  CheckNanHook hook(10);
+  StepWithParameters step;
+  for (at::Tensor& parameter : step.optimizer.groups()[0].parameters) {
+    parameter.mutable_grad().reset();
+    parameter.set_data(parameter.detach().to(StandinDevice::device()));
+  }
+  for (int64_t iteration = 0; iteration < 10; ++iteration) {
+    step.state.iteration = iteration;
+    const bool is_third = iteration == 2;
+    const TransferLog log;
+    step.context.loss = at::full({}, is_third ? loss : 0.5, StandinDevice::device());
+    // Only "b" has a gradient.
+    step.optimizer.groups()[0].parameters[1].mutable_grad() =
+        at::full({2, 3}, is_third ? gradient : 1e38, StandinDevice::device());
+    EXPECT_OK(hook.OnLossAndMeter(step.context));
+    EXPECT_OK(hook.OnBackward(step.context));
+    const absl::Status looked = hook.OnUpdate(step.context);
+    if (iteration == 9) {
+      EXPECT_THAT(log.reads(), SizeIs(1));
+      return looked;
+    }
+    EXPECT_OK(looked);
+    EXPECT_THAT(log.reads(), IsEmpty()) << iteration;
+  }
+  return absl::InternalError("not reached");
+}
+
+TEST(CheckNanHook, OnADevice_LooksOnceWhereWeightsAreLookedAt) {
+  EXPECT_OK(CheckOnDevice(0.5, 1e38));
+  EXPECT_THAT(CheckOnDevice(kNan, 1e38),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       AllOf(HasSubstr("a loss of the last 10 updates is NaN or infinite at iteration 9"),
+                             HasSubstr("weights have changed since"))));
+  EXPECT_THAT(CheckOnDevice(0.5, kInfinity),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gradient of b is NaN or infinite at iteration 9")));
+}
 
 }  // namespace
 }  // namespace ssl
