@@ -16,10 +16,13 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/core/class_numbers.h"
 #include "ssl/core/counted_samples.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/equal_sources.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/gradient_reducer.h"
+#include "ssl/core/head_outputs.h"
 #include "ssl/core/label_check.h"
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_grouper.h"
@@ -102,13 +105,15 @@ std::vector<ParameterGroup> ApartFromShards(const std::vector<ParameterGroup>& g
 
 }  // namespace
 
-SelfSupervisionTask::SelfSupervisionTask(TaskOptions options) : options_(std::move(options)) {}
+SelfSupervisionTask::SelfSupervisionTask(TaskOptions options, const c10::Device& device)
+    : options_(std::move(options)), device_(device) {}
 SelfSupervisionTask::~SelfSupervisionTask() = default;
 
 absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(TaskOptions options,
                                                                                 const BuildContext& context,
-                                                                                HostSources sources) {
-  auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options)));
+                                                                                HostSources sources,
+                                                                                const c10::Device& device) {
+  auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options), device));
   SeedForBuilding(task->options_.run.seed, context.communicator.rank());
   task->phases_ = task->MakePhasesBuilder().Build();
   // A disk may be missing on one host alone, and a stop may reach one rank first.
@@ -167,7 +172,23 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   const std::string& loss = options_.loss.name;
   SSL_ASSIGN_OR_RETURN(method_,
                        registries.methods.Make(loss, context.config.Section(absl::StrCat("LOSS.", loss)), context));
+  // A host's model may lie elsewhere by itself.
+  if (!device_.is_cpu()) MoveState(*model_, device_);
+  if (method_->labels_are_classes()) num_classes_ = LastHeadOutputs(context.config);
   return MatchLabels(context);
+}
+
+// Labels are checked while they are on the host: a loss on the device cannot read them without waiting for it.
+absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() {
+  SSL_ASSIGN_OR_RETURN(const Batch* const batch, source(state_.training).Next());
+  if (batch == nullptr || device_.is_cpu()) return batch;
+  const bool has_class_numbers = num_classes_ > 0 && batch->targets.defined() && batch->targets.dim() == 1 &&
+                                 batch->targets.scalar_type() == at::kLong;
+  if (has_class_numbers) {
+    SSL_RETURN_IF_ERROR(CheckClassNumbers(batch->targets, num_classes_, method_->ignored_label()));
+  }
+  device_batch_ = CopyOnDevice(*batch, device_);
+  return &device_batch_;
 }
 
 absl::Status SelfSupervisionTask::ShareModel(Communicator& communicator) {

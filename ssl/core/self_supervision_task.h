@@ -5,12 +5,15 @@
 #ifndef SSL_CORE_SELF_SUPERVISION_TASK_H_
 #define SSL_CORE_SELF_SUPERVISION_TASK_H_
 
+#include <c10/core/Device.h>
+
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/grad_scaler.h"
@@ -39,9 +42,12 @@ struct HostSources {
 
 class SelfSupervisionTask : public Stateful {
  public:
+  // device: where the run computes. Parts are made on the CPU, so that they draw the same numbers everywhere, and the
+  // model moves there before anything else holds its tensors; a method moves what it keeps in Prepare.
+  //
   // Errors name the key with its file:line. May throw LibTorch exceptions.
   static absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> Build(TaskOptions options, const BuildContext& context,
-                                                                    HostSources sources);
+                                                                    HostSources sources, const c10::Device& device);
   ~SelfSupervisionTask() override;
 
   const TaskOptions& options() const { return options_; }
@@ -57,6 +63,12 @@ class SelfSupervisionTask : public Stateful {
   GradientReducer& gradient_reducer() { return *gradient_reducer_; }
   BufferBroadcast& buffer_broadcast() { return *buffer_broadcast_; }
   const std::vector<std::unique_ptr<Meter>>& meters() const { return meters_; }
+
+  const c10::Device& device() const { return device_; }
+
+  // The next batch of the current phase, on the device; null at its end. Valid until the next call. May throw LibTorch
+  // exceptions.
+  absl::StatusOr<const Batch*> NextBatch();
 
   // Of a train or a test phase.
   BatchSource& source(bool train) { return train ? *train_source_ : *test_source_; }
@@ -80,7 +92,7 @@ class SelfSupervisionTask : public Stateful {
   void VisitState(StateVisitor& visitor) override;
 
  private:
-  explicit SelfSupervisionTask(TaskOptions options);
+  SelfSupervisionTask(TaskOptions options, const c10::Device& device);
 
   PhasesBuilder MakePhasesBuilder() const;
   absl::Status BuildSources(const BuildContext& context, HostSources sources);
@@ -96,6 +108,7 @@ class SelfSupervisionTask : public Stateful {
   void BuildReduction(Communicator& communicator);
 
   const TaskOptions options_;
+  const c10::Device device_;
   std::vector<Phase> phases_;
   std::unique_ptr<BatchSource> train_source_;
   std::unique_ptr<BatchSource> test_source_;
@@ -110,6 +123,9 @@ class SelfSupervisionTask : public Stateful {
   std::unique_ptr<BufferBroadcast> buffer_broadcast_;
   std::vector<std::unique_ptr<Meter>> meters_;
   TrainState state_;
+  // The outputs that class labels may name, by the configuration; 0 when it does not tell.
+  int64_t num_classes_ = 0;
+  Batch device_batch_;  // unless the device is the CPU
   int64_t updates_per_epoch_ = 0;
 };
 

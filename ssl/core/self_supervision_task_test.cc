@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/self_supervision_task.h"
 
+#include <ATen/ops/arange.h>
+
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/yaml.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/session.h"
@@ -19,6 +22,8 @@
 #include "ssl/core/testing/fakes.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/testing/captured_log.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_transfers.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -35,6 +40,23 @@ class NamedSource : public FakeSource {
  public:
   NamedSource() : FakeSource(40, 4, 0, 1) {}
   std::vector<std::string> ClassNames() const override { return {"ant", "bee"}; }
+};
+
+// Sample i has the label i.
+class LabelledSource : public FakeSource {
+ public:
+  LabelledSource() : FakeSource(40, 4, 0, 1) {}
+  absl::StatusOr<const Batch*> Next() override {
+    SSL_ASSIGN_OR_RETURN(const Batch* const batch, FakeSource::Next());
+    labelled_ = *batch;
+    labelled_.targets = at::arange(first_, first_ + 4);
+    first_ += 4;
+    return &labelled_;
+  }
+
+ private:
+  int64_t first_ = 0;
+  Batch labelled_;
 };
 
 class Classifier : public Method {
@@ -73,10 +95,12 @@ class SelfSupervisionTaskTest : public ::testing::Test {
 
   void Set(const std::string& key, const std::string& value) { config_.SetPath(key, ConfigNode::Scalar(value)); }
 
-  absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> Build(HostSources sources = {}) {
+  absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> Build(HostSources sources = {},
+                                                             const c10::Device& device = c10::kCPU) {
     SSL_ASSIGN_OR_RETURN(resolved_, ResolveConfig(config_, registries_));
     SSL_ASSIGN_OR_RETURN(TaskOptions options, ReadTaskOptions(resolved_));
-    return SelfSupervisionTask::Build(std::move(options), {resolved_, registries_, *communicator_}, std::move(sources));
+    return SelfSupervisionTask::Build(std::move(options), {resolved_, registries_, *communicator_}, std::move(sources),
+                                      device);
   }
 
   Registries registries_;
@@ -183,6 +207,30 @@ TEST_F(SelfSupervisionTaskTest, Classes_AreNamedWhereTheyAreLearned) {
   ASSERT_OK_AND_ASSIGN(task, Build());
   EXPECT_THAT(task->train_classes(), IsEmpty());
   EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("config.TEST_ONLY: config.DATA.TRAIN is not read")));
+}
+
+TEST_F(SelfSupervisionTaskTest, OnADevice_BatchesLieThere_AndTheirLabelsAreCheckedBefore) {
+  StandinDevice::Install();
+  ASSERT_OK(registries_.methods.Register("classifier", [](const ConfigNode&, const BuildContext&) {
+    return absl::StatusOr<std::unique_ptr<Method>>(std::make_unique<Classifier>());
+  }));
+  Set("LOSS.name", "classifier");
+  config_.SetPath("MODEL.HEAD.PARAMS", ParseYaml("[[mlp, {dims: [4, 6]}]]", "test.yaml", nullptr).value());
+  HostSources sources;
+  sources.train = std::make_unique<LabelledSource>();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SelfSupervisionTask> task,
+                       Build(std::move(sources), StandinDevice::device()));
+  EXPECT_EQ(task->model().Parameters()[0].value.device(), StandinDevice::device());
+  ASSERT_OK(task->source(/*train=*/true).StartEpoch(0, 0));
+  task->state().training = true;
+  const TransferLog log;
+  ASSERT_OK_AND_ASSIGN(const Batch* const batch, task->NextBatch());
+  EXPECT_EQ(batch->views[0].device(), StandinDevice::device());
+  EXPECT_EQ(batch->targets.device(), StandinDevice::device());
+  EXPECT_TRUE(batch->indices.is_cpu());
+  EXPECT_THAT(task->NextBatch(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("sample 2 of the batch has the label 6, expected one of 0 to 5")));
+  EXPECT_THAT(log.reads(), IsEmpty());
 }
 
 TEST_F(SelfSupervisionTaskTest, State_IsThatOfThePartsThatItHas) {

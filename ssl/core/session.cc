@@ -3,6 +3,8 @@
 // Next stops for a reader: ssl/core/self_supervision_task.cc builds the parts, ssl/core/trainer.cc runs them.
 #include "ssl/core/session.h"
 
+#include <c10/core/Device.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -30,6 +32,7 @@
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/register_core.h"
 #include "ssl/core/resume_position.h"
+#include "ssl/core/run_device.h"
 #include "ssl/core/run_identity.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
@@ -69,15 +72,18 @@ absl::Status RemoveLeft(const std::string& run_directory, absl::string_view left
 
 // What LibTorch keeps per thread and per process, as a run needs it while one of its calls lasts; then the host's.
 struct RunScope {
+  explicit RunScope(const c10::Device& run_device) : device(run_device) {}
+
+  c10::DeviceGuard device;  // first: what a thread draws from is the generator of its current device
   GeneratorScope generator;
   AutocastScope autocast{Autocast::kOff};  // the steps turn on what the run computes in
   c10::AutoGradMode gradients{true};
 };
 
 // The one place where a host's call enters the run: nothing is thrown through it.
-absl::Status Guarded(absl::string_view what, absl::FunctionRef<absl::Status()> call) {
+absl::Status Guarded(absl::string_view what, const c10::Device& device, absl::FunctionRef<absl::Status()> call) {
   return GuardTorch(what, [&] {
-    const RunScope scope;
+    const RunScope scope(device);
     return call();
   });
 }
@@ -106,7 +112,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const ConfigNode& confi
   session->registries_ = registries;
   SSL_RETURN_IF_ERROR(RegisterCore(&session->registries_));
   SSL_ASSIGN_OR_RETURN(session->config_, ResolveConfig(config, session->registries_));
-  SSL_RETURN_IF_ERROR(Guarded("building the session", [&] { return session->Build(std::move(options)); }));
+  SSL_RETURN_IF_ERROR(Guarded("taking the device", c10::kCPU, [&] { return session->Enter(options); }));
+  SSL_RETURN_IF_ERROR(
+      Guarded("building the session", session->device_, [&] { return session->Build(std::move(options)); }));
   return session;
 }
 
@@ -119,7 +127,7 @@ BuildContext Session::MakeContext() const {
           first_iteration, *file_system_, stop_};
 }
 
-absl::Status Session::Build(SessionOptions options) {
+absl::Status Session::Enter(const SessionOptions& options) {
   own_communicator_ = MakeLocalCommunicator();
   untimed_communicator_ = options.communicator != nullptr ? options.communicator : own_communicator_.get();
   communicator_ = std::make_unique<TimedCommunicator>(*untimed_communicator_);
@@ -127,15 +135,21 @@ absl::Status Session::Build(SessionOptions options) {
   file_system_ = options.file_system != nullptr ? options.file_system : &PosixFileSystem();
   progress_ = options.progress != nullptr ? options.progress : &own_progress_;
   *progress_ = RunProgress();
+  only_preview_ = options.only_preview;
   progress_->rank = communicator_->rank();
 
   SSL_ASSIGN_OR_RETURN(options_, ReadTaskOptions(config_));
+  if (only_preview_) return absl::OkStatus();  // it computes nothing
+  SSL_ASSIGN_OR_RETURN(device_, RunDevice(options_.machine, config_, *communicator_));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Build(SessionOptions options) {
   const BuildContext context = MakeContext();
   HostSources sources{std::move(options.train_source), std::move(options.test_source)};
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
-                       SelfSupervisionTask::Build(options_, context, std::move(sources)));
+                       SelfSupervisionTask::Build(options_, context, std::move(sources), device_));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
-  only_preview_ = options.only_preview;
   if (!options_.checkpoint.directory.empty() && !only_preview_) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
@@ -274,7 +288,7 @@ absl::Status Session::Note(const char* phase, absl::Status status) {
 absl::Status Session::Start() {
   SSL_RETURN_IF_ERROR(CheckUsable());
   if (started_) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(Note("starting", Guarded("starting", [this] { return StartRun(); })));
+  SSL_RETURN_IF_ERROR(Note("starting", Guarded("starting", device_, [this] { return StartRun(); })));
   started_ = true;
   return absl::OkStatus();
 }
@@ -321,7 +335,7 @@ absl::StatusOr<TrainOutcome> Session::Train() {
 absl::StatusOr<bool> Session::Step() {
   SSL_RETURN_IF_ERROR(Start());
   bool more = false;
-  const absl::Status status = Guarded("step", [&]() -> absl::Status {
+  const absl::Status status = Guarded("step", device_, [&]() -> absl::Status {
     SSL_ASSIGN_OR_RETURN(more, trainer_->Step());
     return absl::OkStatus();
   });
@@ -333,7 +347,7 @@ absl::Status Session::Finish() {
   if (ended_) return failure_;
   ended_ = true;
   if (!started_ && failure_.ok()) return absl::OkStatus();  // nothing has begun
-  const absl::Status status = Guarded("finishing", [this] { return FinishRun(); });
+  const absl::Status status = Guarded("finishing", device_, [this] { return FinishRun(); });
   // What was being written when the run failed is part of what it leaves.
   if (!status.ok() && checkpointer_ != nullptr) checkpointer_->LetEnd();
   const bool stopped = trainer_->stop_reason() != kStopNone;
@@ -354,8 +368,9 @@ absl::StatusOr<std::vector<at::Tensor>> Session::Features(const at::Tensor& imag
   }
   std::vector<at::Tensor> features;
   model().SetTraining(false);
-  const absl::Status status = Guarded("features", [&] {
-    features = model().Features(images, requests);
+  const absl::Status status = Guarded("features", device_, [&] {
+    // A host's model may lie elsewhere by itself.
+    features = model().Features(device_.is_cpu() ? images : images.to(device_), requests);
     return absl::OkStatus();
   });
   model().SetTraining(state().training);

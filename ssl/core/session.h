@@ -12,9 +12,12 @@
 // throws or exits. The calls may come in any order. The first error ends the run: Start, Step and Train return it from
 // then on, nothing is trained or saved any more, and Finish tells the hooks.
 //
-// LibTorch's generator, autocast and gradient mode are, after each call, what the host had before it.
+// LibTorch's current device, generators, autocast and gradient mode are, after each call, what the host had before it.
+// With MACHINE.DEVICE gpu, each process of a host takes a GPU of its own.
 #ifndef SSL_CORE_SESSION_H_
 #define SSL_CORE_SESSION_H_
+
+#include <c10/core/Device.h>
 
 #include <memory>
 #include <string>
@@ -103,7 +106,7 @@ class Session {
 
   // FailedPrecondition before Start() of a session that resumes: the weights are not there yet.
   // images: [B, C, H, W]. What Model::Features returns, in evaluation mode and without gradients; its exceptions are a
-  // Status here.
+  // Status here. With MACHINE.DEVICE gpu, images may be on the host; features are on the device.
   absl::StatusOr<std::vector<at::Tensor>> Features(const at::Tensor& images,
                                                    const std::vector<FeatureRequest>& requests);
 
@@ -125,6 +128,8 @@ class Session {
  private:
   Session() = default;
 
+  // Reads the options, and takes what is not the session's own; of a preview the device is the CPU.
+  absl::Status Enter(const SessionOptions& options);
   absl::Status Build(SessionOptions options);
   absl::Status InitializeWeights(const BuildContext& context);
   absl::Status CheckKeepsItsWeights() const;
@@ -145,6 +150,7 @@ class Session {
 
   ConfigNode config_;
   TaskOptions options_;
+  c10::Device device_ = c10::kCPU;
   Registries registries_;
   std::unique_ptr<Communicator> own_communicator_;
   StopToken own_stop_;

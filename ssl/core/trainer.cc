@@ -30,7 +30,7 @@ Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, TimedCommunicator& c
       stop_(stop),
       snapshots_seen_(stop.snapshot_requests()),
       context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, hook_stop_, nullptr},
-      phase_loss_(at::zeros({})) {
+      phase_loss_(at::zeros({}, task_->device())) {
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
   context_.num_train_samples = task_->num_train_samples();
@@ -211,7 +211,7 @@ absl::Status Trainer::FetchBatch() {
   SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, state.batch_in_phase);
   {
     const PerfTimer timer(&context_.perf_stats, StepPart::kReadSample);
-    SSL_ASSIGN_OR_RETURN(context_.batch, task_->source(state.training).Next());
+    SSL_ASSIGN_OR_RETURN(context_.batch, task_->NextBatch());
   }
   if (context_.batch != nullptr) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the source of the ", state.training ? "train" : "test",

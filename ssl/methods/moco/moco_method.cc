@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/losses/moco_loss.h"
@@ -47,6 +48,7 @@ absl::Status MocoMethod::Prepare(StepContext& context) {
   SSL_RETURN_IF_ERROR(CheckQueueSize(options_.queue_size, context.batch_size, context.communicator.size()));
   SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, "moco_loss"));
   SSL_RETURN_IF_ERROR(PairParameters(context.model));
+  MoveState(*encoder_, query_parameters_.front().device());
   encoder_->SetTraining(true);
   queue_.Initialize(options_.queue_size, options_.embedding_dim, seed_, key_parameters_.front().device());
   return absl::OkStatus();

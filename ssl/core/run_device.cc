@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/run_device.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
+#include "ssl/core/accelerator.h"
+#include "ssl/distributed/agree.h"
+#include "ssl/distributed/process_number.h"
+
+namespace ssl {
+
+absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const ConfigNode& config,
+                                      Communicator& communicator) {
+  if (options.device == "cpu") return c10::Device(c10::kCPU);
+  SSL_ASSIGN_OR_RETURN(const int64_t number, ProcessNumberOnHost(communicator));
+  const absl::StatusOr<c10::Device> device = Accelerator(number);
+  const std::string key = absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
+                                       ": config.MACHINE.DEVICE is ", options.device);
+  // A host may lack a GPU that others have.
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(device.status(), key), "taking the device", communicator));
+  return device;
+}
+
+}  // namespace ssl

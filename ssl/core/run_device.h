@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where this process computes.
+#ifndef SSL_CORE_RUN_DEVICE_H_
+#define SSL_CORE_RUN_DEVICE_H_
+
+#include <c10/core/Device.h>
+
+#include "absl/status/statusor.h"
+#include "ssl/config/node.h"
+#include "ssl/core/core_options.h"
+#include "ssl/distributed/communicator.h"
+
+namespace ssl {
+
+// What MACHINE.DEVICE of `config`, the tree under "config" that `options` are from, is on this machine: each process of
+// it takes an accelerator of its own. An error on all ranks, which names the key, when one of them finds none.
+// Collective unless it is the CPU.
+absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const ConfigNode& config,
+                                      Communicator& communicator);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_RUN_DEVICE_H_

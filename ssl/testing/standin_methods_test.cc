@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each method trains on a device as on the CPU, bit for bit, and its steps read nothing back. Whole sessions from a
+// configuration, with the hooks that every run has; the device is the stand-in of the tests (docs/devices.md).
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/config/merge.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/hook.h"
+#include "ssl/core/registries.h"
+#include "ssl/core/session.h"
+#include "ssl/core/step_context.h"
+#include "ssl/data/register_data.h"
+#include "ssl/hooks/register_hooks.h"
+#include "ssl/meters/register_meters.h"
+#include "ssl/methods/register_methods.h"
+#include "ssl/testing/saved_tensors.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_transfers.h"
+#include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
+
+namespace ssl {
+namespace {
+
+using testing::Ge;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A trunk without kernels of its own for the CPU, and with random numbers in its steps.
+constexpr char kCommon[] = R"(
+SEED_VALUE: 5
+LOG_FREQUENCY: 1000
+TEST_MODEL: False
+DATA:
+  NUM_DATALOADER_WORKERS: 1
+  TRAIN:
+    DATA_SOURCES: [synthetic]
+    LABEL_SOURCES: [synthetic]
+    DATASET_NAMES: [synthetic]
+    DATA_LIMIT: 96
+    DEFAULT_GRAY_IMG_SIZE: 16
+    RANDOM_SYNTHETIC_LABELS: 4
+    DROP_LAST: True
+    BATCHSIZE_PER_REPLICA: 16
+MODEL:
+  TRUNK:
+    NAME: vision_transformer
+    VISION_TRANSFORMERS: {IMAGE_SIZE: 16, PATCH_SIZE: 4, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 30,
+                          QKV_BIAS: True, DROPOUT_RATE: 0.1, DROP_PATH_RATE: 0.3, CHECKPOINT_BLOCK: True}
+OPTIMIZER:
+  {name: sgd, momentum: 0.9, num_epochs: 4,
+   param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.1, end_value: 0.0}}}
+)";
+
+struct MethodConfig {
+  std::string name;
+  std::string config;
+};
+
+void PrintTo(const MethodConfig& method, std::ostream* out) { *out << method.name; }
+
+std::string TwoViews(const std::string& collator) {
+  return absl::StrCat("DATA: {TRAIN: {COLLATE_FUNCTION: ", collator,
+                      ", TRANSFORMS: [{name: ImgReplicatePil, num_times: 2}, {name: RandomResizedCrop, size: 16},"
+                      "{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]}}\n");
+}
+
+std::vector<MethodConfig> Methods() {
+  return {{"Swav", R"(
+DATA:
+  TRAIN:
+    COLLATE_FUNCTION: multicrop_collator
+    TRANSFORMS:
+      - {name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [16, 8],
+         crop_scales: [[0.4, 1.0], [0.15, 0.4]]}
+      - {name: ToTensor}
+      - {name: Normalize, mean: [0.286], std: [0.353]}
+MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [16, 32, 16], use_bn: True, num_clusters: [8]}]]}}
+LOSS: {name: swav_loss, swav_loss: {queue: {queue_length: 32, start_iter: 2}}}
+)"},
+          {"Simclr", TwoViews("simclr_collator") + R"(
+MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32], use_bn: True, use_relu: True, skip_last_layer_relu_bn: False}],
+                        [mlp, {dims: [32, 16]}]]}}
+LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {embedding_dim: 16}}}
+)"},
+          {"Moco", TwoViews("moco_collator") + R"(
+MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32], use_relu: True, skip_last_layer_relu_bn: False}],
+                        [mlp, {dims: [32, 16]}]]}}
+LOSS: {name: moco_loss, moco_loss: {embedding_dim: 16, queue_size: 48, momentum: 0.9}}
+)"},
+          {"BarlowTwins", TwoViews("simclr_collator") + R"(
+MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32, 16], use_bn: True, use_relu: True, use_bias: False}]]}}
+LOSS: {name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 16}}
+)"},
+          {"Supervised", R"(
+DATA: {TRAIN: {TRANSFORMS: [{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]}}
+MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 4]}]]}}
+LOSS: {name: cross_entropy_multiple_output_single_target}
+METERS: {names: [accuracy_list_meter], accuracy_list_meter: {num_meters: 1, topk_values: [1]},
+         enable_training_meter: True}
+)"}};
+}
+
+using Reports = std::vector<std::pair<std::string, double>>;
+
+// Keeps the losses where they are, and what is reported at the end of phases.
+class NotesHook : public Hook {
+ public:
+  absl::string_view name() const override { return "notes"; }
+  HookStage stage() const override { return HookStage::kReport; }
+
+  absl::Status OnLossAndMeter(StepContext& context) override {
+    losses_->push_back(context.loss.detach().clone());
+    batch_tensors_ = static_cast<int64_t>(context.batch->views.size()) + (context.batch->targets.defined() ? 1 : 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status OnPhaseEnd(StepContext& context) override {
+    for (const MeterReport& report : context.meter_reports) {
+      for (const MeterValue& value : report.values) {
+        reports_.emplace_back(absl::StrCat(report.meter, " ", value.metric), value.value);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::shared_ptr<std::vector<at::Tensor>> losses() const { return losses_; }
+  const Reports& reports() const { return reports_; }
+  int64_t batch_tensors() const { return batch_tensors_; }
+
+ private:
+  const std::shared_ptr<std::vector<at::Tensor>> losses_ = std::make_shared<std::vector<at::Tensor>>();
+  Reports reports_;
+  int64_t batch_tensors_ = 0;
+};
+
+int64_t Total(const TransferCounts& counts) {
+  int64_t total = 0;
+  for (const auto& entry : counts) total += entry.second;
+  return total;
+}
+
+constexpr int64_t kReportingSteps = 2;  // of train_logger, at the start
+constexpr int64_t kQuietSteps = 5;      // before the last step of an epoch, which reports
+
+struct Outcome {
+  std::vector<at::Tensor> losses;  // on the host
+  Reports reports;
+  TransferCounts reads;  // of steps between reports
+  int64_t uploads = 0;
+  int64_t batch_uploads = 0;  // of these, as many as the batches have tensors
+};
+
+// Trains to `last_iteration`, and saves.
+absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std::string& device, int64_t last_iteration,
+                              const std::string& directory) {
+  Registries registries;
+  SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
+  SSL_RETURN_IF_ERROR(RegisterData(&registries));
+  SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
+  SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
+  SSL_ASSIGN_OR_RETURN(ConfigNode whole, ParseYaml(kCommon, "common.yaml", nullptr));
+  for (const std::string& text : config) {
+    SSL_ASSIGN_OR_RETURN(const ConfigNode part, ParseYaml(text, "test.yaml", nullptr));
+    MergeInto(&whole, part);
+  }
+  whole.SetPath("DATA.TEST", *whole.FindPath("DATA.TRAIN"));  // for those that test
+  whole.SetPath("MACHINE.DEVICE", ConfigNode::FromString(device));
+  whole.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(whole, registries, {}));
+  auto notes = std::make_unique<NotesHook>();
+  const NotesHook& noted = *notes;
+  SSL_RETURN_IF_ERROR(session->AddHook(std::move(notes)));
+  SSL_RETURN_IF_ERROR(session->Start());
+  while (session->state().iteration < kReportingSteps) SSL_RETURN_IF_ERROR(session->Step().status());
+  const TransferLog log;
+  Outcome outcome;
+  while (session->state().iteration < last_iteration) {
+    SSL_RETURN_IF_ERROR(session->Step().status());
+    if (session->state().iteration > kQuietSteps) continue;
+    outcome.reads = log.reads();
+    outcome.uploads = Total(log.uploads());
+    outcome.batch_uploads += noted.batch_tensors();
+  }
+  for (const at::Tensor& loss : *noted.losses()) outcome.losses.push_back(loss.to(at::kCPU));
+  outcome.reports = noted.reports();
+  SSL_RETURN_IF_ERROR(session->Finish());
+  return outcome;
+}
+
+void ExpectSameCheckpoint(const std::string& found, const std::string& expected, int64_t iteration) {
+  const std::vector<std::string> files = {"model.safetensors", "optimizer.safetensors", "state_rank0.safetensors"};
+  ExpectEqual(Saved(found, iteration, files), Saved(expected, iteration, files));
+}
+
+void ExpectSameLosses(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].item<double>(), expected[i].item<double>()) << "step " << i;
+  }
+}
+
+constexpr int64_t kSteps = 8;  // SwAV's queue starts with the third, an epoch with the seventh
+
+void ExpectSameReports(const std::vector<std::string>& config, const std::string& directory, size_t least) {
+  ASSERT_OK_AND_ASSIGN(const Outcome expected, Train(config, "cpu", kSteps, directory + "/cpu"));
+  ASSERT_OK_AND_ASSIGN(const Outcome found, Train(config, "gpu", kSteps, directory + "/device"));
+  EXPECT_EQ(found.reports, expected.reports);
+  EXPECT_THAT(expected.reports, SizeIs(Ge(least)));
+}
+
+class StandinDeviceMethods : public testing::TestWithParam<MethodConfig> {
+ protected:
+  static void SetUpTestSuite() { StandinDevice::Install(); }
+
+  void ExpectSameRuns(const std::string& precision) {
+    const std::vector<std::string> config = {GetParam().config, precision};
+    ASSERT_OK_AND_ASSIGN(const Outcome expected, Train(config, "cpu", kSteps, directory_ + "/cpu"));
+    ASSERT_OK_AND_ASSIGN(const Outcome found, Train(config, "gpu", kSteps, directory_ + "/device"));
+    EXPECT_THAT(found.reads, IsEmpty());
+    EXPECT_EQ(found.uploads, found.batch_uploads);
+    ExpectSameLosses(found.losses, expected.losses);
+    EXPECT_NE(expected.losses.front().item<double>(), expected.losses.back().item<double>());
+    ExpectSameCheckpoint(directory_ + "/device", directory_ + "/cpu", kSteps);
+  }
+
+  const std::string directory_ = MakeTempDir("standin_device");
+};
+
+TEST_P(StandinDeviceMethods, TrainsAsOnTheCpuAndReadsNothing) { ExpectSameRuns("{}"); }
+
+TEST_P(StandinDeviceMethods, InMixedPrecision_TrainsAsOnTheCpuAndReadsNothing) {
+  ExpectSameRuns("MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: bfloat16}}");
+}
+
+TEST_P(StandinDeviceMethods, PhasesReportAsOnTheCpu) {
+  ExpectSameReports({GetParam().config, "TEST_MODEL: True"}, directory_, /*least=*/2);  // of a train and a test phase
+}
+
+TEST_P(StandinDeviceMethods, CheckpointOfOneDevice_GoesOnOnTheOther) {
+  const std::vector<std::string> config = {GetParam().config};
+  const std::string whole = directory_ + "/whole";
+  EXPECT_OK(Train(config, "cpu", kSteps, whole));
+  for (const auto& [first, second] : {std::pair{"cpu", "gpu"}, std::pair{"gpu", "cpu"}}) {
+    SCOPED_TRACE(absl::StrCat(first, ", then ", second));
+    const std::string directory = absl::StrCat(directory_, "/", first);
+    EXPECT_OK(Train(config, first, 4, directory));
+    EXPECT_OK(Train(config, second, kSteps, directory));
+    ExpectSameCheckpoint(directory, whole, kSteps);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StandinDeviceMethods, testing::ValuesIn(Methods()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace ssl
