@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/training_runs.h"
 
@@ -181,6 +182,17 @@ TEST(Worlds, BarlowTwins_HasTheSameLosses_AtARateThatFollowsTheRanks) {
 TEST(Worlds, StatisticsOfEachRank_AreAnotherTraining) {
   constexpr char kAlone[] = "MODEL: {SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: False}}";
   EXPECT_GT(LargestDifference(TrainOn(2, kSimclr, kRate, kAlone), TrainOn(1, kSimclr, kRate)), 1e-3);
+}
+
+// The trunk has kernels of its own on the CPU. Last: the process has an accelerator from then on.
+TEST(Worlds, TwoRanksOnADevice_HaveTheLossesOfTheCpu) {
+  constexpr char kDevice[] = "MACHINE: {DEVICE: gpu}";
+  std::vector<Trace> expected;
+  for (const char* const method : {kSwav, kSimclr, kMoco}) expected.push_back(TrainOn(2, method, kRate));
+  StandinDevice::Install();
+  EXPECT_LT(LargestDifference(TrainOn(2, kSwav, kRate, kDevice), expected[0]), 1e-4);
+  EXPECT_LT(LargestDifference(TrainOn(2, kSimclr, kRate, kDevice), expected[1]), 1e-4);
+  EXPECT_LT(LargestDifference(TrainOn(2, kMoco, kRate, kDevice), expected[2]), 1e-4);
 }
 
 }  // namespace
