@@ -285,6 +285,22 @@ TEST_F(EvaluationPlanTest, HowTrainingTakesItsSamples_SaysNothingOfATest) {
             "error");
 }
 
+// They belong to COLLATE_FUNCTION, which is the test's own.
+TEST_F(EvaluationPlanTest, InputsOfTheTrainingCollator_AreNotThoseOfTheTest) {
+  const EvaluationPlan plan = Plan(R"(
+TRAIN:
+  DATA_SOURCES: [disk_folder]
+  DATA_PATHS: [photos]
+  COLLATE_FUNCTION: patch_and_image_collator
+  INPUT_KEY_NAMES: [patches, images]
+  TARGET_KEY_NAMES: [label, label]
+  TRANSFORMS: [{name: ImgPilToPatchesAndImage}, {name: ToTensor}]
+)");
+  EXPECT_EQ(Text(plan, "DATA.TEST.COLLATE_FUNCTION"), "default_collate");
+  EXPECT_THAT(Texts(plan, "DATA.TEST.INPUT_KEY_NAMES"), ElementsAre("data"));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.TARGET_KEY_NAMES"), ElementsAre("label"));
+}
+
 TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {
   const EvaluationPlan plan = Plan(FolderRun(MakeFolder("held", {"a"}), "  HOLD_OUT_FRACTION: 0.25\n"));
   EXPECT_EQ(Text(plan, "DATA.TEST.HOLD_OUT_FRACTION"), "0.25");
