@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/merge.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
@@ -131,6 +132,41 @@ TEST_F(FullTuneDataTest, HowTrainingTakesItsSamples_IsNotTheTestsWay) {
     Set("CHECKPOINT.OVERWRITE_EXISTING", "True");
     EXPECT_OK(Run().status()) << key;
   }
+}
+
+// 36 samples in batches of 16, twice, of one view each.
+TEST_F(FullTuneDataTest, HowThePretrainingTakesItsSamples_IsNotTheTuningsWay) {
+  const ConfigNode plain = config_;
+  constexpr const char* kWays[] = {
+      "STRATIFIED_SAMPLER: {ENABLED: True, CLASSES_PER_BATCH: 4, STEP_PER_EPOCH: 5}",
+      "POWER_LAW_SAMPLER: {ENABLED: True, POWER: 0.5}",
+      "USE_DEBUGGING_SAMPLER: True",
+      "{COLLATE_FUNCTION: cutmixup_collator, COLLATE_FUNCTION_PARAMS: {mixup_alpha: 1.0, num_classes: 4}}",
+  };
+  for (const char* way : kWays) {
+    config_ = plain;
+    ConfigNode train = *config_.FindPath("DATA.TRAIN");
+    MergeInto(&train, ParseYaml(way, "mine.yaml", nullptr).value());
+    config_.SetPath("DATA.TRAIN", std::move(train));
+    EXPECT_OK(Check()) << way;
+    Set("CHECKPOINT.OVERWRITE_EXISTING", "True");
+    EXPECT_OK(Run().status()) << way;
+    EXPECT_TRUE(HasSaved("step_6")) << way;
+  }
+}
+
+TEST_F(FullTuneDataTest, InputsOfThePretrainingsCollator_AreNotTheTunings) {
+  Set("DATA.TRAIN.COLLATE_FUNCTION", "patch_and_image_collator");
+  Set("DATA.TRAIN.INPUT_KEY_NAMES", "[patches, images]");
+  Set("DATA.TRAIN.TRANSFORMS",
+      "[{name: ImgPilToPatchesAndImage, num_patches: 4, crop_size_image: 16, "
+      "crop_size_patches: 16}, {name: ToTensor}]");
+  Set("MODEL.MULTI_INPUT_HEAD_MAPPING", "[[patches, []], [images, []]]");
+  Set("MODEL.HEAD.PARAMS", "[[mlp, {dims: [32, 16]}], [mlp, {dims: [32, 16]}]]");
+  SaveCheckpoint();
+  EXPECT_OK(Check());
+  EXPECT_OK(Run().status());
+  EXPECT_TRUE(HasSaved("step_6"));
 }
 
 TEST_F(FullTuneDataTest, WhatATestPhaseRefuses_IsFoundByTheCheck) {

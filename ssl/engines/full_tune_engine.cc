@@ -21,6 +21,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/session.h"
 #include "ssl/core/state_dict.h"
+#include "ssl/data/samplers/sampler_keys.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/accuracy_recorder.h"
 #include "ssl/engines/checkpoint_settings.h"
@@ -35,16 +36,17 @@ namespace {
 
 constexpr char kSection[] = "FULL_TUNE";
 constexpr char kLoss[] = "cross_entropy_multiple_output_single_target";
-// What ends a pre-training, keeps or measures parts of it, and cuts its epochs, knows nothing of a fine-tuning.
+// What ends a pre-training, and keeps or measures parts of it, knows nothing of a fine-tuning.
 constexpr absl::string_view kOfThePretraining =
-    "DATA.TRAIN.MINI_EPOCHS DATA.TRAIN.MINI_EPOCH_GROUPS HOOKS.BEST_CHECKPOINT HOOKS.COLLAPSE_MONITOR "
-    "HOOKS.EARLY_STOP HOOKS.EMA_MODEL HOOKS.EVAL MODEL.GRAD_CLIP PROFILING TEST_ANCHOR TEST_START";
+    "HOOKS.BEST_CHECKPOINT HOOKS.COLLAPSE_MONITOR HOOKS.EARLY_STOP HOOKS.EMA_MODEL HOOKS.EVAL MODEL.GRAD_CLIP "
+    "PROFILING TEST_ANCHOR TEST_START";
 constexpr char kMeter[] = "accuracy_list_meter";
 // Of the fine-tuning run only. No file may set it.
 constexpr char kInitialWeights[] = "FULL_TUNE.initial_weights";
 
-// A section, or key, back to its default.
+// A section, or key, that is there, back to its default.
 void Reset(absl::string_view path, const ConfigNode& defaults, ConfigNode* config) {
+  if (config->FindPath(path) == nullptr) return;
   const ConfigNode* node = defaults.FindPath(path);
   config->SetPath(path, node != nullptr ? *node : ConfigNode::Map());
 }
@@ -73,9 +75,7 @@ void SetModel(const ConfigNode& defaults, const FullTuneTask& task, ConfigNode* 
 
 // Of the list only memory_checkpoint stays, without which the network may not fit into memory.
 void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
-  for (const absl::string_view key : absl::StrSplit(kOfThePretraining, ' ')) {
-    if (config->FindPath(key) != nullptr) Reset(key, defaults, config);
-  }
+  for (const absl::string_view key : absl::StrSplit(kOfThePretraining, ' ')) Reset(key, defaults, config);
   const ConfigNode* hooks = config->Find("hooks");
   if (hooks == nullptr || !hooks->is_list()) return;
   ConfigNode kept = ConfigNode::List(hooks->location());
@@ -86,7 +86,24 @@ void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
   config->Set("hooks", std::move(kept));
 }
 
-void SetData(const FullTuneOptions& options, const FullTuneTask& task, ConfigNode* config) {
+// Each image that has a label, with its own, once an epoch. What chose, repeated, exchanged or joined the samples of
+// the pre-training would do so to the few with labels.
+void SetSamples(const ConfigNode& defaults, ConfigNode* config) {
+  for (const std::string& sampler : SamplerKeys()) Reset(absl::StrCat("DATA.TRAIN.", sampler), defaults, config);
+  for (const char* key : {"MINI_EPOCH_GROUPS", "ENABLE_QUEUE_DATASET"}) {
+    Reset(absl::StrCat("DATA.TRAIN.", key), defaults, config);
+  }
+  config->SetPath("DATA.TRAIN.DROP_LAST", ConfigNode::FromBool(false));
+  for (const char* split : {"DATA.TRAIN", "DATA.TEST"}) {
+    config->SetPath(absl::StrCat(split, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
+    config->SetPath(absl::StrCat(split, ".LABEL_TYPE"), ConfigNode::FromString("standard"));
+    for (const char* key : {"COLLATE_FUNCTION_PARAMS", "INPUT_KEY_NAMES", "TARGET_KEY_NAMES"}) {
+      Reset(absl::StrCat(split, ".", key), defaults, config);
+    }
+  }
+}
+
+void SetData(const ConfigNode& defaults, const FullTuneOptions& options, const FullTuneTask& task, ConfigNode* config) {
   const ConfigNode* evaluation = config->FindPath("DATA.TEST.TRANSFORMS");
   const bool own = evaluation == nullptr || !options.transforms.items().empty();
   config->SetPath("DATA.TRAIN.TRANSFORMS", own ? options.transforms : *evaluation);
@@ -95,11 +112,7 @@ void SetData(const FullTuneOptions& options, const FullTuneTask& task, ConfigNod
     if (samples > 0) batch_size = std::min(batch_size, samples);
   }
   config->SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(batch_size));
-  config->SetPath("DATA.TRAIN.DROP_LAST", ConfigNode::FromBool(false));
-  for (const char* split : {"DATA.TRAIN", "DATA.TEST"}) {
-    config->SetPath(absl::StrCat(split, ".COLLATE_FUNCTION"), ConfigNode::FromString("default_collate"));
-    config->SetPath(absl::StrCat(split, ".LABEL_TYPE"), ConfigNode::FromString("standard"));
-  }
+  SetSamples(defaults, config);
   SetFewLabels(options.data_limit, config);
 }
 
@@ -308,7 +321,7 @@ ConfigNode FullTuneConfig(const ConfigNode& config, const ConfigNode& defaults, 
   tuned.Set("TEST_EVERY_NUM_EPOCH", ConfigNode::FromInt(1));
   tuned.SetPath("LOSS.name", ConfigNode::FromString(kLoss));
   SetModel(defaults, task, &tuned);
-  SetData(options, task, &tuned);
+  SetData(defaults, options, task, &tuned);
   RemoveHooks(defaults, &tuned);
   SetOptimizer(defaults, options, &tuned);
   SetMeters(defaults, task.num_classes, &tuned);

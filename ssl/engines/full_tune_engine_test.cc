@@ -4,10 +4,12 @@
 #include "ssl/engines/full_tune_engine.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
+#include "ssl/data/samplers/sampler_keys.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -161,15 +163,44 @@ TEST_F(FullTuneConfigTest, HooksOfThePretraining_AreNotInherited) {
 }
 
 TEST_F(FullTuneConfigTest, EpochsAndTests_AreWholeAndOfEach) {
-  for (const char* key : {"DATA.TRAIN.MINI_EPOCHS", "DATA.TRAIN.MINI_EPOCH_GROUPS", "TEST_START", "TEST_ANCHOR"}) {
+  constexpr const char* kKeys[] = {"DATA.TRAIN.MINI_EPOCHS", "DATA.TRAIN.MINI_EPOCH_GROUPS", "TEST_START",
+                                   "TEST_ANCHOR"};
+  for (const char* key : kKeys) {
     defaults_.SetPath(key, ConfigNode::FromInt(1));
     run_.SetPath(key, ConfigNode::FromInt(4));
   }
   const ConfigNode tuned = Tuned();
-  ExpectAt(tuned, "DATA.TRAIN.MINI_EPOCHS", "1");
-  ExpectAt(tuned, "DATA.TRAIN.MINI_EPOCH_GROUPS", "1");
-  ExpectAt(tuned, "TEST_START", "1");
-  ExpectAt(tuned, "TEST_ANCHOR", "1");
+  for (const char* key : kKeys) ExpectAt(tuned, key, "1");
+}
+
+TEST_F(FullTuneConfigTest, SamplersOfThePretraining_AreNotInherited) {
+  std::vector<std::string> keys = SamplerKeys();
+  keys.push_back("ENABLE_QUEUE_DATASET");  // another image under a broken one's label
+  for (const std::string& key : keys) {
+    defaults_.SetPath("DATA.TRAIN." + key, ConfigNode::FromString("off"));
+    run_.SetPath("DATA.TRAIN." + key, ConfigNode::FromString("on"));
+  }
+  const ConfigNode tuned = Tuned();
+  for (const std::string& key : keys) ExpectAt(tuned, "DATA.TRAIN." + key, "off");
+}
+
+// The collator of both phases is default_collate, which has no parameters and one input.
+TEST_F(FullTuneConfigTest, WhatBelongsToACollator_GoesWithIt) {
+  for (const std::string split : {"DATA.TRAIN.", "DATA.TEST."}) {
+    defaults_.SetPath(split + "COLLATE_FUNCTION_PARAMS", ConfigNode::Map());
+    run_.SetPath(split + "COLLATE_FUNCTION_PARAMS.mixup_alpha", ConfigNode::FromDouble(1.0));
+    for (const char* key : {"INPUT_KEY_NAMES", "TARGET_KEY_NAMES"}) {
+      defaults_.SetPath(split + key, ConfigNode::FromStrings({"data"}));
+      run_.SetPath(split + key, ConfigNode::FromStrings({"patches", "images"}));
+    }
+  }
+  const ConfigNode tuned = Tuned();
+  for (const std::string split : {"DATA.TRAIN.", "DATA.TEST."}) {
+    ExpectAt(tuned, split + "COLLATE_FUNCTION", "default_collate");
+    ExpectAt(tuned, split + "COLLATE_FUNCTION_PARAMS", "{}");
+    ExpectAt(tuned, split + "INPUT_KEY_NAMES", "[data]");
+    ExpectAt(tuned, split + "TARGET_KEY_NAMES", "[data]");
+  }
 }
 
 }  // namespace
