@@ -14,6 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
+#include "ssl/config/same_value.h"
+#include "ssl/engines/left_at_default.h"
 
 namespace ssl {
 namespace {
@@ -177,12 +179,25 @@ bool HasTestPart(const std::string& source, bool has_paths) {
   return (source == kDiskFolder || source == kFileList) && !has_paths;
 }
 
-// DATA.TRAIN with the keys of DATA.TEST that are not their defaults. Where the data lie may be among them.
+// Whether `key` of DATA.TEST is somebody's word. A value that is its default's is told by its place, but for an empty
+// list, which names nothing. A file that says even that there are no DATA_SOURCES has every key, as train_config.yaml
+// does: who set which cannot be told there.
+bool IsSaid(const std::string& key, const ConfigNode& test, const ConfigNode& defaults) {
+  const ConfigNode* value = test.Find(key);
+  const ConfigNode* usual = defaults.Find(key);
+  if (IsLeftAtDefault(value, usual)) return false;
+  if (usual == nullptr || !SameValue(*value, *usual)) return true;
+  const ConfigNode* no_sources = test.Find("DATA_SOURCES");
+  const bool has_every_key = !IsLeftAtDefault(no_sources, defaults.Find("DATA_SOURCES")) &&
+                             no_sources->location().file == value->location().file;
+  return !has_every_key && (value->is_scalar() || !value->items().empty());
+}
+
+// DATA.TRAIN with the keys of DATA.TEST that somebody has set. Where the data lie may be among them.
 ConfigNode OverlaidSplit(const ConfigNode& train, const ConfigNode& test, const ConfigNode& defaults) {
   ConfigNode split = train;
   for (const auto& [key, value] : test.entries()) {
-    const ConfigNode* usual = defaults.Find(key);
-    if (usual == nullptr || *usual != value) split.Set(key, value);
+    if (IsSaid(key, test, defaults)) split.Set(key, value);
   }
   // How training takes its samples says nothing about a test, which visits all.
   for (const char* key :

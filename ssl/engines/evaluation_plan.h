@@ -9,8 +9,9 @@
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
 //               training, or what makes tensors there in their place
 //
-// A key of DATA.TEST that is not its default stays as it is. A configuration with DATA.TEST.DATA_SOURCES and
-// DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
+// A key of DATA.TEST that somebody has set stays as it is, be it to its default. Of one with all keys, as a run's own
+// train_config.yaml, those count that are not their defaults, and what is set beside it. A configuration with
+// DATA.TEST.DATA_SOURCES and DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
 #ifndef SSL_ENGINES_EVALUATION_PLAN_H_
 #define SSL_ENGINES_EVALUATION_PLAN_H_
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/register_data.h"
@@ -299,6 +300,46 @@ TRAIN:
   EXPECT_EQ(Text(plan, "DATA.TEST.COLLATE_FUNCTION"), "default_collate");
   EXPECT_THAT(Texts(plan, "DATA.TEST.INPUT_KEY_NAMES"), ElementsAre("data"));
   EXPECT_THAT(Texts(plan, "DATA.TEST.TARGET_KEY_NAMES"), ElementsAre("label"));
+}
+
+TEST_F(EvaluationPlanTest, KeysOfTheTest_StayWhereTheyAreSetToTheirDefaults) {
+  const ConfigNode defaults = registries_.options.Defaults();
+  for (const auto& [key, value] : defaults.Section("DATA.TEST").entries()) {
+    if (!value.is_scalar()) continue;
+    ConfigNode config = Config("TRAIN: {DATA_SOURCES: [disk_folder], DATA_PATHS: [a]}\nTEST: {DATA_PATHS: [b]}\n");
+    config.SetPath(absl::StrCat("DATA.TRAIN.", key), ConfigNode::FromString("another"));
+    ConfigNode own = value;
+    own.Relocate({"run.yaml", 7});
+    config.SetPath(absl::StrCat("DATA.TEST.", key), own);
+    EXPECT_EQ(Text(PlanEvaluation(config, defaults, PosixFileSystem()), absl::StrCat("DATA.TEST.", key)), value.text())
+        << key;
+  }
+}
+
+// As train_config.yaml has all keys: whose they are is told by their values alone, and by what is said beside it.
+TEST_F(EvaluationPlanTest, ResolvedConfigurationThatIsReadAgain_IsPlannedLikewise) {
+  const ConfigNode first = Config(R"(
+TRAIN: {DATA_SOURCES: [synthetic], BROKEN_IMAGES: error, DECODE: fast, IMAGE_CHANNELS: 1}
+TEST: {DECODE: exact_of_the_user}
+)");
+  const ConfigNode defaults = registries_.options.Defaults();
+  ConfigNode again = ParseYaml(WriteYaml(first), "train_config.yaml", nullptr).value();
+  EXPECT_TRUE(PlanEvaluation(again, defaults, PosixFileSystem()).config ==
+              PlanEvaluation(first, defaults, PosixFileSystem()).config);
+  again.SetPath("DATA.TEST.BROKEN_IMAGES", ConfigNode::Scalar("gray", /*quoted=*/false, {"command line", 3}));
+  const EvaluationPlan plan = PlanEvaluation(again, defaults, PosixFileSystem());
+  EXPECT_EQ(Text(plan, "DATA.TEST.BROKEN_IMAGES"), "gray");
+  EXPECT_EQ(Text(plan, "DATA.TEST.IMAGE_CHANNELS"), "1");
+}
+
+// As configurations for other programs often have them.
+TEST_F(EvaluationPlanTest, EmptyListsOfTheTest_SayNothing) {
+  const EvaluationPlan plan = Plan(R"(
+TRAIN: {DATA_SOURCES: [disk_filelist], DATA_PATHS: [a.npy], LABEL_SOURCES: [disk_filelist], LABEL_PATHS: [l.npy]}
+TEST: {LABEL_SOURCES: [], LABEL_TYPE: standard}
+)");
+  EXPECT_EQ(Text(plan, "DATA.TEST.DATA_PATHS"), "a.npy");
+  EXPECT_EQ(Text(plan, "DATA.TEST.LABEL_SOURCES"), "disk_filelist");
 }
 
 TEST_F(EvaluationPlanTest, ShareThatTrainingHeldOut_IsTheTestSet) {

@@ -18,6 +18,7 @@
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/engines/left_at_default.h"
 
 namespace ssl {
 namespace {
@@ -45,13 +46,8 @@ constexpr int64_t kLargestBatch = 64;
 // Fewer updates in an epoch would leave the schedule too few steps.
 constexpr int64_t kUpdatesPerEpoch = 4;
 
-// Whether nobody has said it, neither a file, nor the command line, nor a program, nor an earlier call: what stands
-// there is the default itself, not a value that is equal to it.
 bool IsOpen(const ConfigNode& config, const ConfigNode& defaults, const char* path) {
-  const ConfigNode* node = config.FindPath(path);
-  const ConfigNode* by_default = defaults.FindPath(path);
-  if (node == nullptr || by_default == nullptr) return node == nullptr;
-  return node->location().file == by_default->location().file && node->location().line == by_default->location().line;
+  return IsLeftAtDefault(config.FindPath(path), defaults.FindPath(path));
 }
 
 bool HasAutoSize(const ConfigNode& config) {
