@@ -28,6 +28,7 @@
 #include "ssl/core/renumbered_source.h"
 #include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/loader/evaluation_source.h"
+#include "ssl/data/replaced_images.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/evaluation_mode.h"
 #include "ssl/hooks/register_component.h"
@@ -80,6 +81,16 @@ absl::Status Measure(const EvalOptions& options, int64_t seed, const LabelledFea
   return absl::OkStatus();
 }
 
+// " (left out, as they cannot be read: 5 images of train, 4 images of test)", "" where all can.
+std::string LeftOut(const LabelledFeatures& train, const LabelledFeatures& test) {
+  std::vector<std::string> splits;
+  for (const auto& [data, name] : {std::pair(&train, kTrain), std::pair(&test, kTest)}) {
+    const int64_t images = data->unreadable;
+    if (images > 0) splits.push_back(absl::StrCat(images, images == 1 ? " image of " : " images of ", name));
+  }
+  return splits.empty() ? "" : absl::StrCat(" (left out, as they cannot be read: ", absl::StrJoin(splits, ", "), ")");
+}
+
 bool IsFinite(const LabelledFeatures& data) { return at::isfinite(data.features).all().item<bool>(); }
 
 absl::Status Stopped() { return absl::CancelledError("evaluation: stopped"); }
@@ -110,6 +121,13 @@ absl::StatusOr<std::unique_ptr<BatchSource>> OpenLossData(const EvalOptions& opt
   return source;
 }
 
+absl::StatusOr<LabelledSource> OpenSplit(const std::string& split, int64_t most_samples, const BuildContext& context) {
+  LabelledSource source;
+  SSL_ASSIGN_OR_RETURN(source.batches, MakeSplitEvaluationSource(split, most_samples, context));
+  source.images = dynamic_cast<const ReplacedImages*>(source.batches.get());
+  return source;
+}
+
 absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   EvalData data;
@@ -121,10 +139,10 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
     SSL_ASSIGN_OR_RETURN(data.loss, OpenLossData(options, context));
   }
   if (!options.classifies()) return data;
-  SSL_ASSIGN_OR_RETURN(data.train, MakeSplitEvaluationSource("TRAIN", options.num_train_samples, context));
-  SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test,
-                       MakeSplitEvaluationSource("TEST", options.num_test_samples, context));
-  SSL_ASSIGN_OR_RETURN(data.test, NumberedAsInTraining(std::move(test), *data.train, context.config));
+  SSL_ASSIGN_OR_RETURN(data.train, OpenSplit("TRAIN", options.num_train_samples, context));
+  SSL_ASSIGN_OR_RETURN(data.test, OpenSplit("TEST", options.num_test_samples, context));
+  SSL_ASSIGN_OR_RETURN(data.test.batches,
+                       NumberedAsInTraining(std::move(data.test.batches), *data.train.batches, context.config));
   return data;
 }
 
@@ -182,8 +200,8 @@ absl::Status EvalHook::OnStart(StepContext& context) {
                                             DidYouMean(options_.features, stages)));
   }
   if (!options_.classifies()) return absl::OkStatus();
-  absl::Status status = CheckLabelledImages(*data_.train, "config.DATA.TRAIN");
-  status.Update(CheckLabelledImages(*data_.test, "config.DATA.TEST"));
+  absl::Status status = CheckLabelledImages(*data_.train.batches, "config.DATA.TRAIN");
+  status.Update(CheckLabelledImages(*data_.test.batches, "config.DATA.TEST"));
   return AgreeOnStatus(status, "reading data to evaluate with", context.communicator);
 }
 
@@ -264,7 +282,8 @@ at::Tensor EvalHook::Compute(Model& model, const at::Tensor& images) const {
   return features.flatten(1).to(at::kFloat);
 }
 
-absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(BatchSource& source, const std::string& split,
+absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(const LabelledSource& source,
+                                                                  const std::string& split,
                                                                   StepContext& context) const {
   const EvaluationMode mode(context.model, context.state.training);
   const AutocastScope precision(data_.autocast);
@@ -292,16 +311,16 @@ absl::Status EvalHook::Evaluate(StepContext& context) {
 absl::Status EvalHook::Classify(StepContext& context, std::vector<std::string>* told) {
   const GeneratorScope generator;  // a model of the host's may draw
   const at::NoGradGuard no_grad;
-  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> train, Collect(*data_.train, "TRAIN", context));
+  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> train, Collect(data_.train, "TRAIN", context));
   if (!train.has_value()) return Stopped();
-  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> test, Collect(*data_.test, "TEST", context));
+  SSL_ASSIGN_OR_RETURN(const std::optional<LabelledFeatures> test, Collect(data_.test, "TEST", context));
   if (!test.has_value()) return Stopped();
   SSL_ASSIGN_OR_RETURN(const std::vector<double> percentages, MeasureForAll(*train, *test, context));
   Report(percentages);
   if (latest_.empty()) return absl::OkStatus();
   if (options_.knn) told->push_back(absl::StrFormat("nearest neighbours %.2f %%", percentages[0]));
   if (options_.linear) told->push_back(absl::StrFormat("linear classifier %.2f %%", percentages[2]));
-  absl::StrAppend(&told->back(), " of ", test->labels.size(0), " samples");
+  absl::StrAppend(&told->back(), " of ", test->labels.size(0), " samples", LeftOut(*train, *test));
   return absl::OkStatus();
 }
 

@@ -20,7 +20,8 @@
 //
 // It leaves training as it is: the model is in evaluation mode, in which no statistic moves, without gradients, and the
 // data come from loaders of the hook's own. The samples are the same each time; those that are classified are read with
-// DATA.TEST's transforms.
+// DATA.TEST's transforms. Those whose image cannot be read are not classified, nor from; the log says of how many. The
+// loss is that of whole batches, as in training and in test phases: with what stands in for such an image.
 // Features that are not finite give a warning and no value. Ranks share the samples, and all measure rank 0's model:
 // its running statistics, which are those of the checkpoint's model, stand in for their own meanwhile. Rank 0
 // classifies. Stage kObserve, ahead of early_stop. A stop of the run ends an evaluation after a batch, without values:
@@ -80,8 +81,8 @@ struct EvalOptions : public ComponentOptions {
 
 // What the hook reads, apart from its options.
 struct EvalData {
-  std::unique_ptr<BatchSource> train;  // both null when nothing is classified
-  std::unique_ptr<BatchSource> test;
+  LabelledSource train;  // both without batches when nothing is classified
+  LabelledSource test;
   Autocast autocast = Autocast::kOff;  // of the forward pass
   int64_t seed = 0;
   std::unique_ptr<BatchSource> loss = nullptr;               // null without LOSS
@@ -117,7 +118,7 @@ class EvalHook : public Hook {
   absl::Status MeasureLoss(StepContext& context, std::vector<std::string>* told);
   std::string Prefix() const;  // of the names of what it measures
   at::Tensor Compute(Model& model, const at::Tensor& images) const;
-  absl::StatusOr<std::optional<LabelledFeatures>> Collect(BatchSource& source, const std::string& split,
+  absl::StatusOr<std::optional<LabelledFeatures>> Collect(const LabelledSource& source, const std::string& split,
                                                           StepContext& context) const;
   absl::StatusOr<std::vector<double>> MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,
                                                     StepContext& context) const;

@@ -98,8 +98,8 @@ EvalData MakeData(Sources* sources, int64_t rank = 0, int64_t ranks = 1) {
   auto test = std::make_unique<UnitVectorSource>(21, rank, ranks);
   *sources = {train.get(), test.get()};
   EvalData data;
-  data.train = std::move(train);
-  data.test = std::move(test);
+  data.train.batches = std::move(train);
+  data.test.batches = std::move(test);
   return data;
 }
 

@@ -21,10 +21,13 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/image/png_encoder.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/hooks/configured_hooks.h"
 #include "ssl/hooks/testing/tiny_run.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/testing/captured_log.h"
@@ -35,6 +38,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -286,6 +290,37 @@ TEST(EvalRunTest, StopInAnEvaluation_LeavesWhatARunWithoutItLeaves) {
   EXPECT_THAT(whole.at(0), HasSubstr("linear"));
   EXPECT_EQ(LeftByRun(0), whole) << "between two epochs";
   EXPECT_EQ(LeftByRun(1), whole) << "step_10 of the stop knew of no end";
+}
+
+// A folder of classes with four images each, of which the first `broken` of each class are empty files.
+std::string FolderOfClasses(const std::vector<std::string>& classes, int broken) {
+  const std::string directory = MakeTempDir("classes");
+  for (const std::string& name : classes) {
+    EXPECT_OK(PosixFileSystem().CreateDirectories(absl::StrCat(directory, "/", name)));
+    for (int i = 0; i < 4; ++i) {
+      Image image;
+      std::fill_n(image.Allocate(20, 20, 3), 20 * 20 * 3, static_cast<uint8_t>(10 * i + name[0]));
+      const std::string bytes = i < broken ? "" : EncodePng(image).value_or("");
+      EXPECT_OK(WriteFileAtomically(PosixFileSystem(), absl::StrCat(directory, "/", name, "/", i, ".png"), bytes));
+    }
+  }
+  return directory;
+}
+
+// As the engines of the same names do. The test has a class less, so that its labels are renumbered on their way.
+TEST(EvalRunTest, ImagesThatCannotBeRead_AreNoSamples) {
+  const std::string data = absl::StrCat(
+      "DATA: {TRAIN: {DATA_SOURCES: [disk_folder], MAX_BROKEN_FRACTION: 1.0, DATA_LIMIT: -1, DATA_PATHS: [",
+      FolderOfClasses({"a", "b", "c"}, /*broken=*/2), "]}, TEST: {DATA_SOURCES: [disk_folder], DATA_LIMIT: -1, ",
+      "MAX_BROKEN_FRACTION: 1.0, DATA_PATHS: [", FolderOfClasses({"b", "c"}, /*broken=*/1), "]}}\n");
+  const CapturedLog log;
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Session> session,
+      OpenTinyRun(absl::StrCat(data, "HOOKS: {EVAL: {ONLINE_EVALUATION: True, LINEAR: False, KNN_K: 1}}")));
+  ASSERT_OK(session->Train());
+  EXPECT_THAT(log.lines, Contains(AllOf(HasSubstr("eval: iteration"), HasSubstr(" of 6 samples (left out, as they "
+                                                                                "cannot be read: 6 images of train, 2 "
+                                                                                "images of test)"))));
 }
 
 TEST(EvalRunTest, DataThatDoNotFit_AreNamedBeforeTheFirstStep) {

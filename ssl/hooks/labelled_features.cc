@@ -4,7 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,8 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_views.h"
+#include "ssl/data/fault_counts.h"
+#include "ssl/data/read_fault.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {
@@ -57,12 +61,40 @@ absl::StatusOr<at::Tensor> Gather(const std::vector<at::Tensor>& batches, Commun
   return rows.flatten(0, 1);
 }
 
-absl::StatusOr<LabelledFeatures> GatherAll(const Share& share, Communicator& communicator) {
+// Of the images that ranks have read, by position in the data set. Collective.
+absl::StatusOr<std::map<int64_t, ReadFault>> UnreadableImages(const LabelledSource& source,
+                                                              Communicator& communicator) {
+  std::map<int64_t, ReadFault> images;
+  if (source.images != nullptr) images = source.images->replaced_images();
+  SSL_RETURN_IF_ERROR(JoinFaults(communicator, &images));
+  return images;
+}
+
+// Those of `rows`, positions in `indices`, whose sample is none of `images`.
+at::Tensor Without(const std::map<int64_t, ReadFault>& images, const at::Tensor& indices, const at::Tensor& rows) {
+  if (images.empty()) return rows;
+  const at::Tensor samples = indices.index_select(0, rows);
+  const int64_t* sample = samples.const_data_ptr<int64_t>();
+  const int64_t* row = rows.const_data_ptr<int64_t>();
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    if (images.count(sample[i]) == 0) kept.push_back(row[i]);
+  }
+  return at::tensor(kept, at::kLong);
+}
+
+absl::StatusOr<LabelledFeatures> GatherAll(const LabelledSource& source, const Share& share, const std::string& what,
+                                           Communicator& communicator) {
   SSL_ASSIGN_OR_RETURN(const at::Tensor features, Gather(share.features, communicator));
   SSL_ASSIGN_OR_RETURN(const at::Tensor labels, Gather(share.labels, communicator));
   SSL_ASSIGN_OR_RETURN(const at::Tensor indices, Gather(share.indices, communicator));
-  const at::Tensor rows = FirstOfEach(indices);
-  return LabelledFeatures{features.index_select(0, rows), labels.index_select(0, rows)};
+  SSL_ASSIGN_OR_RETURN(const auto unreadable, UnreadableImages(source, communicator));
+  const at::Tensor all = FirstOfEach(indices);
+  const at::Tensor rows = Without(unreadable, indices, all);
+  if (rows.size(0) == 0) {
+    return absl::DataLossError(absl::StrCat(what, ": none of the ", all.size(0), " images can be read"));
+  }
+  return LabelledFeatures{features.index_select(0, rows), labels.index_select(0, rows), all.size(0) - rows.size(0)};
 }
 
 }  // namespace
@@ -82,20 +114,22 @@ absl::Status CheckLabelledImages(BatchSource& source, const std::string& what) {
   return GuardTorch(what, [&] { return CheckBatch(*batch, what); });
 }
 
-absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
+absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(const LabelledSource& source,
+                                                                        const std::string& what,
                                                                         const ComputeFeatures& compute,
                                                                         const StopToken* stop,
                                                                         Communicator& communicator) {
   Share share;
-  absl::Status status = source.StartEpoch(0, 0);
+  BatchSource& batches = *source.batches;
+  absl::Status status = batches.StartEpoch(0, 0);
   // Ranks have equally many batches. They agree after each, so that all leave at the same one.
-  for (int64_t i = 0; i < source.batches_per_epoch(); ++i) {
-    status.Update(AddNextBatch(source, what, compute, &share));
+  for (int64_t i = 0; i < batches.batches_per_epoch(); ++i) {
+    status.Update(AddNextBatch(batches, what, compute, &share));
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, what, communicator));
     SSL_ASSIGN_OR_RETURN(const bool stops, AnyRank(stop != nullptr && stop->requested(), communicator));
     if (stops) return std::optional<LabelledFeatures>();
   }
-  SSL_ASSIGN_OR_RETURN(LabelledFeatures all, GatherAll(share, communicator));
+  SSL_ASSIGN_OR_RETURN(LabelledFeatures all, GatherAll(source, share, what, communicator));
   return std::optional<LabelledFeatures>(std::move(all));
 }
 

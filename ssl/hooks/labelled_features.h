@@ -6,7 +6,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,13 +16,23 @@
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/data/replaced_images.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
+struct LabelledSource {
+  std::unique_ptr<BatchSource> batches;
+  // What tells of the images of `batches` that could not be read, and lives as long; null: nobody does.
+  const ReplacedImages* images = nullptr;
+};
+
 struct LabelledFeatures {
-  at::Tensor features;  // [N, D] float, in the order of the data set, each sample once
-  at::Tensor labels;    // [N] int64
+  // [N, D] float, in the order of the data set, each sample once, without those whose image could not be read: what
+  // stands in for it is no sample of its class.
+  at::Tensor features;
+  at::Tensor labels;       // [N] int64
+  int64_t unreadable = 0;  // samples that are left out
 };
 
 // images: [B, C, H, W]. Returns [B, D]. May throw LibTorch exceptions.
@@ -35,8 +47,9 @@ absl::Status CheckLabelledImages(BatchSource& source, const std::string& what);
 at::Tensor FirstOfEach(const at::Tensor& indices);
 
 // Runs epoch 0 of `source`, of which each rank gives its share. Nullopt on all ranks once `stop` of one of them asks;
-// null: nobody stops it. Collective.
-absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(BatchSource& source, const std::string& what,
+// null: nobody stops it. DataLoss when none of the images can be read. Collective.
+absl::StatusOr<std::optional<LabelledFeatures>> CollectLabelledFeatures(const LabelledSource& source,
+                                                                        const std::string& what,
                                                                         const ComputeFeatures& compute,
                                                                         const StopToken* stop,
                                                                         Communicator& communicator);
