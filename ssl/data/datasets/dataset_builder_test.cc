@@ -218,9 +218,24 @@ TEST_F(DatasetBuilderTest, WrongSources_AreNamed) {
                                           "[disk_filelist] or [grey] as DATA_SOURCES")));
   EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: [no.npy]\n"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS: ")));
-  EXPECT_THAT(
-      Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n"),
-      StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty, expected where the data lies")));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n    LABEL_PATHS: []\n"),
+              StatusIs(invalid, HasSubstr("run.yaml:5: config.DATA.TRAIN.LABEL_PATHS is empty, expected the file with "
+                                          "the labels, as LABEL_PATHS=[labels.npy]")));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey]\n    LABEL_SOURCES: [disk_filelist]\n"),
+              StatusIs(invalid, AllOf(HasSubstr("run.yaml:4: config.DATA.TRAIN.LABEL_SOURCES is [disk_filelist]: "),
+                                      HasSubstr("config.DATA.TRAIN.LABEL_PATHS is empty"))));
+}
+
+// Who names a file of labels is not left with others, or none, without a word.
+TEST_F(DatasetBuilderTest, LabelPathsThatNothingReads_AreRefused) {
+  const std::string unread =
+      "is [labels.npy], but LABEL_SOURCES is empty, so that nothing reads it; expected "
+      "LABEL_SOURCES=[disk_filelist]";
+  EXPECT_THAT(Build("    DATA_SOURCES: [plain]\n    LABEL_PATHS: [labels.npy]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(absl::StrCat("run.yaml:4: config.DATA.TRAIN.LABEL_PATHS ", unread))));
+  EXPECT_THAT(Build("    DATA_SOURCES: [grey, plain]\n    DATASET_NAMES: []\n    LABEL_PATHS: [labels.npy, x]\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(unread)));
 }
 
 TEST_F(DatasetBuilderTest, SeveralSources_FollowOneAnotherWithTheirOwnLabels) {

@@ -16,6 +16,8 @@
 namespace ssl {
 namespace {
 
+constexpr absl::string_view kLabelPaths = "LABEL_PATHS";
+
 // Names of data sets are compared without regard to case, as VISSL's own spellings vary.
 const std::string* FindFolder(const std::string& name, const Registries& registries) {
   for (const auto& [known, folder] : registries.dataset_folders) {
@@ -68,9 +70,8 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
   DataOptions data;
   SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("DATA"), "config.DATA", UnknownKeys::kIgnore, &data));
   if (!data.dataset_catalog.empty()) {
-    const absl::StatusOr<std::string> path =
-        FindInCatalog(data.dataset_catalog, name, options.split == "test" ? "val" : "train", key == "LABEL_PATHS",
-                      context.file_system);
+    const absl::StatusOr<std::string> path = FindInCatalog(
+        data.dataset_catalog, name, options.split == "test" ? "val" : "train", key == kLabelPaths, context.file_system);
     if (!path.ok()) return Annotate(path.status(), "config.DATA.DATASET_CATALOG");
     if (!path->empty()) return path;
   }
@@ -78,8 +79,10 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
   const ConfigNode* names = data_split.Find("DATASET_NAMES");
   // The name that nobody wrote says nothing to whoever has left out the paths.
   if (folder == nullptr && (names == nullptr || names->location().file.empty())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(place, " is empty, expected where the data lies, as ", key, "=[photos]"));
+    const bool are_labels = key == kLabelPaths;
+    return absl::InvalidArgumentError(absl::StrCat(place, " is empty, expected ",
+                                                   are_labels ? "the file with the labels" : "where the data lies",
+                                                   ", as ", key, are_labels ? "=[labels.npy]" : "=[photos]"));
   }
   if (folder == nullptr) {
     const std::string catalog = data.dataset_catalog.empty()

@@ -32,16 +32,27 @@ absl::StatusOr<std::vector<std::string>> GivenPaths(const DataSplitOptions& opti
   return paths;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> dataset,
-                                                       const DataSplitOptions& options, const ConfigNode& data_split,
-                                                       const BuildContext& context) {
+// The one of `paths`; of none, what the data set of DATASET_NAMES is known to have.
+absl::StatusOr<std::string> KnownPath(const std::vector<std::string>& paths, const DataSplitOptions& options,
+                                      const ConfigNode& data_split, const BuildContext& context) {
   const std::vector<std::string> below = options.split == "test"
                                              ? std::vector<std::string>{"val_labels.npy", "test_labels.npy"}
                                              : std::vector<std::string>{"train_labels.npy"};
+  absl::StatusOr<std::string> path = FindDatasetPath("LABEL_PATHS", paths, below, options, data_split, context);
+  const ConfigNode* given = data_split.Find("LABEL_PATHS");
+  if (path.ok() || (given != nullptr && !given->location().file.empty())) return path;
+  // Nobody wrote the key that lacks; who asks for it has a place.
+  return Annotate(path.status(),
+                  absl::StrCat(SplitKey(data_split, context.config, "LABEL_SOURCES"), " is [", kFileList, "]"));
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> dataset,
+                                                       const DataSplitOptions& options, const ConfigNode& data_split,
+                                                       const BuildContext& context) {
   const std::string place = SplitKey(data_split, context.config, "LABEL_PATHS");
   SSL_ASSIGN_OR_RETURN(std::vector<std::string> paths, GivenPaths(options, place));
   if (paths.size() <= 1) {
-    SSL_ASSIGN_OR_RETURN(std::string path, FindDatasetPath("LABEL_PATHS", paths, below, options, data_split, context));
+    SSL_ASSIGN_OR_RETURN(std::string path, KnownPath(paths, options, data_split, context));
     paths = {std::move(path)};
   }
   absl::StatusOr<LabelTable> labels = ReadLabelFiles(context.file_system, paths);
@@ -54,12 +65,24 @@ absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> 
   return std::make_unique<LabelledDataset>(std::move(dataset), *std::move(labels));
 }
 
+// Labels that are named and not read would be others than the data's, or none.
+absl::Status CheckNoPaths(const DataSplitOptions& options, const ConfigNode& data_split, const BuildContext& context) {
+  if (options.label_paths.items().empty()) return absl::OkStatus();
+  const ConfigNode& first = options.label_paths.items().front();
+  return absl::InvalidArgumentError(absl::StrCat(
+      SplitKey(data_split, context.config, "LABEL_PATHS"), " is [", first.is_scalar() ? first.text() : "...",
+      "], but LABEL_SOURCES is empty, so that nothing reads it; expected LABEL_SOURCES=[", kFileList, "]"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyLabelSource(std::unique_ptr<Dataset> dataset,
                                                           const DataSplitOptions& options, const ConfigNode& data_split,
                                                           const BuildContext& context) {
-  if (options.label_sources.empty()) return dataset;
+  if (options.label_sources.empty()) {
+    SSL_RETURN_IF_ERROR(CheckNoPaths(options, data_split, context));
+    return dataset;
+  }
   SSL_RETURN_IF_ERROR(CheckSingle("LABEL_SOURCES", options.label_sources, data_split, context));
   const std::string& source = options.label_sources.front();
   if (source == kFileList) return AddFileLabels(std::move(dataset), options, data_split, context);

@@ -24,7 +24,8 @@ namespace ssl {
 // DATA_SOURCES: its own; disk_filelist: those of the file LABEL_PATHS, or one from each of the files that are listed
 // there (label_table.h), or, when that is empty, "train_labels.npy" ("val_labels.npy", "test_labels.npy") in the folder
 // that DATASET_NAMES is known to have.
-// InvalidArgument names the key, the file and both counts when they differ.
+// InvalidArgument names the key, the file and both counts when they differ, and LABEL_PATHS that empty LABEL_SOURCES
+// leave unread.
 absl::StatusOr<std::unique_ptr<Dataset>> ApplyLabelSource(std::unique_ptr<Dataset> dataset,
                                                           const DataSplitOptions& options, const ConfigNode& data_split,
                                                           const BuildContext& context);
