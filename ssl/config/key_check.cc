@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/config/key_check.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,14 +14,34 @@
 namespace ssl {
 namespace {
 
-// The first path whose last part is `key`, or "".
-std::string FindElsewhere(const ConfigNode& node, absl::string_view key, const std::string& path) {
+// More are no help.
+constexpr size_t kMostSuggestions = 3;
+
+// The paths whose last part is `key`.
+void FindElsewhere(const ConfigNode& node, absl::string_view key, const std::string& path,
+                   std::vector<std::string>* found) {
   for (const auto& [name, value] : node.entries()) {
-    if (name == key) return JoinPath(path, name);
-    const std::string below = FindElsewhere(value, key, JoinPath(path, name));
-    if (!below.empty()) return below;
+    if (name == key) found->push_back(JoinPath(path, name));
+    FindElsewhere(value, key, JoinPath(path, name), found);
   }
-  return "";
+}
+
+// How many parts at their end two paths have in common.
+size_t SharedParts(absl::string_view left, absl::string_view right) {
+  const std::vector<absl::string_view> a = absl::StrSplit(left, '.');
+  const std::vector<absl::string_view> b = absl::StrSplit(right, '.');
+  return std::mismatch(a.rbegin(), a.rbegin() + std::min(a.size(), b.size()), b.rbegin()).first - a.rbegin();
+}
+
+// Of the keys with the same last part as `path`, those that share the most parts with it, in `shared`.
+std::vector<std::string> SameEnd(absl::string_view path, const ConfigNode& root, size_t* shared) {
+  std::vector<std::string> found;
+  FindElsewhere(root, path.substr(path.rfind('.') + 1), "", &found);
+  *shared = 0;
+  for (const std::string& known : found) *shared = std::max(*shared, SharedParts(known, path));
+  const auto shares_less = [&](const std::string& known) { return SharedParts(known, path) < *shared; };
+  found.erase(std::remove_if(found.begin(), found.end(), shares_less), found.end());
+  return found;
 }
 
 std::string NearestKey(const ConfigNode& map, absl::string_view key) {
@@ -28,24 +50,33 @@ std::string NearestKey(const ConfigNode& map, absl::string_view key) {
   return NearestName(key, names);
 }
 
-// The path that the user may have meant, or "".
-std::string NearestPath(absl::string_view path, const ConfigNode& root) {
-  const std::vector<std::string> parts = absl::StrSplit(path, '.');
+// `path` with each part that its map lacks replaced by the nearest key there, as far as there are such.
+std::string Corrected(absl::string_view path, const ConfigNode& root) {
   std::string known;
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(path, '.'))) {
     const ConfigNode& parent = *root.FindPath(known);
-    if (root.FindPath(JoinPath(known, parts[i])) != nullptr) {
-      known = JoinPath(known, parts[i]);
-      continue;
-    }
-    const std::string nearest = NearestKey(parent, parts[i]);
-    if (nearest.empty()) break;
-    const std::string corrected = JoinPath(known, nearest);
-    const std::string rest = absl::StrJoin(parts.begin() + i + 1, parts.end(), ".");
-    const std::string whole = rest.empty() ? corrected : JoinPath(corrected, rest);
-    return root.FindPath(whole) != nullptr ? whole : corrected;
+    const bool is_known = root.FindPath(JoinPath(known, part)) != nullptr;
+    const std::string key = is_known ? part : NearestKey(parent, part);
+    if (key.empty()) break;
+    known = JoinPath(known, key);
   }
-  return FindElsewhere(root, parts.back(), "");
+  return known;
+}
+
+// The paths that the user may have meant.
+std::vector<std::string> NearestPaths(absl::string_view path, const ConfigNode& root) {
+  const std::string whole = JoinPath("config", std::string(path));
+  const bool is_below = root.FindPath(JoinPath("config", std::string(path.substr(0, path.find('.'))))) != nullptr;
+  if (is_below) return NearestPaths(whole, root);
+  const auto length = [](absl::string_view of) { return std::count(of.begin(), of.end(), '.'); };
+  const std::string corrected = Corrected(path, root);
+  if (!corrected.empty() && length(corrected) == length(path)) return {corrected};
+  size_t shared = 0;
+  std::vector<std::string> elsewhere = SameEnd(path, root, &shared);
+  const bool is_replaced = !absl::StartsWith(path, absl::StrCat(corrected, ".")) && !corrected.empty();
+  if (is_replaced && shared < 2) return {corrected};
+  if (elsewhere.size() > kMostSuggestions) elsewhere.clear();
+  return elsewhere;
 }
 
 }  // namespace
@@ -89,7 +120,7 @@ bool HasKey(const ConfigNode& tree, absl::string_view path) {
 }
 
 std::string UnknownKey(absl::string_view path, const ConfigNode& root) {
-  const std::string nearest = NearestPath(path, root);
+  const std::string nearest = absl::StrJoin(NearestPaths(path, root), "' or '");
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
   return absl::StrCat("unknown key '", path, "'", hint);
 }

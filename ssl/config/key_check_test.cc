@@ -112,5 +112,37 @@ TEST(UnknownKeyTest, WrongPartInTheMiddle_IsReplaced) {
             "unknown key 'config.LOSSS.other'; did you mean 'config.LOSS'?");
 }
 
+ConfigNode Splits() {
+  return Parsed(
+      "config:\n"
+      "  CACHE: {DATA_PATHS: []}\n"
+      "  DATA:\n"
+      "    TEST: {CACHE_BYTES: 1, DATA_PATHS: [], name: x}\n"
+      "    TRAIN: {CACHE_BYTES: 1, DATA_PATHS: [], name: x}\n"
+      "  TRAINER: {name: x}\n"
+      "  LOSS: {name: x}\n");
+}
+
+TEST(UnknownKeyTest, AForgottenBeginning_IsThatOfTheSameLastParts) {
+  EXPECT_EQ(UnknownKey("DATA.TRAIN.DATA_PATHS", Splits()),
+            "unknown key 'DATA.TRAIN.DATA_PATHS'; did you mean 'config.DATA.TRAIN.DATA_PATHS'?");
+  EXPECT_EQ(UnknownKey("DATA.TRAIN.DATA_PATH", Splits()),
+            "unknown key 'DATA.TRAIN.DATA_PATH'; did you mean 'config.DATA.TRAIN.DATA_PATHS'?");
+  EXPECT_EQ(UnknownKey("config.TRAIN.DATA_PATHS", Splits()),
+            "unknown key 'config.TRAIN.DATA_PATHS'; did you mean 'config.DATA.TRAIN.DATA_PATHS'?");
+}
+
+TEST(UnknownKeyTest, EveryWrongPart_IsReplaced) {
+  EXPECT_EQ(UnknownKey("config.data.train.data_paths", Splits()),
+            "unknown key 'config.data.train.data_paths'; did you mean 'config.DATA.TRAIN.DATA_PATHS'?");
+}
+
+TEST(UnknownKeyTest, AFewKeysThatMayBeMeant_AreAllNamed_AndOfManyNone) {
+  EXPECT_EQ(UnknownKey("config.CACHE_BYTES", Splits()),
+            "unknown key 'config.CACHE_BYTES'"
+            "; did you mean 'config.DATA.TEST.CACHE_BYTES' or 'config.DATA.TRAIN.CACHE_BYTES'?");
+  EXPECT_EQ(UnknownKey("config.name", Splits()), "unknown key 'config.name'");
+}
+
 }  // namespace
 }  // namespace ssl

@@ -38,6 +38,10 @@ std::vector<std::string> OwnFlags() {
 }
 
 absl::Status UnknownFlag(const std::string& name) {
+  if (name == "engine_name" || absl::StartsWith(name, "config.")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: unknown flag '--", name, "'; keys have no dashes: ", name, "=VALUE"));
+  }
   const std::string nearest = NearestName(name, OwnFlags());
   return absl::InvalidArgumentError(absl::StrCat(
       "command line: unknown flag '--", name, "'",

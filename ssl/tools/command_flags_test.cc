@@ -68,6 +68,14 @@ TEST_F(ParseFlagsTest, UnknownFlag_NamesTheNearest) {
   EXPECT_THAT(Parse({"--nocolour"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unknown flag")));
 }
 
+TEST_F(ParseFlagsTest, KeyWithDashes_IsToldToHaveNone) {
+  EXPECT_THAT(Parse({"--config.DATA.TRAIN.DATA_PATHS=[x]"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("keys have no dashes: config.DATA.TRAIN.DATA_PATHS=VALUE")));
+  EXPECT_THAT(Parse({"--engine_name=knn"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("engine_name=VALUE")));
+}
+
 TEST_F(ParseFlagsTest, WrongMissingAndEmptyValues_AreRefused) {
   EXPECT_THAT(
       Parse({"--check_colour=maybe"}),
