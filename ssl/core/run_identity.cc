@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
+#include "ssl/config/yaml.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/json_tree.h"
@@ -26,6 +27,7 @@ constexpr uint64_t kFormatVersion = 1;
 constexpr char kNotSet[] = "(not set)";
 constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 constexpr char kBatchesPerUpdate[] = "OPTIMIZER.grad_acc_steps";
+constexpr char kNumSamples[] = "DATA.TRAIN.num_samples";
 // A list of transforms is longer than a line; what differs in it is what matters.
 constexpr size_t kMaxQuoted = 160;
 constexpr size_t kContext = 40;
@@ -68,6 +70,39 @@ void Flatten(const ConfigNode& node, const std::string& path, Settings* settings
     return;
   }
   (*settings)[path] = TextOf(Canonical(node, KeyOrder::kSorted));
+}
+
+// What stands in the place of what `saved` has otherwise: within lists and the maps in them, the innermost value.
+const ConfigNode& WhatDiffers(const ConfigNode& now, const ConfigNode& saved) {
+  const auto differ = [](const ConfigNode& left, const ConfigNode& right) {
+    return TextOf(Canonical(left, KeyOrder::kSorted)) != TextOf(Canonical(right, KeyOrder::kSorted));
+  };
+  if (now.is_list() && saved.is_list() && now.items().size() == saved.items().size()) {
+    for (size_t i = 0; i < now.items().size(); ++i) {
+      if (differ(now.items()[i], saved.items()[i])) return WhatDiffers(now.items()[i], saved.items()[i]);
+    }
+  }
+  if (now.is_map() && saved.is_map()) {
+    for (const auto& [key, value] : now.entries()) {
+      const ConfigNode* before = saved.Find(key);
+      if (before == nullptr || differ(value, *before)) return before == nullptr ? value : WhatDiffers(value, *before);
+    }
+  }
+  return now;
+}
+
+std::string PlaceOfDifference(const ConfigNode& now, const std::string& saved) {
+  const absl::StatusOr<ConfigNode> before = ParseYaml(saved, "", nullptr);
+  const ConfigNode& differs = before.ok() ? WhatDiffers(now, *before) : now;
+  return (differs.location().file.empty() ? now : differs).location().ToString();
+}
+
+// "counted in photos; command line:2": where the samples of DATA.TRAIN, or DATA.TEST, lie; "" where no path says it.
+std::string CountedIn(const ConfigNode& config, const char* split) {
+  const ConfigNode* paths = config.Section(split).Find("DATA_PATHS");
+  if (paths == nullptr || paths->items().empty()) return "";
+  const auto append = [](std::string* out, const ConfigNode& path) { out->append(path.text()); };
+  return absl::StrCat("counted in ", absl::StrJoin(paths->items(), ", ", append), "; ", paths->location().ToString());
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
@@ -129,7 +164,7 @@ struct RunIdentity::Difference {
   std::string key;
   std::string saved;
   std::string now;
-  std::string location;  // of the new value; "" when it stands nowhere: counted, or gone
+  std::string location;  // of the new value, or of what was counted; "" when it stands nowhere
 
   std::string ToString() const {
     const std::string where = location.empty() ? "" : absl::StrCat(" (", location, ")");
@@ -241,7 +276,8 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     if (is_as_written) continue;
     const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
     if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
-    if (node != nullptr) difference.location = node->location().ToString();
+    if (node != nullptr) difference.location = PlaceOfDifference(*node, difference.saved);
+    if (key == kNumSamples) difference.location = CountedIn(config_, TestsOnly() ? "DATA.TEST" : "DATA.TRAIN");
     differences.push_back(std::move(difference));
   }
   return differences;

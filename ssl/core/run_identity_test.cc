@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
@@ -111,6 +112,34 @@ TEST_F(RunIdentityTest, OrderOfKeysInAnOlderCheckpoint_IsThatOfItsFile) {
   EXPECT_OK(RunIdentity(now, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_));
   const ConfigNode other = Parsed("T: [{name: flip, amount: {p: 1, a: 3}}]");
   EXPECT_FALSE(RunIdentity(other, catalog_, {}).CheckResume(saved, "step_7/config.json", &changes_).ok());
+}
+
+// The list stands in a file, and what was changed in it on the command line.
+TEST_F(RunIdentityTest, WhatDiffersInAList_HasItsOwnPlace) {
+  const ConfigNode saved = Parsed(kConfig);
+  ConfigNode now = Parsed(kConfig);
+  ConfigNode size = ConfigNode::FromInt(64);
+  size.Relocate({"command line", 5});
+  now.SetPath("DATA.TRAIN.TRANSFORMS.0.size", std::move(size));
+  const absl::Status refused =
+      RunIdentity(now, catalog_, {}).CheckResume(RunIdentity(saved, catalog_, {}).ToJson(), "config.json", &changes_);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("[{name: crop, size: 64}, {name: flip, p: 0.5}] now (command line:5)\n")));
+  EXPECT_THAT(ResumeWith("{name: flip, p: 0.5}", "{name: flip}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(" now (f.yaml:6)\n")));
+}
+
+TEST_F(RunIdentityTest, AnotherNumberOfSamples_NamesWhereTheyWereCounted) {
+  const ConfigNode config =
+      Parsed(absl::StrReplaceAll(kConfig, {{"  TRAIN:\n", "  TRAIN:\n    DATA_PATHS: [a, b]\n"}}));
+  RunIdentity saved(config, catalog_, {});
+  saved.AddCount("DATA.TRAIN.num_samples", 40);
+  RunIdentity now(config, catalog_, {});
+  now.AddCount("DATA.TRAIN.num_samples", 41);
+  EXPECT_THAT(
+      now.CheckResume(saved.ToJson(), "config.json", &changes_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("DATA.TRAIN.num_samples: 40 in the checkpoint, 41 now (counted in a, b; f.yaml:6)\n")));
 }
 
 TEST_F(RunIdentityTest, LongValues_ShowWhereTheyDiffer) {

@@ -97,6 +97,26 @@ absl::Status WithAllowedChanges(const absl::Status& restored, const std::vector<
                    "with config.MODEL.WEIGHTS_INIT"));
 }
 
+// What checkpoints record of this run, and compare with that of a run that goes on.
+RunIdentity IdentityOf(const ConfigNode& config, const OptionCatalog& catalog, const SelfSupervisionTask& task) {
+  RunIdentity identity(config, catalog, task.options().checkpoint.allow_changes);
+  identity.AddCount("DATA.TRAIN.num_samples", task.num_train_samples());
+  identity.SetClasses(task.train_classes());
+  if (task.updates_per_epoch() > 0) identity.SetUpdatesPerEpoch(task.updates_per_epoch());
+  return identity;
+}
+
+// What a start would be refused for because of the run that lies in its directory, of a session that opens none. Rank 0
+// looks.
+absl::Status CheckGoesOn(const RunIdentity& identity, const CheckpointOptions& options, FileSystem& file_system,
+                         Communicator& communicator) {
+  const auto look = [&] {
+    const CheckpointStore store({CheckpointDirectory(options.directory), 0, ""}, file_system, communicator);
+    return MakeResumePlan(options, identity, store, communicator.size()).status();
+  };
+  return OnRankZero(look, "looking at the run that is there", communicator);
+}
+
 }  // namespace
 
 absl::StatusOr<ConfigNode> ResolveConfig(const ConfigNode& config, const Registries& registries) {
@@ -150,7 +170,10 @@ absl::Status Session::Build(SessionOptions options) {
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<SelfSupervisionTask> task,
                        SelfSupervisionTask::Build(options_, context, std::move(sources), device_));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
-  if (!options_.checkpoint.directory.empty() && !only_preview_) {
+  if (!options_.checkpoint.directory.empty() && only_preview_) {
+    const RunIdentity identity = IdentityOf(config_, registries_.options, trainer_->task());
+    SSL_RETURN_IF_ERROR(CheckGoesOn(identity, options_.checkpoint, *file_system_, *communicator_));
+  } else if (!options_.checkpoint.directory.empty()) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
@@ -213,10 +236,7 @@ absl::Status Session::OpenRunDirectory(const RunDirectory* held) {
 
 absl::Status Session::BuildCheckpointer() {
   const CheckpointOptions& options = options_.checkpoint;
-  RunIdentity identity(config_, registries_.options, options.allow_changes);
-  identity.AddCount("DATA.TRAIN.num_samples", trainer_->task().num_train_samples());
-  identity.SetClasses(trainer_->task().train_classes());
-  if (trainer_->task().updates_per_epoch() > 0) identity.SetUpdatesPerEpoch(trainer_->task().updates_per_epoch());
+  const RunIdentity identity = IdentityOf(config_, registries_.options, trainer_->task());
   CheckpointerOptions checkpointer;
   checkpointer.store.directory = CheckpointDirectory(options.directory);
   checkpointer.store.keep_last = options.keep_last;

@@ -90,5 +90,23 @@ TEST(SessionPreviewTest, OfADirectoryInUse_TouchesNothing) {
   ASSERT_OK(running->Train());
 }
 
+// What only the data tells, too.
+TEST(SessionPreviewTest, OfARunThatWouldNotGoOn_IsRefusedAsItsStartIs) {
+  const ConfigNode config = FakeConfig(MakeTempDir("preview"));
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> earlier, MakeSession(config));
+    ASSERT_OK(earlier->Train());
+  }
+  const auto refusal = [&](bool only_preview) {
+    SessionOptions options;
+    options.only_preview = only_preview;
+    options.train_source = std::make_unique<FakeSource>(/*samples=*/12, /*batch_size=*/4, /*rank=*/0, /*world_size=*/1);
+    return MakeSession(config, std::move(options)).status();
+  };
+  EXPECT_THAT(refusal(/*only_preview=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("DATA.TRAIN.num_samples: ")));
+  EXPECT_EQ(refusal(/*only_preview=*/true), refusal(/*only_preview=*/false));
+}
+
 }  // namespace
 }  // namespace ssl
