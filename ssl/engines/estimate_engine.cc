@@ -23,6 +23,7 @@
 #include "ssl/core/step_context.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/hooks/progress_line.h"
 
@@ -126,12 +127,24 @@ class EstimateEngine : public Engine {
       SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckResume(context.config, context.registries.options,
                                                               context.file_system, context.communicator));
       if (!plan.removes_earlier) done = std::max<int64_t>(plan.iteration, 0);
-      return absl::OkStatus();
+      return plan.iteration >= 0 ? CheckGoesOnWithData(context) : absl::OkStatus();
     };
     SSL_RETURN_IF_ERROR(OnRankZero(look, "looking at the training that is there", context.communicator));
     at::Tensor shared = at::full({1}, done, at::kLong);
     SSL_RETURN_IF_ERROR(context.communicator.Broadcast(shared, 0));
     return shared.item<int64_t>();
+  }
+
+  // What only the data tells of it: how many samples there are. As rank 0, without the others.
+  static absl::Status CheckGoesOnWithData(const EngineContext& context) {
+    Registries registries = context.registries;
+    registries.configured_hooks = nullptr;
+    const std::unique_ptr<Communicator> alone = MakePreviewCommunicator(context.communicator.size());
+    SessionOptions options;
+    options.communicator = alone.get();
+    options.file_system = &context.file_system;
+    options.only_preview = true;
+    return Session::Create(context.config, registries, std::move(options)).status();
   }
 
   static EngineReport NothingLeft(int64_t updates, ConfigNode* results) {

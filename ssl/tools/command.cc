@@ -24,11 +24,14 @@
 #include "ssl/core/session.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/data/samplers/sampler_keys.h"
+#include "ssl/distributed/agree.h"
 #include "ssl/distributed/environment_reader.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/engines/run_files.h"
 #include "ssl/io/file_system.h"
 #include "ssl/tools/admission.h"
+#include "ssl/tools/apart_from_data.h"
+#include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/launch_failure.h"
 #include "ssl/tools/leftovers.h"
 #include "ssl/tools/rank_engines.h"
@@ -245,8 +248,16 @@ absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
   if (!MeansToTrain(root)) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*root.Find("config")));
+  const ConfigNode& config = *root.Find("config");
   const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(world.ranks());
-  return CheckResume(*root.Find("config"), registries.options, PosixFileSystem(), *communicator).status();
+  SSL_ASSIGN_OR_RETURN(const ResumePlan plan,
+                       CheckResume(config, registries.options, PosixFileSystem(), *communicator));
+  if (plan.iteration < 0) return absl::OkStatus();
+  // What only the data tells: how many samples there are.
+  SessionOptions options;
+  options.communicator = communicator.get();
+  options.only_preview = true;
+  return Session::Create(config, registries, std::move(options)).status();
 }
 
 absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::string>& warnings,
@@ -260,6 +271,13 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
   const BuildContext build{config, registries, communicator, options.run.seed, path, 0, file_system};
   SSL_ASSIGN_OR_RETURN(const bool trains, TrainsInRunDirectory(root, build));
 
+  // Before anything is written. An evaluation reads a directory that a training uses; an estimate is refused as the
+  // training would be.
+  const auto look = [&]() -> absl::Status {
+    SSL_RETURN_IF_ERROR(CheckApartFromData(root));
+    return trains ? absl::OkStatus() : CheckNotInUse(root);
+  };
+  SSL_RETURN_IF_ERROR(OnRankZero(look, "looking at the run directory", communicator));
   // A start that the settings forbid changes nothing.
   const auto admit = [&] {
     const int64_t ranks = world.virtual_ranks > 0 ? world.virtual_ranks : communicator.size();

@@ -75,8 +75,8 @@ absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optio
 absl::StatusOr<ConfigNode> ComposeRoot(const CommandLine& line, const Registries& registries,
                                        std::vector<std::string>* warnings = nullptr);
 
-// What a training with `root` would be refused for because of what its run directory holds, as far as that can be told
-// without building it, and an estimate of its time as well; OK when nothing is meant to train. Reads only.
+// What a training with `root` would be refused for because of what its run directory holds, and an estimate of its time
+// as well; OK when nothing is meant to train. Builds the run where it would go on. Reads only.
 absl::Status CheckStart(const ConfigNode& root, const Registries& registries);
 
 // Runs the engines of `root` in the run directory (run_record.h) on the ranks of this process (rank_engines.h); true

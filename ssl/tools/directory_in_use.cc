@@ -42,7 +42,7 @@ absl::Status CheckNotLocked(const ConfigNode& root, absl::string_view name) {
 }  // namespace
 
 absl::Status CheckNotInUse(const ConfigNode& root) {
-  if (!Trains(root)) return absl::OkStatus();
+  if (!MeansToTrain(root)) return absl::OkStatus();
   return CheckNotLocked(root, ".lock");
 }
 

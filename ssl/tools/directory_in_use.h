@@ -15,9 +15,9 @@
 
 namespace ssl {
 
-// Unavailable, with the directory and the process that uses it, where `root` trains and another process trains in its
-// CHECKPOINT.DIR. Changes nothing there. OK for a process that is not to be seen from here, as on a file system that
-// keeps locks to each host.
+// Unavailable, with the directory and the process that uses it, where `root` trains, or estimates how long that takes,
+// and another process trains in its CHECKPOINT.DIR. Not to be asked by a process that trains there itself. Changes
+// nothing there. OK for a process that is not to be seen from here, as on a file system that keeps locks to each host.
 absl::Status CheckNotInUse(const ConfigNode& root);
 
 // The same of a sweep that is up, whose first run `first` is: between two of its runs none of them is.

@@ -32,6 +32,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/tools/apart_from_data.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
 #include "ssl/tools/directory_in_use.h"
@@ -164,6 +165,7 @@ absl::StatusOr<int> Launch(const ssl::RunWorld& world, ssl::Composition composit
   const absl::StatusOr<ssl::ConfigNode> root = ssl::ResolveRoot(std::move(composition), world.shape(), registries);
   ssl::InitLogging({});
   SSL_RETURN_IF_ERROR(root.status());
+  SSL_RETURN_IF_ERROR(ssl::CheckApartFromData(*root));
   SSL_RETURN_IF_ERROR(ssl::CheckCanBeWritten(*root));
   SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckLaunch(*root, world, registries), *root));
   SSL_ASSIGN_OR_RETURN(const ssl::LaunchOutcome outcome,
@@ -204,10 +206,12 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
   if (FLAGS_dry_run) {
     SSL_ASSIGN_OR_RETURN(const ssl::ConfigNode root,
                          ssl::ResolveRoot(std::move(composition), world.shape(), registries));
-    SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::CheckCanStart(world), root));
+    SSL_RETURN_IF_ERROR(ssl::CheckApartFromData(root));
+    SSL_RETURN_IF_ERROR(ssl::CheckNotInUse(root));
+    SSL_RETURN_IF_ERROR(ssl::CheckCanStart(world));
     SSL_RETURN_IF_ERROR(ssl::CheckCanBeWritten(root));
     if (const std::string warning = ssl::CrowdWarning(world); !warning.empty()) SSL_LOG(WARNING) << warning;
-    SSL_RETURN_IF_ERROR(ssl::UnlessInUse(ssl::DryRun(root, world, registries, std::cout), root));
+    SSL_RETURN_IF_ERROR(ssl::DryRun(root, world, registries, std::cout));
     return Printed(ssl::kExitFinished);
   }
   if (world.launches) return Launch(world, std::move(composition), arguments, registries, stop);

@@ -22,6 +22,7 @@
 #include "ssl/data/datasets/scan_progress.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/results_file.h"
+#include "ssl/tools/apart_from_data.h"
 #include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_check.h"
@@ -115,6 +116,7 @@ absl::StatusOr<Member> ComposeMember(const CommandLine& line, const std::string&
   ConfigNode node = ConfigNode::FromString(member.directory);
   node.Relocate(base.location());  // where the user chose the directory of the sweep, if so
   member.root.SetPath(kDirectory, std::move(node));
+  SSL_RETURN_IF_ERROR(CheckApartFromData(member.root));
   return member;
 }
 
@@ -236,7 +238,9 @@ void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<
 absl::Status Refusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   SSL_ASSIGN_OR_RETURN(Composition composition, ComposeUnresolved(line, registries));
   SSL_ASSIGN_OR_RETURN(const RunWorld world, FindWorld(composition.root, line.launch));
-  SSL_RETURN_IF_ERROR(UnlessInUse(CheckCanStart(world), composition.root));
+  SSL_RETURN_IF_ERROR(CheckApartFromData(composition.root));
+  SSL_RETURN_IF_ERROR(CheckNotInUse(composition.root));
+  SSL_RETURN_IF_ERROR(CheckCanStart(world));
   SSL_RETURN_IF_ERROR(CheckCanBeWritten(composition.root));
   for (const std::string& warning : {CrowdWarning(world), OverruledWarning(composition.root, world)}) {
     if (!warning.empty()) report->warnings.push_back(warning);
@@ -244,13 +248,21 @@ absl::Status Refusal(const CommandLine& line, const Registries& registries, Conf
   ConfigNode config = report->config;
   config.SetPath("CHECKPOINT.DIR", *composition.root.FindPath("config.CHECKPOINT.DIR"));
   composition.root.Set("config", std::move(config));
-  return UnlessInUse(CheckStart(composition.root, registries), composition.root);
+  return CheckStart(composition.root, registries);
+}
+
+// Files of the run among its images are mistakes of the data, of which this is the cause.
+void AddPlaceOfRun(const CommandLine& line, const Registries& registries, ConfigReport* report) {
+  const absl::StatusOr<Composition> composition = ComposeUnresolved(line, registries);
+  const absl::Status place = composition.ok() ? CheckApartFromData(composition->root) : absl::OkStatus();
+  if (!place.ok()) report->mistakes.emplace(report->mistakes.begin(), place.message());
 }
 
 // A configuration without mistakes may still be another one than that of the run in its directory, or ask for more
 // ranks than this host has room for. Returns whether it is refused for its directory (exit code 5), as where that run
 // is up.
 bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
+  if (VerdictOf(*report) == ConfigVerdict::kMistakes) AddPlaceOfRun(line, registries, report);
   if (VerdictOf(*report) != ConfigVerdict::kRuns) return false;
   const absl::Status status = Refusal(line, registries, report);
   if (!status.ok()) report->mistakes.emplace_back(status.message());
