@@ -106,8 +106,7 @@ RunIdentity IdentityOf(const ConfigNode& config, const OptionCatalog& catalog, c
   return identity;
 }
 
-// What a start would be refused for because of the run that lies in its directory, of a session that opens none. Rank 0
-// looks.
+// For a preview: what the start would be refused for because of the run that lies in its directory. Rank 0 looks.
 absl::Status CheckGoesOn(const RunIdentity& identity, const CheckpointOptions& options, FileSystem& file_system,
                          Communicator& communicator) {
   const auto look = [&] {
