@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/loader/denormalizer.h"
+#include "ssl/data/read_fault.h"
+#include "ssl/data/replaced_images.h"
 #include "ssl/data/sheets/bitmap_font.h"
 #include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
@@ -87,6 +90,24 @@ absl::Status CheckViews(const std::vector<at::Tensor>& views) {
   return absl::InvalidArgumentError("preview: batches have no views; check config.DATA.TRAIN.TRANSFORMS");
 }
 
+using Faults = std::map<int64_t, ReadFault>;  // by position in the data set
+
+// The images of the batch that could not be read, and have another one in their place. A host's own source may not
+// tell.
+Faults FaultsOf(const BatchSource& source) {
+  const auto* reader = dynamic_cast<const ReplacedImages*>(&source);
+  return reader == nullptr ? Faults() : reader->replaced_images();
+}
+
+// Of the first `images` of the batch; "" where all can be read.
+std::string BrokenText(const Faults& faults, const at::Tensor& indices, int64_t images) {
+  int64_t broken = 0;
+  for (int64_t row = 0; row < images && !faults.empty(); ++row) {
+    broken += static_cast<int64_t>(faults.count(indices[row].item<int64_t>()));
+  }
+  return broken == 0 ? "" : absl::StrCat("; ", broken, " of them cannot be read: what training puts in place is shown");
+}
+
 std::string SizeText(const Image& image) { return absl::StrCat(image.width(), "x", image.height()); }
 
 // images: [B, H, W, C] uint8, which the result borrows.
@@ -111,9 +132,10 @@ void AddViews(const std::vector<at::Tensor>& pixels, Cells* cells) {
 }
 
 // The first column. least_side: pixels, of the largest view; images are as wide as their names, which would leave white
-// beside smaller ones. Cancelled when a stop is requested between two images: photographs take long to decode.
-absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, int least_side,
-                          const StopToken& stop, Cells* cells) {
+// beside smaller ones. What stands in for a broken one has no size of its file. Cancelled when a stop is requested
+// between two images: photographs take long to decode.
+absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& indices, const Faults& faults,
+                          int least_side, const StopToken& stop, Cells* cells) {
   int side = least_side;
   for (size_t row = 0; row < cells->size(); ++row) {
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
@@ -123,7 +145,10 @@ absl::Status AddOriginals(const OriginalImages& originals, const at::Tensor& ind
     const int64_t index = indices[static_cast<int64_t>(row)].item<int64_t>();
     if (stop.requested()) return absl::CancelledError("preview: stopped");
     SSL_ASSIGN_OR_RETURN(const Image image, originals.Read(index));
-    (*cells)[row].push_back({FitImage(image, side), {originals.ShortName(index), SizeText(image)}});
+    const auto fault = faults.find(index);
+    const std::string about =
+        fault == faults.end() ? SizeText(image) : absl::StrCat("broken: ", ReadFaultName(fault->second));
+    (*cells)[row].push_back({FitImage(image, side), {originals.ShortName(index), about}});
   }
   return absl::OkStatus();
 }
@@ -182,21 +207,24 @@ class PreviewEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const Batch* batch, FirstBatch(task, *source, context));
     SSL_RETURN_IF_ERROR(CheckViews(ViewsOf(*batch)));
     const Dataset* dataset = DatasetBehind(*source);
-    return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, dataset, context, report); });
+    return GuardTorch(kPrefix, [&] { return DrawBatch(*batch, FaultsOf(*source), dataset, context, report); });
   }
 
   // dataset: of the batch; null where there is none, whose images could stand beside their views.
-  absl::Status DrawBatch(const Batch& batch, const Dataset* dataset, EngineContext& context,
+  absl::Status DrawBatch(const Batch& batch, const Faults& faults, const Dataset* dataset, EngineContext& context,
                          EngineReport* report) const {
     Cells cells(std::min(options_.num_images, batch.size()));
     const std::vector<at::Tensor> views = ViewsOf(batch);
     if (dataset != nullptr) {
       SSL_RETURN_IF_ERROR(
-          AddOriginals(OriginalImages(*dataset), batch.indices, LargestSide(views), context.stop, &cells));
+          AddOriginals(OriginalImages(*dataset), batch.indices, faults, LargestSide(views), context.stop, &cells));
     }
     SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> pixels, PixelsOf(views, dataset, context));
     AddViews(pixels, &cells);
-    return Write(DrawSheet(cells, kGap), static_cast<int64_t>(cells.size()), pixels.size(), context, report);
+    const auto images = static_cast<int64_t>(cells.size());
+    SSL_RETURN_IF_ERROR(Write(DrawSheet(cells, kGap), images, pixels.size(), context, report));
+    report->summary += BrokenText(faults, batch.indices, images);
+    return absl::OkStatus();
   }
 
   absl::Status Write(const Image& sheet, int64_t images, size_t views, EngineContext& context,

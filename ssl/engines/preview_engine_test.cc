@@ -28,6 +28,7 @@
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/sheets/bitmap_font.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/testing/full_tune_run.h"
 #include "ssl/engines/testing/watched_images.h"
@@ -109,6 +110,21 @@ class PreviewEngineTest : public FullTuneRun {
 
   void Set(const std::string& path, const std::string& yaml) {
     config_.SetPath(path, ParseYaml(yaml, "override.yaml", nullptr).value());
+  }
+
+  // 16 of 60 x 30 pixels and one colour, the first `broken` of them empty files.
+  void UsePhotos(int broken) {
+    Image image;
+    uint8_t* pixels = image.Allocate(30, 60, 3);
+    for (int i = 0; i < 3 * 30 * 60; ++i) pixels[i] = std::vector<uint8_t>{200, 100, 50}[i % 3];
+    for (int i = 0; i < 16; ++i) {
+      const std::string path = absl::StrCat(directory_, "/photos/ant/", 100 + i, ".png");
+      ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
+      ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, i < broken ? "" : EncodePng(image).value()));
+    }
+    Set("DATA.TRAIN.DATA_SOURCES", "[disk_folder]");
+    Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/photos]"));
+    Set("DATA.TRAIN.DATA_LIMIT", "-1");
   }
 
   absl::StatusOr<EngineReport> RunPreview() {
@@ -201,19 +217,7 @@ TEST_F(PreviewEngineTest, MoreImagesThanTheBatchHas_AreSaidToBeNone) {
 }
 
 TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViewsOrTheirNames) {
-  Image image;
-  uint8_t* pixels = image.Allocate(30, 60, 3);
-  for (int i = 0; i < 30 * 60; ++i) {
-    for (int channel = 0; channel < 3; ++channel) pixels[3 * i + channel] = std::vector<uint8_t>{200, 100, 50}[channel];
-  }
-  for (int i = 0; i < 16; ++i) {
-    const std::string path = absl::StrCat(directory_, "/photos/ant/", 100 + i, ".png");
-    ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
-    ASSERT_OK(WriteFileAtomically(PosixFileSystem(), path, EncodePng(image).value()));
-  }
-  Set("DATA.TRAIN.DATA_SOURCES", "[disk_folder]");
-  Set("DATA.TRAIN.DATA_PATHS", absl::StrCat("[", directory_, "/photos]"));
-  Set("DATA.TRAIN.DATA_LIMIT", "-1");
+  UsePhotos(/*broken=*/0);
   ASSERT_OK(RunPreview());
   const Image sheet = Sheet();
   const uint8_t* corner = sheet.row(kGap) + 3 * kGap;
@@ -221,6 +225,35 @@ TEST_F(PreviewEngineTest, Originals_AreTheFilesScaledToTheViewsOrTheirNames) {
   const int width = 11 * kCharacter;  // "ant/100.png"
   EXPECT_EQ(sheet.row(kGap + width / 2 - 1)[3 * (kGap + width - 1)], 200);
   EXPECT_EQ(sheet.row(kGap + width / 2)[3 * kGap], 255);
+}
+
+// How often `text` stands in the sheet.
+int CountText(const Image& sheet, const std::string& text) {
+  Image drawn;
+  std::fill_n(drawn.Allocate(kTextHeight, TextWidth(text), 3), 3 * kTextHeight * TextWidth(text), uint8_t{255});
+  DrawText(text, 0, 0, &drawn);
+  const auto stands_at = [&](int top, int left) {
+    for (int y = 0; y < drawn.height(); ++y) {
+      if (!std::equal(drawn.row(y), drawn.row(y) + 3 * drawn.width(), sheet.row(top + y) + 3 * left)) return false;
+    }
+    return true;
+  };
+  int count = 0;
+  for (int top = 0; top + drawn.height() <= sheet.height(); ++top) {
+    for (int left = 0; left + drawn.width() <= sheet.width(); ++left) count += stands_at(top, left) ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(PreviewEngineTest, ImageThatCannotBeRead_IsSaidToBeBrokenAndHasNoSize) {
+  UsePhotos(/*broken=*/1);
+  Set("PREVIEW.NUM_IMAGES", "16");
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, RunPreview());
+  EXPECT_THAT(report.summary, HasSubstr("; 1 of them cannot be read"));
+  const Image sheet = Sheet();
+  EXPECT_EQ(CountText(sheet, "broken: empty"), 1);
+  EXPECT_EQ(CountText(sheet, "60x30"), 15);
+  EXPECT_EQ(CountText(sheet, "40x40"), 0) << "the size of the grey image in its place";
 }
 
 TEST_F(PreviewEngineTest, BatchesOfAHostsOwnSource_AreShownAsTheyAre) {
