@@ -23,14 +23,25 @@ namespace {
 
 constexpr int64_t kMostSide = 65535;
 
+// [height, width, 3 or 4], which would be as many grey images as it has rows, each a few pixels wide.
+bool IsOneColourImage(const std::vector<int64_t>& shape) {
+  return shape.size() == 3 && (shape[2] == 3 || shape[2] == 4) && shape[1] != shape[2];
+}
+
 absl::Status CheckArray(const NpyArray& array) {
   if (array.dtype != NpyDtype::kUint8) {
     return absl::InvalidArgumentError(absl::StrCat(
-        array.path, ": values are no bytes, expected 8-bit images (|u1); in numpy, images from 0 to 255 become ",
+        NpyValues<uint8_t>(array).status().message(), ", 8-bit images; in numpy, images from 0 to 255 become ",
         "such by images.astype('uint8'), those from 0 to 1 by (255 * images).round().astype('uint8')"));
   }
   const std::vector<int64_t>& shape = array.shape;
   const bool has_channels = shape.size() == 4;
+  if (IsOneColourImage(shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        array.path, ": has the shape [", absl::StrJoin(shape, ", "), "], as one colour image, expected [N, height, ",
+        "width] or [N, height, width, channels]; in numpy, image[None] is an array of one image, and ",
+        "images[..., None] one of grey images that are ", shape[2], " pixels wide"));
+  }
   const bool valid = (shape.size() == 3 || has_channels) && (!has_channels || shape[3] == 1 || shape[3] == 3) &&
                      shape[0] >= 1 && shape[1] >= 1 && shape[2] >= 1 && std::max(shape[1], shape[2]) <= kMostSide;
   if (valid) return absl::OkStatus();

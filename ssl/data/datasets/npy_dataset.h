@@ -22,6 +22,7 @@ namespace ssl {
 class NpyDataset : public Dataset {
  public:
   // The file holds an 8-bit (|u1) array [N, H, W] or [N, H, W, channels], 1 or 3 channels, N, H and W at least 1.
+  // [N, H, 3] and [N, H, 4] that are not of squares are one colour image each, and refused.
   // InvalidArgument names its path, what was found, and what numpy makes of it what is expected; errors of ReadNpy.
   // DataLoss, too, where the file is replaced by another one meanwhile.
   static absl::StatusOr<std::unique_ptr<NpyDataset>> Open(FileSystem& file_system, const std::string& path);

@@ -101,10 +101,23 @@ TEST(NpyImages, OtherArrays_AreRefusedWithAWayOut) {
   EXPECT_THAT(Open(Npy("<f4", "1, 1, 1", std::string(4, '\0'))), refused("(255 * images).round().astype('uint8')"));
   EXPECT_THAT(Open(Npy("<i8", "1, 1, 1", std::string(8, '\0'))),
               refused("images from 0 to 255 become such by images.astype('uint8')"));
-  EXPECT_THAT(Open(Npy("|b1", "1, 1, 1", std::string(1, '\1'))), refused("values are no bytes"));
+  EXPECT_THAT(Open(Npy("|b1", "1, 1, 1", std::string(1, '\1'))), refused("dtype is |b1, expected |u1"));
+  EXPECT_THAT(Open(Npy("<f8", "1, 1, 1", std::string(8, '\0'))), refused("dtype is <f8, expected |u1, 8-bit images"));
   EXPECT_THAT(Open(Npy("|u1", "1, 3, 2, 2", Counting(12))), refused("images.transpose(0, 2, 3, 1)"));
   EXPECT_THAT(Open(Npy("|u1", "12, ", Counting(12))), refused("images have the shape [12], expected [N, height"));
   EXPECT_THAT(Open(Npy("|u1", "0, 2, 2", "")), refused("holds no images, expected at least one"));
+}
+
+TEST(NpyImages, OneColourImage_IsNoArrayOfGreyOnes) {
+  for (const char* shape : {"2, 5, 3", "2, 5, 4"}) {
+    const int values = shape[6] == '3' ? 30 : 40;
+    EXPECT_THAT(Open(Npy("|u1", shape, Counting(values))),
+                StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat("has the shape [", shape, "], as one colour image")),
+                                         HasSubstr("image[None]"))));
+  }
+  EXPECT_OK(Open(Npy("|u1", "1, 2, 5, 3", Counting(30))));
+  EXPECT_OK(Open(Npy("|u1", "2, 5, 3, 1", Counting(30))));
+  EXPECT_OK(Open(Npy("|u1", "2, 4, 4", Counting(32)))) << "small squares";
 }
 
 TEST(NpyImages, BadFiles_AreNamed) {
