@@ -53,6 +53,17 @@ std::string NamesInCatalog(const std::string& catalog, FileSystem& file_system) 
   return absl::StrJoin(root->entries(), ", ", [](std::string* out, const auto& entry) { out->append(entry.first); });
 }
 
+// YAML and shells read some names otherwise than they stand there.
+absl::Status CheckPath(const std::string& path, const std::string& place, FileSystem& file_system) {
+  if (path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        place, " has an empty path; a name that YAML reads otherwise, such as null, stands in quotes: ['null']"));
+  }
+  if (!absl::StartsWith(path, "~/") || file_system.Exists(path)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(place, " is [", path, "], which is not there: a shell replaces ~ at ",
+                                                 "the beginning of a word alone; expected $HOME", path.substr(1)));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::vector<std::string>& paths,
@@ -60,9 +71,11 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
                                             const ConfigNode& data_split, const BuildContext& context) {
   SSL_RETURN_IF_ERROR(CheckSingle(key, paths, data_split, context));
   SSL_RETURN_IF_ERROR(CheckSingle("DATASET_NAMES", options.dataset_names, data_split, context));
-  if (!paths.empty()) return paths.front();
-
   const std::string place = SplitKey(data_split, context.config, key);
+  if (!paths.empty()) {
+    SSL_RETURN_IF_ERROR(CheckPath(paths.front(), place, context.file_system));
+    return paths.front();
+  }
   if (options.dataset_names.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(place, " and DATASET_NAMES are empty, expected one of them"));
   }
@@ -103,9 +116,12 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
 absl::Status CheckSingle(absl::string_view key, const std::vector<std::string>& values, const ConfigNode& data_split,
                          const BuildContext& context) {
   if (values.size() <= 1) return absl::OkStatus();
+  const std::string quoted = absl::EndsWith(key, "_PATHS") ? absl::StrCat("; a path with a comma stands in quotes: ['",
+                                                                          absl::StrJoin(values, ","), "']")
+                                                           : "";
   return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, key), " is [",
                                                  absl::StrJoin(values, ", "), "], expected one, as DATA_SOURCES has ",
-                                                 "one entry"));
+                                                 "one entry", quoted));
 }
 
 }  // namespace ssl

@@ -21,7 +21,7 @@ namespace ssl {
 
 // The first of `paths`, which is the value of `key`. When it is empty: what the catalog says of the data set's name
 // (its labels for LABEL_PATHS); else the folder of that name, and in it the first of `below` that exists ("" is the
-// folder itself). InvalidArgument when neither is set; NotFound names what was looked for.
+// folder itself). InvalidArgument when neither is set, or the path is none; NotFound names what was looked for.
 absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::vector<std::string>& paths,
                                             const std::vector<std::string>& below, const DataSplitOptions& options,
                                             const ConfigNode& data_split, const BuildContext& context);

@@ -172,6 +172,16 @@ TEST(DiskFolder, Paths_AreCheckedWithTheirKey) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no folder is known for DATASET_NAMES [places]")));
 }
 
+TEST(DiskFolder, PathsThatYamlOrTheShellReadOtherwise_AreRefusedWithAWayOut) {
+  const auto refused = [](const std::string& text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS"), HasSubstr(text)));
+  };
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [a,b]\n").status(), refused("in quotes: ['a,b']"));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [null]\n").status(), refused("in quotes: ['null']"));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [~/photos]\n").status(), refused("$HOME/photos"));
+}
+
 TEST(DiskFolder, ScanGoesThroughTheFileSystemOfTheRun_AndEndsWithItsStop) {
   const std::string folder = MakeFolder();
   const ConfigNode config =
