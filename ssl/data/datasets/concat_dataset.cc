@@ -20,13 +20,21 @@ constexpr int64_t kLeastOfPart = 20;
 ConcatDataset::ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts) : parts_(std::move(parts)), begins_{0} {
   for (const std::unique_ptr<Dataset>& part : parts_) begins_.push_back(begins_.back() + part->size());
   const bool all_do = std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->has_labels(); });
-  if (all_do) label_conflict_ = FindLabelConflict();
+  label_conflict_ = FindLabelConflict();
   has_labels_ = all_do && label_conflict_.empty();
   NumberClasses();
   JoinCounts();
 }
 
 std::string ConcatDataset::FindLabelConflict() const {
+  const Dataset* labelled = nullptr;
+  const Dataset* other = nullptr;
+  for (const std::unique_ptr<Dataset>& part : parts_) (part->has_labels() ? labelled : other) = part.get();
+  if (labelled == nullptr) return "";
+  if (other != nullptr) {
+    return absl::StrCat(other->description(), " has none, ", labelled->description(),
+                        " has some; LABEL_SOURCES and LABEL_PATHS, with an entry for each source, give labels");
+  }
   const Dataset& first = *parts_.front();
   for (const std::unique_ptr<Dataset>& part : parts_) {
     const size_t columns = first.LabelRow(0).size();

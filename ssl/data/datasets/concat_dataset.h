@@ -29,7 +29,7 @@ class ConcatDataset : public Dataset, public CountsBroken {
   // parts: not empty.
   explicit ConcatDataset(std::vector<std::unique_ptr<Dataset>> parts);
 
-  // Why there are no labels although all parts have some; "" where they do not, or there are.
+  // Why there are no labels although a part has some; "" where none has, or there are.
   const std::string& label_conflict() const { return label_conflict_; }
 
   int64_t size() const override { return begins_.back(); }

@@ -149,6 +149,8 @@ TEST(ConcatDataset, WithoutLabelsOfAll_ThereAreNone) {
   EXPECT_FALSE(dataset->has_labels());
   EXPECT_THAT(LabelsOf(*dataset), ElementsAre(-1, -1));
   EXPECT_THAT(dataset->ClassNames(), IsEmpty());
+  EXPECT_THAT(dataset->label_conflict(), HasSubstr("b has none, a has some"));
+  EXPECT_EQ(Join(Images(0, 1, "a"), Images(0, 1, "b"))->label_conflict(), "") << "nobody expects any";
 }
 
 TEST(ConcatDataset, ClassesThatCannotBeCompared_AreNoLabels) {
