@@ -145,6 +145,15 @@ TEST_F(DatasetBuilderTest, LabelMatrix_GivesRows) {
   EXPECT_EQ(sample.view(0).image.pixels()[0], 1);
 }
 
+// A column of class numbers that are 0 and 1 is no different.
+TEST_F(DatasetBuilderTest, LabelMatrixOfOneColumn_IsSaidToBeOneClass) {
+  const CapturedLog log;
+  EXPECT_OK(
+      Build(absl::StrCat("    DATA_SOURCES: [grey]\n    LABEL_PATHS: [",
+                         WriteInts({12, 1}, std::vector<int64_t>(12, 1)), "]\n    LABEL_SOURCES: [disk_filelist]\n")));
+  EXPECT_THAT(log.Text(), AllOf(HasSubstr("[12, 1]"), HasSubstr("labels[:, 0]")));
+}
+
 TEST_F(DatasetBuilderTest, ListOfLabelFiles_GivesEachSampleALabelOfEach) {
   const std::string first = WriteInts({12}, {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11});
   const std::string second = WriteInts({12}, std::vector<int64_t>(12, 2));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/datasets/dataset_path.h"
@@ -61,6 +62,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> AddFileLabels(std::unique_ptr<Dataset> 
     return absl::InvalidArgumentError(absl::StrCat(place, ": ", paths.front(), " holds ", labels->size(),
                                                    " labels, expected ", dataset->size(), ", the images of ",
                                                    dataset->description()));
+  }
+  if (labels->kind == LabelTable::Kind::kRow && labels->num_columns == 1) {
+    SSL_LOG(INFO) << place << ": " << paths.front() << " has the shape [" << labels->size()
+                  << ", 1]: 1 is read as an image of the one class, 0 as one that is not; class numbers are an array "
+                     "of one axis: labels[:, 0]";
   }
   return std::make_unique<LabelledDataset>(std::move(dataset), *std::move(labels));
 }
