@@ -105,7 +105,11 @@ void SetFewLabels(int64_t data_limit, ConfigNode* config) {
 }
 
 absl::StatusOr<LabelledData> OpenLabelledData(int64_t num_classes, int64_t data_limit, EngineContext& context) {
-  const ConfigNode& config = context.config;
+  // The labels are those of the data, whatever the pre-training took: messages say nothing else.
+  ConfigNode config = context.config;
+  for (const char* key : {"DATA.TRAIN.LABEL_TYPE", "DATA.TEST.LABEL_TYPE"}) {
+    config.SetPath(key, ConfigNode::FromString("standard"));
+  }
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitSource("TRAIN", context));
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> test, MakeSplitSource("TEST", context));
   SSL_RETURN_IF_ERROR(CheckHasLabels(kNeedsLabels, "TRAIN", *train, config));

@@ -246,9 +246,10 @@ TEST_F(FullTuneRunTest, LabelsThatAreIdentifiers_AreRefusedWithTheirFile) {
   std::ofstream(labels) << lines;
   config_.SetPath("DATA.TRAIN.LABEL_SOURCES", ConfigNode::FromStrings({"disk_filelist"}));
   config_.SetPath("DATA.TRAIN.LABEL_PATHS", ConfigNode::FromStrings({labels}));
+  config_.SetPath("DATA.TRAIN.LABEL_TYPE", ConfigNode::FromString("sample_index"));  // of the pre-training
   const auto refused = StatusIs(
       absl::StatusCode::kInvalidArgument,
-      AllOf(HasSubstr(absl::StrCat("LABEL_PATHS [", labels, "] has label 2000000000")), HasSubstr("from 0 on")));
+      AllOf(HasSubstr(absl::StrCat("LABEL_PATHS [", labels, "] has label 2000000000,")), HasSubstr("from 0 on")));
   EXPECT_THAT(Run().status(), refused);
   EXPECT_THAT(Check(), refused);
 }
