@@ -13,7 +13,6 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
-#include "ssl/config/yaml.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/json_tree.h"
@@ -72,29 +71,24 @@ void Flatten(const ConfigNode& node, const std::string& path, Settings* settings
   (*settings)[path] = TextOf(Canonical(node, KeyOrder::kSorted));
 }
 
-// What stands in the place of what `saved` has otherwise: within lists and the maps in them, the innermost value.
-const ConfigNode& WhatDiffers(const ConfigNode& now, const ConfigNode& saved) {
-  const auto differ = [](const ConfigNode& left, const ConfigNode& right) {
-    return TextOf(Canonical(left, KeyOrder::kSorted)) != TextOf(Canonical(right, KeyOrder::kSorted));
-  };
-  if (now.is_list() && saved.is_list() && now.items().size() == saved.items().size()) {
-    for (size_t i = 0; i < now.items().size(); ++i) {
-      if (differ(now.items()[i], saved.items()[i])) return WhatDiffers(now.items()[i], saved.items()[i]);
-    }
+// Where the innermost value stands that the text of `node` has at `offset`.
+SourceLocation PlaceAt(const ConfigNode& node, size_t offset) {
+  std::vector<ConfigNode::Entry> children = node.entries();
+  std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const ConfigNode& item : node.items()) children.emplace_back("", item);
+  const std::string text = TextOf(Canonical(node, KeyOrder::kSorted));
+  size_t end = 0;
+  for (const auto& [key, child] : children) {
+    const std::string label = key.empty() ? "" : absl::StrCat(key, ": ");
+    const std::string value = TextOf(Canonical(child, KeyOrder::kSorted));
+    const size_t begin = text.find(label + value, end);
+    if (begin == std::string::npos || offset < begin) break;
+    end = begin + label.size() + value.size();
+    if (offset > end) continue;
+    const SourceLocation place = PlaceAt(child, offset - std::min(offset, begin + label.size()));
+    return place.file.empty() ? node.location() : place;
   }
-  if (now.is_map() && saved.is_map()) {
-    for (const auto& [key, value] : now.entries()) {
-      const ConfigNode* before = saved.Find(key);
-      if (before == nullptr || differ(value, *before)) return before == nullptr ? value : WhatDiffers(value, *before);
-    }
-  }
-  return now;
-}
-
-std::string PlaceOfDifference(const ConfigNode& now, const std::string& saved) {
-  const absl::StatusOr<ConfigNode> before = ParseYaml(saved, "", nullptr);
-  const ConfigNode& differs = before.ok() ? WhatDiffers(now, *before) : now;
-  return (differs.location().file.empty() ? now : differs).location().ToString();
+  return node.location();
 }
 
 // "counted in photos; command line:2": where the samples of DATA.TRAIN, or DATA.TEST, lie; "" where no path says it.
@@ -121,11 +115,15 @@ double SamplesPerUpdate(const Settings& settings, int64_t ranks) {
          CountIn(settings, kBatchesPerUpdate, UpdateOptions().batches_per_update);
 }
 
+size_t FirstDifference(const std::string& value, const std::string& other) {
+  const size_t most = std::min(value.size(), other.size());
+  return std::mismatch(value.begin(), value.begin() + most, other.begin()).first - value.begin();
+}
+
 // The part of a long value that begins a little before the place where it differs from `other`.
 std::string Quote(const std::string& value, const std::string& other) {
   if (value.size() <= kMaxQuoted) return value;
-  const size_t most = std::min(value.size(), other.size());
-  const size_t differs = std::mismatch(value.begin(), value.begin() + most, other.begin()).first - value.begin();
+  const size_t differs = FirstDifference(value, other);
   const size_t begin = differs > kContext ? differs - kContext : 0;
   const bool cut = begin + kMaxQuoted < value.size();
   return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
@@ -276,7 +274,8 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     if (is_as_written) continue;
     const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
     if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
-    if (node != nullptr) difference.location = PlaceOfDifference(*node, difference.saved);
+    const size_t differs = FirstDifference(difference.now, difference.saved);
+    if (node != nullptr) difference.location = PlaceAt(*node, differs).ToString();
     if (key == kNumSamples) difference.location = CountedIn(config_, TestsOnly() ? "DATA.TEST" : "DATA.TRAIN");
     differences.push_back(std::move(difference));
   }
