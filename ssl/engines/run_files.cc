@@ -119,12 +119,14 @@ absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::strin
 
 absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
                                  FileSystem& file_system) {
-  absl::Status status = file_system.CreateDirectories(run_directory);
-  if (status.ok()) status = WriteFileAtomically(file_system, absl::StrCat(run_directory, "/", name), contents);
+  const absl::Status status = WriteFileAtomically(file_system, absl::StrCat(run_directory, "/", name), contents);
   if (status.ok()) return status;
   const std::string what =
       absl::StrCat("run directory ", run_directory, " cannot be written (config.CHECKPOINT.DIR chooses another)");
-  if (absl::IsNotFound(status)) return absl::FailedPreconditionError(absl::StrCat(what, ": ", status.message()));
+  if (absl::IsNotFound(status)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, ": it was removed or moved away while the command ran; ", status.message()));
+  }
   return Annotate(status, what);
 }
 

@@ -49,9 +49,9 @@ std::string PredictionFile(int64_t rank, absl::string_view split, absl::string_v
 absl::StatusOr<std::vector<std::string>> EarlierPredictionFiles(const std::string& run_directory, int64_t rank,
                                                                 int64_t ranks, FileSystem& file_system);
 
-// Writes one of them, into the directory, which it makes where it is not there. Errors name the directory and the key
-// that chooses another; FailedPrecondition, which ends a command as a run directory that cannot be used does, instead
-// of NotFound.
+// Writes one of them, into the directory, which has to be there: one that went away while an engine was at work is not
+// made anew. Errors name the directory and the key that chooses another; FailedPrecondition, which ends a command as a
+// run directory that cannot be used does, instead of NotFound.
 absl::Status WriteEvaluationFile(const std::string& run_directory, absl::string_view name, absl::string_view contents,
                                  FileSystem& file_system);
 

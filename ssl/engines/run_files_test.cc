@@ -71,6 +71,15 @@ TEST(RunFiles, RemovalLeavesAllElse) {
   EXPECT_TRUE(file_system.Exists(run + "/export/model.pth"));
 }
 
+// Whoever has moved a run away wants no new directory in its place.
+TEST(RunFiles, ADirectoryThatIsGone_IsNotMadeAnew) {
+  const std::string run = MakeTempDir("gone") + "/run";
+  EXPECT_THAT(WriteEvaluationFile(run, kPreviewFile, "x", PosixFileSystem()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       ::testing::AllOf(::testing::HasSubstr(run), ::testing::HasSubstr("removed or moved away"))));
+  EXPECT_FALSE(PosixFileSystem().Exists(run));
+}
+
 TEST(RunFiles, WhatAKilledProcessLeft_IsRemoved) {
   const std::string directory = MakeTempDir("unfinished");
   const std::string array = PredictionFile(0, "test", "heads", "predictions");
