@@ -2,9 +2,11 @@
 #include "ssl/core/device_tensors.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 
 namespace ssl {
@@ -14,12 +16,13 @@ at::Tensor Copy(const at::Tensor& tensor, const at::Device& device) {
   return tensor.defined() ? tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true) : tensor;
 }
 
-class Mover : public StateVisitor {
+// All tensors that are defined.
+class TensorVisitor : public StateVisitor {
  public:
-  explicit Mover(const at::Device& device) : device_(device) {}
+  explicit TensorVisitor(absl::FunctionRef<void(at::Tensor&)> function) : function_(function) {}
 
   void Tensor(absl::string_view name, at::Tensor& value) override {
-    if (value.defined() && value.device() != device_) value.set_data(value.detach().to(device_));
+    if (value.defined()) function_(value);
   }
   void Int(absl::string_view name, int64_t& value) override {}
   void Double(absl::string_view name, double& value) override {}
@@ -29,14 +32,25 @@ class Mover : public StateVisitor {
   void Scope(absl::string_view name, Stateful& child) override { child.VisitState(*this); }
 
  private:
-  const at::Device device_;
+  const absl::FunctionRef<void(at::Tensor&)> function_;
 };
 
 }  // namespace
 
 void MoveState(Stateful& root, const at::Device& device) {
-  Mover mover(device);
-  root.VisitState(mover);
+  const auto move = [&](at::Tensor& value) {
+    if (value.device() != device) value.set_data(value.detach().to(device));
+  };
+  TensorVisitor visitor(move);
+  root.VisitState(visitor);
+}
+
+c10::Device DeviceOf(Stateful& root) {
+  std::optional<c10::Device> device;
+  const auto note = [&](at::Tensor& value) { device = device.value_or(value.device()); };
+  TensorVisitor visitor(note);
+  root.VisitState(visitor);
+  return device.value_or(c10::kCPU);
 }
 
 Batch CopyOnDevice(const Batch& batch, const at::Device& device) {

@@ -5,6 +5,7 @@
 #define SSL_CORE_DEVICE_TENSORS_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "ssl/core/batch.h"
 #include "ssl/core/stateful.h"
@@ -15,6 +16,9 @@ namespace ssl {
 // parameter holds the moved one. Before there are gradients of them, or what counts on where they lie. May throw
 // LibTorch exceptions.
 void MoveState(Stateful& root, const at::Device& device);
+
+// Where the first tensor of `root`'s state lies; the CPU when it has none.
+c10::Device DeviceOf(Stateful& root);
 
 // The batch with views, named inputs and targets on `device`; indices stay on the host, which reads them. Copies from
 // pinned memory do not wait. May throw LibTorch exceptions.

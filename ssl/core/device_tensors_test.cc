@@ -33,7 +33,9 @@ TEST(DeviceTensorsTest, StateMoves_AndHandlesStay) {
   layer.weight.requires_grad_();
   const at::Tensor held = layer.weight;
   const at::Tensor expected = layer.weight.detach().clone();
+  EXPECT_EQ(DeviceOf(layer), c10::Device(c10::kCPU));
   MoveState(layer, StandinDevice::device());
+  EXPECT_EQ(DeviceOf(layer), StandinDevice::device());
   EXPECT_EQ(held.device(), StandinDevice::device());
   EXPECT_EQ(layer.count.device(), StandinDevice::device());
   EXPECT_TRUE(held.is_leaf() && held.requires_grad());

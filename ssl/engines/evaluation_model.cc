@@ -17,8 +17,10 @@
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model_replicas.h"
+#include "ssl/core/run_device.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/checkpoint_settings.h"
@@ -187,6 +189,16 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
   }));
   SSL_LOG(INFO) << "evaluating the network with: " << result.weights;
   return result;
+}
+
+absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  SSL_ASSIGN_OR_RETURN(const c10::Device device, RunDevice(task.machine, context.config, context.communicator));
+  if (device.is_cpu()) return absl::OkStatus();  // a host's model may lie elsewhere by itself
+  return GuardTorch("moving the model", [&] {
+    MoveState(*network->model, device);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace ssl

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/engines/engine.h"
@@ -34,6 +35,10 @@ struct EvaluationModel {
 // are those that training starts with. DataLoss names the first tensor that is not finite. LibTorch's exceptions become
 // a Status. Collective.
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
+
+// To the device that MACHINE.DEVICE names for this process, for an engine that computes with it. LibTorch's exceptions
+// become a Status. Collective.
+absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network);
 
 }  // namespace ssl
 

@@ -163,6 +163,7 @@ absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeight
   }
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   SSL_ASSIGN_OR_RETURN(prepared.network, MakeEvaluationModel(context, weights));
+  SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &prepared.network));
   Model& model = *prepared.network.model;
   const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
   prepared.layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);

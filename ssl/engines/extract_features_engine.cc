@@ -61,7 +61,8 @@ class ExtractFeaturesEngine : public Engine {
   absl::StatusOr<EngineReport> Extract(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(std::vector<Split> splits, OpenSplits(context));
-    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_ASSIGN_OR_RETURN(EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &network));
     const std::vector<FeatureRequest> requests =
         requests_.empty() ? UsualFeatures(*network.model, context.config) : requests_;
     const FeatureLayers layers = ChooseFeatureLayers(*network.model, requests, task.precision.autocast);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/data/loader/denormalizer.h"
 
 namespace ssl {
@@ -80,8 +81,10 @@ std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& 
 FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast) {
   FeatureLayers layers;
   layers.names = LayerNames(requests);
-  layers.compute = [&model, requests = std::move(requests), autocast](const at::Tensor& images) {
+  layers.compute = [&model, requests = std::move(requests), autocast,
+                    device = DeviceOf(model)](const at::Tensor& batch) {
     const AutocastScope scope(autocast);
+    const at::Tensor images = batch.to(device);
     std::vector<FeatureRequest> stages;
     for (const FeatureRequest& request : requests) {
       if (request.name != kHeads) stages.push_back(request);
@@ -91,7 +94,8 @@ FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requ
     size_t stage = 0;
     for (const FeatureRequest& request : requests) {
       const bool heads = request.name == kHeads;
-      features.push_back((heads ? model.Forward({images}).at(0).flatten(1) : of_stages.at(stage++)).to(at::kFloat));
+      const at::Tensor feature = heads ? model.Forward({images}).at(0).flatten(1) : of_stages.at(stage++);
+      features.push_back(feature.to(at::kCPU, at::kFloat));
     }
     return features;
   };

@@ -30,7 +30,7 @@ inline constexpr char kHeads[] = "heads";
 std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& config);
 
 // The features of `requests`, among them perhaps "heads". The model outlives the function, which runs it in the mode
-// that it is in.
+// that it is in, on the device where it lies now; images and features are on the host.
 FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast);
 
 // One layer, "a+b": all of them flattened, each scaled to unit length, side by side. A single layer is only flattened.

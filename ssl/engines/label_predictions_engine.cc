@@ -21,6 +21,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/method.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/distributed/agree.h"
@@ -142,7 +143,8 @@ class LabelPredictionsEngine : public Engine {
   absl::StatusOr<EngineReport> PredictAll(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(const Sources sources, OpenSources(context));
-    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_ASSIGN_OR_RETURN(EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &network));
     std::vector<SplitPredictions> predictions(sources.size());
     absl::Status status = CheckClassesOfCheckpoint(network.checkpoint, absl::AsciiStrToUpper(sources[0].first),
                                                    sources[0].second->ClassNames(), context.file_system);
@@ -199,10 +201,10 @@ class LabelPredictionsEngine : public Engine {
 
   absl::Status Predict(const std::string& split, BatchSource& source, Model& model, Autocast autocast,
                        const StopToken& stop, SplitPredictions* predictions) const {
-    const FeatureLayers heads{{}, [&model, autocast](const at::Tensor& images) {
+    const FeatureLayers heads{{}, [&model, autocast, device = DeviceOf(model)](const at::Tensor& images) {
                                 const AutocastScope scope(autocast);
-                                std::vector<at::Tensor> outputs = model.Forward({images});
-                                for (at::Tensor& output : outputs) output = output.to(at::kFloat);
+                                std::vector<at::Tensor> outputs = model.Forward({images.to(device)});
+                                for (at::Tensor& output : outputs) output = output.to(at::kCPU, at::kFloat);
                                 return outputs;
                               }};
     return ForEachFeatureBatch(source, heads, absl::StrCat("predictions for ", split), stop,

@@ -156,10 +156,12 @@ class NeighborsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> train, MakeSplitSource("TRAIN", context));
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> test, MakeSplitSource("TEST", context));
     // Trained weights that are missing come out before the features of any network.
-    SSL_ASSIGN_OR_RETURN(const EvaluationModel trained, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_ASSIGN_OR_RETURN(EvaluationModel trained, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &trained));
     std::vector<Subject> subjects;
     for (const std::string& baseline : options_.baselines) {
-      SSL_ASSIGN_OR_RETURN(const EvaluationModel initial, MakeEvaluationModel(context, EvaluationWeights::kInitial));
+      SSL_ASSIGN_OR_RETURN(EvaluationModel initial, MakeEvaluationModel(context, EvaluationWeights::kInitial));
+      SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &initial));
       SSL_ASSIGN_OR_RETURN(Neighbors found, FindOf(baseline, initial, *train, *test, context));
       subjects.push_back({baseline, std::move(found)});
     }
