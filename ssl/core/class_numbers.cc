@@ -19,4 +19,9 @@ absl::Status CheckClassNumbers(const at::Tensor& targets, int64_t num_classes, s
   return absl::OkStatus();
 }
 
+absl::Status CheckTargets(const at::Tensor& targets, int64_t num_classes, std::optional<int64_t> ignore_index) {
+  const bool are_numbers = targets.defined() && targets.dim() == 1 && targets.scalar_type() == at::kLong;
+  return num_classes > 0 && are_numbers ? CheckClassNumbers(targets, num_classes, ignore_index) : absl::OkStatus();
+}
+
 }  // namespace ssl

@@ -18,6 +18,10 @@ namespace ssl {
 // and a run checks them before they are copied there.
 absl::Status CheckClassNumbers(const at::Tensor& targets, int64_t num_classes, std::optional<int64_t> ignore_index);
 
+// The same for what a batch has as targets, before it is copied to a device: OK where these are not class numbers, or
+// num_classes is 0, not known.
+absl::Status CheckTargets(const at::Tensor& targets, int64_t num_classes, std::optional<int64_t> ignore_index);
+
 }  // namespace ssl
 
 #endif  // SSL_CORE_CLASS_NUMBERS_H_

@@ -182,11 +182,7 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
 absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() {
   SSL_ASSIGN_OR_RETURN(const Batch* const batch, source(state_.training).Next());
   if (batch == nullptr || device_.is_cpu()) return batch;
-  const bool has_class_numbers = num_classes_ > 0 && batch->targets.defined() && batch->targets.dim() == 1 &&
-                                 batch->targets.scalar_type() == at::kLong;
-  if (has_class_numbers) {
-    SSL_RETURN_IF_ERROR(CheckClassNumbers(batch->targets, num_classes_, method_->ignored_label()));
-  }
+  SSL_RETURN_IF_ERROR(CheckTargets(batch->targets, num_classes_, method_->ignored_label()));
   device_batch_ = CopyOnDevice(*batch, device_);
   return &device_batch_;
 }

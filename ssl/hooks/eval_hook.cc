@@ -21,7 +21,9 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/head_outputs.h"
 #include "ssl/core/label_check.h"
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_shards.h"
@@ -137,6 +139,7 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
   data.features_path = PathOfKey("FEATURES", context);
   if (options.loss) {
     SSL_ASSIGN_OR_RETURN(data.loss, OpenLossData(options, context));
+    if (context.method->labels_are_classes()) data.num_classes = LastHeadOutputs(context.config);
   }
   if (!options.classifies()) return data;
   SSL_ASSIGN_OR_RETURN(data.train, OpenSplit("TRAIN", options.num_train_samples, context));
@@ -278,8 +281,9 @@ at::Tensor EvalHook::Compute(Model& model, const at::Tensor& images) const {
     request.name = std::count(stages.begin(), stages.end(), kPooled) > 0 ? kPooled : stages.back();
   }
   const bool has_stage = !request.name.empty();
-  const at::Tensor features = has_stage ? model.Features(images, {request}).at(0) : model.Forward({images}).at(0);
-  return features.flatten(1).to(at::kFloat);
+  const at::Tensor there = images.to(DeviceOf(model));
+  const at::Tensor features = has_stage ? model.Features(there, {request}).at(0) : model.Forward({there}).at(0);
+  return features.flatten(1).to(at::kCPU, at::kFloat);
 }
 
 absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(const LabelledSource& source,
@@ -332,7 +336,9 @@ absl::Status EvalHook::MeasureLoss(StepContext& context, std::vector<std::string
   return absl::OkStatus();
 }
 
-ValidationLossRun EvalHook::LossRun() const { return {*data_.method, *data_.loss, data_.autocast, data_.seed}; }
+ValidationLossRun EvalHook::LossRun() const {
+  return {*data_.method, *data_.loss, data_.autocast, data_.seed, data_.num_classes};
+}
 
 // One rank classifies and tells the others, so that all decide by the same numbers, and stop together.
 absl::StatusOr<std::vector<double>> EvalHook::MeasureForAll(const LabelledFeatures& train, const LabelledFeatures& test,

@@ -85,6 +85,7 @@ struct EvalData {
   LabelledSource test;
   Autocast autocast = Autocast::kOff;  // of the forward pass
   int64_t seed = 0;
+  int64_t num_classes = 0;                                   // that labels may name; 0 when it is not known
   std::unique_ptr<BatchSource> loss = nullptr;               // null without LOSS
   Method* method = nullptr;                                  // whose loss it is; outlives the hook
   std::string features_path = "config.HOOKS.EVAL.FEATURES";  // where that key stands, for messages

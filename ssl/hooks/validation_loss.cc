@@ -13,6 +13,8 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
+#include "ssl/core/class_numbers.h"
+#include "ssl/core/device_tensors.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/state_dict.h"
@@ -66,9 +68,15 @@ class TestStep {
   }
 
   // Apart from Add: a rank that cannot read says so before the others wait for it in a collective of the method.
-  absl::Status Read(BatchSource& source, int64_t index) {
-    SSL_ASSIGN_OR_RETURN(context_.batch, source.Next());
+  absl::Status Read(const ValidationLossRun& run, int64_t index) {
+    SSL_ASSIGN_OR_RETURN(context_.batch, run.source.Next());
     if (context_.batch == nullptr) return absl::InternalError("fewer batches than batches_per_epoch()");
+    const c10::Device device = DeviceOf(context_.model);
+    if (!device.is_cpu()) {
+      SSL_RETURN_IF_ERROR(CheckTargets(context_.batch->targets, run.num_classes, run.method.ignored_label()));
+      device_batch_ = CopyOnDevice(*context_.batch, device);
+      context_.batch = &device_batch_;
+    }
     if (index == 0) full_size_ = context_.batch->size();
     return absl::OkStatus();
   }
@@ -95,6 +103,7 @@ class TestStep {
   MetricStore metrics_;
   StopToken stop_;
   StepContext context_;
+  Batch device_batch_;  // unless the device is the CPU
   int64_t full_size_ = 0;
 };
 
@@ -106,7 +115,7 @@ absl::StatusOr<std::optional<ValidationLoss>> MeanLoss(const ValidationLossRun& 
   // Ranks have equally many batches. They agree on each, so that all leave at the same one.
   const int64_t batches = std::min(most_batches, run.source.batches_per_epoch());
   for (int64_t i = 0; i < batches; ++i) {
-    if (status.ok()) status = step.Read(run.source, i);
+    if (status.ok()) status = step.Read(run, i);
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
     status = step.Add(run, i, sums);
     const bool stops_here = context.interruption != nullptr && context.interruption->requested();

@@ -23,7 +23,8 @@ struct ValidationLossRun {
   Method& method;
   BatchSource& source;
   Autocast autocast = Autocast::kOff;
-  int64_t seed = 0;  // of what model and method draw, the same each time
+  int64_t seed = 0;         // of what model and method draw, the same each time
+  int64_t num_classes = 0;  // that labels may name; 0 when it is not known
 };
 
 struct ValidationLoss {

@@ -27,6 +27,7 @@
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -35,7 +36,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Images of sample i have the value i; in batches of 4.
+// Images of sample i have the value i, and its label; in batches of 4.
 class CountingSource : public BatchSource {
  public:
   CountingSource(int64_t samples, int64_t first) : samples_(samples), first_(first) {}
@@ -52,6 +53,7 @@ class CountingSource : public BatchSource {
     if (count <= 0) return nullptr;
     batch_.indices = at::arange(count) + (first_ + next_ * kBatch);
     batch_.views = {batch_.indices.to(at::kFloat)};
+    batch_.targets = batch_.indices;
     ++next_;
     return &batch_;
   }
@@ -79,6 +81,7 @@ class RestlessMethod : public Method {
     statistic.add_(1.0);
     ++counter;
     context.outputs = context.batch->views;
+    last_device = context.batch->targets.device();
     return absl::OkStatus();
   }
   absl::Status ComputeLoss(StepContext& context) override {
@@ -97,6 +100,7 @@ class RestlessMethod : public Method {
   int64_t counter = 5;
   std::vector<int64_t> passes;
   std::vector<float> drawn;
+  c10::Device last_device = c10::kCPU;  // of the labels
   std::vector<int64_t> phases;
   absl::Status result;
 };
@@ -106,6 +110,28 @@ class ModeModel : public FakeModel {
   void SetTraining(bool training) override { modes.push_back(training); }
   std::vector<bool> modes;
 };
+
+class DeviceModel : public FakeModel {
+ public:
+  void VisitState(StateVisitor& visitor) override { visitor.Tensor("weight", weight); }
+  at::Tensor weight = at::ones({1}, StandinDevice::device());
+};
+
+TEST(ValidationLoss, OnADevice_LabelsAreCheckedBeforeTheyAreCopied) {
+  StandinDevice::Install();
+  FakeStep step;
+  DeviceModel model;
+  StepContext context{step.state, model, nullptr, step.context.communicator, step.metrics, step.stop, nullptr};
+  RestlessMethod method;
+  CountingSource source(8, 0);
+  ASSERT_OK_AND_ASSIGN(const std::optional<ValidationLoss> loss,
+                       MeasureValidationLoss({method, source, Autocast::kOff, 0, /*num_classes=*/8}, context));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_EQ(loss->mean, 3.5);
+  EXPECT_EQ(method.last_device, StandinDevice::device());
+  EXPECT_THAT(MeasureValidationLoss({method, source, Autocast::kOff, 0, /*num_classes=*/6}, context),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sample 2 of the batch has the label 6")));
+}
 
 TEST(ValidationLoss, FullBatches_AreAveraged) {
   FakeStep step;

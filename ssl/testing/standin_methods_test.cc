@@ -262,6 +262,14 @@ TEST_P(StandinDeviceMethods, CheckpointOfOneDevice_GoesOnOnTheOther) {
   }
 }
 
+TEST(StandinDeviceEvaluation, WithinARun_ReportsAsOnTheCpu) {
+  StandinDevice::Install();
+  const std::vector<std::string> config = {Methods().back().config,
+                                           "HOOKS: {EVAL: {ONLINE_EVALUATION: True, LINEAR: True, LOSS: True}}"};
+  // Loss and accuracy of training; top-1 and top-5 of both classifiers, and the loss on test images.
+  ExpectSameReports(config, MakeTempDir("standin_device"), /*least=*/7);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, StandinDeviceMethods, testing::ValuesIn(Methods()),
                          [](const auto& info) { return info.param.name; });
 
