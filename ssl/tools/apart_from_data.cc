@@ -56,8 +56,10 @@ std::string Entanglement(const std::string& run, const std::string& images) {
 
 absl::Status CheckSplit(const std::string& run, const ConfigNode& root, absl::string_view split) {
   const ConfigNode& data = root.Section(split);
-  const ConfigNode* sources = data.Find("DATA_SOURCES");
   const ConfigNode* paths = data.Find("DATA_PATHS");
+  const ConfigNode* sources = data.Find("DATA_SOURCES");
+  // A test set is read as the training set is, where nothing says otherwise.
+  if (sources == nullptr || sources->items().empty()) sources = root.FindPath("config.DATA.TRAIN.DATA_SOURCES");
   if (sources == nullptr || paths == nullptr) return absl::OkStatus();
   const size_t count = std::min(sources->items().size(), paths->items().size());
   for (size_t i = 0; i < count; ++i) {

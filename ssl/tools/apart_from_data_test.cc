@@ -60,6 +60,17 @@ TEST_F(ApartFromDataTest, RelativePaths_AreThoseOfTheWorkingDirectory) {
   EXPECT_FALSE(Check("./photos/run", std::filesystem::current_path() / "photos").ok());
 }
 
+// The test set of an evaluation is read as the training set is, where nothing says otherwise.
+TEST_F(ApartFromDataTest, TestImagesAlone_AreFoldersWhereTheTrainingSetIs) {
+  const ConfigNode root =
+      Parsed(absl::StrCat("config:\n  CHECKPOINT: {DIR: ", photos_,
+                          "/run}\n  DATA:\n    TRAIN: {DATA_SOURCES: [disk_folder], DATA_PATHS: [a]}\n",
+                          "    TEST: {DATA_SOURCES: [], DATA_PATHS: [", photos_, "]}\n"));
+  EXPECT_THAT(CheckApartFromData(root),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("f.yaml:5: config.DATA.TEST.DATA_PATHS: the run directory ")));
+}
+
 TEST_F(ApartFromDataTest, OtherSources_AreNoFoldersOfImages) {
   EXPECT_OK(Check(folder_, folder_ + "/images.npy", "npy_images"));
   EXPECT_OK(Check(folder_, folder_ + "/list.txt", "disk_filelist"));
