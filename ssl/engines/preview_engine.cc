@@ -105,7 +105,9 @@ std::string BrokenText(const Faults& faults, const at::Tensor& indices, int64_t 
   for (int64_t row = 0; row < images && !faults.empty(); ++row) {
     broken += static_cast<int64_t>(faults.count(indices[row].item<int64_t>()));
   }
-  return broken == 0 ? "" : absl::StrCat("; ", broken, " of them cannot be read: what training puts in place is shown");
+  return broken == 0
+             ? ""
+             : absl::StrCat("; ", broken, " of them cannot be read: what training puts in their place is shown");
 }
 
 std::string SizeText(const Image& image) { return absl::StrCat(image.width(), "x", image.height()); }
