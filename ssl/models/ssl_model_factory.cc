@@ -9,7 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/registries.h"
 #include "ssl/distributed/agree.h"
@@ -43,11 +46,22 @@ InputChannelOrder ChannelOrderOf(const std::string& input_type) {
   return orders->at(input_type);
 }
 
+// Trunks know values, not places: what they refuse begins with its key.
+absl::Status WithPlace(const absl::Status& refusal, const ConfigNode& config) {
+  absl::string_view key = refusal.message();
+  if (!absl::ConsumePrefix(&key, "config.")) return refusal;
+  const ConfigNode* node = config.FindPath(key.substr(0, key.find(' ')));
+  if (node == nullptr || node->location().file.empty()) return refusal;
+  return Annotate(refusal, node->location().ToString());
+}
+
 absl::StatusOr<std::unique_ptr<Trunk>> BuildTrunk(const ConfigNode& model, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const TrunkSection section, ReadSection<TrunkSection>(model, "TRUNK"));
   const ConfigNode* const node = model.Find("TRUNK");
-  return context.registries.trunks.Make(section.name, node != nullptr ? *node : ConfigNode::Map(model.location()),
-                                        context);
+  absl::StatusOr<std::unique_ptr<Trunk>> trunk = context.registries.trunks.Make(
+      section.name, node != nullptr ? *node : ConfigNode::Map(model.location()), context);
+  if (!trunk.ok()) return WithPlace(trunk.status(), context.config);
+  return trunk;
 }
 
 // Sets what is frozen and which features the heads get.

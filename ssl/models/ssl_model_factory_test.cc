@@ -123,6 +123,12 @@ TEST_F(SslModelFactory, MistakesInAHead_NameItsPlaceAndItsArgument) {
                        HasSubstr(absl::StrCat(place, ": dino_head.num_clusters has 2 numbers"))));
 }
 
+TEST_F(SslModelFactory, ValueThatATrunkRefuses_IsAnErrorAtItsLine) {
+  EXPECT_THAT(Build("MODEL:\n  TRUNK:\n    RESNETS: {DEPTH: 19}\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model.yaml:3: config.MODEL.TRUNK.RESNETS.DEPTH is 19, expected 18")));
+}
+
 TEST_F(SslModelFactory, UnknownNames_NameTheNearest) {
   EXPECT_THAT(Build("MODEL: {TRUNK: {NAME: resnets}}"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'resnet'")));
