@@ -143,6 +143,7 @@ class EstimateEngine : public Engine {
     SessionOptions options;
     options.communicator = alone.get();
     options.file_system = &context.file_system;
+    options.stop = &context.stop;
     options.only_preview = true;
     return Session::Create(context.config, registries, std::move(options)).status();
   }

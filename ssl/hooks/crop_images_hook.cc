@@ -73,7 +73,7 @@ at::Tensor SheetOfCrops(const std::vector<at::Tensor>& views, int64_t rows, cons
   std::vector<at::Tensor> pixels;  // that the cells borrow
   std::vector<std::vector<SheetCell>> cells(rows);
   for (const at::Tensor& view : views) {
-    const at::Tensor shown = view.narrow(0, 0, rows);
+    const at::Tensor shown = view.narrow(0, 0, rows).to(at::kCPU);
     pixels.push_back(denormalizer != nullptr ? denormalizer->ToPixels(shown) : AsPixels(shown));
     const at::Tensor& all = pixels.back();  // [rows, H, W, 1 or 3]
     for (int64_t row = 0; row < rows; ++row) {

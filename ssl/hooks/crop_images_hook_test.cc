@@ -33,6 +33,7 @@
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/hooks/testing/tiny_run.h"
 #include "ssl/io/file_system.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -80,6 +81,15 @@ TEST(SheetOfCrops, HasARowForEachImageAndAColumnForEachView) {
     EXPECT_EQ(crop.max().item<int64_t>(), 255);
     EXPECT_TRUE(at::equal(row.narrow(1, 4, 2).narrow(0, 2, 2), at::full({2, 2, 3}, 255, at::kByte)));
   }
+}
+
+TEST(SheetOfCrops, OfADevice_IsThatOfTheHost) {
+  StandinDevice::Install();
+  const at::Tensor view = at::rand({2, 3, 4, 4});
+  const at::Tensor there = view.to(StandinDevice::device());
+  EXPECT_TRUE(at::equal(SheetOfCrops({there}, 2, nullptr), SheetOfCrops({view}, 2, nullptr)));
+  ASSERT_OK_AND_ASSIGN(const Denormalizer denormalizer, Denormalizer::Create(ConfigNode::List({})));
+  EXPECT_TRUE(at::equal(SheetOfCrops({there}, 2, &denormalizer), SheetOfCrops({view}, 2, &denormalizer)));
 }
 
 TEST(SheetOfCrops, HasNoMoreRowsThanTheBatchHasImages) {

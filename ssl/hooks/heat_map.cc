@@ -96,7 +96,7 @@ absl::Status WriteDrawings(const at::Tensor& drawings, const std::string& name, 
   SSL_RETURN_IF_ERROR(CreateOutputFolder(folder, file_system));
   SSL_RETURN_IF_ERROR(RemoveHalfDone(name, folder, file_system));
   for (int64_t i = 0; i < drawings.size(0); ++i) {
-    const at::Tensor drawing = drawings[i].contiguous();
+    const at::Tensor drawing = drawings[i].to(at::kCPU).contiguous();
     Image image;
     image.Borrow(drawing.const_data_ptr<uint8_t>(), static_cast<int>(drawing.size(0)),
                  static_cast<int>(drawing.size(1)), static_cast<int>(drawing.size(2)));

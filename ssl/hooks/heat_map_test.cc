@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "ssl/data/image/decode_png.h"
 #include "ssl/data/image/image.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -96,6 +97,16 @@ TEST(HeatMap, Files_HoldTheDrawings) {
   ASSERT_OK(DecodePng(bytes, DecodeLimits(), &image));
   ASSERT_EQ(image.size_bytes(), 48);
   for (int i = 0; i < 48; ++i) EXPECT_EQ(image.pixels()[i], 48 + i);
+}
+
+TEST(HeatMap, DrawingsOfADevice_AreWrittenAsThoseOfTheHost) {
+  StandinDevice::Install();
+  const at::Tensor drawings = at::arange(48).view({1, 4, 4, 3}).to(at::kByte);
+  const std::string directory = MakeTempDir("drawings") + "/a";
+  ASSERT_OK(WriteDrawings(drawings.to(StandinDevice::device()), "device", {directory, ""}, PosixFileSystem()));
+  ASSERT_OK(WriteDrawings(drawings, "host", {directory, ""}, PosixFileSystem()));
+  EXPECT_EQ(PosixFileSystem().Read(directory + "/device_0.png").value(),
+            PosixFileSystem().Read(directory + "/host_0.png").value());
 }
 
 }  // namespace

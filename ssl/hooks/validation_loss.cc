@@ -74,7 +74,10 @@ class TestStep {
     const c10::Device device = DeviceOf(context_.model);
     if (!device.is_cpu()) {
       SSL_RETURN_IF_ERROR(CheckTargets(context_.batch->targets, run.num_classes, run.method.ignored_label()));
-      device_batch_ = CopyOnDevice(*context_.batch, device);
+      SSL_RETURN_IF_ERROR(GuardTorch(kWhat, [&] {
+        device_batch_ = CopyOnDevice(*context_.batch, device);
+        return absl::OkStatus();
+      }));
       context_.batch = &device_batch_;
     }
     if (index == 0) full_size_ = context_.batch->size();

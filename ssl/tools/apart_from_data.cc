@@ -66,10 +66,11 @@ absl::Status CheckSplit(const std::string& run, const ConfigNode& root, absl::st
     if (sources->items()[i].text() != kFolders) continue;
     const std::string entanglement = Entanglement(run, paths->items()[i].text());
     if (entanglement.empty()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(paths->location().ToString(), ": ", split,
-                                                   ".DATA_PATHS: ", entanglement, "; ", kDirectory,
-                                                   " chooses another: one outside of it, or one whose name begins with "
-                                                   "a dot, such as .runs, which is passed over"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(paths->location().ToString(), ": ", split, ".DATA_PATHS: ", entanglement, "; ", kDirectory,
+                     " chooses another: one outside of it, or one whose name begins with "
+                     "a dot, such as .runs, which is passed over; a run that is there already "
+                     "may be moved"));
   }
   return absl::OkStatus();
 }
