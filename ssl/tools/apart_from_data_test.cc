@@ -37,7 +37,7 @@ TEST_F(ApartFromDataTest, ADirectoryAmongTheImages_IsRefusedWithTheKeyThatChoose
     EXPECT_THAT(Check(run, photos_),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("f.yaml:4: config.DATA.TRAIN.DATA_PATHS: the run directory "), HasSubstr(run),
-                               HasSubstr("config.CHECKPOINT.DIR chooses another"))))
+                               HasSubstr("config.CHECKPOINT.DIR chooses another"), HasSubstr("may be moved"))))
         << run;
   }
 }
