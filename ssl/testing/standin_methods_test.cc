@@ -15,21 +15,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/config/merge.h"
-#include "ssl/config/yaml.h"
+#include "ssl/config/node.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
-#include "ssl/data/register_data.h"
-#include "ssl/hooks/register_hooks.h"
-#include "ssl/meters/register_meters.h"
-#include "ssl/methods/register_methods.h"
 #include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/standin_device.h"
 #include "ssl/testing/standin_transfers.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
+#include "ssl/testing/training_runs.h"
 
 namespace ssl {
 namespace {
@@ -40,28 +36,13 @@ using testing::SizeIs;
 
 // A trunk without kernels of its own for the CPU, and with random numbers in its steps.
 constexpr char kCommon[] = R"(
-SEED_VALUE: 5
-LOG_FREQUENCY: 1000
-TEST_MODEL: False
-DATA:
-  NUM_DATALOADER_WORKERS: 1
-  TRAIN:
-    DATA_SOURCES: [synthetic]
-    LABEL_SOURCES: [synthetic]
-    DATASET_NAMES: [synthetic]
-    DATA_LIMIT: 96
-    DEFAULT_GRAY_IMG_SIZE: 16
-    RANDOM_SYNTHETIC_LABELS: 4
-    DROP_LAST: True
-    BATCHSIZE_PER_REPLICA: 16
+DATA: {TRAIN: {DATA_LIMIT: 96, BATCHSIZE_PER_REPLICA: 16}}
 MODEL:
   TRUNK:
     NAME: vision_transformer
     VISION_TRANSFORMERS: {IMAGE_SIZE: 16, PATCH_SIZE: 4, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 30,
                           QKV_BIAS: True, DROPOUT_RATE: 0.1, DROP_PATH_RATE: 0.3, CHECKPOINT_BLOCK: True}
-OPTIMIZER:
-  {name: sgd, momentum: 0.9, num_epochs: 4,
-   param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.1, end_value: 0.0}}}
+OPTIMIZER: {param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.1, end_value: 0.0}}}
 )";
 
 struct MethodConfig {
@@ -167,15 +148,10 @@ struct Outcome {
 absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std::string& device, int64_t last_iteration,
                               const std::string& directory) {
   Registries registries;
-  SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
-  SSL_RETURN_IF_ERROR(RegisterData(&registries));
-  SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
-  SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
-  SSL_ASSIGN_OR_RETURN(ConfigNode whole, ParseYaml(kCommon, "common.yaml", nullptr));
-  for (const std::string& text : config) {
-    SSL_ASSIGN_OR_RETURN(const ConfigNode part, ParseYaml(text, "test.yaml", nullptr));
-    MergeInto(&whole, part);
-  }
+  SSL_RETURN_IF_ERROR(RegisterProgramParts(&registries));
+  std::vector<std::string> texts = {kCommon};
+  texts.insert(texts.end(), config.begin(), config.end());
+  SSL_ASSIGN_OR_RETURN(ConfigNode whole, TrainingConfig(texts));
   whole.SetPath("DATA.TEST", *whole.FindPath("DATA.TRAIN"));  // for those that test
   whole.SetPath("MACHINE.DEVICE", ConfigNode::FromString(device));
   whole.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));

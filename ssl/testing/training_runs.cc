@@ -63,11 +63,7 @@ class TraceHook : public Hook {
 };
 
 absl::StatusOr<ConfigNode> ConfigOf(const TrainingRun& run) {
-  SSL_ASSIGN_OR_RETURN(ConfigNode config, ParseYaml(kBase, "base.yaml", nullptr));
-  for (const std::string& text : run.config) {
-    SSL_ASSIGN_OR_RETURN(const ConfigNode part, ParseYaml(text, "test.yaml", nullptr));
-    MergeInto(&config, part);
-  }
+  SSL_ASSIGN_OR_RETURN(ConfigNode config, TrainingConfig(run.config));
   config.SetPath("DISTRIBUTED.NUM_PROC_PER_NODE", ConfigNode::FromInt(run.ranks));
   config.SetPath("DATA.TRAIN.BATCHSIZE_PER_REPLICA", ConfigNode::FromInt(run.samples_per_update / run.ranks));
   config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(run.directory));
@@ -94,12 +90,25 @@ absl::Status TrainRank(const TrainingRun& run, const Registries& registries, Com
 
 }  // namespace
 
+absl::Status RegisterProgramParts(Registries* registries) {
+  SSL_RETURN_IF_ERROR(RegisterMethods(registries));
+  SSL_RETURN_IF_ERROR(RegisterData(registries));
+  SSL_RETURN_IF_ERROR(RegisterHooks(registries));
+  return RegisterMeters(registries);
+}
+
+absl::StatusOr<ConfigNode> TrainingConfig(const std::vector<std::string>& texts) {
+  SSL_ASSIGN_OR_RETURN(ConfigNode config, ParseYaml(kBase, "base.yaml", nullptr));
+  for (const std::string& text : texts) {
+    SSL_ASSIGN_OR_RETURN(const ConfigNode part, ParseYaml(text, "test.yaml", nullptr));
+    MergeInto(&config, part);
+  }
+  return config;
+}
+
 absl::StatusOr<std::vector<RankTrace>> Train(const TrainingRun& run) {
   Registries registries;
-  SSL_RETURN_IF_ERROR(RegisterMethods(&registries));
-  SSL_RETURN_IF_ERROR(RegisterData(&registries));
-  SSL_RETURN_IF_ERROR(RegisterHooks(&registries));
-  SSL_RETURN_IF_ERROR(RegisterMeters(&registries));
+  SSL_RETURN_IF_ERROR(RegisterProgramParts(&registries));
   if (run.add_parts != nullptr) SSL_RETURN_IF_ERROR(run.add_parts(&registries));
   std::vector<RankTrace> traces(static_cast<size_t>(run.ranks));
   const auto train = [&](Communicator& communicator) {

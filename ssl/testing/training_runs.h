@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ssl/config/node.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
@@ -49,6 +50,12 @@ struct RankTrace {
   std::vector<double> losses;
   std::vector<std::set<int64_t>> images;  // their indices in the data set
 };
+
+// The program's methods, data, hooks and meters.
+absl::Status RegisterProgramParts(Registries* registries);
+
+// `texts` as TrainingRun::config has them, over the same base.
+absl::StatusOr<ConfigNode> TrainingConfig(const std::vector<std::string>& texts);
 
 // The error of the lowest rank that failed.
 absl::StatusOr<std::vector<RankTrace>> Train(const TrainingRun& run);
