@@ -40,7 +40,23 @@ class SharpnessAwareStep : public ssl::TrainStep {
  public:
   explicit SharpnessAwareStep(double radius) : radius_(radius) {}
 
-  absl::Status Train(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) override {
+  absl::Status Train(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::UpdateBatches& batches,
+                     ssl::StepContext& context) override {
+    for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
+      SSL_RETURN_IF_ERROR(batches.Next());
+      SSL_RETURN_IF_ERROR(TrainOn(task, hooks, context));
+      SSL_RETURN_IF_ERROR(batches.Finish());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Test(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) override {
+    const at::NoGradGuard no_grad;
+    return ssl::ForwardAndLoss(task, hooks, context);
+  }
+
+ private:
+  absl::Status TrainOn(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) {
     SSL_RETURN_IF_ERROR(ssl::ForwardAndLoss(task, hooks, context));
     const at::Tensor loss = context.loss.detach();
     std::vector<Climber> climbers = SetGradientsAside(task);
@@ -56,12 +72,6 @@ class SharpnessAwareStep : public ssl::TrainStep {
     return ssl::Update(task, hooks, context);
   }
 
-  absl::Status Test(ssl::SelfSupervisionTask& task, ssl::HookList& hooks, ssl::StepContext& context) override {
-    const at::NoGradGuard no_grad;
-    return ssl::ForwardAndLoss(task, hooks, context);
-  }
-
- private:
   static std::vector<Climber> SetGradientsAside(ssl::SelfSupervisionTask& task) {
     std::vector<Climber> climbers;
     for (ssl::ParameterGroup& group : task.optimizer().groups()) {

@@ -19,6 +19,7 @@
 #ifndef SSL_CORE_HOOK_H_
 #define SSL_CORE_HOOK_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,14 @@ struct PlannedAction {
   std::string moments = {};
 };
 
+// What a hook's handlers of OnForward, OnLossAndMeter, OnBackward and OnUpdate do, for a train step that records the
+// operations of an update and repeats them without calling handlers (graph_train_step).
+enum class WithinUpdate {
+  kUnknown,   // the host has to call them in their places: such a step gives way to the standard one
+  kObserves,  // read tensors and counters, and may be called when the update is over; or there are no such handlers
+  kComputes,  // queue operations on tensors, which are recorded; what they decide on the host is in RecordingKey
+};
+
 class Hook : public Stateful {
  public:
   // What it is; one name for each class and way to configure it.
@@ -62,6 +71,12 @@ class Hook : public Stateful {
   // What it does at times that are known before the run, for people who ask what a run will do (ssl_main --dry_run),
   // and warn of what never happens. None: it acts whenever its events come.
   virtual std::vector<PlannedAction> Plan() const { return {}; }
+
+  virtual WithinUpdate within_update() const { return WithinUpdate::kUnknown; }
+
+  // Of one that kComputes, before an update: another number when its handlers would queue other operations than in the
+  // update before, such as from the iteration on at which they begin. Never the iteration itself.
+  virtual int64_t RecordingKey(const StepContext& context) const { return 0; }
 
   // Once, before the first phase (after a resume, too).
   virtual absl::Status OnStart(StepContext& context) { return absl::OkStatus(); }

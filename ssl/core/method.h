@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,12 @@ class Method : public Stateful {
   // Takes what the last Forward and ComputeLoss saw into what the method remembers: queues, counters. Once for each
   // batch that was trained on, after the update if there was one. May throw LibTorch exceptions.
   virtual absl::Status Advance(StepContext& context) { return absl::OkStatus(); }
+
+  // For a train step that records the operations of an update and repeats them (graph_train_step): a number that stays
+  // as long as Forward, ComputeLoss and Advance queue the same operations, on tensors that keep their memory, and
+  // change nothing else from batch to batch; before an update. None: they do, and such a step gives way to the standard
+  // one.
+  virtual std::optional<int64_t> RecordingKey(const StepContext& context) const { return std::nullopt; }
 
   // Whether batches have to have labels, in train and in test phases.
   virtual bool needs_labels() const { return false; }

@@ -30,6 +30,9 @@ struct ParameterGroup {
   double momentum = 0.0;
   std::string momentum_schedule = {};
   double learning_rate_scale = 1.0;  // times what the schedule says, as in layer-wise decay
+  // Where defined, what counts in place of learning_rate: [] on the parameters' device, for a step that is recorded
+  // once and repeated with other values (Optimizer::is_recordable).
+  at::Tensor learning_rate_tensor = {};
   // Not null: each tensor is this rank's shard (parameter_shards.h), and a norm is over the shards of these ranks.
   Communicator* shard_ranks = nullptr;
 };
@@ -45,6 +48,10 @@ class Optimizer : public Stateful {
   // One update. A parameter without a gradient (undefined grad) is left alone: no decay, no momentum.
   // May throw LibTorch exceptions.
   virtual void Step() = 0;
+
+  // Whether Step may be recorded and repeated (graph_train_step): it takes learning rates from their tensors, and
+  // neither reads from the device nor decides by anything but its parameters' groups.
+  virtual bool is_recordable() const { return false; }
 
   // After each Step: brings the parameters that other ranks have updated (sharded_optimizer.h). Collective; errors are
   // those of the communicator. Nothing to do where every rank updates all of them.

@@ -28,6 +28,7 @@ namespace ssl {
 class BatchSource;
 class Communicator;
 class Dataset;
+class DeviceGraph;
 class Engine;
 class Head;
 class Hook;
@@ -71,6 +72,8 @@ using Resolver = std::function<absl::Status(const Registries& registries, Config
 struct Registries {
   Registry<BatchSource> batch_sources{"data set type"};  // DATA.<SPLIT>.BASE_DATASET; params: the DATA.<SPLIT> node
   Registry<Dataset> datasets{"data source"};             // DATA.<SPLIT>.DATA_SOURCES; params: the DATA.<SPLIT> node
+  // By the type of device, as "cuda" (device_graph.h); params: the TRAINER node
+  Registry<DeviceGraph> device_graphs{"device graph"};
   Registry<Engine> engines{"engine"};                    // engine_name; params: the tree under "config"
   Registry<Head> heads{"head"};                          // MODEL.HEAD.PARAMS; params: the head's own arguments
   Registry<Hook> hooks{"hook"};                          // params: the hook's own options

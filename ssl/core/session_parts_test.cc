@@ -245,13 +245,16 @@ TEST(EventsTest, EachBatch_StartsBeforeItsForwardPass) {
 class IdleTrainStep : public TrainStep {
  public:
   explicit IdleTrainStep(int* calls) : calls_(calls) {}
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                     StepContext& context) override {
+    SSL_RETURN_IF_ERROR(batches.Next());
+    SSL_RETURN_IF_ERROR(Test(task, hooks, context));
+    return batches.Finish();
+  }
+  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
     ++*calls_;
     context.loss = at::full({}, 1.0);
     return absl::OkStatus();
-  }
-  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
-    return Train(task, hooks, context);
   }
 
  private:

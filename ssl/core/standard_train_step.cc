@@ -6,16 +6,24 @@
 #include <c10/core/GradMode.h>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/core/step_context.h"
 #include "ssl/core/step_verbs.h"
 
 namespace ssl {
 
-absl::Status StandardTrainStep::Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
-  SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
-  SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
-  if (!EndsUpdate(context)) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-  return Update(task, hooks, context);
+absl::Status StandardTrainStep::Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                                      StepContext& context) {
+  for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
+    SSL_RETURN_IF_ERROR(batches.Next());
+    SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+    SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
+    if (EndsUpdate(context)) {
+      SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+      SSL_RETURN_IF_ERROR(Update(task, hooks, context));
+    }
+    SSL_RETURN_IF_ERROR(batches.Finish());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status StandardTrainStep::Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {

@@ -16,7 +16,7 @@ namespace ssl {
 // Forward, loss, meters, backward, gradient reduction, update; the events of Hook in between.
 class StandardTrainStep : public TrainStep {
  public:
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override;
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches, StepContext& context) override;
   absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override;
 };
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verbs that train steps are made of. A step of a host's own that uses them keeps the run's number format, gradient
-// accumulation, loss scale, reduction over ranks, schedules and hooks. StandardTrainStep::Train in full:
+// accumulation, loss scale, reduction over ranks, schedules and hooks. StandardTrainStep::Train, for each batch
+// of an update:
 //
+//   SSL_RETURN_IF_ERROR(batches.Next());
 //   SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
 //   SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
-//   if (!EndsUpdate(context)) return absl::OkStatus();     // more batches are to come
-//   SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-//   return Update(task, hooks, context);
+//   if (EndsUpdate(context)) {     // the last one
+//     SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+//     SSL_RETURN_IF_ERROR(Update(task, hooks, context));
+//   }
+//   SSL_RETURN_IF_ERROR(batches.Finish());
 //
 // A step with several backward passes for a batch, or one that looks at this rank's own gradients, calls Backward and,
 // where EndsUpdate, ReduceGradients instead.
@@ -15,9 +19,8 @@
 // Every rank calls the same verbs in the same order. LibTorch's exceptions become a Status. examples/embed has a step
 // that goes through each batch twice.
 //
-// What a method remembers between batches (queues, counters) moves on when the trainer has got a batch back from the
-// step: once, however often the step computed the batch's loss. Running statistics of batch normalisation see each
-// forward pass.
+// What a method remembers between batches (queues, counters) moves on in batches.Finish(): once, however often the step
+// computed the batch's loss. Running statistics of batch normalisation see each forward pass.
 #ifndef SSL_CORE_STEP_VERBS_H_
 #define SSL_CORE_STEP_VERBS_H_
 

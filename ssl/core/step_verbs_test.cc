@@ -39,8 +39,15 @@ using StepFunction = std::function<absl::Status(SelfSupervisionTask&, HookList&,
 class OwnStep : public TrainStep {
  public:
   explicit OwnStep(StepFunction train) : train_(std::move(train)) {}
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
-    return train_(task, hooks, context);
+  // train: what is done with each batch.
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                     StepContext& context) override {
+    for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
+      SSL_RETURN_IF_ERROR(batches.Next());
+      SSL_RETURN_IF_ERROR(train_(task, hooks, context));
+      SSL_RETURN_IF_ERROR(batches.Finish());
+    }
+    return absl::OkStatus();
   }
   absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
     return ForwardAndLoss(task, hooks, context);

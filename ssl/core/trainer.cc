@@ -318,34 +318,59 @@ absl::Status Trainer::ReadMeters() {
   return absl::OkStatus();
 }
 
+// What a train step sees of the loop.
+class Trainer::Batches : public UpdateBatches {
+ public:
+  explicit Batches(Trainer* trainer) : trainer_(*trainer) {}
+
+  // NextBatch has fetched the first.
+  absl::Status Next() override {
+    if (taken_ > 0) SSL_RETURN_IF_ERROR(trainer_.FetchBatch());
+    trainer_.context_.batch_in_update = taken_++;
+    return trainer_.hooks_.Run(kOnBatchStart, trainer_.context_);
+  }
+
+  absl::Status Finish() override {
+    SSL_RETURN_IF_ERROR(trainer_.task_->method().Advance(trainer_.context_));
+    Count();
+    return absl::OkStatus();
+  }
+
+  void Count() override { trainer_.CountBatch(); }
+
+ private:
+  Trainer& trainer_;
+  int64_t taken_ = 0;
+};
+
 absl::Status Trainer::RunStep() {
   within_step_ = true;
   context_.skips_update = false;
   context_.gradients_are_finite = false;
-  const TrainState& state = task_->state();
+  TrainState& state = task_->state();
   metrics_.set_iteration(state.training ? state.iteration + 1 : state.iteration);
-  if (state.training) task_->optimizer().ZeroGrad();
-  int64_t& batch = context_.batch_in_update;
-  for (batch = 0; batch < context_.batches_per_update; ++batch) {
-    if (batch > 0) SSL_RETURN_IF_ERROR(FetchBatch());
-    SSL_RETURN_IF_ERROR(RunBatch());
-    AddToPhaseLoss();
-    AdvanceCounters();
+  if (state.training) {
+    task_->optimizer().ZeroGrad();
+    Batches batches(this);
+    SSL_RETURN_IF_ERROR(task_->train_step().Train(*task_, hooks_, batches, context_));
+    ++state.iteration;
+  } else {
+    SSL_RETURN_IF_ERROR(TestBatch());
   }
-  if (task_->state().training) ++task_->state().iteration;
   within_step_ = false;
   return absl::OkStatus();
 }
 
-absl::Status Trainer::RunBatch() {
-  TrainStep& step = task_->train_step();
+absl::Status Trainer::TestBatch() {
+  context_.batch_in_update = 0;
   SSL_RETURN_IF_ERROR(hooks_.Run(kOnBatchStart, context_));
-  if (!task_->state().training) return step.Test(*task_, hooks_, context_);
-  SSL_RETURN_IF_ERROR(step.Train(*task_, hooks_, context_));
-  return task_->method().Advance(context_);
+  SSL_RETURN_IF_ERROR(task_->train_step().Test(*task_, hooks_, context_));
+  CountBatch();
+  return absl::OkStatus();
 }
 
-void Trainer::AdvanceCounters() {
+void Trainer::CountBatch() {
+  AddToPhaseLoss();
   TrainState& state = task_->state();
   ++state.batch_in_phase;
   if (state.training) state.samples_seen += context_.batch->size() * context_.communicator.size();

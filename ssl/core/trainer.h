@@ -80,6 +80,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  class Batches;
+
   // A save that a hook has asked for.
   struct AskedSave {
     std::string name;  // "" for none
@@ -121,8 +123,9 @@ class Trainer : public Stateful, private CheckpointSaver {
   // Batches that the next step takes.
   int64_t BatchesPerUpdate() const;
   absl::Status RunStep();
-  absl::Status RunBatch();
-  void AdvanceCounters();
+  absl::Status TestBatch();
+  // Behind each batch: the loss of the phase, the counters.
+  void CountBatch();
   void ResetMeters();
   // Counts the batches of a phase in progress as this run does: it may accumulate others than the run that saved it.
   void FitPhaseLoss();

@@ -44,7 +44,22 @@ constexpr int64_t kViews = 2;
 // Sharpness-aware minimisation with a radius of zero: the gradients of the first pass are dropped.
 class TwoPassStep : public TrainStep {
  public:
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                     StepContext& context) override {
+    for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
+      SSL_RETURN_IF_ERROR(batches.Next());
+      SSL_RETURN_IF_ERROR(TrainOn(task, hooks, context));
+      SSL_RETURN_IF_ERROR(batches.Finish());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    return ForwardAndLoss(task, hooks, context);
+  }
+
+ private:
+  static absl::Status TrainOn(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
     SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
     const std::vector<at::Tensor> of_earlier_batches = ExchangeGradients(task, {});
     SSL_RETURN_IF_ERROR(Backward(task, context));
@@ -57,11 +72,6 @@ class TwoPassStep : public TrainStep {
     return Update(task, hooks, context);
   }
 
-  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
-    return ForwardAndLoss(task, hooks, context);
-  }
-
- private:
   // Gives the parameters these gradients, or none, and returns those that they had.
   static std::vector<at::Tensor> ExchangeGradients(SelfSupervisionTask& task, std::vector<at::Tensor> gradients) {
     std::vector<at::Tensor> before;
@@ -78,7 +88,22 @@ class TwoPassStep : public TrainStep {
 // Between the passes the weights lie elsewhere; they come back before the update.
 class ClimbingStep : public TrainStep {
  public:
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                     StepContext& context) override {
+    for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
+      SSL_RETURN_IF_ERROR(batches.Next());
+      SSL_RETURN_IF_ERROR(TrainOn(task, hooks, context));
+      SSL_RETURN_IF_ERROR(batches.Finish());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
+    return ForwardAndLoss(task, hooks, context);
+  }
+
+ private:
+  static absl::Status TrainOn(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
     SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
     Climb(task, 0.5);
     SSL_RETURN_IF_ERROR(RepeatForwardAndLoss(task, context));
@@ -87,11 +112,6 @@ class ClimbingStep : public TrainStep {
     return EndsUpdate(context) ? Update(task, hooks, context) : absl::OkStatus();
   }
 
-  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
-    return ForwardAndLoss(task, hooks, context);
-  }
-
- private:
   static void Climb(SelfSupervisionTask& task, double by) {
     const at::NoGradGuard no_grad;
     for (ParameterGroup& group : task.optimizer().groups()) {
