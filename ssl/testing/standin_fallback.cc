@@ -21,10 +21,12 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ssl/testing/standin_generator.h"
 #include "ssl/testing/standin_memory.h"
+#include "ssl/testing/standin_recording.h"
 #include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
@@ -37,6 +39,62 @@ bool IsView(const c10::FunctionSchema& schema) {
 }
 
 bool IsGenerator(const c10::Argument& argument) { return argument.type()->str() == "Generator?"; }
+
+void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+}
+
+// The value of now of a tensor without dimensions, as a GPU's kernel takes it from the host.
+at::Tensor Taken(const at::Tensor& value) {
+  const at::Tensor taken = value.detach().clone();
+  taken.unsafeGetTensorImpl()->set_wrapped_number(value.unsafeGetTensorImpl()->is_wrapped_number());
+  return taken;
+}
+
+// Those of lists, too.
+std::vector<at::Tensor> Tensors(const torch::jit::Stack& values) {
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : values) {
+    if (value.isTensor()) tensors.push_back(value.toTensor());
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+// A call that a recording holds: arguments and results in the memory that the first run had.
+class RecordedCall {
+ public:
+  // arguments: tensors of the host.
+  RecordedCall(const c10::OperatorHandle& op, torch::jit::Stack arguments)
+      : op_(op), arguments_(std::move(arguments)) {}
+
+  // device_results: those of the first run.
+  void SetResults(const std::vector<at::Tensor>& device_results) {
+    for (const at::Tensor& result : device_results) results_.push_back(HostView(result));
+  }
+
+  void operator()() const {
+    torch::jit::Stack stack = arguments_;
+    RunOnCpu(op_, &stack);
+    const std::vector<at::Tensor> results = Tensors(stack);
+    for (size_t i = 0; i < results.size(); ++i) Keep(results[i], results_[i]);
+  }
+
+ private:
+  // An operator in place, or one that returned an argument, has written where its result is kept.
+  static void Keep(const at::Tensor& result, const at::Tensor& kept) {
+    if (!kept.defined() || kept.const_data_ptr() == result.const_data_ptr()) return;
+    TORCH_CHECK(kept.sizes() == result.sizes(), "a replay made ", result.sizes(), " of what was ", kept.sizes());
+    kept.copy_(result);
+  }
+
+  c10::OperatorHandle op_;
+  torch::jit::Stack arguments_;
+  std::vector<at::Tensor> results_;
+};
 
 // One call of an operator: its arguments become the CPU's, its results the device's.
 class Call {
@@ -51,11 +109,23 @@ class Call {
   void Run() {
     CheckKind();
     for (size_t i = 0; i < given_.size(); ++i) stack_[first_ + i] = ToHost(i);
-    RunOnCpu();
-    for (size_t i = 0; i < schema_.returns().size(); ++i) stack_[first_ + i] = ToDevice(i, stack_[first_ + i]);
+    StandinRecording* const recording = CurrentStandinRecording();
+    if (recording == nullptr) return RunOnce();
+    RecordedCall call(op_, Values());
+    RunOnce();
+    call.SetResults(Tensors(Values()));
+    recording->Note(std::move(call));
   }
 
  private:
+  // This call's: its arguments, then its results.
+  torch::jit::Stack Values() const { return {stack_.begin() + static_cast<std::ptrdiff_t>(first_), stack_.end()}; }
+
+  void RunOnce() {
+    RunOnCpu(op_, &stack_);
+    for (size_t i = 0; i < schema_.returns().size(); ++i) stack_[first_ + i] = ToDevice(i, stack_[first_ + i]);
+  }
+
   // A kernel of the CPU draws from the CPU's generator if it is not given another one, and its views would not be
   // LibTorch's views of a tensor of the device.
   void CheckKind() const {
@@ -63,6 +133,7 @@ class Call {
                 ": the stand-in device has no kernel for this, which draws random numbers without a generator");
     TORCH_CHECK(!IsView(schema_), schema_.name(), ": the stand-in device has no kernel for this view");
     if (op_.hasTag(at::Tag::data_dependent_output) || op_.hasTag(at::Tag::dynamic_output_shape)) {
+      RefuseInRecording(schema_.name());
       CountRead(schema_.name());
     }
   }
@@ -73,12 +144,6 @@ class Call {
     if (schema_.name() == "aten::_scaled_dot_product_flash_attention_for_cpu") return false;
     const std::vector<c10::Argument>& arguments = schema_.arguments();
     return std::none_of(arguments.begin(), arguments.end(), &IsGenerator);
-  }
-
-  void RunOnCpu() {
-    const at::AutoDispatchBelowADInplaceOrView no_autograd;
-    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
   }
 
   c10::IValue ToHost(size_t i) const {
@@ -105,7 +170,8 @@ class Call {
     const bool is_on_host = tensor.defined() && tensor.is_cpu() && tensor.dim() > 0;
     TORCH_CHECK(!is_on_host, schema_.name(), ": argument ", i, " '", schema_.arguments()[i].name(),
                 "' is on the host: ", tensor.scalar_type(), " ", tensor.sizes());
-    return HostView(tensor);
+    const bool is_value = tensor.defined() && tensor.is_cpu();
+    return is_value && CurrentStandinRecording() != nullptr ? Taken(tensor) : HostView(tensor);
   }
 
   c10::IValue ToHostGenerator(size_t i) const {

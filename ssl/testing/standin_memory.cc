@@ -11,24 +11,24 @@
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_recording.h"
 #include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
 namespace {
-
-constexpr size_t kAlignment = 64;  // of LibTorch's memory on the CPU, which kernels may read in whole vectors
 
 // Added to the address of memory: beyond what Linux gives to a process on x86-64, so that a host that reads it is told
 // at once, by a signal.
@@ -42,12 +42,23 @@ void* HostAddress(const void* device) {
   return device != nullptr ? reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(device) - kDeviceOffset) : nullptr;
 }
 
+// Whoever shares it keeps memory of the device, even where a tensor goes on in other memory.
+using Owner = std::shared_ptr<void>;
+
+c10::DataPtr Owned(void* host, Owner owner) {
+  return {DeviceAddress(host), new Owner(std::move(owner)), [](void* context) { delete static_cast<Owner*>(context); },
+          StandinDevice::device()};
+}
+
+Owner OwnerOf(const c10::DataPtr& memory) {
+  const void* const context = memory.get_context();
+  return context != nullptr ? *static_cast<const Owner*>(context) : nullptr;
+}
+
 struct Allocator final : c10::Allocator {
   c10::DataPtr allocate(size_t size) override {
-    const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-    void* const memory = size > 0 ? std::aligned_alloc(kAlignment, rounded) : nullptr;
-    TORCH_CHECK(size == 0 || memory != nullptr, "stand-in device: out of memory, asked for ", size, " bytes");
-    return {DeviceAddress(memory), memory, &std::free, StandinDevice::device()};
+    const auto memory = std::make_shared<c10::DataPtr>(c10::GetCPUAllocator()->allocate(size));
+    return Owned(memory->get(), memory);
   }
   void copy_data(void* to, const void* from, std::size_t size) const override {
     if (size > 0) std::memcpy(HostAddress(to), HostAddress(from), size);
@@ -86,10 +97,20 @@ std::string Description(const at::Tensor& tensor) {
   return text.str();
 }
 
+void Read(const std::string& what) {
+  RefuseInRecording(what);
+  CountRead(what);
+}
+
+void Upload(const std::string& what) {
+  RefuseInRecording(what);
+  CountUpload(what);
+}
+
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
-  if (!IsOnStandin(to)) CountRead("copy to the host of " + Description(from));
-  if (!IsOnStandin(from)) CountUpload("copy to the device of " + Description(from));
-  HostView(to).copy_(HostView(from));
+  if (!IsOnStandin(to)) Read("copy to the host of " + Description(from));
+  if (!IsOnStandin(from)) Upload("copy to the device of " + Description(from));
+  RunAndNote([host_from = HostView(from), host_to = HostView(to)] { host_to.copy_(host_from); });
   return to;
 }
 
@@ -100,7 +121,7 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
 }
 
 at::Scalar ReadScalar(const at::Tensor& tensor) {
-  CountRead("aten::_local_scalar_dense");
+  Read("aten::_local_scalar_dense");
   return at::_local_scalar_dense(HostView(tensor));
 }
 
@@ -111,7 +132,9 @@ const at::Tensor& Resize(const at::Tensor& tensor, at::IntArrayRef size, std::op
       at::detail::computeStorageNbytesContiguous(size, tensor.itemsize(), static_cast<size_t>(tensor.storage_offset()));
   if (bytes > storage.nbytes()) {
     c10::DataPtr memory = StandinAllocator().allocate(bytes);
-    StandinAllocator().copy_data(memory.get(), storage.data(), storage.nbytes());
+    RunAndNote([to = memory.get(), new_owner = OwnerOf(memory), from = storage.data(),
+                owner = OwnerOf(storage.data_ptr()),
+                bytes = storage.nbytes()] { StandinAllocator().copy_data(to, from, bytes); });
     storage.set_data_ptr_noswap(std::move(memory));
     storage.set_nbytes(bytes);
   }
@@ -153,16 +176,14 @@ at::Tensor HostView(const at::Tensor& tensor) {
   if (tensor.numel() == 0) return at::empty(tensor.sizes(), options);
   return at::for_blob(HostAddress(tensor.const_data_ptr()), tensor.sizes())
       .strides(tensor.strides())
-      .deleter([tensor](void*) {})
+      .deleter([owner = OwnerOf(tensor.storage().data_ptr())](void*) {})
       .options(options)
       .make_tensor();
 }
 
 at::Tensor DeviceView(const at::Tensor& tensor) {
   if (!tensor.defined() || IsOnStandin(tensor)) return tensor;
-  c10::DataPtr memory(
-      DeviceAddress(tensor.storage().mutable_data()), new at::Tensor(tensor),
-      [](void* owner) { delete static_cast<at::Tensor*>(owner); }, StandinDevice::device());
+  c10::DataPtr memory = Owned(tensor.storage().mutable_data(), std::make_shared<at::Tensor>(tensor));
   auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), tensor.storage().nbytes(),
                                                        std::move(memory), &StandinAllocator(), /*resizable=*/true);
   at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), Keys(), tensor.dtype());

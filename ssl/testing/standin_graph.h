@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stand-in device's counterpart of a CUDA graph: what a replay on a GPU would get wrong (a learning rate as a
+// number of the host, a branch, a tensor uploaded in the step) it gets wrong, too, on any machine. docs/devices.md.
+#ifndef SSL_TESTING_STANDIN_GRAPH_H_
+#define SSL_TESTING_STANDIN_GRAPH_H_
+
+#include "absl/status/status.h"
+
+namespace ssl {
+
+struct Registries;
+
+// Installs the device, and adds its DeviceGraph (ssl/core/device_graph.h) under the name of its type, "standin".
+// Record fails with what GuardTorch makes of an exception of the work, with FailedPrecondition for a read or an upload,
+// and inside another recording of the thread. Threads that the work starts itself are not recorded; autograd's are.
+// AlreadyExists when the name is taken.
+absl::Status RegisterStandinGraph(Registries* registries);
+
+}  // namespace ssl
+
+#endif  // SSL_TESTING_STANDIN_GRAPH_H_
