@@ -10,6 +10,7 @@
 #include "ssl/testing/standin_fallback.h"
 #include "ssl/testing/standin_generator.h"
 #include "ssl/testing/standin_memory.h"
+#include "ssl/testing/standin_recording.h"
 
 namespace ssl {
 namespace {
@@ -28,8 +29,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getDefaultStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
+  void synchronizeStream(const c10::Stream&) const override { RefuseInRecording("synchronize stream"); }
+  void synchronizeDevice(c10::DeviceIndex) const override { RefuseInRecording("synchronize device"); }
   void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }

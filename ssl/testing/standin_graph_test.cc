@@ -25,6 +25,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
@@ -252,7 +253,7 @@ TEST_F(StandinGraphTest, ValuesBranchesAndOtherTensorsOfTheHostAreBakedIn) {
 Tensors EachKindOfResult(const at::Tensor& image, const at::Tensor& matrix, at::Tensor grown, const at::Tensor& tall) {
   at::Tensor filled = at::empty({0}, Options());
   at::mm_out(filled, matrix, matrix);
-  grown.resize_({6, 4});
+  grown.copy_(matrix).resize_({6, 4});
   tall.select(0, 1).add_(matrix.select(0, 0));
   Tensors results = at::_foreach_norm({image, matrix}, 2);
   results.insert(results.end(), {filled, grown.slice(0, 0, 4), tall, matrix.slice(0, 0, 0).mul(2),
@@ -288,6 +289,8 @@ TEST_F(StandinGraphTest, ReadsAndUploadsAreRefusedByName) {
       {"aten::_local_scalar_dense", [&] { (void)values.sum().item<float>(); }},
       {"copy to the host of Float [3]", [&] { (void)values.to(at::kCPU); }},
       {"aten::nonzero", [&] { (void)values.nonzero(); }},
+      {"synchronize device",
+       [] { c10::impl::getDeviceGuardImpl(StandinDevice::device().type())->synchronizeDevice(0); }},
       {"aten::equal", [&] { (void)values.equal(values); }},
       {"copy to the device of Float [3]", [&] { (void)OnDevice(host); }},
       {"copy to the device of Float [3]", [&] { values.copy_(host); }}};
