@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/status_macros.h"
 #include "ssl/core/method.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/self_supervision_task.h"

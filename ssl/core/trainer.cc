@@ -4,7 +4,6 @@
 #include "ssl/core/trainer.h"
 
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <string>
@@ -18,7 +17,6 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
-#include "ssl/core/counted_samples.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/train_step.h"
 #include "ssl/distributed/agree.h"
@@ -30,7 +28,7 @@ Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, TimedCommunicator& c
       stop_(stop),
       snapshots_seen_(stop.snapshot_requests()),
       context_{task_->state(), task_->model(), &task_->optimizer(), communicator, metrics_, hook_stop_, nullptr},
-      phase_loss_(at::zeros({}, task_->device())) {
+      phase_loss_(task_->device()) {
   context_.batch_size = task_->options().batch_size;
   context_.num_epochs = task_->options().num_epochs;
   context_.num_train_samples = task_->num_train_samples();
@@ -198,25 +196,25 @@ absl::StatusOr<bool> Trainer::NextBatch() {
     if (PhaseHasSteps()) {
       step_begin_ = Clock::Real().Now();  // not what hooks do between phases, an evaluation for example
       waited_before_ = context_.perf_stats.SecondsWaited();
-      SSL_RETURN_IF_ERROR(FetchBatch());
+      SSL_RETURN_IF_ERROR(FetchBatch(task_->state().batch_in_phase));
       return true;
     }
     SSL_RETURN_IF_ERROR(EndPhase());
   }
 }
 
-absl::Status Trainer::FetchBatch() {
+absl::Status Trainer::FetchBatch(int64_t number) {
   const TrainState& state = task_->state();
   // Here, so that a source of the host's may draw its batch from the generator, too.
-  SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, state.batch_in_phase);
+  SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, number);
   {
     const PerfTimer timer(&context_.perf_stats, StepPart::kReadSample);
     SSL_ASSIGN_OR_RETURN(context_.batch, task_->NextBatch());
   }
   if (context_.batch != nullptr) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the source of the ", state.training ? "train" : "test",
-                                          " phase ended after batch ", state.batch_in_phase, " of the ",
-                                          context_.batches_per_epoch, " of its epoch"));
+                                          " phase ended after batch ", number, " of the ", context_.batches_per_epoch,
+                                          " of its epoch"));
 }
 
 // Batches at the end of an epoch that are too few for an update are left out.
@@ -251,7 +249,8 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
   task_->model().SetTraining(state.training);
   if (state.training) task_->UpdateSchedules(Schedule::UpdateInterval::kEpoch);
-  first_batch == 0 ? ResetMeters() : FitPhaseLoss();  // a phase that a checkpoint interrupted goes on counting
+  // A phase that a checkpoint interrupted goes on counting.
+  first_batch == 0 ? ResetMeters() : phase_loss_.Fit(first_batch);
   phase_is_running_ = true;
   SeedForPhase(task_->options().run.seed, context_.communicator.rank(), state.phase_index);
   return Tell(kOnPhaseStart);
@@ -277,38 +276,11 @@ absl::Status Trainer::InterruptPhaseEnd(const absl::Status& cancelled) {
 
 void Trainer::ResetMeters() {
   for (const std::unique_ptr<Meter>& meter : task_->meters()) meter->Reset();
-  phase_loss_.zero_();
-  phase_weight_ = 0;
-}
-
-// FitPosition has counted the batches anew, and has test phases begin anew: the mean of the batches that were stands
-// for them.
-void Trainer::FitPhaseLoss() {
-  const int64_t batches = task_->state().batch_in_phase;
-  if (phase_weight_ == batches || phase_weight_ == 0) return;
-  phase_loss_.mul_(static_cast<double>(batches) / static_cast<double>(phase_weight_));
-  phase_weight_ = batches;
-}
-
-int64_t Trainer::WeightOfLoss() const {
-  // A host's batch may not say how many samples it has.
-  if (task_->state().training || context_.batch->size() == 0) return 1;
-  const Method& method = task_->method();
-  return method.labels_are_classes() ? CountedLabels(context_, method.ignored_label()) : CountedSamples(context_);
-}
-
-void Trainer::AddToPhaseLoss() {
-  const int64_t weight = WeightOfLoss();
-  if (weight == 0) return;  // its loss need not be a number
-  phase_loss_.add_(context_.loss.detach(), weight);
-  phase_weight_ += weight;
+  phase_loss_.Reset();
 }
 
 absl::Status Trainer::ReadMeters() {
-  at::Tensor sums = at::full({2}, phase_weight_, at::kDouble);
-  sums[0].copy_(phase_loss_);
-  SSL_RETURN_IF_ERROR(context_.communicator.AllReduce(sums, ReduceOp::kSum));
-  const double loss = sums[0].item<double>() / std::max(sums[1].item<double>(), 1.0);
+  SSL_ASSIGN_OR_RETURN(const double loss, phase_loss_.Mean(context_.communicator));
   context_.meter_reports.push_back({"loss", {{"mean", "", loss}}});
   if (task_->state().training && !task_->options().meters_in_training) return absl::OkStatus();
   for (const std::unique_ptr<Meter>& meter : task_->meters()) {
@@ -321,11 +293,11 @@ absl::Status Trainer::ReadMeters() {
 // What a train step sees of the loop.
 class Trainer::Batches : public UpdateBatches {
  public:
-  explicit Batches(Trainer* trainer) : trainer_(*trainer) {}
+  explicit Batches(Trainer* trainer) : trainer_(*trainer), first_(trainer_.task_->state().batch_in_phase) {}
 
-  // NextBatch has fetched the first.
+  // NextBatch has fetched the first. A step may take the next one before it finishes the one before.
   absl::Status Next() override {
-    if (taken_ > 0) SSL_RETURN_IF_ERROR(trainer_.FetchBatch());
+    if (taken_ > 0) SSL_RETURN_IF_ERROR(trainer_.FetchBatch(first_ + taken_));
     trainer_.context_.batch_in_update = taken_++;
     return trainer_.hooks_.Run(kOnBatchStart, trainer_.context_);
   }
@@ -340,6 +312,7 @@ class Trainer::Batches : public UpdateBatches {
 
  private:
   Trainer& trainer_;
+  const int64_t first_;  // in the phase
   int64_t taken_ = 0;
 };
 
@@ -370,7 +343,7 @@ absl::Status Trainer::TestBatch() {
 }
 
 void Trainer::CountBatch() {
-  AddToPhaseLoss();
+  phase_loss_.Add(context_, task_->method());
   TrainState& state = task_->state();
   ++state.batch_in_phase;
   if (state.training) state.samples_seen += context_.batch->size() * context_.communicator.size();
@@ -408,10 +381,7 @@ absl::Status Trainer::SaveAtEnd() {
 
 void Trainer::VisitState(StateVisitor& visitor) {
   task_->VisitState(visitor);
-  visitor.Tensor("phase_loss", phase_loss_);
-  visitor.MayBeNonFinite("phase_loss");  // a report: a run without CHECK_NAN may go on after a loss that is infinite
-  visitor.RanksDiffer("phase_loss", RankValues::kMean);
-  visitor.Int("phase_batches", phase_weight_);  // a phase that goes on is a train phase, where each batch counts as one
+  phase_loss_.VisitState(visitor);
   visitor.Scope("hooks", hooks_);
 }
 

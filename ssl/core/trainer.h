@@ -18,6 +18,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/metrics.h"
+#include "ssl/core/phase_loss.h"
 #include "ssl/core/run_preview.h"
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
@@ -117,8 +118,8 @@ class Trainer : public Stateful, private CheckpointSaver {
   absl::Status StartPhase(int64_t first_batch);
   absl::Status EndPhase();
   absl::Status InterruptPhaseEnd(const absl::Status& cancelled);
-  // Sets context_.batch: the phase has one more.
-  absl::Status FetchBatch();
+  // Sets context_.batch to this batch of the phase, which has it.
+  absl::Status FetchBatch(int64_t number);
   bool PhaseHasSteps() const;
   // Batches that the next step takes.
   int64_t BatchesPerUpdate() const;
@@ -127,12 +128,6 @@ class Trainer : public Stateful, private CheckpointSaver {
   // Behind each batch: the loss of the phase, the counters.
   void CountBatch();
   void ResetMeters();
-  // Counts the batches of a phase in progress as this run does: it may accumulate others than the run that saved it.
-  void FitPhaseLoss();
-  // Of the batch that was done, in the phase's mean loss: a batch of a train phase counts as one, one of a test phase
-  // as its samples that count.
-  int64_t WeightOfLoss() const;
-  void AddToPhaseLoss();
   absl::Status ReadMeters();
 
   std::unique_ptr<SelfSupervisionTask> task_;
@@ -157,8 +152,7 @@ class Trainer : public Stateful, private CheckpointSaver {
   double waited_before_ = 0;  // the step, for other ranks
   bool failed_ = false;
   HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
-  at::Tensor phase_loss_;     // scalar: the weighted sum over this rank's batches of the phase
-  int64_t phase_weight_ = 0;  // the sum of the weights
+  PhaseLoss phase_loss_;
 };
 
 }  // namespace ssl
