@@ -57,6 +57,8 @@ class Adam : public Optimizer {
     }
   }
 
+  bool is_recordable() const override { return true; }
+
   void VisitState(StateVisitor& visitor) override {
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<std::vector<at::Tensor>>& state = lists_[g].state();
@@ -72,11 +74,15 @@ class Adam : public Optimizer {
 
  private:
   void Update(const ParameterGroup& group, const MultiTensorGroup& lists) const {
-    const auto update = [&](auto fused) {
+    const auto update_at = [&](auto fused, const auto& learning_rate) {
       fused(lists.parameters(), lists.gradients(), lists.active_state(kExpAvg), lists.active_state(kExpAvgSq),
             options_.amsgrad ? at::TensorList(lists.active_state(kMaxExpAvgSq)) : at::TensorList(),
-            lists.active_state(kStep), group.learning_rate, options_.beta1, options_.beta2, group.weight_decay,
+            lists.active_state(kStep), learning_rate, options_.beta1, options_.beta2, group.weight_decay,
             options_.epsilon, options_.amsgrad, /*maximize=*/false);
+    };
+    const auto update = [&](auto fused) {
+      const at::Tensor& tensor = group.learning_rate_tensor;
+      tensor.defined() ? update_at(fused, tensor) : update_at(fused, group.learning_rate);
     };
     if (weight_decay_ == WeightDecay::kDecoupled) {
       update([](auto&&... arguments) { at::_fused_adamw_(arguments...); });

@@ -27,7 +27,7 @@ class Larc : public GradientTransform {
     const auto [parameter_norms, gradient_norms] = NormsOf(group, parameters, gradients);
     at::Tensor rates = parameter_norms * options_.trust_coefficient /
                        (gradient_norms + parameter_norms * group.weight_decay + options_.epsilon);
-    if (options_.clip) rates = at::clamp_max(rates / group.learning_rate, 1.0);
+    if (options_.clip) rates = at::clamp_max(InUnitsOfLearningRate(rates, group), 1.0);
     // A gradient of zero must stay so although the decay of all parameters is added at once; a parameter of zero has
     // none.
     rates = at::where(gradient_norms == 0.0, 0.0, rates);
@@ -37,6 +37,11 @@ class Larc : public GradientTransform {
   }
 
  private:
+  static at::Tensor InUnitsOfLearningRate(const at::Tensor& rates, const ParameterGroup& group) {
+    const at::Tensor& tensor = group.learning_rate_tensor;
+    return tensor.defined() ? rates / tensor : rates / group.learning_rate;
+  }
+
   const LarcOptions options_;
 };
 

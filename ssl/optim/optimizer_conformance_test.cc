@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sin.h>
 
@@ -127,6 +128,31 @@ class OptimizerConformance : public TestWithParam<Variant> {
     }
   }
 };
+
+// Those without are of no use to a train step that is recorded, and say so.
+TEST_P(OptimizerConformance, LearningRateInATensor_IsThatOfTheNumberBitForBit) {
+  const auto expected = Make(TwoGroups());
+  const auto found = Make(TwoGroups());
+  if (!found->is_recordable()) {
+    EXPECT_THAT(GetParam().name, HasSubstr("Rmsprop"));
+    return;
+  }
+  for (ParameterGroup& group : found->groups()) {
+    group.learning_rate_tensor = at::full({}, group.learning_rate, at::kDouble);
+    group.learning_rate = 7.0;  // does not count
+  }
+  Train(*expected, 0, 2);
+  Train(*found, 0, 2);
+  for (ParameterGroup& group : expected->groups()) group.learning_rate = 0.03;
+  for (ParameterGroup& group : found->groups()) group.learning_rate_tensor.fill_(0.03);
+  Train(*expected, 2, 2);
+  Train(*found, 2, 2);
+  for (size_t g = 0; g < 2; ++g) {
+    for (size_t i = 0; i < expected->groups()[g].parameters.size(); ++i) {
+      EXPECT_TRUE(at::equal(found->groups()[g].parameters[i], expected->groups()[g].parameters[i]));
+    }
+  }
+}
 
 TEST_P(OptimizerConformance, SecondHalfFromASavedState_IsBitwiseEqual) {
   const auto straight = Make(TwoGroups());

@@ -46,6 +46,8 @@ class Sgd : public Optimizer {
     }
   }
 
+  bool is_recordable() const override { return true; }
+
   void VisitState(StateVisitor& visitor) override {
     for (size_t g = 0; g < groups_.size() && has_momentum(); ++g) {
       for (size_t i = 0; i < groups_[g].names.size(); ++i) {
@@ -63,10 +65,13 @@ class Sgd : public Optimizer {
     // The fused operation takes no buffers at 0 and would leave them as they were when a schedule came there.
     if (has_momentum() && !uses_buffers) StartAnew(group, lists);
     // Without dampening a zero momentum buffer gives what torch's "first step" gives, so is_first_step stays false.
-    at::_fused_sgd_(lists.parameters(), lists.gradients(),
-                    uses_buffers ? at::TensorList(lists.active_state(0)) : at::TensorList(), group.weight_decay,
-                    momentum, group.learning_rate, /*dampening=*/0.0, options_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/false);
+    const auto update = [&](const auto& learning_rate) {
+      at::_fused_sgd_(lists.parameters(), lists.gradients(),
+                      uses_buffers ? at::TensorList(lists.active_state(0)) : at::TensorList(), group.weight_decay,
+                      momentum, learning_rate, /*dampening=*/0.0, options_.nesterov, /*maximize=*/false,
+                      /*is_first_step=*/false);
+    };
+    group.learning_rate_tensor.defined() ? update(group.learning_rate_tensor) : update(group.learning_rate);
   }
 
   // v = g
