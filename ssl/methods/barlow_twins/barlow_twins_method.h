@@ -8,6 +8,7 @@
 #define SSL_METHODS_BARLOW_TWINS_BARLOW_TWINS_METHOD_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "ssl/core/method.h"
@@ -27,6 +28,9 @@ class BarlowTwinsMethod : public Method {
 
   // InvalidArgument when batch or outputs do not fit the options. Backward is collective.
   absl::Status ComputeLoss(StepContext& context) override;
+
+  // The same for all updates.
+  std::optional<int64_t> RecordingKey(const StepContext&) const override { return 0; }
 
  private:
   const BarlowTwinsLossOptions options_;

@@ -2,10 +2,11 @@
 #include "ssl/methods/moco/key_queue.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
-
-#include <algorithm>
+#include <ATen/ops/zeros.h>
 
 namespace ssl {
 namespace {
@@ -20,22 +21,22 @@ void KeyQueue::Initialize(int64_t size, int64_t dim, int64_t seed, const at::Dev
   at::Tensor columns = at::randn({dim, size}, generator, at::kFloat);
   columns.div_(columns.norm(2, 0, /*keepdim=*/true).clamp_min(kNormEps));
   rows_ = columns.t().contiguous().to(device);
-  next_ = 0;
+  next_ = at::zeros({}, rows_.options().dtype(at::kLong));
 }
 
 void KeyQueue::Enqueue(const at::Tensor& keys) {
   const at::NoGradGuard no_grad;
-  const int64_t count = keys.size(0);
-  const int64_t before_end = std::min(count, rows_.size(0) - next_);
-  rows_.narrow(0, next_, before_end).copy_(keys.narrow(0, 0, before_end));
   // A smaller batch at the end of an epoch shifts the ones after it over the end of the ring.
-  if (before_end < count) rows_.narrow(0, 0, count - before_end).copy_(keys.narrow(0, before_end, count - before_end));
-  next_ = (next_ + count) % rows_.size(0);
+  const at::Tensor places = at::arange(keys.size(0), next_.options()).add_(next_).remainder_(rows_.size(0));
+  rows_.index_copy_(0, places, keys.to(rows_.scalar_type()));
+  next_.add_(keys.size(0)).remainder_(rows_.size(0));
 }
 
 void KeyQueue::VisitState(StateVisitor& visitor) {
   visitor.Tensor("queue", rows_);
-  visitor.Int("queue_ptr", next_);
+  visited_next_ = next_.item<int64_t>();
+  visitor.Int("queue_ptr", visited_next_);
+  visitor.OnRestored([this] { next_.fill_(visited_next_); });
 }
 
 }  // namespace ssl

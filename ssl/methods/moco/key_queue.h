@@ -23,15 +23,17 @@ class KeyQueue : public Stateful {
   // [size, dim] float32: the live tensor, which Enqueue changes.
   const at::Tensor& rows() const { return rows_; }
 
-  // keys: [n, dim] with n <= size. May throw LibTorch exceptions.
+  // keys: [n, dim] with n <= size. Operations depend on n alone: where the keys go is on the device. May throw LibTorch
+  // exceptions.
   void Enqueue(const at::Tensor& keys);
 
-  // queue, queue_ptr: the row that the next key goes to.
+  // queue, queue_ptr: the row that the next key goes to. Waits for the device.
   void VisitState(StateVisitor& visitor) override;
 
  private:
   at::Tensor rows_;
-  int64_t next_ = 0;
+  at::Tensor next_;           // int64 []: the row that the next key goes to
+  int64_t visited_next_ = 0;  // its value while state is visited
 };
 
 }  // namespace ssl

@@ -96,15 +96,25 @@ absl::Status MocoMethod::UpdateEncoder(StepContext& context) {
   return absl::OkStatus();
 }
 
+// In a world of one, another order of the batch would change nothing but rounding.
+bool MocoMethod::Shuffles(const StepContext& context) const {
+  return shuffle_batch_ && context.communicator.size() > 1;
+}
+
+// In the first iteration the key encoder becomes a copy, later it follows.
+std::optional<int64_t> MocoMethod::RecordingKey(const StepContext& context) const {
+  if (Shuffles(context)) return std::nullopt;
+  return context.state.iteration == 0 ? 0 : 1;
+}
+
 absl::Status MocoMethod::Forward(StepContext& context) {
   SSL_RETURN_IF_ERROR(CheckViews(context));
   const std::vector<at::Tensor>& views = context.batch->views;
   context.outputs = context.model.Forward({views[0]});
   SSL_RETURN_IF_ERROR(UpdateEncoder(context));
   const at::NoGradGuard no_grad;
-  // In a world of one, another order of the batch would change nothing but rounding.
-  const bool shuffles = shuffle_batch_ && context.communicator.size() > 1;
-  SSL_ASSIGN_OR_RETURN(keys_, shuffles ? EncodeShuffled(views[1], context) : EncodeAll(views[1], context.communicator));
+  SSL_ASSIGN_OR_RETURN(
+      keys_, Shuffles(context) ? EncodeShuffled(views[1], context) : EncodeAll(views[1], context.communicator));
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,9 +48,13 @@ class MocoMethod : public Method {
   // The batch's keys, of all ranks, go into the queue.
   absl::Status Advance(StepContext& context) override;
 
+  // None where several ranks exchange images, in an order that the host draws.
+  std::optional<int64_t> RecordingKey(const StepContext& context) const override;
+
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  bool Shuffles(const StepContext& context) const;
   absl::Status PairParameters(Model& model);
   // The key encoder's parameters become the model's, also those that do not train.
   absl::Status CopyWeights(Model& model);

@@ -8,6 +8,7 @@
 #define SSL_METHODS_SIMCLR_SIMCLR_METHOD_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +28,9 @@ class SimclrMethod : public Method {
 
   // InvalidArgument when batch or outputs do not fit the options. Backward is collective.
   absl::Status ComputeLoss(StepContext& context) override;
+
+  // The same for all updates.
+  std::optional<int64_t> RecordingKey(const StepContext&) const override { return 0; }
 
  private:
   const InfoNceOptions options_;

@@ -41,7 +41,9 @@ absl::Status SupervisedMethod::ComputeLoss(StepContext& context) {
   if (!terms.ok()) return Annotate(terms.status(), name_);
   context.loss = (*terms)[0];
   for (size_t i = 1; i < terms->size(); ++i) context.loss = context.loss + (*terms)[i];
-  if (terms->size() == 1 || !context.state.training) return absl::OkStatus();
+  if (!context.state.training) return absl::OkStatus();
+  has_terms_as_metrics_ = terms->size() > 1;
+  if (!has_terms_as_metrics_) return absl::OkStatus();
   for (size_t i = 0; i < terms->size(); ++i) {
     context.metrics.Add(absl::StrCat("Loss/output_", i), (*terms)[i].detach());
   }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,11 @@ class SupervisedMethod : public Method {
   // InvalidArgument when the batch has no labels, or when they do not fit the outputs.
   absl::Status ComputeLoss(StepContext& context) override;
 
+  // None for several terms, which are metrics that the host adds.
+  std::optional<int64_t> RecordingKey(const StepContext&) const override {
+    return has_terms_as_metrics_ ? std::nullopt : std::optional<int64_t>(0);
+  }
+
   bool needs_labels() const override { return true; }
   bool labels_are_classes() const override { return loss_->labels_are_classes(); }
   int64_t ignored_label() const override { return loss_->ignored_label(); }
@@ -44,6 +50,7 @@ class SupervisedMethod : public Method {
 
   const std::string name_;
   const std::unique_ptr<SupervisedLoss> loss_;
+  bool has_terms_as_metrics_ = false;  // of the last batch that was trained on
 };
 
 }  // namespace ssl

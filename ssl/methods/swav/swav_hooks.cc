@@ -20,8 +20,18 @@ std::vector<PlannedAction> SwavQueueHook::Plan() const {
   return {{"scores the queued embeddings, once there are some", kEachUpdate}};
 }
 
+absl::Status SwavQueueHook::OnBatchStart(StepContext& context) {
+  if (context.state.training && context.batch_in_update == 0) method_->BeginUpdate();
+  return absl::OkStatus();
+}
+
 absl::Status SwavQueueHook::OnForward(StepContext& context) {
   if (context.state.training) method_->UpdateQueueScores();
+  return absl::OkStatus();
+}
+
+absl::Status SwavQueueHook::OnStep(StepContext& context) {
+  if (context.state.training) method_->EndUpdate(context.batches_per_update);
   return absl::OkStatus();
 }
 

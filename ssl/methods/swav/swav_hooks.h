@@ -15,7 +15,7 @@ namespace ssl {
 class SwavMethod;
 struct StepContext;
 
-// Before the loss: scores of the queued embeddings with the current prototypes.
+// Before the loss: scores of the queued embeddings with the current prototypes. Counts the batches of each update.
 class SwavQueueHook : public Hook {
  public:
   explicit SwavQueueHook(SwavMethod* method) : method_(method) {}
@@ -23,7 +23,10 @@ class SwavQueueHook : public Hook {
   absl::string_view name() const override { return "swav_queue"; }
   HookStage stage() const override { return HookStage::kMutate; }
   std::vector<PlannedAction> Plan() const override;
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
+  absl::Status OnBatchStart(StepContext& context) override;
   absl::Status OnForward(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
 
  private:
   SwavMethod* const method_;
@@ -37,6 +40,7 @@ class NormalizePrototypesHook : public Hook {
   absl::string_view name() const override { return "normalize_prototypes"; }
   HookStage stage() const override { return HookStage::kMutate; }
   std::vector<PlannedAction> Plan() const override;
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
   absl::Status OnUpdate(StepContext& context) override;
 
  private:
@@ -50,6 +54,7 @@ class SwavFailureReportHook : public Hook {
 
   absl::string_view name() const override { return "swav_failure_report"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   absl::Status OnException(StepContext& context, const absl::Status& error) override;
 
  private:

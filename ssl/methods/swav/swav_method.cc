@@ -7,7 +7,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -154,7 +154,7 @@ absl::Status SwavMethod::ComputeLoss(StepContext& context) {
   loss_options.sinkhorn.hard = iteration_ < options_.temp_hard_assignment_iters;
 
   const std::vector<at::Tensor> scores(context.outputs.begin() + 1, context.outputs.end());
-  const bool use_queue = QueueIsDue();
+  const bool use_queue = QueueIsDue(iteration_);
   const std::vector<at::Tensor> no_queue;
   SSL_ASSIGN_OR_RETURN(SwavLossResult result,
                        SwavLoss(scores, use_queue ? queue_scores_ : no_queue, loss_options, context.communicator));
@@ -163,10 +163,28 @@ absl::Status SwavMethod::ComputeLoss(StepContext& context) {
   return absl::OkStatus();
 }
 
-bool SwavMethod::QueueIsDue() const { return queue_embeddings_.defined() && iteration_ >= options_.queue.start_iter; }
+bool SwavMethod::QueueIsDue(int64_t iteration) const {
+  return queue_embeddings_.defined() && iteration >= options_.queue.start_iter;
+}
+
+std::optional<int64_t> SwavMethod::RecordingKey(const StepContext& context) const {
+  const int64_t batches = context.batches_per_update;
+  int64_t with_queue = 0;
+  int64_t with_hard_assignments = 0;
+  for (int64_t iteration = iteration_; iteration < iteration_ + batches; ++iteration) {
+    with_queue += QueueIsDue(iteration) ? 1 : 0;
+    with_hard_assignments += iteration < options_.temp_hard_assignment_iters ? 1 : 0;
+  }
+  return (with_queue * (batches + 1) + with_hard_assignments) * 2 + uses_queue_;
+}
+
+void SwavMethod::EndUpdate(int64_t batches) {
+  iteration_ = begin_of_update_ + batches;
+  uses_queue_ = QueueIsDue(iteration_ - 1) ? 1 : 0;
+}
 
 absl::Status SwavMethod::Advance(StepContext& context) {
-  const bool used_queue = QueueIsDue();
+  const bool used_queue = QueueIsDue(iteration_);
   if (used_queue) Enqueue(context.outputs[0]);
   uses_queue_ = used_queue ? 1 : 0;
   ++iteration_;
@@ -179,7 +197,8 @@ void SwavMethod::Enqueue(const at::Tensor& embeddings) {
   const at::Tensor newest = SelectEntries(crops, options_.crops_for_assign).to(at::kFloat);
   const int64_t length = queue_embeddings_.size(1);
   const at::Tensor kept = queue_embeddings_.narrow(1, 0, std::max<int64_t>(0, length - newest.size(1)));
-  queue_embeddings_ = at::cat({newest, kept}, 1).narrow(1, 0, length).contiguous();
+  // In place: a recorded update goes on with this memory.
+  queue_embeddings_.copy_(at::cat({newest, kept}, 1).narrow(1, 0, length));
 }
 
 void SwavMethod::UpdateQueueScores() {
@@ -190,8 +209,9 @@ void SwavMethod::UpdateQueueScores() {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   for (size_t head = 0; head < prototypes_.size(); ++head) {
     const at::Tensor& own = prototypes_[head];
-    queue_scores_[head] =
-        at::linear(queue_embeddings_, shards_ != nullptr ? shards_->Whole(own, shards_->WholeRows(own)) : own);
+    const at::Tensor weight = shards_ != nullptr ? shards_->Whole(own, shards_->WholeRows(own)) : own;
+    at::Tensor scores = queue_scores_[head].flatten(0, 1);  // in place, as the embeddings
+    at::mm_out(scores, queue_embeddings_.flatten(0, 1), weight.t());
   }
 }
 

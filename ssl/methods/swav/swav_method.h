@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ class SwavMethod : public Method {
   // Counts the batch and, from queue.start_iter on, puts its embeddings into the queue.
   absl::Status Advance(StepContext& context) override;
 
+  // From which batch of the update on the queue is used, and assignments are soft.
+  std::optional<int64_t> RecordingKey(const StepContext& context) const override;
+
   // Queue scores, prototype normalisation, report after a failure: see swav_hooks.h.
   std::vector<std::unique_ptr<Hook>> MakeHooks() override;
 
@@ -48,6 +52,10 @@ class SwavMethod : public Method {
 
   // Recomputes the scores of the queue with the current prototypes, if the previous step used the queue.
   void UpdateQueueScores();
+
+  // Around an update of `batches`: a train step that repeats recorded operations calls Advance on none of them.
+  void BeginUpdate() { begin_of_update_ = iteration_; }
+  void EndUpdate(int64_t batches);
 
   // Scales every prototype to unit length.
   void NormalizePrototypes();
@@ -64,8 +72,8 @@ class SwavMethod : public Method {
   void MakeQueue(int64_t local_length, int64_t rank);
   void WarnAboutPrototypes(int64_t batch_size, int64_t local_queue_length, int64_t world_size) const;
   absl::Status CheckOutputs(const StepContext& context) const;
-  // Whether the batch in hand is balanced together with the queue.
-  bool QueueIsDue() const;
+  // Whether the batch with this number is balanced together with the queue.
+  bool QueueIsDue(int64_t iteration) const;
   void Enqueue(const at::Tensor& embeddings);
 
   const SwavOptions options_;
@@ -74,6 +82,7 @@ class SwavMethod : public Method {
   ParameterShards* shards_ = nullptr;    // null: they are whole
   std::vector<at::Tensor> assignments_;  // of the last loss, for DescribeNonFinite
 
+  int64_t begin_of_update_ = 0;           // iteration_ then
   int64_t iteration_ = 0;                 // batches trained on
   int64_t uses_queue_ = 0;                // 1 when the last of them used the queue
   at::Tensor queue_embeddings_;           // [A, L, D], newest first; undefined without a queue
