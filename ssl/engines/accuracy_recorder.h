@@ -19,6 +19,7 @@ class AccuracyRecorder : public Hook {
  public:
   absl::string_view name() const override { return "accuracy_recorder"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   // DataLoss when a checkpoint has given lists of unequal length.
   absl::Status OnStart(StepContext& context) override;
   // FailedPrecondition when a test phase has no such meter.

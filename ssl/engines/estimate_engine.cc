@@ -45,6 +45,7 @@ class StepTimesHook : public Hook {
 
   absl::string_view name() const override { return "step_times"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   void VisitState(StateVisitor& visitor) override {}
 
   absl::Status OnStart(StepContext& context) override { return Note(); }

@@ -52,6 +52,7 @@ class BestCheckpointHook : public Hook {
 
   absl::string_view name() const override { return "best_checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

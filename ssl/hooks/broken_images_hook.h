@@ -59,6 +59,7 @@ class BrokenImagesHook : public Hook {
 
   absl::string_view name() const override { return "broken_images"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
 
   std::vector<PlannedAction> Plan() const override;
 

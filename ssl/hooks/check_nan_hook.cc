@@ -23,23 +23,33 @@ constexpr absl::string_view kHints =
     "look at the learning rate (lower it or warm it up), the loss's temperature and epsilon, mixed precision, and the "
     "input images";
 
-absl::Status NotFiniteError(const StepContext& context, absl::string_view what, absl::string_view weights) {
-  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", context.state.iteration, " (epoch ",
-                                            context.state.train_phase_index, "), expected a finite number; ", weights,
-                                            "; ", kHints));
+// An update in progress, or the one that ends in OnStep.
+struct Moment {
+  int64_t iteration;
+  int64_t epoch;
+};
+
+Moment Now(const StepContext& context) { return {context.state.iteration, context.state.train_phase_index}; }
+Moment OfEndedUpdate(const StepContext& context) {
+  return {context.state.iteration - 1, context.state.train_phase_index};
+}
+
+absl::Status NotFiniteError(const Moment& moment, absl::string_view what, absl::string_view weights) {
+  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", moment.iteration, " (epoch ", moment.epoch,
+                                            "), expected a finite number; ", weights, "; ", kHints));
 }
 
 // name: "" when it is on another rank.
-absl::Status GradientError(const StepContext& context, const std::string& name, absl::string_view weights) {
-  return NotFiniteError(context,
+absl::Status GradientError(const Moment& moment, const std::string& name, absl::string_view weights) {
+  return NotFiniteError(moment,
                         name.empty() ? "a gradient on another rank is NaN or infinite"
                                      : absl::StrCat("gradient of ", name, " is NaN or infinite"),
                         weights);
 }
 
-absl::Status WeightError(const StepContext& context, const std::string& name) {
+absl::Status WeightError(const Moment& moment, const std::string& name) {
   return NotFiniteError(
-      context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
+      moment, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
       "an update that was too large has spoilt it, and it is not saved");
 }
 
@@ -48,9 +58,9 @@ constexpr absl::string_view kLate =
 
 constexpr absl::string_view kBeforeStep = "the weights are those before this step";
 
-absl::Status LossError(const StepContext& context, double loss) {
+absl::Status LossError(const Moment& moment, double loss) {
   return NotFiniteError(
-      context, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
+      moment, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
       kBeforeStep);
 }
 
@@ -107,8 +117,13 @@ std::string FirstOf(const std::vector<std::string>& names, const at::Tensor& fla
   return "";
 }
 
-at::Tensor Either(const at::Tensor& before, const at::Tensor& now) {
-  return before.defined() ? before.logical_or(now) : now;
+// In place: a recorded update goes on with this memory.
+void Note(const at::Tensor& now, at::Tensor* noted) {
+  if (noted->defined()) {
+    noted->logical_or_(now);
+  } else {
+    *noted = now.clone();
+  }
 }
 
 bool IsOnAccelerator(const StepContext& context) { return context.loss.defined() && !context.loss.is_cpu(); }
@@ -128,7 +143,7 @@ std::vector<PlannedAction> CheckNanHook::Plan() const {
 absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
   if (context.state.training && IsOnAccelerator(context)) {
     const at::NoGradGuard no_grad;
-    loss_was_bad_ = Either(loss_was_bad_, at::isfinite(context.loss.detach()).logical_not_());
+    Note(at::isfinite(context.loss.detach()).logical_not_(), &loss_was_bad_);
     return absl::OkStatus();
   }
   const double loss = context.loss.detach().item<double>();
@@ -137,7 +152,7 @@ absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
     return absl::OkStatus();
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!std::isfinite(loss)}, context.communicator));
-  return bad[0] ? LossError(context, loss) : absl::OkStatus();
+  return bad[0] ? LossError(Now(context), loss) : absl::OkStatus();
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
@@ -151,18 +166,27 @@ absl::Status CheckNanHook::OnBackward(StepContext& context) {
   const std::string name = looks ? FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true)) : "";
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad,
                        OnAnyRank({!std::isfinite(loss), !name.empty()}, context.communicator));
-  if (bad[0]) return LossError(context, loss);
-  return bad[1] ? GradientError(context, name, kBeforeStep) : absl::OkStatus();
+  if (bad[0]) return LossError(Now(context), loss);
+  return bad[1] ? GradientError(Now(context), name, kBeforeStep) : absl::OkStatus();
+}
+
+bool CheckNanHook::LooksAfter(int64_t updates, const StepContext& context) const {
+  return updates % weights_frequency_ == 0 || updates == context.state.max_iterations;
 }
 
 absl::Status CheckNanHook::OnUpdate(StepContext& context) {
-  const int64_t done = context.state.iteration + 1;
-  if (done % weights_frequency_ != 0 && done != context.state.max_iterations) return absl::OkStatus();
+  if (IsOnAccelerator(context) || !LooksAfter(context.state.iteration + 1, context)) return absl::OkStatus();
   const at::NoGradGuard no_grad;
-  if (IsOnAccelerator(context)) return ReadNotes(context);
   const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/false));
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!name.empty()}, context.communicator));
-  return bad[0] ? WeightError(context, name) : absl::OkStatus();
+  return bad[0] ? WeightError(Now(context), name) : absl::OkStatus();
+}
+
+absl::Status CheckNanHook::OnStep(StepContext& context) {
+  const bool looks = context.state.training && LooksAfter(context.state.iteration, context);
+  if (!looks || !IsOnAccelerator(context)) return absl::OkStatus();
+  const at::NoGradGuard no_grad;
+  return ReadNotes(context);
 }
 
 void CheckNanHook::NoteGradients(Optimizer& optimizer) {
@@ -172,20 +196,23 @@ void CheckNanHook::NoteGradients(Optimizer& optimizer) {
   for (size_t i = 0; i < named.tensors.size(); ++i) {
     if (!named.tensors[i].defined()) named.tensors[i] = at::zeros({}, weights.tensors[i].options());
   }
-  gradient_was_bad_ = Either(gradient_was_bad_, NonFiniteFlags(named.tensors));
+  Note(NonFiniteFlags(named.tensors), &gradient_was_bad_);
 }
 
 absl::Status CheckNanHook::ReadNotes(StepContext& context) {
   const Named weights = Collect(*context.optimizer, /*gradients=*/false);
   const int64_t count = static_cast<int64_t>(weights.names.size());
   const at::TensorOptions options = context.loss.options().dtype(at::kBool);
-  const at::Tensor loss = std::exchange(loss_was_bad_, at::Tensor());
-  const at::Tensor gradients = std::exchange(gradient_was_bad_, at::Tensor());
+  at::Tensor& loss = loss_was_bad_;
+  at::Tensor& gradients = gradient_was_bad_;
   // Of loss, gradients and weights together: one read.
   const at::Tensor flags = at::cat({loss.defined() ? loss.view(1) : at::zeros({1}, options),
                                     gradients.defined() ? gradients : at::zeros({count}, options),
                                     count > 0 ? NonFiniteFlags(weights.tensors) : at::zeros({0}, options)})
                                .to(at::kCPU);
+  for (at::Tensor* noted : {&loss, &gradients}) {
+    if (noted->defined()) noted->zero_();
+  }
   const bool bad_loss = flags.const_data_ptr<bool>()[0];
   const std::string gradient = FirstOf(weights.names, flags.narrow(0, 1, count));
   const std::string weight = FirstOf(weights.names, flags.narrow(0, 1 + count, count));
@@ -193,9 +220,10 @@ absl::Status CheckNanHook::ReadNotes(StepContext& context) {
                        OnAnyRank({bad_loss, !gradient.empty(), !weight.empty()}, context.communicator));
   const std::string loss_of_any =
       absl::StrCat("a loss of the last ", weights_frequency_, " updates is NaN or infinite");
-  if (bad[0]) return NotFiniteError(context, loss_of_any, kLate);
-  if (bad[1]) return GradientError(context, gradient, kLate);
-  return bad[2] ? WeightError(context, weight) : absl::OkStatus();
+  const Moment moment = OfEndedUpdate(context);
+  if (bad[0]) return NotFiniteError(moment, loss_of_any, kLate);
+  if (bad[1]) return GradientError(moment, gradient, kLate);
+  return bad[2] ? WeightError(moment, weight) : absl::OkStatus();
 }
 
 void CheckNanOptions::VisitFields(FieldVisitor& visitor) {

@@ -47,6 +47,7 @@ class CheckNanHook : public Hook {
 
   absl::string_view name() const override { return "check_nan"; }
   HookStage stage() const override { return HookStage::kGuard; }
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
   std::vector<PlannedAction> Plan() const override;
 
   // OutOfRange with iteration, epoch, what is NaN or infinite on any rank, and what to look at. Gradients and weights
@@ -58,8 +59,11 @@ class CheckNanHook : public Hook {
   absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
   absl::Status OnUpdate(StepContext& context) override;
+  // The look at an accelerator.
+  absl::Status OnStep(StepContext& context) override;
 
  private:
+  bool LooksAfter(int64_t updates, const StepContext& context) const;
   // Notes, on the device, which gradients are not finite.
   void NoteGradients(Optimizer& optimizer);
   absl::Status ReadNotes(StepContext& context);

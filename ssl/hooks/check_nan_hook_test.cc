@@ -240,7 +240,9 @@ absl::Status CheckOnDevice(double loss, double gradient) {
         at::full({2, 3}, is_third ? gradient : 1e38, StandinDevice::device());
     EXPECT_OK(hook.OnLossAndMeter(step.context));
     EXPECT_OK(hook.OnBackward(step.context));
-    const absl::Status looked = hook.OnUpdate(step.context);
+    EXPECT_OK(hook.OnUpdate(step.context));
+    ++step.state.iteration;
+    const absl::Status looked = hook.OnStep(step.context);
     if (iteration == 9) {
       EXPECT_THAT(log.reads(), SizeIs(1));
       return looked;

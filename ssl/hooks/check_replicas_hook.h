@@ -36,6 +36,7 @@ class CheckReplicasHook : public Hook {
 
   absl::string_view name() const override { return "check_replicas"; }
   HookStage stage() const override { return HookStage::kGuard; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // DataLoss, with the first parameters, on a rank that has others than rank 0, and Aborted on the rest.

@@ -43,6 +43,7 @@ class CheckpointHook : public Hook {
 
   absl::string_view name() const override { return "checkpoint"; }
   HookStage stage() const override { return HookStage::kPersist; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
 
   std::vector<PlannedAction> Plan() const override;
 

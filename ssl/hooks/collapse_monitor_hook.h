@@ -53,6 +53,7 @@ class CollapseMonitorHook : public Hook {
 
   absl::string_view name() const override { return "collapse_monitor"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // Reads outputs[0] as features when it is [N, D], and outputs[1] as scores when it is [N, K] with as many rows.

@@ -56,6 +56,7 @@ class CropImagesHook : public Hook {
 
   absl::string_view name() const override { return "crop_images"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // InvalidArgument for views that are no images.

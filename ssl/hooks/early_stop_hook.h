@@ -63,6 +63,7 @@ class EarlyStopHook : public Hook {
 
   absl::string_view name() const override { return "early_stop"; }
   HookStage stage() const override { return HookStage::kPersist; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

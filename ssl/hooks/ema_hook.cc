@@ -199,11 +199,18 @@ absl::Status EmaHook::Unpack() {
   return absl::OkStatus();
 }
 
+WithinUpdate EmaHook::within_update() const {
+  return options_.update_iter == 1 && meters_.empty() ? WithinUpdate::kComputes : WithinUpdate::kObserves;
+}
+
 absl::Status EmaHook::OnUpdate(StepContext& context) {
-  DropPacked();
   if (context.state.iteration % options_.update_iter != 0) return absl::OkStatus();
-  const bool warm = context.state.where() >= options_.warmup;
-  EmaUpdate(averages_, values_, warm ? options_.decay : 0.0);
+  EmaUpdate(averages_, values_, IsWarm(context) ? options_.decay : 0.0);
+  return absl::OkStatus();
+}
+
+absl::Status EmaHook::OnStep(StepContext&) {
+  DropPacked();
   return absl::OkStatus();
 }
 

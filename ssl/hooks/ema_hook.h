@@ -74,18 +74,24 @@ class EmaHook : public Hook {
   absl::string_view name() const override { return "ema"; }
   HookStage stage() const override { return HookStage::kObserve; }
   std::vector<PlannedAction> Plan() const override;
+  // What runs the model once more, or not after each update, is done when the update is over.
+  WithinUpdate within_update() const override;
+  // Whether averages are copies still.
+  int64_t RecordingKey(const StepContext& context) const override { return IsWarm(context) ? 1 : 0; }
 
   // Starts with copies of the model, or with the restored averages. InvalidArgument when those are of other tensors.
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnPhaseStart(StepContext& context) override;
   absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnUpdate(StepContext& context) override;
+  absl::Status OnStep(StepContext& context) override;
   // Adds to context.meter_reports.
   absl::Status OnPhaseEnd(StepContext& context) override;
 
   void VisitState(StateVisitor& visitor) override;
 
  private:
+  bool IsWarm(const StepContext& context) const { return context.state.where() >= options_.warmup; }
   bool Measures(const StepContext& context) const;
   absl::Status Measure(StepContext& context);
   void Pack();

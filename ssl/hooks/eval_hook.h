@@ -97,6 +97,7 @@ class EvalHook : public Hook {
 
   absl::string_view name() const override { return "eval"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // InvalidArgument for data that cannot be evaluated, NotFound for a stage that the trunk does not have.

@@ -50,6 +50,7 @@ class FeatureVisHook : public Hook {
 
   absl::string_view name() const override { return "feature_vis"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // NotFound for a stage that the trunk does not have.

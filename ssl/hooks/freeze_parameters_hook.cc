@@ -74,6 +74,11 @@ std::vector<PlannedAction> FreezeParametersHook::Plan() const {
   return plan;
 }
 
+int64_t FreezeParametersHook::RecordingKey(const StepContext& context) const {
+  const auto is_frozen = [&](const FrozenParameter& one) { return context.state.iteration < one.iterations; };
+  return std::count_if(frozen_.begin(), frozen_.end(), is_frozen);
+}
+
 absl::Status FreezeParametersHook::OnStart(StepContext& context) {
   const std::vector<NamedParameter> parameters = context.model.Parameters();
   std::vector<std::string> names;

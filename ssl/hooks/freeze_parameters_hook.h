@@ -52,7 +52,11 @@ class FreezeParametersHook : public Hook {
 
   absl::string_view name() const override { return "freeze_parameters"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
   std::vector<PlannedAction> Plan() const override;
+
+  // How many are frozen.
+  int64_t RecordingKey(const StepContext& context) const override;
 
   // NotFound, with the nearest name, for each entry that names no parameter.
   absl::Status OnStart(StepContext& context) override;

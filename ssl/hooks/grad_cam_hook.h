@@ -71,6 +71,7 @@ class GradCamHook : public Hook {
 
   absl::string_view name() const override { return "grad_cam"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // Errors of DrawnStage.

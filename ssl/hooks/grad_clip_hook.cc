@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/isfinite.h>
@@ -32,6 +33,11 @@ namespace {
 constexpr char kPreDefined[] = "pre_defined";
 constexpr char kAverage[] = "average";
 constexpr char kMovingAverage[] = "moving_average";
+
+void Keep(const at::Tensor& value, at::Tensor* kept) {
+  if (!kept->defined()) *kept = at::empty_like(value);
+  kept->copy_(value);
+}
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeGradClip(const GradClipOptions& options, const ConfigNode& params,
                                                    const BuildContext& context) {
@@ -171,8 +177,8 @@ at::Tensor GradClipHook::NextLimit(const at::Tensor& norm) {
   const at::Tensor finite = at::isfinite(norm);
   const at::Tensor sample = norm.to(at::kDouble).mul(rule_.tolerance);
   const at::Tensor kept = moves ? at::full_like(updates_, rule_.momentum) : (updates_ + 1.0) / (updates_ + 2.0);
-  limit_ = at::where(finite, limit_ * kept + sample * (1.0 - kept), limit_);
-  updates_ = at::where(finite, updates_ + 1.0, updates_);
+  limit_.copy_(at::where(finite, limit_ * kept + sample * (1.0 - kept), limit_));
+  updates_.copy_(at::where(finite, updates_ + 1.0, updates_));
   if (!rule_.bias_correction) return limit_;
   const at::Tensor share = moves ? at::pow(rule_.momentum, updates_) : (updates_ + 1.0).reciprocal();
   // Before the first finite norm the first limit is all there is: nothing is clipped.
@@ -186,6 +192,7 @@ std::string GradClipHook::MetricName(absl::string_view what) const {
 }
 
 absl::Status GradClipHook::OnBackward(StepContext& context) {
+  has_clipped_ = false;
   if (context.skips_update) return absl::OkStatus();
   gradients_.clear();
   for (const at::Tensor& parameter : parameters_) {
@@ -193,17 +200,26 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
   }
   if (gradients_.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const at::Tensor norm, NormOfAll(context));
-  context.metrics.Add(MetricName("grad_norm"), norm);
   const at::Tensor limit = NextLimit(norm);
   ClipToNorm(gradients_, norm, limit);
-  if (rule_.mode != GradClipMode::kPreDefined) context.metrics.Add(MetricName("grad_norm_limit"), limit);
-  SSL_RETURN_IF_ERROR(Show(context, limit));
+  Keep(norm, &last_norm_);
+  Keep(limit, &last_limit_);
+  has_clipped_ = true;
   gradients_.clear();
   return absl::OkStatus();
 }
 
+absl::Status GradClipHook::OnStep(StepContext& context) {
+  if (!context.state.training || !has_clipped_) return absl::OkStatus();
+  context.metrics.Add(MetricName("grad_norm"), last_norm_.clone());
+  if (rule_.mode != GradClipMode::kPreDefined) {
+    context.metrics.Add(MetricName("grad_norm_limit"), last_limit_.clone());
+  }
+  return Show(context, last_limit_);
+}
+
 absl::Status GradClipHook::Show(const StepContext& context, const at::Tensor& limit) const {
-  const int64_t update = context.state.iteration + 1;
+  const int64_t update = context.state.iteration;
   const bool due = rule_.display_freq > 0 && update % rule_.display_freq == 0 && context.communicator.rank() == 0;
   if (due) SSL_LOG(INFO) << instance_name() << ": update " << update << ", limit " << limit.item<double>();
   return absl::OkStatus();

@@ -91,10 +91,13 @@ class GradClipHook : public Hook {
 
   absl::string_view name() const override { return name_; }
   HookStage stage() const override { return HookStage::kMutate; }
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
+  // Tells norm and limit of the update.
+  absl::Status OnStep(StepContext& context) override;
 
   void VisitState(StateVisitor& visitor) override;
 
@@ -114,6 +117,10 @@ class GradClipHook : public Hook {
   std::vector<at::Tensor> gradients_;  // of the step; kept for its memory
   at::Tensor limit_;                   // M, float64 scalar, where the gradients are
   at::Tensor updates_;                 // k, the same
+  // Of the last update, scalars that each update writes over: a recorded one changes nothing else. Undefined before.
+  at::Tensor last_norm_;
+  at::Tensor last_limit_;
+  bool has_clipped_ = false;  // in the last update
 };
 
 absl::Status RegisterGradClipHook(Registries* registries);

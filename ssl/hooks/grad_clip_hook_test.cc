@@ -62,6 +62,7 @@ TEST(GradClipHook, LargeGradients_AreScaledTogether) {
   ASSERT_OK(hook.OnStart(step.context));
 
   ASSERT_OK(hook.OnBackward(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
 
   EXPECT_NEAR(step.model.parameters[0].value.grad()[0].item<double>(), 0.3, 1e-6);
   EXPECT_NEAR(step.model.parameters[1].value.grad()[0].item<double>(), 0.4, 1e-6);
@@ -76,6 +77,7 @@ TEST(GradClipHook, SmallGradients_StayBitForBit) {
   ASSERT_OK(hook.OnStart(step.context));
 
   ASSERT_OK(hook.OnBackward(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
 
   EXPECT_TRUE(step.model.parameters[0].value.grad().equal(before));
 }
@@ -88,6 +90,7 @@ TEST(GradClipHook, ParametersWithoutGradient_AreLeftAlone) {
   ASSERT_OK(hook.OnStart(step.context));
 
   ASSERT_OK(hook.OnBackward(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
 
   EXPECT_FALSE(step.model.parameters[1].value.grad().defined());
   EXPECT_DOUBLE_EQ(MetricOf(step), 5.0);
@@ -105,6 +108,7 @@ TEST(GradClipHook, SeveralOfARun_ReportUnderTheirOwnNames) {
   for (GradClipHook* hook : {&first, &second}) {
     ASSERT_OK(hook->OnStart(step.context));
     ASSERT_OK(hook->OnBackward(step.context));
+    ASSERT_OK(hook->OnStep(step.context));
   }
   ASSERT_OK_AND_ASSIGN(const auto report, step.metrics.Report(1, 0, step.context.communicator));
   EXPECT_NEAR(report.values.at("Training/grad_norm"), 5.0, 1e-6);
@@ -119,6 +123,7 @@ TEST(GradClipHook, NoGradients_AreNoMetric) {
   ASSERT_OK(hook.OnStart(step.context));
 
   ASSERT_OK(hook.OnBackward(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
 
   EXPECT_EQ(MetricOf(step), -1.0);
 }
@@ -212,6 +217,7 @@ TEST(GradClipHook, SkippedUpdates_LeaveTheLimitAlone) {
   ASSERT_OK(hook.OnStart(step.context));
   step.context.skips_update = true;
   ASSERT_OK(hook.OnBackward(step.context));
+  ASSERT_OK(hook.OnStep(step.context));
   EXPECT_THAT(Limits(hook, {4.0}), Near({2.0})) << "the first that counts";
 }
 
@@ -226,9 +232,11 @@ TEST(GradClipHook, SkippedUpdates_HaveNoNorm) {
     step.model.parameters[0].value.mutable_grad() = Vector({std::numeric_limits<double>::infinity(), 4.0});
     step.context.skips_update = true;
     ASSERT_OK(hook.OnBackward(step.context));
+    ASSERT_OK(hook.OnStep(step.context));
     step.model.parameters[0].value.mutable_grad() = Vector({3.0, 4.0});
     step.context.skips_update = false;
     ASSERT_OK(hook.OnBackward(step.context));
+    ASSERT_OK(hook.OnStep(step.context));
     ASSERT_OK_AND_ASSIGN(const MetricReport report, step.metrics.Report(2, 0, step.context.communicator));
     EXPECT_FLOAT_EQ(report.values.at("Training/grad_norm"), 5.0);
   }
@@ -244,9 +252,11 @@ TEST(GradClipHook, DisplayFreq_TellsTheLimit) {
   rule.display_freq = 2;
   GradClipHook hook("grad_clipper", rule);
   ASSERT_OK(hook.OnStart(step.context));
-  for (step.state.iteration = 0; step.state.iteration < 2; ++step.state.iteration) {
+  for (step.state.iteration = 0; step.state.iteration < 2;) {
     step.model.parameters[0].value.mutable_grad() = Vector({3.0, 4.0});
     ASSERT_OK(hook.OnBackward(step.context));
+    ++step.state.iteration;
+    ASSERT_OK(hook.OnStep(step.context));
   }
   EXPECT_THAT(log.lines, ElementsAre(HasSubstr("grad_clipper: update 2, limit 3.3333")));
 }

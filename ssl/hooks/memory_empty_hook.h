@@ -34,6 +34,7 @@ class MemoryEmptyHook : public Hook {
 
   absl::string_view name() const override { return "memory_empty"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStep(StepContext& context) override;

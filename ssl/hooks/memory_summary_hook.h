@@ -40,6 +40,7 @@ class MemorySummaryHook : public Hook {
 
   absl::string_view name() const override { return "memory_summary"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStep(StepContext& context) override;

@@ -44,6 +44,7 @@ class MetricPrinterHook : public Hook {
 
   absl::string_view name() const override { return "metric_printer"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
 
   std::vector<PlannedAction> Plan() const override;
 

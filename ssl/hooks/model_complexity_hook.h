@@ -53,6 +53,7 @@ class ModelComplexityHook : public Hook {
 
   absl::string_view name() const override { return "model_complexity"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

@@ -41,6 +41,7 @@ class ModelOutputMaskHook : public Hook {
  public:
   absl::string_view name() const override { return "model_output_mask"; }
   HookStage stage() const override { return HookStage::kMutate; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   // Unimplemented, naming the key, when the test source cannot tell its classes.

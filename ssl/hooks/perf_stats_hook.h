@@ -39,6 +39,7 @@ class PerfStatsHook : public Hook {
 
   absl::string_view name() const override { return "perf_stats"; }
   HookStage stage() const override { return HookStage::kTiming; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override;

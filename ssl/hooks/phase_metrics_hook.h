@@ -44,6 +44,7 @@ class PhaseMetricsHook : public Hook {
 
   absl::string_view name() const override { return "phase_metrics"; }
   HookStage stage() const override { return HookStage::kPersist; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override { return OnStep(context); }

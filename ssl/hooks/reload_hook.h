@@ -40,6 +40,7 @@ class ReloadHook : public Hook {
 
   absl::string_view name() const override { return "reload"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override;

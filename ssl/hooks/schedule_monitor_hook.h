@@ -31,6 +31,7 @@ class ScheduleMonitorHook : public Hook {
  public:
   absl::string_view name() const override { return "schedule_monitor"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnUpdate(StepContext& context) override;

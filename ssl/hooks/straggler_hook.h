@@ -48,6 +48,7 @@ class StragglerHook : public Hook {
 
   absl::string_view name() const override { return "straggler"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnPhaseStart(StepContext& context) override;

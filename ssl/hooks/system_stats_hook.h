@@ -51,6 +51,7 @@ class SystemStatsHook : public Hook {
 
   absl::string_view name() const override { return "system_stats"; }
   HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

@@ -67,6 +67,7 @@ class TrainLoggerHook : public Hook {
 
   absl::string_view name() const override { return "train_logger"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   std::vector<PlannedAction> Plan() const override;
 
   absl::Status OnStart(StepContext& context) override;

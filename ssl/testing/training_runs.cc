@@ -45,6 +45,7 @@ class TraceHook : public Hook {
   explicit TraceHook(RankTrace* trace) : trace_(*trace) {}
   absl::string_view name() const override { return "trace"; }
   HookStage stage() const override { return HookStage::kReport; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
 
   absl::Status OnStart(StepContext& context) override {
     trace_.first_iteration = context.state.iteration;

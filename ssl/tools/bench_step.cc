@@ -123,6 +123,7 @@ class DataWaitHook : public Hook {
   explicit DataWaitHook(double* seconds) : seconds_(seconds) {}
   absl::string_view name() const override { return "data_wait"; }
   HookStage stage() const override { return HookStage::kTiming; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   absl::Status OnStep(StepContext& context) override {
     *seconds_ = context.perf_stats.Seconds(StepPart::kReadSample);
     return absl::OkStatus();
