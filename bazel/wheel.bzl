@@ -25,8 +25,9 @@ def _check_platform(ctx):
 
 def _wheel_archive_impl(ctx):
     _check_platform(ctx)
-    pin = "%s==%s --hash=sha256:%s\n" % (ctx.attr.package, ctx.attr.version, ctx.attr.sha256)
-    ctx.file("requirements.txt", pin)
+    pins = {"%s==%s" % (ctx.attr.package, ctx.attr.version): ctx.attr.sha256}
+    pins.update(ctx.attr.companions)
+    ctx.file("requirements.txt", "".join(["%s --hash=sha256:%s\n" % (wheel, sha256) for wheel, sha256 in pins.items()]))
     command = ["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version=3.11"]
     for platform in _PLATFORMS:
@@ -42,11 +43,12 @@ def _wheel_archive_impl(ctx):
 
 wheel_archive = repository_rule(
     implementation = _wheel_archive_impl,
-    doc = "Unpacks one wheel. Any other content than `sha256` is refused by pip.",
+    doc = "Unpacks one wheel, or several into one folder. Any other content than `sha256` is refused by pip.",
     attrs = {
         "package": attr.string(mandatory = True, doc = "Name on the package index."),
         "version": attr.string(mandatory = True),
         "sha256": attr.string(mandatory = True, doc = "Of the .whl file."),
+        "companions": attr.string_dict(doc = "<package>==<version> -> sha256 of wheels unpacked beside it."),
         "members": attr.string_list(doc = "Patterns of the files to unpack; all when empty."),
         "build_file": attr.label(mandatory = True),
     },

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's libraries, in the versions that LibTorch's wheel names. The two small ones are needed to load even LibTorch's
-CPU library: no driver, no GPU. The others are fetched by --config=cuda alone."""
+CPU library: no driver, no GPU. The others, and the compiler, are fetched by --config=cuda alone."""
 
 load("@bazel_tools//tools/build_defs/repo:utils.bzl", "maybe")
 load("//bazel:wheel.bzl", "wheel_archive")
@@ -91,6 +91,20 @@ def nvidia():
         sha256 = "4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8",
         members = ["nvidia/cu13/lib/libcupti.so.13"],
         build_file = Label("//third_party/nvidia:cupti.BUILD.bazel"),
+    )
+    maybe(
+        wheel_archive,
+        name = "nvidia_cuda_nvcc",
+        package = "nvidia-cuda-nvcc",
+        version = "13.0.88",
+        sha256 = "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
+        companions = {
+            "nvidia-cuda-cccl==13.0.85": "e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649",
+            "nvidia-cuda-crt==13.0.88": "2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4",
+            "nvidia-nvvm==13.0.88": "c5f41ffeb6466944a026dfa5317d7d85355c119bbec279205d22f1869d1054e0",
+        },
+        members = ["nvidia/cu13/*"],
+        build_file = Label("//third_party/nvidia:nvcc.BUILD.bazel"),
     )
     for package, (version, sha256, libraries) in _CUDA_WHEELS.items():
         maybe(
