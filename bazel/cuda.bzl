@@ -118,7 +118,7 @@ def _cuda_library_impl(ctx):
 
 cuda_library = rule(
     implementation = _cuda_library_impl,
-    doc = """A library of kernels and of the C++ functions that launch them: one .h, its .cu, its deps listed per include.
+    doc = """Kernels and the C++ functions that launch them: one .h, its .cu, its deps listed per include.
 
 A C++ library has it in its deps like any other. Only --config=cuda compiles it: `select()` on "//bazel:cuda" between a
 .cc that calls its functions and one that does without. In other builds it is its headers alone and downloads nothing,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training loop itself brings: its configuration keys and the standard train step.
+// What the training loop itself brings: its configuration keys, the standard train step, and CUDA
+// graphs.
 #ifndef SSL_CORE_REGISTER_CORE_H_
 #define SSL_CORE_REGISTER_CORE_H_
 

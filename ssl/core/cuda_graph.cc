@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/core/cuda_graph.h"
+
+#include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/core/DeviceType.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
+#include "ssl/config/node.h"
+#include "ssl/core/device_graph.h"
+#include "ssl/core/registries.h"
+
+namespace ssl {
+namespace {
+
+using c10::cuda::CUDAStream;
+
+void WaitFor(const CUDAStream& before, const CUDAStream& after) {
+  at::cuda::CUDAEvent event;
+  event.record(before);
+  event.block(after);
+}
+
+// LibTorch's graph, which leaves allocator and generator in the capture when a failed operation has ended it: its
+// capture_end throws before it tells them.
+class CapturedGraph final : public at::cuda::CUDAGraph {
+ public:
+  // On the current stream, which is not the default one. What CUDA forbids during a capture, such as waiting, it
+  // forbids this thread: the loader's and NCCL's do it all the time. The default generator is registered by LibTorch.
+  absl::Status Capture(const std::function<absl::Status()>& work) {
+    capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    absl::Status status = GuardTorch("recorded work", work);
+    if (status.ok()) {
+      status = GuardTorch("end of the recording", [this] {
+        capture_end();
+        return absl::OkStatus();
+      });
+    }
+    if (!status.ok() && !capture_ended_) Abandon();
+    return status;
+  }
+
+ private:
+  // As capture_end, but for the graph.
+  void Abandon() {
+    cudaGraph_t graph = nullptr;
+    // An error is that of the operation which ended the capture.
+    if (cudaStreamEndCapture(capture_stream_, &graph) == cudaSuccess) C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
+    (void)cudaGetLastError();
+    c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_);
+    for (const auto& [state, increment] : captured_generator_states_) state->capturing_ = false;
+    capture_ended_ = true;  // so that the destructor gives the memory back
+  }
+};
+
+// That an operation cannot be captured, only CUDA's words say. They lack its name.
+absl::Status Explained(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kInternal || !absl::StrContains(status.message(), "captur")) return status;
+  return absl::FailedPreconditionError(
+      absl::StrCat(status.message(), ": something in the step waits for the GPU or cannot be part of a CUDA graph; ",
+                   "config.TRAINER.TRAIN_STEP_NAME=standard_train_step trains without one (docs/devices.md: how to "
+                   "find what waits)"));
+}
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  absl::Status Record(const std::function<absl::Status()>& work) override {
+    graph_.reset();
+    return Explained(GuardTorch("CUDA graph", [&]() -> absl::Status {
+      if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None) {
+        return absl::FailedPreconditionError("Record inside the work of another recording");
+      }
+      SSL_ASSIGN_OR_RETURN(graph_, Captured(work));
+      graph_->replay();
+      return absl::OkStatus();
+    }));
+  }
+
+  void Replay() override {
+    TORCH_CHECK(graph_ != nullptr, "CUDA graph: nothing is recorded");
+    graph_->replay();
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<CapturedGraph>> Captured(const std::function<absl::Status()>& work) {
+    // A graph allocates from memory of its own, and would find none beside what is cached.
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    const CUDAStream current = c10::cuda::getCurrentCUDAStream();
+    if (!stream_.has_value()) stream_ = c10::cuda::getStreamFromPool();
+    auto graph = std::make_unique<CapturedGraph>();
+    WaitFor(current, *stream_);
+    absl::Status status;
+    {
+      const c10::cuda::CUDAStreamGuard guard(*stream_);
+      status = graph->Capture(work);
+    }
+    // The generator's state on the GPU is written on that stream as well.
+    status.Update(GuardTorch("CUDA graph", [&] {
+      WaitFor(*stream_, current);
+      return absl::OkStatus();
+    }));
+    SSL_RETURN_IF_ERROR(status);
+    return graph;
+  }
+
+  std::optional<CUDAStream> stream_;
+  std::unique_ptr<CapturedGraph> graph_;
+};
+
+}  // namespace
+
+absl::Status RegisterCudaGraph(Registries* registries) {
+  return registries->device_graphs.Register(
+      c10::DeviceTypeName(c10::DeviceType::CUDA, /*lower_case=*/true),
+      [](const ConfigNode&, const BuildContext&) -> absl::StatusOr<std::unique_ptr<DeviceGraph>> {
+        return std::make_unique<CudaGraph>();
+      });
+}
+
+}  // namespace ssl
