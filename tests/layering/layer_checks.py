@@ -10,7 +10,7 @@ import re
 
 LAYERS = (
     ("base",),
-    ("config", "io", "distributed"),
+    ("config", "io", "distributed", "kernels"),
     ("core",),
     ("data", "losses", "meters", "models", "optim"),
     ("vissl", "weights"),
