@@ -10,14 +10,16 @@
 #include "ssl/testing/standin_fallback.h"
 #include "ssl/testing/standin_generator.h"
 #include "ssl/testing/standin_memory.h"
+#include "ssl/testing/standin_pinned_memory.h"
 #include "ssl/testing/standin_recording.h"
+#include "ssl/testing/standin_streams.h"
 
 namespace ssl {
 namespace {
 
 constexpr auto kType = c10::DeviceType::PrivateUse1;
 
-// One device with one stream, on which everything is done when its call returns.
+// One device.
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kType; }
   c10::Device exchangeDevice(c10::Device) const override { return StandinDevice::device(); }
@@ -25,17 +27,26 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-  c10::Stream getStream(c10::Device device) const override { return getDefaultStream(device); }
+  c10::Stream getStream(c10::Device) const override { return CurrentStandinStream(); }
   c10::Stream getDefaultStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
-  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override { RefuseInRecording("synchronize stream"); }
-  void synchronizeDevice(c10::DeviceIndex) const override { RefuseInRecording("synchronize device"); }
-  void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
-  void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return NewStandinStream(); }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return ExchangeStandinStream(stream); }
+  bool queryStream(const c10::Stream& stream) const override { return StandinStreamIsDone(stream); }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    RefuseInRecording("synchronize stream");
+    FinishStandinStream(stream);
+  }
+  void synchronizeDevice(c10::DeviceIndex) const override {
+    RefuseInRecording("synchronize device");
+    FinishStandinStreams();
+  }
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex, c10::EventFlag) const override {
+    RecordStandinEvent(event, stream);
+  }
+  void block(void* event, const c10::Stream& stream) const override { BlockOnStandinEvent(event, stream); }
+  bool queryEvent(void* event) const override { return StandinEventIsDone(event); }
+  void synchronizeEvent(void* event) const override { WaitForStandinEvent(event); }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { DestroyStandinEvent(event); }
 };
 
 struct Hooks final : at::PrivateUse1HooksInterface {
@@ -50,6 +61,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override { return DefaultStandinGenerator(); }
   at::Generator getNewGenerator(c10::DeviceIndex) const override { return MakeStandinGenerator(); }
   c10::Device getDeviceFromPtr(void*) const override { return StandinDevice::device(); }
+  at::Allocator* getPinnedMemoryAllocator() const override { return &StandinPinnedAllocator(); }
+  bool isPinnedPtr(const void* memory) const override { return IsPinnedForStandin(memory); }
 };
 
 // LibTorch forgets the kernels of a library that is destroyed.

@@ -27,6 +27,7 @@
 #include "ssl/testing/standin_generator.h"
 #include "ssl/testing/standin_memory.h"
 #include "ssl/testing/standin_recording.h"
+#include "ssl/testing/standin_streams.h"
 #include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
@@ -108,6 +109,7 @@ class Call {
 
   void Run() {
     CheckKind();
+    FinishStandinStream(CurrentStandinStream());  // no kernel is late
     for (size_t i = 0; i < given_.size(); ++i) stack_[first_ + i] = ToHost(i);
     StandinRecording* const recording = CurrentStandinRecording();
     if (recording == nullptr) return RunOnce();

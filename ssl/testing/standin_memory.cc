@@ -24,7 +24,9 @@
 #include <utility>
 
 #include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_pinned_memory.h"
 #include "ssl/testing/standin_recording.h"
+#include "ssl/testing/standin_streams.h"
 #include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
@@ -107,10 +109,17 @@ void Upload(const std::string& what) {
   CountUpload(what);
 }
 
-at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
+// A copy from memory that is not pinned waits, as on a GPU.
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   if (!IsOnStandin(to)) Read("copy to the host of " + Description(from));
   if (!IsOnStandin(from)) Upload("copy to the device of " + Description(from));
-  RunAndNote([host_from = HostView(from), host_to = HostView(to)] { host_to.copy_(host_from); });
+  const auto copy = [host_from = HostView(from), host_to = HostView(to)] { host_to.copy_(host_from); };
+  if (non_blocking && !IsOnStandin(from) && IsPinnedForStandin(from.const_data_ptr())) {
+    CopyOnStandinStream(copy);
+  } else {
+    FinishStandinStream(CurrentStandinStream());
+    RunAndNote(copy);
+  }
   return to;
 }
 

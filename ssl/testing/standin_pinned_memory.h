@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of the host from which the stand-in device copies without making the host wait, as pinned memory is for a GPU.
+#ifndef SSL_TESTING_STANDIN_PINNED_MEMORY_H_
+#define SSL_TESTING_STANDIN_PINNED_MEMORY_H_
+
+#include <c10/core/Allocator.h>
+
+#include <cstdint>
+
+namespace ssl {
+
+// How often memory was pinned in this process, which takes long on a GPU. Thread-safe.
+int64_t PinnedAllocations();
+
+// For the stand-in device itself; thread-safe.
+c10::Allocator& StandinPinnedAllocator();
+bool IsPinnedForStandin(const void* memory);
+
+}  // namespace ssl
+
+#endif  // SSL_TESTING_STANDIN_PINNED_MEMORY_H_
