@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families of operators on the stand-in device, each compared with the CPU bit for bit.
+// Families of operators on the stand-in device, each compared with the CPU bit for bit, and so is a replay of each.
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -33,11 +33,13 @@
 #include <c10/core/GradMode.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_recording.h"
 #include "ssl/testing/standin_transfers.h"
 
 namespace ssl {
@@ -67,10 +69,12 @@ class StandinOperatorsTest : public testing::Test {
     return moved;
   }
 
-  // Runs `function` on the CPU and on the device, which reads nothing back; what it returns and what it changes are
-  // equal, and of the same layout.
+  // Runs `function` on the CPU and on the device, which reads nothing back, and replays a recording of it there; what
+  // it returns and what it changes are equal, and of the same layout.
   static void ExpectSame(const Tensors& inputs, const std::function<Tensors(const Tensors&)>& function) {
     const Tensors device_inputs = OnDevice(inputs);
+    const Tensors replayed_inputs = OnDevice(inputs);
+    const Tensors replayed = Replayed(replayed_inputs, function);
     Seed();
     const Tensors expected = function(inputs);
     const TransferLog log;
@@ -79,6 +83,22 @@ class StandinOperatorsTest : public testing::Test {
     EXPECT_THAT(log.uploads(), IsEmpty());
     ExpectEqual(results, expected);
     ExpectEqual(device_inputs, inputs);
+    ExpectEqual(replayed, expected);
+    ExpectEqual(replayed_inputs, inputs);
+  }
+
+  // The results of a replay, which are not those of the first run.
+  static Tensors Replayed(const Tensors& inputs, const std::function<Tensors(const Tensors&)>& function) {
+    Tensors before;
+    for (const at::Tensor& input : inputs) before.push_back(input.clone());
+    const auto recording = std::make_shared<StandinRecording>();
+    Tensors results;
+    WithStandinRecording(recording, [&] { results = function(inputs); });
+    for (const at::Tensor& result : results) result.zero_();
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i].copy_(before[i]);
+    Seed();
+    recording->Replay();
+    return results;
   }
 
   static void ExpectEqual(const Tensors& results, const Tensors& expected) {
