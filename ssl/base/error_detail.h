@@ -21,9 +21,14 @@ inline constexpr char kDetailErrno[] = "ssl/errno";          // a number of errn
 inline constexpr char kDetailException[] = "ssl/exception";  // the type of a C++ exception
 inline constexpr char kDetailCause[] = "ssl/cause";          // one of the causes below
 
+inline constexpr char kDetailMemory[] = "ssl/memory";  // of kCauseMemory: whose, when it is not the host's
+
 // Causes.
 inline constexpr char kCauseMemory[] = "memory";  // memory is exhausted
 inline constexpr char kCausePeer[] = "peer";      // another rank failed, is gone, or does not answer
+
+// Memories.
+inline constexpr char kMemoryOfDevice[] = "device";  // an accelerator's
 
 // `status` with the detail; OK stays as it is.
 absl::Status WithDetail(absl::Status status, absl::string_view key, absl::string_view value);

@@ -39,10 +39,15 @@ std::string TypeName(const std::exception& error) {
 }
 
 // The CPU allocators throw a plain c10::Error.
-bool IsOutOfMemory(const c10::Error& error) {
+bool HostIsOutOfMemory(absl::string_view message) {
+  return absl::StrContains(message, "can't allocate memory") || absl::StrContains(message, "not enough memory");
+}
+
+// The accelerators' allocators throw an exception of its own. The driver (error 2) and NVIDIA's libraries, which also
+// allocate themselves, say it in their messages.
+bool DeviceIsOutOfMemory(const c10::Error& error, absl::string_view message) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         absl::StrContains(error.what_without_backtrace(), "can't allocate memory") ||
-         absl::StrContains(error.what_without_backtrace(), "not enough memory");
+         absl::StrContains(message, "CUDA error: out of memory") || absl::StrContains(message, "_STATUS_ALLOC_FAILED");
 }
 
 absl::Status OutOfMemory(absl::Status status) { return WithDetail(std::move(status), kDetailCause, kCauseMemory); }
@@ -60,7 +65,11 @@ absl::StatusCode CodeOf(const c10::Error& error) {
 
 absl::Status FromTorch(absl::string_view what, const c10::Error& error) {
   const char* message = error.what_without_backtrace();
-  if (IsOutOfMemory(error)) return OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, message));
+  const bool is_device = DeviceIsOutOfMemory(error, message);
+  if (is_device || HostIsOutOfMemory(message)) {
+    const absl::Status status = OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, message));
+    return is_device ? WithDetail(status, kDetailMemory, kMemoryOfDevice) : status;
+  }
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) {
     return WithDetail(FromMessage(absl::StatusCode::kUnavailable, what, message), kDetailCause, kCausePeer);
   }

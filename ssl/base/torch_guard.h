@@ -17,7 +17,8 @@
 namespace ssl {
 
 // Runs fn and returns its Status. An exception becomes "what: first line of its message":
-//   out of memory (c10's and the standard's)     -> kResourceExhausted, cause kCauseMemory
+//   out of memory (c10's and the standard's)     -> kResourceExhausted, cause kCauseMemory; with kMemoryOfDevice when
+//                                                   it is an accelerator's: c10::OutOfMemoryError, and CUDA's messages
 //   c10::ValueError, IndexError, TypeError       -> kInvalidArgument
 //   c10::NotImplementedError                     -> kUnimplemented
 //   CollectiveError (collective_check.h)         -> the Status that it carries, with its details, and nothing below

@@ -57,6 +57,19 @@ TEST(GuardTorchTest, CausesAndTypes_AreKept) {
             "std::runtime_error");
 }
 
+TEST(GuardTorchTest, MemoryOfADevice_IsToldFromTheHosts) {
+  EXPECT_EQ(DetailOf(ThrowC10<c10::OutOfMemoryError>(), kDetailMemory), kMemoryOfDevice);
+  EXPECT_EQ(DetailOf(ThrowC10<c10::Error>(), kDetailMemory), "");
+  EXPECT_EQ(DetailOf(GuardTorch("load", []() -> absl::Status { throw std::bad_alloc(); }), kDetailMemory), "");
+  for (const char* message : {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling it",
+                              "cuDNN error: CUDNN_STATUS_ALLOC_FAILED"}) {
+    const absl::Status status = GuardTorch("step 1", [&]() -> absl::Status { TORCH_CHECK(false, message); });
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(message)));
+    EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+    EXPECT_EQ(DetailOf(status, kDetailMemory), kMemoryOfDevice);
+  }
+}
+
 TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
   const absl::Status status = GuardTorch("step 1", []() -> absl::Status {
     at::empty({int64_t{1} << 58}, at::kByte);
@@ -64,6 +77,7 @@ TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
   });
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+  EXPECT_EQ(DetailOf(status, kDetailMemory), "");
 }
 
 TEST(GuardTorchTest, TorchCheck_GivesItsFirstLineWithoutTheStack) {

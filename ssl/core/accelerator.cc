@@ -8,8 +8,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/cuda_devices.h"
 
 namespace ssl {
+namespace {
+
+absl::StatusOr<int64_t> Count(c10::DeviceType type) {
+  if (type == c10::DeviceType::CUDA) return CountCudaDevices();
+  return c10::impl::VirtualGuardImpl(type).deviceCount();
+}
+
+}  // namespace
 
 std::optional<c10::DeviceType> AcceleratorType() {
   if (c10::is_privateuse1_backend_registered()) return c10::DeviceType::PrivateUse1;
@@ -27,18 +36,14 @@ absl::Status CheckAcceleratorIsBuilt() {
 absl::StatusOr<c10::Device> Accelerator(int64_t index) {
   SSL_RETURN_IF_ERROR(CheckAcceleratorIsBuilt());
   const c10::DeviceType type = *AcceleratorType();
-  const int64_t count = c10::impl::VirtualGuardImpl(type).deviceCount();
-  if (count == 0) {
-    return absl::FailedPreconditionError(
-        "no GPU can be used here: there is none, or its driver is missing or older than CUDA 13 asks for (release 580, "
-        "see nvidia-smi), or CUDA_VISIBLE_DEVICES hides it; config.MACHINE.DEVICE=cpu runs without one");
-  }
+  SSL_ASSIGN_OR_RETURN(const int64_t count, Count(type));
   if (index >= count) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("process ", index, " of this host, counted from 0, has no GPU: there ",
-                     count == 1 ? "is 1" : absl::StrCat("are ", count), ", and each process takes one; start at most ",
-                     count, " on this host (--launch=local:", count, ")"));
+    return absl::NotFoundError(absl::StrCat("process ", index, " of this host, counted from 0, has no GPU: there ",
+                                            count == 1 ? "is 1" : absl::StrCat("are ", count),
+                                            ", and each process takes one; start at most ", count,
+                                            " on this host (--launch=local:", count, ")"));
   }
+  if (type == c10::DeviceType::CUDA) SSL_RETURN_IF_ERROR(CheckCudaArchitecture(index));
   return c10::Device(type, static_cast<c10::DeviceIndex>(index));
 }
 

@@ -25,8 +25,9 @@ std::optional<c10::DeviceType> AcceleratorType();
 // not be the one that trains.
 absl::Status CheckAcceleratorIsBuilt();
 
-// The one with this index, from 0: that of the process among those of its host. FailedPrecondition when this host has
-// fewer.
+// The one with this index, from 0: that of the process among those of its host. NotFound when this host has fewer, or
+// no driver that is new enough; Unimplemented when this program has no code for it. They end ssl_main as mistakes of a
+// configuration do.
 absl::StatusOr<c10::Device> Accelerator(int64_t index);
 
 }  // namespace ssl

@@ -22,7 +22,7 @@ TEST(AcceleratorTest, IsTheDeviceThatTheProcessHasRegistered) {
 TEST(AcceleratorTest, IndexBeyondThoseOfTheHost_IsRefusedWithTheirNumber) {
   StandinDevice::Install();
   EXPECT_THAT(Accelerator(1),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("process 1 of this host, counted from 0, has no GPU: there is 1"),
                              HasSubstr("--launch=local:1"))));
 }

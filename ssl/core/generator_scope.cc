@@ -5,6 +5,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/cat.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <mutex>
@@ -21,10 +23,17 @@ constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
 // Instead of the number of a batch.
 constexpr int64_t kStartOfPhase = -1;
 
-// None unless the process computes on an accelerator: a run on the CPU shall not set one up.
+// Whether anything was computed there. An allocator that does not say so may have been used.
+bool IsInUse(c10::DeviceType type) {
+  auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(type));
+  return allocator == nullptr || allocator->initialized();
+}
+
+// None unless the process computes on an accelerator: a run on the CPU shall neither set one up nor ask its driver,
+// which takes long where there is one.
 std::optional<at::Generator> AcceleratorGenerator() {
   const std::optional<c10::DeviceType> type = AcceleratorType();
-  if (!type.has_value()) return std::nullopt;
+  if (!type.has_value() || !IsInUse(*type)) return std::nullopt;
   const c10::impl::VirtualGuardImpl guard(*type);
   if (guard.deviceCount() == 0) return std::nullopt;
   const c10::Device device = guard.getDevice();

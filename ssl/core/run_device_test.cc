@@ -36,7 +36,7 @@ TEST(RunDeviceTest, OfTheName) {
 TEST(RunDeviceTest, OneProcessWithoutADevice_EndsAllWithTheKey) {
   EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) -> absl::Status {
     EXPECT_THAT(DeviceOf("gpu", communicator),
-                StatusIs(communicator.rank() == 1 ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kAborted,
+                StatusIs(communicator.rank() == 1 ? absl::StatusCode::kNotFound : absl::StatusCode::kAborted,
                          AllOf(HasSubstr("run.yaml:2: config.MACHINE.DEVICE is gpu"),
                                HasSubstr("process 1 of this host, counted from 0, has no GPU: there is 1"))));
     return communicator.Barrier();

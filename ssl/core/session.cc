@@ -27,6 +27,7 @@
 #include "ssl/core/autocast.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/device_memory.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_shards.h"
@@ -82,10 +83,11 @@ struct RunScope {
 
 // The one place where a host's call enters the run: nothing is thrown through it.
 absl::Status Guarded(absl::string_view what, const c10::Device& device, absl::FunctionRef<absl::Status()> call) {
-  return GuardTorch(what, [&] {
+  const auto enter = [&] {
     const RunScope scope(device);
     return call();
-  });
+  };
+  return WithMemoryAdvice(GuardTorch(what, enter), device);
 }
 
 // A change may ask for state that the checkpoint does not have, and the names of the state do not tell its key.
@@ -192,8 +194,7 @@ absl::Status Session::Build(SessionOptions options) {
   return absl::OkStatus();
 }
 
-// A run that is killed before its first save begins anew: with the weights of the run that it has removed, it could
-// not.
+// A run that is killed before its first save begins anew, and cannot with weights of the run that it has removed.
 absl::Status Session::CheckKeepsItsWeights() const {
   const ConfigNode* weights = config_.FindPath("MODEL.WEIGHTS_INIT.PARAMS_FILE");
   if (!plan_.removes_earlier || weights == nullptr || !weights->is_scalar() || weights->text().empty()) {
@@ -213,8 +214,7 @@ absl::Status Session::CheckKeepsItsWeights() const {
 }
 
 // Each rank reads the weights itself, and a run that saves meanwhile may give each another checkpoint: all begin with
-// what rank 0 has read.
-// initialize_weights calls no collective operation.
+// what rank 0 has read. initialize_weights calls no collective operation.
 absl::Status Session::InitializeWeights(const BuildContext& context) {
   const auto load = [&] { return registries_.initialize_weights(model(), context); };
   SSL_RETURN_IF_ERROR(AgreeOnWork(load, "loading weights", *communicator_));

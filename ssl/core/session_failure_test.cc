@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/core/method.h"
 #include "ssl/core/metrics.h"
 #include "ssl/core/session.h"
@@ -79,6 +80,7 @@ void ExpectResumesAt(const ConfigNode& config, int64_t iteration) {
 // Everything that a handler may do instead of returning OK.
 absl::Status Fail(absl::string_view how) {
   if (how == "memory") throw std::bad_alloc();
+  if (how == "device") TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory");
   if (how == "torch") TORCH_CHECK(false, "a tensor is wrong");
   if (how == "unknown") throw 5;
   return absl::DataLossError("the disk is gone");
@@ -168,6 +170,21 @@ TEST_P(FailingHookTest, EndsTheRun_AndWhatItLeftHalfMadeIsNeverSaved) {
   EXPECT_THAT(events, Contains(absl::StrCat("failing.OnException@", at)).Times(1));
   EXPECT_THAT(events, Contains(absl::StrCat("failing.OnEnd@", at)).Times(1));
   ExpectResumesAt(config, saved);
+}
+
+TEST(SessionFailureTest, ExhaustedMemoryOfTheDevice_SaysWhatToLower) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(FakeConfig("")));
+  std::vector<std::string> events;
+  auto hook = std::make_unique<RecordingHook>("full", HookStage::kObserve, &events);
+  hook->At("OnForward", [](StepContext&) { return Fail("device"); });
+  ASSERT_OK(session->AddHook(std::move(hook)));
+
+  const absl::Status first = StepToTheEnd(*session);
+
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kResourceExhausted,
+                              HasSubstr("CUDA out of memory. Lower config.DATA.TRAIN.BATCHSIZE_PER_REPLICA")));
+  EXPECT_EQ(DetailOf(first, kDetailMemory), kMemoryOfDevice);
+  EXPECT_EQ(session->Finish(), first);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryEvent, FailingHookTest,

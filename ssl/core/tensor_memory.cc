@@ -157,7 +157,8 @@ class TensorAllocator : public c10::Allocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &Delete, cpu};
     void* data = bytes < kLargeBytes ? TakeSmall(bytes) : ProcessBlocks().Take(bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "no memory for a tensor of ", bytes, " bytes");
+    // As LibTorch's own for the CPU; c10::OutOfMemoryError is the accelerators' (ssl/base/torch_guard.h).
+    TORCH_CHECK(data != nullptr, "not enough memory for a tensor of ", bytes, " bytes");
     return {data, data, &Delete, cpu};
   }
 

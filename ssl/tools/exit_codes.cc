@@ -9,7 +9,9 @@ namespace ssl {
 
 int ExitCodeOf(const absl::Status& status) {
   const std::string cause = DetailOf(status, kDetailCause);
-  if (cause == kCauseMemory) return kExitMemory;
+  if (cause == kCauseMemory) {
+    return DetailOf(status, kDetailMemory) == kMemoryOfDevice ? kExitDeviceMemory : kExitMemory;
+  }
   if (cause == kCausePeer) return kExitPeer;
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -29,6 +29,7 @@ TEST(ExitCodesTest, EachKindOfErrorHasItsDocumentedCode) {
 TEST(ExitCodesTest, CauseSaysMoreThanTheCode) {
   const absl::Status memory = WithDetail(absl::ResourceExhaustedError("out"), kDetailCause, kCauseMemory);
   EXPECT_EQ(ExitCodeOf(Annotate(memory, "step 3")), 6);
+  EXPECT_EQ(ExitCodeOf(WithDetail(memory, kDetailMemory, kMemoryOfDevice)), 8);
   EXPECT_EQ(ExitCodeOf(WithDetail(absl::DataLossError("input/output error"), kDetailErrno, "5")), 5);
   EXPECT_EQ(ExitCodeOf(WithDetail(absl::UnavailableError("reset by peer"), kDetailCause, kCausePeer)), 7);
 }

@@ -91,7 +91,7 @@ at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR2 and SIGXCPU save and end it; the sam
 goes on. A failed run leaves failure.json there, an evaluation <engine>_failure.json.
 
 Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 6 memory, 7 another
-rank, 75 stopped (same command resumes), 1 other.
+rank, 8 memory of the GPU, 75 stopped (same command resumes), 1 other.
 )";
 
 // `exit_code`, once all that was printed has arrived: whoever asked for it would take a part for the whole.
