@@ -46,6 +46,7 @@ absl::Status HookList::Attribute(const std::string& hook, const char* event, con
 
 absl::Status HookList::Run(const HookEvent& event, StepContext& context) {
   for (const auto& hook : hooks_) {
+    if (only_.has_value() && hook->within_update() != *only_) continue;
     SSL_RETURN_IF_ERROR(Call(*hook, event.name, context, [&] { return (hook.get()->*event.handler)(context); }));
   }
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #define SSL_CORE_HOOK_LIST_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,18 @@ class HookList : public Stateful {
   // AlreadyExists when a hook of that instance name is in the list.
   absl::Status Add(std::unique_ptr<Hook> hook);
 
+  // While it lives, Run calls the hooks of one kind alone (graph_train_step). One at a time.
+  class Only {
+   public:
+    Only(HookList& hooks, WithinUpdate kind) : hooks_(hooks) { hooks_.only_ = kind; }
+    ~Only() { hooks_.only_.reset(); }
+    Only(const Only&) = delete;
+    Only& operator=(const Only&) = delete;
+
+   private:
+    HookList& hooks_;
+  };
+
   // Calls the handler of `event` of every hook; the first error ends it.
   absl::Status Run(const HookEvent& event, StepContext& context);
 
@@ -80,6 +93,7 @@ class HookList : public Stateful {
 
   std::vector<std::unique_ptr<Hook>> hooks_;
   std::string running_;
+  std::optional<WithinUpdate> only_;
   HookFailure failure_;
 };
 

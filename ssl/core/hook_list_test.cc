@@ -148,6 +148,25 @@ TEST_F(HookEventsTest, EveryEvent_ReachesItsHandlerInTheOrderOfStages) {
   EXPECT_EQ(hooks_.failure().hook, "");
 }
 
+class ComputingHook : public RecordingHook {
+ public:
+  using RecordingHook::RecordingHook;
+  WithinUpdate within_update() const override { return WithinUpdate::kComputes; }
+};
+
+TEST_F(HookEventsTest, Only_LeavesOutTheOtherKindsWhileItLives) {
+  Add("none", nullptr);
+  ASSERT_OK(hooks_.Add(std::make_unique<ComputingHook>("computing", HookStage::kReport, &events_)));
+  {
+    const HookList::Only computing(hooks_, WithinUpdate::kComputes);
+    ASSERT_OK(hooks_.Run(kOnForward, context_));
+    EXPECT_THAT(events_, ElementsAre("computing.OnForward@7"));
+  }
+  events_.clear();
+  ASSERT_OK(hooks_.Run(kOnForward, context_));
+  EXPECT_EQ(events_.size(), 4u);
+}
+
 TEST_F(HookEventsTest, Error_EndsTheEventAndNamesHookEventAndIteration) {
   Add("OnStep", [](StepContext&) { return absl::DataLossError("disk is gone"); });
   EXPECT_THAT(hooks_.Run(kOnStep, context_),

@@ -6,6 +6,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/cuda_graph.h"
+#include "ssl/core/graph_train_step.h"
 #include "ssl/core/standard_train_step.h"
 #include "ssl/core/world_options.h"
 
@@ -24,6 +25,7 @@ absl::Status RegisterCore(Registries* registries) {
   SSL_RETURN_IF_ERROR(options.Add("MODEL.AMP_PARAMS", [] { return std::make_unique<AmpOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("TRAINER", [] { return std::make_unique<TrainerOptions>(); }));
   SSL_RETURN_IF_ERROR(RegisterCudaGraph(registries));
+  SSL_RETURN_IF_ERROR(registries->train_steps.Register("graph_train_step", &MakeGraphTrainStep));
   return registries->train_steps.Register("standard_train_step", &MakeStandardTrainStep);
 }
 

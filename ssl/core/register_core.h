@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training loop itself brings: its configuration keys, the standard train step, and CUDA
-// graphs.
+// What the training loop itself brings: its configuration keys, its train steps, and CUDA graphs.
 #ifndef SSL_CORE_REGISTER_CORE_H_
 #define SSL_CORE_REGISTER_CORE_H_
 

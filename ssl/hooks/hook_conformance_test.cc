@@ -156,6 +156,29 @@ TEST_F(HookConformanceTest, KeysOfOneHook_DifferAndItsOwnAreDeclared) {
   }
 }
 
+// A train step that records updates gives way to the standard one where a run has one of these: they look at a step
+// while it is made. A new hook says what it does within an update (Hook::within_update), or is of them.
+TEST_F(HookConformanceTest, OnlyThese_AreCalledInTheMiddleOfAnUpdate) {
+  std::vector<std::string> names;
+  for (const std::string& name : registries_.hooks.Names()) {
+    if (Make(name)->within_update() == WithinUpdate::kUnknown) names.push_back(name);
+  }
+  EXPECT_THAT(names, ElementsAre("gradient_collector", "memory_checkpoint", "profiler"));
+}
+
+// What a recorded update repeats is a matter of the update's place in the run, not of its number.
+TEST_F(HookConformanceTest, RecordingKeys_StayFromUpdateToUpdate) {
+  for (const std::string& name : registries_.hooks.Names()) {
+    const std::unique_ptr<Hook> hook = Make(name);
+    FakeStep step;
+    step.state.max_iterations = 1000;
+    step.state.iteration = 500;
+    const int64_t key = hook->RecordingKey(step.context);
+    step.state.iteration = 501;
+    EXPECT_EQ(hook->RecordingKey(step.context), key) << name;
+  }
+}
+
 // What ssl_main --dry_run tells of it.
 TEST_F(HookConformanceTest, EachHook_SaysWhatItDoesAndWhen) {
   for (const std::string& name : registries_.hooks.Names()) {
