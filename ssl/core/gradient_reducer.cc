@@ -66,10 +66,10 @@ struct GradientReducer::Slot {
 
 struct GradientReducer::Bucket {
   std::vector<Slot> slots;
-  // What is reduced, and in its compression: [elements]; of the last bucket [elements + parameters].
+  // What is reduced, and in its compression: [elements]; of the last bucket, on a host, [elements + parameters].
   at::Tensor wire;
   at::Tensor flat;      // the gradients: `wire`, or [elements] where that is compressed
-  at::Tensor presence;  // of the last bucket: what is behind the elements of `wire`
+  at::Tensor presence;  // of the last bucket, on a host: what is behind the elements of `wire`
   size_t outstanding = 0;
   std::unique_ptr<Work> work;
 
@@ -131,8 +131,8 @@ void GradientReducer::Allocate(Bucket& bucket) {
   int64_t elements = 0;
   for (const Slot& slot : bucket.slots) elements += slot.parameter.numel();
   const bool is_last = &bucket == buckets_.back().get();
-  const int64_t tail = is_last ? static_cast<int64_t>(parameters_.size()) : 0;
   const at::TensorOptions options = bucket.slots[0].parameter.options().requires_grad(false);
+  const int64_t tail = is_last && options.device().is_cpu() ? static_cast<int64_t>(parameters_.size()) : 0;
   const at::ScalarType type = bucket.slots[0].parameter.scalar_type();
   const at::ScalarType wire_type = WireType(type, options_.compression);
   bucket.wire = at::zeros({elements + tail}, options.dtype(wire_type));
@@ -143,9 +143,8 @@ void GradientReducer::Allocate(Bucket& bucket) {
     slot.outgoing = ViewFor(slot.parameter, bucket.wire, offset);
     offset += slot.parameter.numel();
   }
-  if (!is_last) return;
-  bucket.presence = bucket.wire.narrow(0, elements, tail);
-  presence_ = at::zeros({tail}, at::kFloat);
+  if (is_last) presence_ = at::zeros({static_cast<int64_t>(parameters_.size())}, at::kFloat);
+  if (tail > 0) bucket.presence = bucket.wire.narrow(0, elements, tail);
 }
 
 void GradientReducer::AddHooks() {
@@ -199,7 +198,7 @@ void GradientReducer::StartCompleteBuckets() {
   while (next_bucket_ < buckets_.size() && buckets_[next_bucket_]->outstanding == 0) {
     Bucket& bucket = *buckets_[next_bucket_++];
     if (bucket.is_compressed()) bucket.wire.div_(communicator_.size());
-    if (bucket.presence.defined()) WritePresence(bucket);
+    if (next_bucket_ == buckets_.size()) WritePresence(bucket);
     bucket.work = duplicate_->StartAllReduce(bucket.wire, bucket.is_compressed() ? ReduceOp::kSum : ReduceOp::kMean);
   }
 }
@@ -210,7 +209,11 @@ void GradientReducer::WritePresence(Bucket& last) {
   for (const std::unique_ptr<Bucket>& bucket : buckets_) {
     for (const Slot& slot : bucket->slots) *present++ = slot.has_arrived ? 1.0F : 0.0F;
   }
-  last.presence.copy_(presence_);
+  if (last.presence.defined()) {
+    last.presence.copy_(presence_);
+  } else {
+    presence_work_ = duplicate_->StartAllReduce(presence_, ReduceOp::kMean);
+  }
 }
 
 void GradientReducer::FillGaps() {
@@ -243,19 +246,30 @@ absl::Status GradientReducer::Reduce() {
   RECORD_USER_SCOPE("waiting for reduced gradients");  // in a trace: what backward has not hidden
   FillGaps();
   for (const std::unique_ptr<Bucket>& bucket : buckets_) SSL_RETURN_IF_ERROR(Finish(*bucket));
-  if (!buckets_.empty()) Distribute();
+  if (!buckets_.empty()) SSL_RETURN_IF_ERROR(Distribute());
   if (came_twice_.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the gradient of ", came_twice_, " came twice in one backward pass, when its reduction over the ranks may have ",
       "begun: let the reduction start after backward (Backward, then ReduceGradients)"));
 }
 
-void GradientReducer::Distribute() {
-  const at::Tensor shares = buckets_.back()->presence.to(at::kCPU, at::kFloat);  // [parameters]
+absl::StatusOr<at::Tensor> GradientReducer::SharesOfRanks() {
+  if (presence_work_ == nullptr) return buckets_.back()->presence.to(at::kFloat);
+  SSL_RETURN_IF_ERROR(std::exchange(presence_work_, nullptr)->Wait());
+  return presence_;
+}
+
+// A compressed bucket has sums. A sum of ones never falls below what the type can count.
+float GradientReducer::ShareOfAll() const {
+  const Bucket& last = *buckets_.back();
+  if (!last.presence.defined() || !last.is_compressed()) return 1.0F;
+  return static_cast<float>(std::min(communicator_.size(), kMostCounted));
+}
+
+absl::Status GradientReducer::Distribute() {
+  SSL_ASSIGN_OR_RETURN(const at::Tensor shares, SharesOfRanks());  // [parameters]
   const float* share = shares.const_data_ptr<float>();
-  // A compressed bucket has sums. A sum of ones never falls below what the type can count.
-  const int64_t counted = std::min(communicator_.size(), kMostCounted);
-  const float of_all = buckets_.back()->is_compressed() ? static_cast<float>(counted) : 1.0F;
+  const float of_all = ShareOfAll();
   std::vector<std::string> incomplete;
   for (const std::unique_ptr<Bucket>& bucket : buckets_) {
     for (Slot& slot : bucket->slots) {
@@ -265,6 +279,7 @@ void GradientReducer::Distribute() {
     }
   }
   if (!incomplete.empty()) NameIncomplete(incomplete);
+  return absl::OkStatus();
 }
 
 void GradientReducer::NameIncomplete(const std::vector<std::string>& names) {

@@ -8,14 +8,15 @@
 //   SSL_RETURN_IF_ERROR(reducer.StartWithBackward());  // before the update's last backward pass; may be left out
 //   loss.backward();
 //   SSL_RETURN_IF_ERROR(reducer.Reduce());
-//   optimizer.Step();
+//   optimizer.Step(found_inf);
 //
 // Buckets and their order follow from the parameters alone, never from the order in which gradients came: every start
 // of a run adds in the same order.
 //
 // A parameter without a gradient on some ranks counts as zero there, which is what a loss that does not depend on it
 // has; the first ones are named in the log. Without one on all ranks it stays without. So ranks never wait for each
-// other over it.
+// other over it. Which ones have a gradient is known to the hosts: it travels with the last bucket where that is the
+// host's, and otherwise in a small reduction of its own between the hosts, so that nothing is read from the device.
 //
 // With a `compression`, gradients of a wider type travel in it: each rank rounds its own to it and divides them by the
 // number of ranks, so that the sum of float16 does not overflow where none of its parts has; the sum is rounded as the
@@ -42,6 +43,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/distributed/communicator.h"
 
@@ -92,11 +94,16 @@ class GradientReducer {
   void StartCompleteBuckets();
   // What backward has not brought.
   void FillGaps();
+  // Notes, and begins to exchange, which gradients are there.
   void WritePresence(Bucket& last);
+  // After Finish of all buckets: of each parameter what the ranks' presence was reduced to, and what that is when it is
+  // there on all of them.
+  absl::StatusOr<at::Tensor> SharesOfRanks();
+  float ShareOfAll() const;
   // Waits for its reduction.
   absl::Status Finish(Bucket& bucket);
   // Gives the parameters their reduced gradients.
-  void Distribute();
+  absl::Status Distribute();
   void NameIncomplete(const std::vector<std::string>& names);
 
   std::vector<NamedParameter> parameters_;
@@ -104,8 +111,10 @@ class GradientReducer {
   Communicator& communicator_;
   std::unique_ptr<Communicator> duplicate_;
   std::vector<std::unique_ptr<Bucket>> buckets_;  // in the order of their reductions
-  // [parameters], float32: 1 for those with a gradient here. What the last bucket is reduced to comes with it.
+  // [parameters], float32, on the host: 1 for those with a gradient here. Reduced on its own, or a copy of it with the
+  // last bucket.
   at::Tensor presence_;
+  std::unique_ptr<Work> presence_work_;
   size_t next_bucket_ = 0;  // to start
   bool in_backward_ = false;
   std::string came_twice_;
