@@ -7,6 +7,7 @@ namespace ssl {
 namespace {
 
 constexpr char kFloat16[] = "float16";
+constexpr char kBFloat16[] = "bfloat16";
 constexpr char kDynamic[] = "dynamic";
 
 absl::StatusOr<double> ConstantLossScale(const AmpArguments& arguments, const ConfigNode& node) {
@@ -33,7 +34,7 @@ void AmpOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("USE_AMP", &use_amp, Doc("mixed precision"));
   visitor.Field("AMP_TYPE", &type, Doc("whose meaning AMP_ARGS has").OneOf({"apex", "pytorch"}));
   visitor.Field("AMP_DTYPE", &dtype,
-                Doc("short format; empty: bfloat16 on cpu, float16 on gpu (ours)").OneOf({"", "bfloat16", kFloat16}));
+                Doc("short format; empty: bfloat16 on cpu, float16 on gpu (ours)").OneOf({"", kBFloat16, kFloat16}));
   visitor.Field(
       "MAX_SKIPPED_UPDATES", &max_skipped_updates,
       Doc("updates in a row that overflowing float16 gradients may skip before the run ends in an error (ours)")
@@ -42,11 +43,13 @@ void AmpOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Section("AMP_ARGS", &arguments, Doc("arguments of apex"));
 }
 
+std::string DefaultAmpDtype(absl::string_view device) { return device == "gpu" ? kFloat16 : kBFloat16; }
+
 absl::StatusOr<Precision> PrecisionOf(const AmpOptions& options, const std::string& device, const ConfigNode& node) {
   Precision precision;
   const bool is_float32 = options.type == "apex" && options.arguments.opt_level == "O0";
   if (!options.use_amp || is_float32) return precision;
-  const bool is_half = options.dtype.empty() ? device == "gpu" : options.dtype == kFloat16;
+  const bool is_half = (options.dtype.empty() ? DefaultAmpDtype(device) : options.dtype) == kFloat16;
   precision.autocast = is_half ? Autocast::kFloat16 : Autocast::kBFloat16;
   if (!is_half) return precision;
   precision.scales_loss = true;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/autocast.h"
@@ -47,6 +48,9 @@ struct Precision {
   double loss_scale = 0.0;           // constant; 0: dynamic
   int64_t max_skipped_updates = 50;  // in a row, for overflow, before the run ends in an error
 };
+
+// The AMP_DTYPE that an empty one stands for on `device`, a MACHINE.DEVICE.
+std::string DefaultAmpDtype(absl::string_view device);
 
 // device: MACHINE.DEVICE. node: the AMP_PARAMS section, for locations in messages.
 absl::StatusOr<Precision> PrecisionOf(const AmpOptions& options, const std::string& device, const ConfigNode& node);

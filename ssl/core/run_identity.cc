@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
+#include "ssl/core/saved_settings.h"
 #include "ssl/core/shared_options.h"
 #include "ssl/io/file_system.h"
 #include "ssl/io/json_tree.h"
@@ -20,9 +21,8 @@
 namespace ssl {
 namespace {
 
-using Settings = std::map<std::string, std::string>;
+using Settings = SavedSettings;
 
-constexpr uint64_t kFormatVersion = 1;
 constexpr char kNotSet[] = "(not set)";
 constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 constexpr char kBatchesPerUpdate[] = "OPTIMIZER.grad_acc_steps";
@@ -129,33 +129,6 @@ std::string Quote(const std::string& value, const std::string& other) {
   return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
 }
 
-// What ToJson has written, by key; what was counted among it.
-absl::StatusOr<Settings> ParseSettings(absl::string_view json, bool with_counts, absl::string_view origin) {
-  const auto wrong = [origin](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat("file ", origin, ": ", what));
-  };
-  const absl::StatusOr<JsonTree> root = ParseJson(json);
-  if (!root.ok()) return wrong(root.status().message());
-  const JsonTree* version = root->Find("format_version");
-  if (version == nullptr || version->kind != JsonTree::Kind::kCount || version->count != kFormatVersion) {
-    return wrong(absl::StrCat("format_version is not ", kFormatVersion, ": another version of the program wrote it"));
-  }
-  Settings settings;
-  for (const char* part : {"settings", "counts"}) {
-    const JsonTree* values = root->Find(part);
-    if (values == nullptr || values->kind != JsonTree::Kind::kObject) {
-      return wrong(absl::StrCat(part, " is not an object"));
-    }
-    if (!with_counts && absl::string_view(part) == "counts") continue;
-    for (const auto& [key, value] : values->object) {
-      const bool is_text = value.kind == JsonTree::Kind::kString;
-      if (!is_text && value.kind != JsonTree::Kind::kCount) return wrong(absl::StrCat(key, " is no text or number"));
-      settings[key] = is_text ? value.text : absl::StrCat(value.count);
-    }
-  }
-  return settings;
-}
-
 }  // namespace
 
 struct RunIdentity::Difference {
@@ -163,16 +136,18 @@ struct RunIdentity::Difference {
   std::string saved;
   std::string now;
   std::string location;  // of the new value, or of what was counted; "" when it stands nowhere
+  std::string hint = {};
 
   std::string ToString() const {
     const std::string where = location.empty() ? "" : absl::StrCat(" (", location, ")");
-    return absl::StrCat(key, ": ", Quote(saved, now), " in the checkpoint, ", Quote(now, saved), " now", where);
+    return absl::StrCat(key, ": ", Quote(saved, now), " in the checkpoint, ", Quote(now, saved), " now", where, hint);
   }
 };
 
 RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes)
     : config_(config), catalog_(catalog), allow_changes_(std::move(allow_changes)) {
   Flatten(config, "", &settings_);
+  SettleAmpDtype(catalog_.Defaults(), &settings_);
 }
 
 void RunIdentity::SetClasses(const std::vector<std::string>& names) {
@@ -185,7 +160,7 @@ std::string RunIdentity::ToJson() const {
   JsonTree::Object counts;
   for (const auto& [name, count] : counts_) counts.emplace_back(name, JsonTree(static_cast<uint64_t>(count)));
   JsonTree::Object root;
-  root.emplace_back("format_version", JsonTree(kFormatVersion));
+  root.emplace_back("format_version", JsonTree(kSettingsFormatVersion));
   root.emplace_back("settings", JsonTree(std::move(settings)));
   if (!classes_.empty()) counts.emplace_back(std::string(kClasses), JsonTree(classes_));
   root.emplace_back("counts", JsonTree(std::move(counts)));
@@ -219,7 +194,9 @@ std::string RunIdentity::Describe(absl::string_view key) const {
 }
 
 absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
-  return ParseSettings(json, /*with_counts=*/!counts_.empty(), origin);
+  SSL_ASSIGN_OR_RETURN(Settings settings, ParseSavedSettings(json, /*with_counts=*/!counts_.empty(), origin));
+  SettleAmpDtype(catalog_.Defaults(), &settings);
+  return settings;
 }
 
 bool RunIdentity::MayDiffer(absl::string_view key, const RankCounts& ranks) const {
@@ -276,6 +253,7 @@ std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& sa
     if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
     const size_t differs = FirstDifference(difference.now, difference.saved);
     if (node != nullptr) difference.location = PlaceAt(*node, differs).ToString();
+    if (node != nullptr) difference.hint = AmpDtypeHint(key, *node, difference.saved);
     if (key == kNumSamples) difference.location = CountedIn(config_, TestsOnly() ? "DATA.TEST" : "DATA.TRAIN");
     differences.push_back(std::move(difference));
   }
@@ -295,7 +273,7 @@ absl::StatusOr<std::vector<std::string>> RunIdentity::ChangesBelow(absl::string_
 
 absl::Status RunIdentity::CheckClasses(const std::vector<std::string>& names, absl::string_view section,
                                        absl::string_view json, absl::string_view origin) {
-  SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSettings(json, /*with_counts=*/true, origin));
+  SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSavedSettings(json, /*with_counts=*/true, origin));
   const auto trained = saved.find(std::string(kClasses));
   const std::string now = TextOf(ConfigNode::FromStrings(names));
   if (trained == saved.end() || trained->second == now) return absl::OkStatus();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What makes two sessions the same run: the resolved settings, and how much data there is. Every checkpoint records it
-// (config.json), and a run that resumes compares. The rule for each setting stands where it is declared
-// (Doc::MayChange); docs/checkpoints.md tells users.
+// (config.json), and a run that resumes compares. An AMP_DTYPE that is empty counts as the one of the device. The rule
+// for each setting stands where it is declared (Doc::MayChange); docs/checkpoints.md tells users.
 //
 //   RunIdentity identity(config, registries.options, /*allow_changes=*/{});
 //   identity.AddCount("DATA.TRAIN.num_samples", 60000);

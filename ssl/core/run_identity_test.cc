@@ -270,6 +270,42 @@ TEST_F(RunIdentityTest, OtherVirtualRanks_AreNamedThemselves) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("set config.DATA.TRAIN.BATCHSIZE_PER_REPLICA=16")));
 }
 
+constexpr char kOnCpu[] = "{MACHINE: {DEVICE: cpu}, MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: ''}}}";
+constexpr char kOnGpu[] = "{MACHINE: {DEVICE: gpu}, MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: ''}}}";
+
+// Without AMP_DTYPE a run on another device would compute in another format.
+TEST_F(RunIdentityTest, NumberFormatOfAnotherDevice_IsRefusedWithTheOneToSet) {
+  const auto resume = [this](const std::string& saved, const std::string& now) {
+    const ConfigNode before = Parsed(saved);
+    const ConfigNode after = Parsed(now);
+    return RunIdentity(after, catalog_, {"MACHINE.DEVICE"})
+        .CheckResume(RunIdentity(before, catalog_, {}).ToJson(), "step_7/config.json", &changes_);
+  };
+  EXPECT_THAT(resume(kOnCpu, kOnGpu),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("MODEL.AMP_PARAMS.AMP_DTYPE: bfloat16 in the checkpoint, float16 now"),
+                             HasSubstr("set config.MODEL.AMP_PARAMS.AMP_DTYPE=bfloat16 to go on"))));
+  EXPECT_THAT(resume(kOnGpu, kOnCpu),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("AMP_DTYPE=float16 to go on")));
+  EXPECT_OK(resume(kOnCpu, absl::StrReplaceAll(kOnGpu, {{"''", "bfloat16"}})));
+  EXPECT_OK(resume(kOnGpu, absl::StrReplaceAll(kOnCpu, {{"''", "float16"}})));
+  EXPECT_OK(resume(kOnGpu, kOnGpu));
+  EXPECT_OK(resume(absl::StrReplaceAll(kOnCpu, {{"True", "False"}}), absl::StrReplaceAll(kOnGpu, {{"True", "False"}})));
+}
+
+// From before the format was recorded.
+TEST_F(RunIdentityTest, NumberFormatThatWasNotRecorded_IsThatOfTheSavedDevice) {
+  const ConfigNode on_gpu = Parsed(kOnGpu);
+  const std::string recorded = RunIdentity(on_gpu, catalog_, {}).ToJson();
+  EXPECT_THAT(recorded, HasSubstr("\"float16\""));
+  const std::string older = absl::StrReplaceAll(recorded, {{"\"float16\"", "\"\\\"\\\"\""}});
+  EXPECT_NE(older, recorded);
+  EXPECT_OK(RunIdentity(on_gpu, catalog_, {}).CheckResume(older, "step_7/config.json", &changes_));
+  const ConfigNode on_cpu = Parsed(kOnCpu);
+  EXPECT_THAT(RunIdentity(on_cpu, catalog_, {"MACHINE.DEVICE"}).CheckResume(older, "step_7/config.json", &changes_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("AMP_DTYPE=float16 to go on")));
+}
+
 TEST_F(RunIdentityTest, BytesThatAreNoUtf8_ComeBackEqual) {
   ConfigNode config = Parsed(kConfig);
   config.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"/data/gr\xfc\xdf"}));
