@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/core/accelerator.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/process_number.h"
@@ -14,10 +15,15 @@
 namespace ssl {
 
 absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const ConfigNode& config,
-                                      Communicator& communicator) {
+                                      Communicator& communicator, absl::FunctionRef<std::string()> visible_devices) {
   if (options.device == "cpu") return c10::Device(c10::kCPU);
-  SSL_ASSIGN_OR_RETURN(const int64_t number, ProcessNumberOnHost(communicator));
-  const absl::StatusOr<c10::Device> device = Accelerator(number);
+  std::string visible;
+  const absl::Status seen = GuardTorch("looking for devices", [&] {
+    visible = visible_devices();
+    return absl::OkStatus();
+  });
+  SSL_ASSIGN_OR_RETURN(const int64_t number, ProcessNumberOnHost(visible, communicator));
+  const absl::StatusOr<c10::Device> device = seen.ok() ? Accelerator(number) : seen;
   const std::string key = absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
                                        ": config.MACHINE.DEVICE is ", options.device);
   // A host may lack a GPU that others have.

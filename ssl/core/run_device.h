@@ -6,18 +6,23 @@
 
 #include <c10/core/Device.h>
 
+#include <string>
+
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/visible_devices.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
 // What MACHINE.DEVICE of `config`, the tree under "config" that `options` are from, is on this machine: each process of
-// it takes an accelerator of its own. An error on all ranks, which names the key, when one of them finds none.
-// Collective unless it is the CPU.
+// it takes an accelerator of its own, of those that visible_devices tells apart. An error on all ranks, which names the
+// key, when one of them finds none. Collective unless it is the CPU.
 absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const ConfigNode& config,
-                                      Communicator& communicator);
+                                      Communicator& communicator,
+                                      absl::FunctionRef<std::string()> visible_devices = &VisibleDevices);
 
 }  // namespace ssl
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/run_device.h"
 
+#include <c10/util/Exception.h>
+
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,12 +20,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-absl::StatusOr<c10::Device> DeviceOf(const std::string& name, Communicator& communicator) {
+absl::StatusOr<c10::Device> DeviceOf(const std::string& name, Communicator& communicator,
+                                     absl::FunctionRef<std::string()> visible_devices = &VisibleDevices) {
   StandinDevice::Install();
   MachineOptions options;
   options.device = name;
   const ConfigNode config = ParseYaml(absl::StrCat("\nMACHINE: {DEVICE: ", name, "}"), "run.yaml", nullptr).value();
-  return RunDevice(options, config, communicator);
+  return RunDevice(options, config, communicator, visible_devices);
 }
 
 TEST(RunDeviceTest, OfTheName) {
@@ -30,6 +34,28 @@ TEST(RunDeviceTest, OfTheName) {
     EXPECT_EQ(DeviceOf("cpu", communicator).value(), c10::Device(c10::kCPU));
     EXPECT_EQ(DeviceOf("gpu", communicator).value(), StandinDevice::device());
     return absl::OkStatus();
+  }));
+}
+
+// Each process has but one, and it is another one.
+TEST(RunDeviceTest, ProcessesThatSeeADeviceOfTheirOwnEach_TakeIt) {
+  EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) -> absl::Status {
+    const auto own = [&] { return absl::StrCat("device of rank ", communicator.rank()); };
+    EXPECT_EQ(DeviceOf("gpu", communicator, own).value(), StandinDevice::device());
+    return communicator.Barrier();
+  }));
+}
+
+// One of them cannot look: nobody waits for it.
+TEST(RunDeviceTest, OneProcessThatCannotLook_EndsAllWithTheKey) {
+  EXPECT_OK(ProcessWorld(2).Run([](Communicator& communicator) -> absl::Status {
+    const auto look = [&]() -> std::string {
+      TORCH_CHECK(communicator.rank() == 0, "a broken driver");
+      return "";
+    };
+    EXPECT_THAT(DeviceOf("gpu", communicator, look).status().message(),
+                AllOf(HasSubstr("run.yaml:2: config.MACHINE.DEVICE is gpu"), HasSubstr("a broken driver")));
+    return communicator.Barrier();
   }));
 }
 

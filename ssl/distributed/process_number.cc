@@ -7,15 +7,16 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/process_identity.h"
 
 namespace ssl {
 
-absl::StatusOr<int64_t> ProcessNumberOnHost(Communicator& communicator) {
+absl::StatusOr<int64_t> ProcessNumberOnHost(absl::string_view sees, Communicator& communicator) {
   const ProcessIdentity identity = ProcessIdentity::OfThisProcess();
   // Of one program, on all ranks the same number for the same text.
-  const auto scope = static_cast<int64_t>(std::hash<std::string>()(identity.scope));
+  const auto scope = static_cast<int64_t>(std::hash<std::string>()(absl::StrCat(identity.scope, "\n", sees)));
   const at::Tensor own = at::tensor({scope, identity.pid}, at::kLong);
   SSL_ASSIGN_OR_RETURN(const at::Tensor gathered, communicator.AllGather(own));
   const at::Tensor all = gathered.contiguous();  // [ranks, 2]

@@ -7,13 +7,15 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
 
 // From 0, among the processes of the communicator's ranks on this machine, or in this container, in the order of the
-// lowest rank that each has; ranks that are threads of one process have its number. Collective.
-absl::StatusOr<int64_t> ProcessNumberOnHost(Communicator& communicator);
+// lowest rank that each has; ranks that are threads of one process have its number. sees: what a process sees of the
+// machine, such as its GPUs; processes that see something else are counted by themselves. Collective.
+absl::StatusOr<int64_t> ProcessNumberOnHost(absl::string_view sees, Communicator& communicator);
 
 }  // namespace ssl
 
