@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/device_tensors.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +13,6 @@
 
 namespace ssl {
 namespace {
-
-at::Tensor Copy(const at::Tensor& tensor, const at::Device& device) {
-  return tensor.defined() ? tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true) : tensor;
-}
 
 // All tensors that are defined.
 class TensorVisitor : public StateVisitor {
@@ -51,15 +49,6 @@ c10::Device DeviceOf(Stateful& root) {
   TensorVisitor visitor(note);
   root.VisitState(visitor);
   return device.value_or(c10::kCPU);
-}
-
-Batch CopyOnDevice(const Batch& batch, const at::Device& device) {
-  Batch copy;
-  for (const at::Tensor& view : batch.views) copy.views.push_back(Copy(view, device));
-  for (const auto& [name, input] : batch.named_inputs) copy.named_inputs[name] = Copy(input, device);
-  copy.targets = Copy(batch.targets, device);
-  copy.indices = batch.indices;
-  return copy;
 }
 
 }  // namespace ssl

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run has on the device that it computes on: the state of its parts, and the batch of the step.
+// What a run has on the device that it computes on: the state of its parts. Its batches: device_batch_source.h.
 #ifndef SSL_CORE_DEVICE_TENSORS_H_
 #define SSL_CORE_DEVICE_TENSORS_H_
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include "ssl/core/batch.h"
 #include "ssl/core/stateful.h"
 
 namespace ssl {
@@ -19,10 +17,6 @@ void MoveState(Stateful& root, const at::Device& device);
 
 // Where the first tensor of `root`'s state lies; the CPU when it has none.
 c10::Device DeviceOf(Stateful& root);
-
-// The batch with views, named inputs and targets on `device`; indices stay on the host, which reads them. Copies from
-// pinned memory do not wait. May throw LibTorch exceptions.
-Batch CopyOnDevice(const Batch& batch, const at::Device& device);
 
 }  // namespace ssl
 

@@ -3,7 +3,6 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/ones.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -46,21 +45,6 @@ TEST(DeviceTensorsTest, StateMoves_AndHandlesStay) {
   const TransferLog log;
   MoveState(layer, StandinDevice::device());
   EXPECT_THAT(log.uploads(), SizeIs(0)) << "it is there already";
-}
-
-TEST(DeviceTensorsTest, BatchIsCopied_ButForItsIndices) {
-  StandinDevice::Install();
-  Batch batch;
-  batch.views = {at::ones({2, 3, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast)};
-  batch.named_inputs["left"] = at::ones({2, 5});
-  batch.indices = at::arange(2);
-  const Batch copy = CopyOnDevice(batch, StandinDevice::device());
-  EXPECT_EQ(copy.views[0].device(), StandinDevice::device());
-  EXPECT_TRUE(copy.views[0].is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_EQ(copy.named_inputs.at("left").device(), StandinDevice::device());
-  EXPECT_FALSE(copy.targets.defined());
-  EXPECT_TRUE(copy.indices.is_cpu());
-  EXPECT_EQ(copy.size(), 2);
 }
 
 }  // namespace

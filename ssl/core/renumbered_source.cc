@@ -14,14 +14,18 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/class_map.h"
+#include "ssl/core/read_ahead.h"
 
 namespace ssl {
 namespace {
 
-class RenumberedSource : public BatchSource {
+class RenumberedSource : public BatchSource, public ReadAhead {
  public:
   RenumberedSource(std::unique_ptr<BatchSource> source, ClassMap classes, std::vector<std::string> names)
-      : source_(std::move(source)), classes_(std::move(classes)), names_(std::move(names)) {}
+      : source_(std::move(source)),
+        ahead_(dynamic_cast<ReadAhead*>(source_.get())),
+        classes_(std::move(classes)),
+        names_(std::move(names)) {}
 
   int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   int64_t dataset_size() const override { return source_->dataset_size(); }
@@ -43,18 +47,34 @@ class RenumberedSource : public BatchSource {
 
   absl::StatusOr<const Batch*> Next() override {
     SSL_ASSIGN_OR_RETURN(const Batch* batch, source_->Next());
-    // A row of weights for each class has no number to change: whoever gives rows gives no names.
-    if (batch == nullptr || !batch->targets.defined() || batch->targets.dim() != 1) return batch;
-    batch_ = *batch;
-    SSL_ASSIGN_OR_RETURN(batch_.targets, classes_.Renumber(batch->targets));
-    return &batch_;
+    return Renumbered(batch, &batch_);
+  }
+
+  absl::Status PrepareFor(const c10::Device& device) override {
+    return ahead_ != nullptr ? ahead_->PrepareFor(device) : absl::OkStatus();
+  }
+
+  const Batch* Following() override {
+    const Batch* const following = ahead_ != nullptr ? ahead_->Following() : nullptr;
+    return Renumbered(following, &following_).value_or(nullptr);  // Next has the error
   }
 
  private:
+  // batch: may be null. Lent, or made of it in `renumbered`.
+  absl::StatusOr<const Batch*> Renumbered(const Batch* batch, Batch* renumbered) const {
+    // A row of weights for each class has no number to change: whoever gives rows gives no names.
+    if (batch == nullptr || !batch->targets.defined() || batch->targets.dim() != 1) return batch;
+    *renumbered = *batch;
+    SSL_ASSIGN_OR_RETURN(renumbered->targets, classes_.Renumber(batch->targets));
+    return renumbered;
+  }
+
   const std::unique_ptr<BatchSource> source_;
+  ReadAhead* const ahead_;  // source_, if it reads ahead
   const ClassMap classes_;
   const std::vector<std::string> names_;  // of training
   Batch batch_;
+  Batch following_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/class_numbers.h"
 #include "ssl/core/counted_samples.h"
+#include "ssl/core/device_batch_source.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/core/equal_sources.h"
 #include "ssl/core/generator_scope.h"
@@ -127,6 +128,7 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildOptimizer(context), "building the optimizer", context.communicator));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildLoop(context), "building the loop", context.communicator));
   task->BuildReduction(context.communicator);
+  if (!device.is_cpu()) task->BuildDeviceSources();
   return task;
 }
 
@@ -178,14 +180,29 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   return MatchLabels(context);
 }
 
-// Labels are checked while they are on the host: a loss on the device cannot read them without waiting for it.
-absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() {
-  SSL_ASSIGN_OR_RETURN(const Batch* const batch, source(state_.training).Next());
-  if (batch == nullptr || device_.is_cpu()) return batch;
-  SSL_RETURN_IF_ERROR(CheckTargets(batch->targets, num_classes_, method_->ignored_label()));
-  device_batch_ = CopyOnDevice(*batch, device_);
-  return &device_batch_;
+void SelfSupervisionTask::BuildDeviceSources() {
+  const auto check = [this](const at::Tensor& targets) {
+    return CheckTargets(targets, num_classes_, method_->ignored_label());
+  };
+  const auto make = [&](const std::unique_ptr<BatchSource>& source) {
+    return source != nullptr ? std::make_unique<DeviceBatchSource>(*source, device_, check) : nullptr;
+  };
+  device_train_source_ = make(train_source_);
+  device_test_source_ = make(test_source_);
 }
+
+BatchSource& SelfSupervisionTask::Batches() {
+  const std::unique_ptr<DeviceBatchSource>& on_device = state_.training ? device_train_source_ : device_test_source_;
+  if (on_device != nullptr) return *on_device;
+  return state_.training ? *train_source_ : *test_source_;
+}
+
+// As in VISSL, samplers count train and test phases alike.
+absl::Status SelfSupervisionTask::StartEpoch(int64_t first_batch) {
+  return Batches().StartEpoch(state_.phase_index, first_batch);
+}
+
+absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() { return Batches().Next(); }
 
 absl::Status SelfSupervisionTask::ShareModel(Communicator& communicator) {
   SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, communicator));  // whatever each rank drew

@@ -30,6 +30,7 @@
 namespace ssl {
 
 class BufferBroadcast;
+class DeviceBatchSource;
 class GradientReducer;
 class TrainStep;
 struct StepContext;
@@ -66,12 +67,14 @@ class SelfSupervisionTask : public Stateful {
 
   const c10::Device& device() const { return device_; }
 
+  // Starts the epoch that the state names, of the current phase, at batch `first_batch`. May throw LibTorch exceptions.
+  absl::Status StartEpoch(int64_t first_batch);
   // The next batch of the current phase, on the device; null at its end. Valid until the next call. May throw LibTorch
   // exceptions.
   absl::StatusOr<const Batch*> NextBatch();
 
-  // Of a train or a test phase.
-  BatchSource& source(bool train) { return train ? *train_source_ : *test_source_; }
+  // Of a train or a test phase; its batches are read by StartEpoch and NextBatch.
+  const BatchSource& source(bool train) const { return train ? *train_source_ : *test_source_; }
   // The splits that the run reads, in VISSL's order: TEST, TRAIN.
   std::vector<std::string> available_splits() const;
   // In the training set, over all ranks; the test set's when nothing trains.
@@ -106,12 +109,18 @@ class SelfSupervisionTask : public Stateful {
   // Train step, loss scale and meters.
   absl::Status BuildLoop(const BuildContext& context);
   void BuildReduction(Communicator& communicator);
+  void BuildDeviceSources();
+  // What gives the batches of the current phase.
+  BatchSource& Batches();
 
   const TaskOptions options_;
   const c10::Device device_;
   std::vector<Phase> phases_;
   std::unique_ptr<BatchSource> train_source_;
   std::unique_ptr<BatchSource> test_source_;
+  // Around those; null where these are, and on the CPU.
+  std::unique_ptr<DeviceBatchSource> device_train_source_;
+  std::unique_ptr<DeviceBatchSource> device_test_source_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Method> method_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -125,7 +134,6 @@ class SelfSupervisionTask : public Stateful {
   TrainState state_;
   // The outputs that class labels may name, by the configuration; 0 when it does not tell.
   int64_t num_classes_ = 0;
-  Batch device_batch_;  // unless the device is the CPU
   int64_t updates_per_epoch_ = 0;
 };
 

@@ -221,8 +221,9 @@ TEST_F(SelfSupervisionTaskTest, OnADevice_BatchesLieThere_AndTheirLabelsAreCheck
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SelfSupervisionTask> task,
                        Build(std::move(sources), StandinDevice::device()));
   EXPECT_EQ(task->model().Parameters()[0].value.device(), StandinDevice::device());
-  ASSERT_OK(task->source(/*train=*/true).StartEpoch(0, 0));
   task->state().training = true;
+  task->state().phase_index = 0;
+  ASSERT_OK(task->StartEpoch(/*first_batch=*/0));
   const TransferLog log;
   ASSERT_OK_AND_ASSIGN(const Batch* const batch, task->NextBatch());
   EXPECT_EQ(batch->views[0].device(), StandinDevice::device());

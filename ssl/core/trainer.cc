@@ -241,12 +241,11 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   TrainState& state = task_->state();
   state.batch_in_phase = first_batch;
   state.phase_ended = 0;
-  BatchSource& source = task_->source(state.training);
+  const BatchSource& source = task_->source(state.training);
   context_.source = &source;
   context_.batches_per_epoch = source.batches_per_epoch();
   context_.batches_per_update = BatchesPerUpdate();
-  // As in VISSL, samplers count train and test phases alike.
-  SSL_RETURN_IF_ERROR(source.StartEpoch(state.phase_index, first_batch));
+  SSL_RETURN_IF_ERROR(task_->StartEpoch(first_batch));
   task_->model().SetTraining(state.training);
   if (state.training) task_->UpdateSchedules(Schedule::UpdateInterval::kEpoch);
   // A phase that a checkpoint interrupted goes on counting.

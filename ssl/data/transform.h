@@ -18,6 +18,13 @@
 
 namespace ssl {
 
+// What a transform does to the floats that pixels become.
+enum class FloatRule {
+  kNone,      // nothing: it changes pixels
+  kTable,     // sets the view's table, to the same in every sample
+  kByChance,  // gives some samples another table, or floats of their own
+};
+
 // Where a transform runs. Lives during one Apply.
 struct TransformContext {
   uint64_t seed = 0;
@@ -62,6 +69,8 @@ class Transform {
   // How many classes the label has that it gives every sample, 0 ... n - 1, in place of the data set's; 0 when it gives
   // none.
   virtual int64_t num_label_classes() const { return 0; }
+
+  virtual FloatRule float_rule() const { return FloatRule::kNone; }
 
   // This transform, if it treats every view by itself; null otherwise.
   virtual const ViewTransform* as_view_transform() const { return nullptr; }

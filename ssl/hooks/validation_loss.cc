@@ -14,6 +14,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/class_numbers.h"
+#include "ssl/core/device_batch_source.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/metrics.h"
@@ -54,46 +55,51 @@ class AsItWas : public Stateful {
 // The step of a test phase, with nothing of the step in progress but the parts of the run.
 class TestStep {
  public:
-  TestStep(const StepContext& outer, const BatchSource& source)
-      : state_(outer.state), context_{state_,   outer.model, outer.optimizer, outer.communicator,
-                                      metrics_, stop_,       nullptr} {
+  TestStep(const StepContext& outer, const ValidationLossRun& run)
+      : run_(run), state_(outer.state), context_{state_,   outer.model, outer.optimizer, outer.communicator,
+                                                 metrics_, stop_,       nullptr} {
     state_.training = false;
     state_.phase_index = 0;  // a method may draw by it, and each evaluation draws the same
     context_.batch_size = outer.batch_size;
-    context_.batches_per_epoch = source.batches_per_epoch();
+    context_.batches_per_epoch = run.source.batches_per_epoch();
     context_.num_epochs = outer.num_epochs;
     context_.num_train_samples = outer.num_train_samples;
     context_.first_iteration = outer.first_iteration;
-    context_.source = &source;
+    context_.source = &run.source;
+  }
+
+  absl::Status Start() {
+    return GuardTorch(kWhat, [this] {
+      const c10::Device device = DeviceOf(context_.model);
+      if (device.is_cpu()) return run_.source.StartEpoch(0, 0);
+      on_device_.emplace(run_.source, device, [this](const at::Tensor& targets) {
+        return CheckTargets(targets, run_.num_classes, run_.method.ignored_label());
+      });
+      return on_device_->StartEpoch(0, 0);
+    });
   }
 
   // Apart from Add: a rank that cannot read says so before the others wait for it in a collective of the method.
-  absl::Status Read(const ValidationLossRun& run, int64_t index) {
-    SSL_ASSIGN_OR_RETURN(context_.batch, run.source.Next());
+  absl::Status Read(int64_t index) {
+    SSL_RETURN_IF_ERROR(GuardTorch(kWhat, [this]() -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(context_.batch, on_device_.has_value() ? on_device_->Next() : run_.source.Next());
+      return absl::OkStatus();
+    }));
     if (context_.batch == nullptr) return absl::InternalError("fewer batches than batches_per_epoch()");
-    const c10::Device device = DeviceOf(context_.model);
-    if (!device.is_cpu()) {
-      SSL_RETURN_IF_ERROR(CheckTargets(context_.batch->targets, run.num_classes, run.method.ignored_label()));
-      SSL_RETURN_IF_ERROR(GuardTorch(kWhat, [&] {
-        device_batch_ = CopyOnDevice(*context_.batch, device);
-        return absl::OkStatus();
-      }));
-      context_.batch = &device_batch_;
-    }
     if (index == 0) full_size_ = context_.batch->size();
     return absl::OkStatus();
   }
 
   // Adds the batch that was read, with number `index`: its loss, itself and its samples to `sums`, [3] double.
-  absl::Status Add(const ValidationLossRun& run, int64_t index, at::Tensor& sums) {
+  absl::Status Add(int64_t index, at::Tensor& sums) {
     const int64_t size = context_.batch->size();
     if (size < full_size_) return absl::OkStatus();
     state_.batch_in_phase = index;
-    SeedForBatch(run.seed, context_.communicator.rank(), /*phase=*/0, index);
+    SeedForBatch(run_.seed, context_.communicator.rank(), /*phase=*/0, index);
     return GuardTorch(kWhat, [&]() -> absl::Status {
-      const AutocastScope precision(run.autocast);
-      SSL_RETURN_IF_ERROR(run.method.Forward(context_));
-      SSL_RETURN_IF_ERROR(run.method.ComputeLoss(context_));
+      const AutocastScope precision(run_.autocast);
+      SSL_RETURN_IF_ERROR(run_.method.Forward(context_));
+      SSL_RETURN_IF_ERROR(run_.method.ComputeLoss(context_));
       sums.select(0, 0).add_(context_.loss.detach().to(at::kDouble).cpu());
       sums.select(0, 1).add_(1.0);
       sums.select(0, 2).add_(static_cast<double>(size));
@@ -102,25 +108,26 @@ class TestStep {
   }
 
  private:
+  const ValidationLossRun& run_;
   TrainState state_;
   MetricStore metrics_;
   StopToken stop_;
   StepContext context_;
-  Batch device_batch_;  // unless the device is the CPU
+  std::optional<DeviceBatchSource> on_device_;  // unless the device is the CPU
   int64_t full_size_ = 0;
 };
 
 absl::StatusOr<std::optional<ValidationLoss>> MeanLoss(const ValidationLossRun& run, int64_t most_batches,
                                                        StepContext& context) {
-  TestStep step(context, run.source);
+  TestStep step(context, run);
   at::Tensor sums = at::zeros({3}, at::kDouble);
-  absl::Status status = run.source.StartEpoch(0, 0);
+  absl::Status status = step.Start();
   // Ranks have equally many batches. They agree on each, so that all leave at the same one.
   const int64_t batches = std::min(most_batches, run.source.batches_per_epoch());
   for (int64_t i = 0; i < batches; ++i) {
-    if (status.ok()) status = step.Read(run, i);
+    if (status.ok()) status = step.Read(i);
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kWhat, context.communicator));
-    status = step.Add(run, i, sums);
+    status = step.Add(i, sums);
     const bool stops_here = context.interruption != nullptr && context.interruption->requested();
     SSL_ASSIGN_OR_RETURN(const bool stops, AnyRank(stops_here, context.communicator));
     if (!stops) continue;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/node.h"
+#include "ssl/core/batch.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
@@ -94,6 +96,19 @@ METERS: {names: [accuracy_list_meter], accuracy_list_meter: {num_meters: 1, topk
 )"}};
 }
 
+// What copies a batch to the device.
+TransferCounts UploadsOf(const Batch& batch) {
+  TransferCounts uploads;
+  const auto add = [&](const char* type, const at::Tensor& tensor) {
+    std::ostringstream sizes;
+    sizes << tensor.sizes();
+    ++uploads[absl::StrCat("copy to the device of ", type, " ", sizes.str())];
+  };
+  for (const at::Tensor& view : batch.views) add("Byte", view);  // normalised there
+  if (batch.targets.defined()) add("Long", batch.targets);
+  return uploads;
+}
+
 using Reports = std::vector<std::pair<std::string, double>>;
 
 // Keeps the losses where they are, and what is reported at the end of phases.
@@ -104,7 +119,7 @@ class NotesHook : public Hook {
 
   absl::Status OnLossAndMeter(StepContext& context) override {
     losses_->push_back(context.loss.detach().clone());
-    batch_tensors_ = static_cast<int64_t>(context.batch->views.size()) + (context.batch->targets.defined() ? 1 : 0);
+    batch_uploads_ = UploadsOf(*context.batch);
     return absl::OkStatus();
   }
 
@@ -119,19 +134,14 @@ class NotesHook : public Hook {
 
   std::shared_ptr<std::vector<at::Tensor>> losses() const { return losses_; }
   const Reports& reports() const { return reports_; }
-  int64_t batch_tensors() const { return batch_tensors_; }
+  // Of the last batch.
+  const TransferCounts& batch_uploads() const { return batch_uploads_; }
 
  private:
   const std::shared_ptr<std::vector<at::Tensor>> losses_ = std::make_shared<std::vector<at::Tensor>>();
   Reports reports_;
-  int64_t batch_tensors_ = 0;
+  TransferCounts batch_uploads_;
 };
-
-int64_t Total(const TransferCounts& counts) {
-  int64_t total = 0;
-  for (const auto& entry : counts) total += entry.second;
-  return total;
-}
 
 constexpr int64_t kReportingSteps = 2;  // of train_logger, at the start
 constexpr int64_t kQuietSteps = 5;      // before the last step of an epoch, which reports
@@ -139,10 +149,21 @@ constexpr int64_t kQuietSteps = 5;      // before the last step of an epoch, whi
 struct Outcome {
   std::vector<at::Tensor> losses;  // on the host
   Reports reports;
-  TransferCounts reads;  // of steps between reports
-  int64_t uploads = 0;
-  int64_t batch_uploads = 0;  // of these, as many as the batches have tensors
+  TransferCounts reads;          // of steps between reports
+  TransferCounts uploads;        // of these steps
+  TransferCounts batch_uploads;  // of a batch
 };
+
+// Of `steps` steps: the one before the first may have copied its batch, and the last one that of the next.
+void ExpectUploadsOfBatches(const Outcome& outcome, int64_t steps) {
+  for (const auto& [what, count] : outcome.uploads) {
+    const auto of_batch = outcome.batch_uploads.find(what);
+    ASSERT_NE(of_batch, outcome.batch_uploads.end()) << what << " is no tensor of a batch";
+    EXPECT_GE(count, of_batch->second * (steps - 1)) << what;
+    EXPECT_LE(count, of_batch->second * (steps + 1)) << what;
+  }
+  EXPECT_EQ(outcome.uploads.size(), outcome.batch_uploads.size());
+}
 
 // Trains to `last_iteration`, and saves.
 absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std::string& device, int64_t last_iteration,
@@ -167,8 +188,8 @@ absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std:
     SSL_RETURN_IF_ERROR(session->Step().status());
     if (session->state().iteration > kQuietSteps) continue;
     outcome.reads = log.reads();
-    outcome.uploads = Total(log.uploads());
-    outcome.batch_uploads += noted.batch_tensors();
+    outcome.uploads = log.uploads();
+    outcome.batch_uploads = noted.batch_uploads();
   }
   for (const at::Tensor& loss : *noted.losses()) outcome.losses.push_back(loss.to(at::kCPU));
   outcome.reports = noted.reports();
@@ -206,7 +227,7 @@ class StandinDeviceMethods : public testing::TestWithParam<MethodConfig> {
     ASSERT_OK_AND_ASSIGN(const Outcome expected, Train(config, "cpu", kSteps, directory_ + "/cpu"));
     ASSERT_OK_AND_ASSIGN(const Outcome found, Train(config, "gpu", kSteps, directory_ + "/device"));
     EXPECT_THAT(found.reads, IsEmpty());
-    EXPECT_EQ(found.uploads, found.batch_uploads);
+    ExpectUploadsOfBatches(found, kQuietSteps - kReportingSteps);
     ExpectSameLosses(found.losses, expected.losses);
     EXPECT_NE(expected.losses.front().item<double>(), expected.losses.back().item<double>());
     ExpectSameCheckpoint(directory_ + "/device", directory_ + "/cpu", kSteps);

@@ -43,6 +43,8 @@ PixelTable MakeToTensorTable() {
   for (int pixel = 0; pixel < 256; ++pixel) {
     for (float& value : table.values[pixel]) value = static_cast<float>(pixel) / 255.0f;
   }
+  table.mean = {0.0};
+  table.std = {1.0};
   SetFormula(FormulaFor(table.floats), &table);
   return table;
 }
@@ -77,6 +79,10 @@ PixelTable MakeNormalizeTable(const std::vector<double>& mean, const std::vector
   PixelTable table = MakeFloatsTable(floats);
   table.channels = std::max(table.channels, static_cast<int>(mean.size()));
   table.normalized = true;
+  if (floats == PixelFloats::kUnit) {
+    table.mean = mean;
+    table.std = std;
+  }
   PixelFormula formula = FormulaFor(floats);
   for (size_t column = 0; column < 4; ++column) {
     // One rule stands for all channels.

@@ -48,6 +48,10 @@ struct PixelTable {
   PixelFloats floats = PixelFloats::kUnit;
   PixelFormula formula;
   bool has_formula = false;  // formula gives `values`, bit by bit
+  // `values` are (pixel / 255 - mean) / std, in float32; one value each, or one for each channel. Empty: something
+  // else.
+  std::vector<double> mean;
+  std::vector<double> std;
 };
 
 // pixel / 255, in float32 as torchvision's ToTensor.

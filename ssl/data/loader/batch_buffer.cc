@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/loader/batch_buffer.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/core/pinned_memory.h"
 #include "ssl/data/loader/view_floats.h"
+#include "ssl/data/loader/view_pixels.h"
 
 namespace ssl {
 namespace {
@@ -44,6 +47,10 @@ absl::Status CheckView(const View& view, int channels) {
   return absl::OkStatus();
 }
 
+int NumViews(const BatchLayout& layout, const CollatedInput& input) {
+  return input.num_views < 0 ? static_cast<int>(layout.views.size()) - input.first_view : input.num_views;
+}
+
 // A batch has a class for each row, or a row of classes.
 absl::Status CheckNoLabelList(const Sample& sample) {
   if (sample.label_list.empty() || !sample.label_row.empty()) return absl::OkStatus();
@@ -61,57 +68,89 @@ absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout) {
   }
   layout.label_columns = static_cast<int64_t>(first.label_row.size());
   layout.views.clear();
+  layout.tables.clear();
   for (int v = 0; v < first.num_views(); ++v) {
     const absl::Status status = CheckView(first.view(v), layout.channels);
     if (!status.ok()) return status;
     layout.views.push_back({first.view(v).image.height(), first.view(v).image.width()});
+    layout.tables.push_back(first.view(v).table);
   }
   return layout;
 }
 
+bool CanKeepPixels(const BatchLayout& layout) {
+  const auto& tables = layout.tables;
+  if (std::any_of(tables.begin(), tables.end(), [](const PixelTable* table) { return table->mean.empty(); })) {
+    return false;
+  }
+  return std::all_of(layout.inputs.begin(), layout.inputs.end(), [&](const CollatedInput& input) {
+    if (!input.joins_views) return true;
+    const auto first = tables.begin() + input.first_view;
+    return std::all_of(first, first + NumViews(layout, input), [&](const PixelTable* table) {
+      return table->mean == (*first)->mean && table->std == (*first)->std;
+    });
+  });
+}
+
 BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
   memory_.views.resize(layout.views.size());
+  pixels_.resize(layout.views.size(), nullptr);
+  std::map<std::string, PixelNormalization> of_named;
   for (const CollatedInput& input : layout.inputs) {
-    std::vector<at::Tensor> tensors = AllocateInput(input);
+    Input allocated = AllocateInput(input);
     const std::vector<std::string>& keys = layout.input_keys;
     if (std::find(keys.begin(), keys.end(), input.name) == keys.end()) {
-      unused_.insert(unused_.end(), tensors.begin(), tensors.end());
+      unused_.insert(unused_.end(), allocated.tensors.begin(), allocated.tensors.end());
     } else if (keys.size() == 1) {
-      full_.views = std::move(tensors);
+      full_.views = std::move(allocated.tensors);
+      full_.normalizations = std::move(allocated.normalizations);
     } else {
-      full_.named_inputs[input.name] = tensors.front();
+      full_.named_inputs[input.name] = allocated.tensors.front();
+      if (layout.keeps_pixels) of_named[input.name] = allocated.normalizations.front();
     }
   }
-  full_.indices = at::empty({layout.batch_size}, at::TensorOptions().dtype(at::kLong));
+  for (auto& [name, normalization] : of_named) full_.normalizations.push_back(std::move(normalization));
+  full_.indices = EmptyPinned({layout.batch_size}, at::kLong, at::MemoryFormat::Contiguous, c10::kCPU);
   memory_.indices = full_.indices.mutable_data_ptr<int64_t>();
   memory_.label_columns = layout.label_columns;
   if (layout.has_labels) AllocateTargets();
 }
 
-std::vector<at::Tensor> BatchBuffer::AllocateInput(const CollatedInput& input) {
-  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast);
-  const int end = input.num_views < 0 ? static_cast<int>(layout_.views.size()) : input.first_view + input.num_views;
+BatchBuffer::Input BatchBuffer::AllocateInput(const CollatedInput& input) {
+  const int end = input.first_view + NumViews(layout_, input);
   const int joined = input.joins_views ? end - input.first_view : 1;
-  std::vector<at::Tensor> tensors;
+  const at::ScalarType type = layout_.keeps_pixels ? at::kByte : at::kFloat;
+  Input allocated;
   for (int first = input.first_view; first < end; first += joined) {
     const ViewShape& shape = layout_.views[first];
-    tensors.push_back(at::empty({layout_.batch_size * joined, layout_.channels, shape.height, shape.width}, floats));
-    float* values = tensors.back().mutable_data_ptr<float>();
+    at::Tensor images = EmptyPinned({layout_.batch_size * joined, layout_.channels, shape.height, shape.width}, type,
+                                    at::MemoryFormat::ChannelsLast, layout_.device);
+    float* const floats = layout_.keeps_pixels ? nullptr : images.mutable_data_ptr<float>();
+    uint8_t* const pixels = layout_.keeps_pixels ? images.mutable_data_ptr<uint8_t>() : nullptr;
     for (int v = first; v < first + joined; ++v) {
-      memory_.views[v] = {values, shape.height, shape.width, layout_.channels, joined};
-      values += memory_.views[v].row_size();
+      memory_.views[v] = {nullptr, shape.height, shape.width, layout_.channels, joined};
+      const int64_t offset = (v - first) * memory_.views[v].row_size();
+      if (layout_.keeps_pixels) {
+        pixels_[v] = pixels + offset;
+      } else {
+        memory_.views[v].values = floats + offset;
+      }
     }
+    allocated.tensors.push_back(std::move(images));
+    if (!layout_.keeps_pixels) continue;
+    allocated.normalizations.push_back({layout_.tables[first]->mean, layout_.tables[first]->std});
   }
-  return tensors;
+  return allocated;
 }
 
 void BatchBuffer::AllocateTargets() {
-  const at::TensorOptions floats = at::TensorOptions().dtype(at::kFloat);
-  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
+  const auto empty = [this](const std::vector<int64_t>& sizes, at::ScalarType type) {
+    return EmptyPinned(sizes, type, at::MemoryFormat::Contiguous, layout_.device);
+  };
   const int64_t rows = layout_.batch_size;
   const int64_t columns = layout_.label_columns;
   if (layout_.targets.kind == TargetLayout::Kind::kLabels) {
-    full_.targets = columns == 0 ? at::empty({rows}, integers) : at::empty({rows, columns}, integers);
+    full_.targets = columns == 0 ? empty({rows}, at::kLong) : empty({rows, columns}, at::kLong);
     memory_.labels = full_.targets.mutable_data_ptr<int64_t>();
     return;
   }
@@ -119,10 +158,10 @@ void BatchBuffer::AllocateTargets() {
   labels_.resize(rows * std::max<int64_t>(columns, 1));
   memory_.labels = labels_.data();
   if (layout_.targets.kind == TargetLayout::Kind::kRows) {
-    full_.targets = at::empty({rows, layout_.targets.columns}, integers);
+    full_.targets = empty({rows, layout_.targets.columns}, at::kLong);
     memory_.target_rows = full_.targets.mutable_data_ptr<int64_t>();
   } else {
-    full_.targets = at::empty({rows, layout_.targets.columns}, floats);
+    full_.targets = empty({rows, layout_.targets.columns}, at::kFloat);
     memory_.target_weights = full_.targets.mutable_data_ptr<float>();
   }
 }
@@ -142,13 +181,30 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
                                                      ShapeText(shape.height, shape.width),
                                                      " as the first sample; add a crop or resize to the transforms"));
     }
-    const absl::Status status = CheckView(view, layout_.channels);
+    absl::Status status = CheckView(view, layout_.channels);
     if (!status.ok()) return status;
-    WriteViewFloats(view, layout_.channels, memory_.views[v].row(row));
-    WriteErased(view, layout_.channels, memory_.views[v].row(row));
+    status = WriteView(sample, v, row);
+    if (!status.ok()) return status;
   }
   memory_.indices[row] = sample.index;
   return WriteLabels(sample, row);
+}
+
+absl::Status BatchBuffer::WriteView(const Sample& sample, int v, int64_t row) {
+  const View& view = sample.view(v);
+  const BatchRows::View& rows = memory_.views[v];
+  if (!layout_.keeps_pixels) {
+    WriteViewFloats(view, layout_.channels, rows.row(row));
+    WriteErased(view, layout_.channels, rows.row(row));
+    return absl::OkStatus();
+  }
+  if (view.table != layout_.tables[v] || view.erased.box.height > 0) {
+    return absl::InternalError(absl::StrCat("sample ", sample.index, ", view ", v,
+                                            " has another table than the first sample, or floats of its own, and no "
+                                            "transform says so (Transform::float_rule)"));
+  }
+  WriteViewPixels(view, layout_.channels, pixels_[v] + row * rows.interleaved * rows.row_size());
+  return absl::OkStatus();
 }
 
 absl::Status BatchBuffer::WriteLabels(const Sample& sample, int64_t row) {
@@ -184,6 +240,7 @@ const Batch& BatchBuffer::Finish(int64_t rows) {
   };
   for (const at::Tensor& view : full_.views) partial_.views.push_back(first_rows(view));
   for (const auto& [name, input] : full_.named_inputs) partial_.named_inputs[name] = first_rows(input);
+  partial_.normalizations = full_.normalizations;
   partial_.indices = full_.indices.narrow(0, 0, rows);
   if (full_.targets.defined()) partial_.targets = full_.targets.narrow(0, 0, rows);
   return partial_;

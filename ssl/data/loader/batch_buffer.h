@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory of one batch, allocated once and filled again and again. Writing a sample applies its pixel table and
-// mirroring on the way, so 8-bit pixels become floats exactly once.
+// mirroring on the way, so 8-bit pixels become floats exactly once; or mirroring alone, where that is left to the
+// device that computes with the batch (BatchLayout::keeps_pixels).
 //
 // Several threads may write different rows at the same time; Collate is for one of them, when all have finished. Finish
 // and the batch belong to one thread.
@@ -25,6 +26,10 @@ namespace ssl {
 // InvalidArgument when the sample does not fit: no ToTensor, wrong channels.
 absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout);
 
+// Whether the views of such a layout may stay 8-bit: the table of each is a normalisation, and one for all views that
+// share a tensor.
+bool CanKeepPixels(const BatchLayout& layout);
+
 class BatchBuffer {
  public:
   // Allocates. May throw LibTorch exceptions.
@@ -42,9 +47,14 @@ class BatchBuffer {
   const Batch& Finish(int64_t rows);
 
  private:
-  // The tensors of an input, into which its views are written.
-  std::vector<at::Tensor> AllocateInput(const CollatedInput& input);
+  // The tensors of an input, into which its views are written, and what is left to do with them.
+  struct Input {
+    std::vector<at::Tensor> tensors;
+    std::vector<PixelNormalization> normalizations;  // of each; none where they are floats
+  };
+  Input AllocateInput(const CollatedInput& input);
   void AllocateTargets();
+  absl::Status WriteView(const Sample& sample, int v, int64_t row);
   absl::Status WriteLabels(const Sample& sample, int64_t row);
 
   BatchLayout layout_;
@@ -53,7 +63,8 @@ class BatchBuffer {
   std::vector<at::Tensor> unused_;  // of inputs that nobody asks for: their views are written all the same
   // Where the tensors of full_ lie, so that workers never touch a tensor.
   BatchRows memory_;
-  std::vector<int64_t> labels_;  // memory_.labels, where the targets are written by a collator
+  std::vector<uint8_t*> pixels_;  // of views that stay 8-bit, in place of memory_.views[v].values
+  std::vector<int64_t> labels_;   // memory_.labels, where the targets are written by a collator
 };
 
 }  // namespace ssl

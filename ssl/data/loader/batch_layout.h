@@ -4,11 +4,14 @@
 #ifndef SSL_DATA_LOADER_BATCH_LAYOUT_H_
 #define SSL_DATA_LOADER_BATCH_LAYOUT_H_
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ssl/data/collator.h"
+#include "ssl/data/image/pixel_table.h"
 
 namespace ssl {
 
@@ -27,6 +30,12 @@ struct BatchLayout {
   std::vector<std::string> input_keys = {CollatedInput().name};
   int64_t label_columns = 0;  // of the samples; 0: a class each
   TargetLayout targets = {};
+  // By view, of the first sample. Owned by the transforms.
+  std::vector<const PixelTable*> tables = {};
+  // Views stay 8-bit, and Batch::normalizations has their tables, which are those of all samples: see CanKeepPixels.
+  bool keeps_pixels = false;
+  // What the batches are copied to: their memory is pinned for it, but for indices, which stay on the host.
+  c10::Device device = c10::kCPU;
 };
 
 }  // namespace ssl

@@ -19,15 +19,16 @@ constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
 constexpr int64_t kChunkSize = 16;
 
 int64_t BatchBytes(const BatchLayout& layout) {
-  int64_t floats = 0;
-  for (const ViewShape& view : layout.views) floats += int64_t{view.height} * view.width * layout.channels;
-  return floats * layout.batch_size * static_cast<int64_t>(sizeof(float));
+  int64_t values = 0;
+  for (const ViewShape& view : layout.views) values += int64_t{view.height} * view.width * layout.channels;
+  return values * layout.batch_size * static_cast<int64_t>(layout.keeps_pixels ? sizeof(uint8_t) : sizeof(float));
 }
 
-// num_batches: of an epoch.
-int64_t RingSize(int num_workers, int64_t batch_bytes, int64_t num_batches) {
+// num_batches: of an epoch. Three large batches of pixels are still less than two of floats, which were admitted.
+int64_t RingSize(int num_workers, const BatchLayout& layout, int64_t num_batches) {
   if (num_workers == 0) return 1;
-  return std::min(batch_bytes > kLargeBatchBytes ? kRingSizeOfLarge : kRingSize, num_batches + 1);
+  const bool is_large = BatchBytes(layout) > kLargeBatchBytes && !layout.keeps_pixels;
+  return std::min(is_large ? kRingSizeOfLarge : kRingSize, num_batches + 1);
 }
 
 }  // namespace
@@ -73,15 +74,13 @@ absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
                                                    samples, " samples, so that an epoch has no batch"));
   }
 
-  SSL_ASSIGN_OR_RETURN(const BatchLayout layout, FindLayout());
-  has_labels_ = layout.has_labels && layout.targets.kind != TargetLayout::Kind::kNone;
-  target_columns_ = has_labels_ ? layout.targets.columns : 0;
+  SSL_ASSIGN_OR_RETURN(layout_, FindLayout());
+  has_labels_ = layout_.has_labels && layout_.targets.kind != TargetLayout::Kind::kNone;
+  target_columns_ = has_labels_ ? layout_.targets.columns : 0;
   if (options_.num_workers > 0) scratch_ = PipelineScratch();  // each has its own
 
-  const int64_t batch_bytes = BatchBytes(layout);
-  const int64_t ring_size = RingSize(options_.num_workers, batch_bytes, num_batches_);
-  SSL_RETURN_IF_ERROR(admit({ring_size, layout.batch_size, ring_size * batch_bytes, options_.num_workers}));
-  for (int64_t i = 0; i < ring_size; ++i) ring_.push_back(std::make_unique<Slot>(layout));
+  const int64_t ring_size = RingSize(options_.num_workers, layout_, num_batches_);
+  SSL_RETURN_IF_ERROR(admit({ring_size, layout_.batch_size, ring_size * BatchBytes(layout_), options_.num_workers}));
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;
   error_ = absl::FailedPreconditionError("data loader: Next was called before StartEpoch");
@@ -99,6 +98,16 @@ DataLoader::~DataLoader() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+absl::Status DataLoader::AllocateRing() {
+  const int64_t ring_size = RingSize(options_.num_workers, layout_, num_batches_);
+  return GuardTorch("memory for batches", [&] {
+    std::vector<std::unique_ptr<Slot>> ring;
+    for (int64_t i = 0; i < ring_size; ++i) ring.push_back(std::make_unique<Slot>(layout_));
+    ring_ = std::move(ring);
+    return absl::OkStatus();
+  });
+}
+
 int64_t DataLoader::batches_per_epoch() const { return num_batches_; }
 
 int64_t DataLoader::SamplesIn(int64_t batch) const {
@@ -112,12 +121,9 @@ absl::Status DataLoader::StartEpoch(int64_t epoch, int64_t first_batch) {
                                                    " does not exist: an epoch has ", num_batches_, " batches"));
   }
   std::unique_lock<std::mutex> lock(mutex_);
-  next_chunk_.batch = num_batches_;
-  cancel_ = true;
-  progress_.wait(lock, [this] { return busy_workers_ == 0; });
-  cancel_ = false;
+  DropWork(&lock);
   error_ = absl::FailedPreconditionError("data loader: the last StartEpoch failed");
-
+  if (ring_.empty()) SSL_RETURN_IF_ERROR(AllocateRing());
   SSL_RETURN_IF_ERROR(GuardTorch("sample order", [&] {
     order_ = sampler_->Indices(epoch);
     return absl::OkStatus();
@@ -133,6 +139,25 @@ absl::Status DataLoader::StartEpoch(int64_t epoch, int64_t first_batch) {
   error_ = absl::OkStatus();
   lock.unlock();
   work_available_.notify_all();
+  return absl::OkStatus();
+}
+
+void DataLoader::DropWork(std::unique_lock<std::mutex>* lock) {
+  next_chunk_.batch = num_batches_;
+  cancel_ = true;
+  progress_.wait(*lock, [this] { return busy_workers_ == 0; });
+  cancel_ = false;
+}
+
+absl::Status DataLoader::PrepareFor(const c10::Device& device) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (layout_.device == device) return absl::OkStatus();
+  DropWork(&lock);
+  error_ = absl::FailedPreconditionError("data loader: Next was called between PrepareFor and StartEpoch");
+  layout_.device = device;
+  const bool mixes_floats = options_.collator != nullptr && options_.collator->mixes_samples();
+  layout_.keeps_pixels = !device.is_cpu() && !mixes_floats && pipeline_.tables_say_all() && CanKeepPixels(layout_);
+  ring_.clear();
   return absl::OkStatus();
 }
 
@@ -235,6 +260,17 @@ absl::StatusOr<const Batch*> DataLoader::HandOut() {
   return &slot.buffer.Finish(slot.rows);
 }
 
+bool DataLoader::IsReady(int64_t batch) const {
+  return next_chunk_.batch > batch && ring_[batch % static_cast<int64_t>(ring_.size())]->ready;
+}
+
+const Batch* DataLoader::Following() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!error_.ok() || workers_.empty() || next_batch_ == num_batches_ || !IsReady(next_batch_)) return nullptr;
+  Slot& slot = SlotOf(next_batch_);
+  return slot.error.ok() ? &slot.buffer.Finish(slot.rows) : nullptr;
+}
+
 absl::StatusOr<const Batch*> DataLoader::Next() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!error_.ok()) return error_;
@@ -249,7 +285,7 @@ absl::StatusOr<const Batch*> DataLoader::Next() {
     }
   } else {
     work_available_.notify_all();
-    progress_.wait(lock, [this] { return next_chunk_.batch > next_batch_ && SlotOf(next_batch_).ready; });
+    progress_.wait(lock, [this] { return IsReady(next_batch_); });
   }
   return HandOut();
 }

@@ -6,12 +6,13 @@
 // Batches live in a ring of three buffers: one that the consumer holds and two ahead; of batches above 32 MiB there are
 // two, for the second one ahead would cost more memory than all the rest. A full ring puts the workers to sleep, so
 // they take no more processor time than the consumer needs. Contents and order do not depend on the number of threads.
-// With 0 workers the calling thread does the work and one buffer is kept.
+// With 0 workers the calling thread does the work and one buffer is kept. For an accelerator (PrepareFor) batches are
+// 8-bit where they can, and then three of any size.
 //
 //   Ring, by batch number:   held | being filled or ready | being filled or ready
 //   Next() releases the held one, waits for the following one, and hands it out.
 //
-// StartEpoch and Next are for one thread. The destructor stops and joins the workers.
+// StartEpoch, Next, PrepareFor and Following are for one thread. The destructor stops and joins the workers.
 #ifndef SSL_DATA_LOADER_DATA_LOADER_H_
 #define SSL_DATA_LOADER_DATA_LOADER_H_
 
@@ -29,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/read_ahead.h"
 #include "ssl/core/target_columns.h"
 #include "ssl/data/collator.h"
 #include "ssl/data/dataset.h"
@@ -62,10 +64,14 @@ struct BatchMemory {
 // OK, or why a loader may not take so much.
 using AdmitBatchMemory = absl::FunctionRef<absl::Status(const BatchMemory&)>;
 
-class DataLoader : public BatchSource, public DatasetSource, public ReplacedImages, public TargetColumns {
+class DataLoader : public BatchSource,
+                   public ReadAhead,
+                   public DatasetSource,
+                   public ReplacedImages,
+                   public TargetColumns {
  public:
-  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and then, where `admit` is OK, allocates
-  // the ring.
+  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and asks `admit`. The ring is allocated
+  // when the first epoch starts.
   static absl::StatusOr<std::unique_ptr<DataLoader>> Create(
       Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options,
       AdmitBatchMemory admit = [](const BatchMemory&) { return absl::OkStatus(); });
@@ -84,6 +90,8 @@ class DataLoader : public BatchSource, public DatasetSource, public ReplacedImag
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // After an error the source returns that error until the next StartEpoch.
   absl::StatusOr<const Batch*> Next() override;
+  absl::Status PrepareFor(const c10::Device& device) override;
+  const Batch* Following() override;
 
  private:
   // A batch in the ring. Guarded by mutex_, except buffer and faults, whose rows belong to who writes them.
@@ -108,11 +116,15 @@ class DataLoader : public BatchSource, public DatasetSource, public ReplacedImag
   absl::Status Initialize(AdmitBatchMemory admit);
   // From a first sample.
   absl::StatusOr<BatchLayout> FindLayout();
+  absl::Status AllocateRing();
 
   int64_t SamplesIn(int64_t batch) const;
   Slot& SlotOf(int64_t batch) { return *ring_[batch % static_cast<int64_t>(ring_.size())]; }
-  // These five expect mutex_ to be held.
+  // These expect mutex_ to be held.
   bool HasWork() const;
+  bool IsReady(int64_t batch) const;
+  // Returns when no worker is busy, and none will be until StartEpoch.
+  void DropWork(std::unique_lock<std::mutex>* lock);
   Chunk TakeChunk();
   // The caller that finishes the last chunk of a batch collates it, without the mutex.
   void FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status, std::unique_lock<std::mutex>* lock);
@@ -127,11 +139,12 @@ class DataLoader : public BatchSource, public DatasetSource, public ReplacedImag
   const Pipeline pipeline_;
   const std::unique_ptr<Sampler> sampler_;
   const DataLoaderOptions options_;
-  std::vector<std::unique_ptr<Slot>> ring_;
   PipelineScratch scratch_;  // of the calling thread
   std::map<int64_t, ReadFault> replaced_;
 
   // Changed only while no worker is busy.
+  BatchLayout layout_;
+  std::vector<std::unique_ptr<Slot>> ring_;
   std::vector<int64_t> order_;
   int64_t epoch_ = -1;
   int64_t num_batches_ = 0;

@@ -80,6 +80,12 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::Classes() const {
       absl::StrCat(dataset_->description(), " tells no classes without reading its images"));
 }
 
+bool Pipeline::tables_say_all() const {
+  return std::none_of(transforms_.begin(), transforms_.end(), [](const std::unique_ptr<Transform>& transform) {
+    return transform->float_rule() == FloatRule::kByChance;
+  });
+}
+
 std::vector<std::string> Pipeline::ClassNames() const {
   if (GivesLabels()) return {};
   const absl::Span<const std::string> names = dataset_->ClassNames();

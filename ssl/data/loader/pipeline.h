@@ -81,6 +81,9 @@ class Pipeline {
   bool has_labels() const { return GivesLabels() || dataset_->has_labels(); }
   uint64_t seed() const { return seed_; }
 
+  // Whether the tables of the first sample's views are those of all samples, and say all about their floats.
+  bool tables_say_all() const;
+
   // The classes that its samples have, in ascending order, without reading an image: see BatchSource::Classes.
   absl::StatusOr<std::vector<int64_t>> Classes() const;
 

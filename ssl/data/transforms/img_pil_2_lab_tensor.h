@@ -23,6 +23,7 @@ class ImgPil2LabTensor : public ViewTransform {
 
   absl::string_view name() const override { return "ImgPil2LabTensor"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  FloatRule float_rule() const override { return FloatRule::kTable; }
 
  private:
   PixelTable table_;

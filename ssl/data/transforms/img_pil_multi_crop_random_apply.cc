@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/transforms/img_pil_multi_crop_random_apply.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,13 @@ absl::Status ImgPilMultiCropRandomApply::Apply(const TransformContext& context, 
     }
   }
   return absl::OkStatus();
+}
+
+FloatRule ImgPilMultiCropRandomApply::float_rule() const {
+  const bool changes_pixels_alone = std::all_of(transforms_.begin(), transforms_.end(), [](const auto& transform) {
+    return transform->float_rule() == FloatRule::kNone;
+  });
+  return changes_pixels_alone ? FloatRule::kNone : FloatRule::kByChance;
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilMultiCropRandomApply(const ConfigNode& entry,

@@ -30,6 +30,7 @@ class ImgPilMultiCropRandomApply : public Transform {
 
   absl::string_view name() const override { return "ImgPilMultiCropRandomApply"; }
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  FloatRule float_rule() const override;
 
  private:
   std::vector<std::unique_ptr<Transform>> transforms_;

@@ -46,6 +46,18 @@ TEST(ImgPilMultiCropRandomApply, EachView_HasItsProbability) {
   EXPECT_EQ(applied[2], 2000);
 }
 
+// The floats of a batch are then not known from the first sample.
+TEST(ImgPilMultiCropRandomApply, FloatRule_IsByChance_OfWhatMakesFloats) {
+  const auto rule_of = [](const std::string& transforms) {
+    return MakeTransform(RandomApply(transforms, "[0.5]")).value()->float_rule();
+  };
+  EXPECT_EQ(rule_of("[{name: ColorJitter, brightness: 0.4}, {name: RandomHorizontalFlip}]"), FloatRule::kNone);
+  for (const char* const transform : {"{name: ToTensor}", "{name: Normalize, mean: [0.5], std: [0.5]}",
+                                      "{name: ImgPil2LabTensor}", "{name: RandomErasing}"}) {
+    EXPECT_EQ(rule_of(absl::StrCat("[{name: RandomHorizontalFlip}, ", transform, "]")), FloatRule::kByChance);
+  }
+}
+
 TEST(ImgPilMultiCropRandomApply, Transforms_AreAppliedInOrder) {
   ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Transform> transform,

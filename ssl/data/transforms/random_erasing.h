@@ -34,6 +34,7 @@ class RandomErasing : public ViewTransform {
 
   absl::string_view name() const override { return "RandomErasing"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  FloatRule float_rule() const override { return FloatRule::kByChance; }
 
  private:
   ErasingRule rule_;

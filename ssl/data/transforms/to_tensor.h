@@ -28,6 +28,7 @@ class ToTensor : public ViewTransform {
 
   absl::string_view name() const override { return name_; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  FloatRule float_rule() const override { return FloatRule::kTable; }
 
  private:
   absl::string_view name_;
@@ -40,6 +41,7 @@ class Normalize : public ViewTransform {
 
   absl::string_view name() const override { return "Normalize"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  FloatRule float_rule() const override { return FloatRule::kTable; }
 
  private:
   std::array<PixelTable, kPixelFloats> tables_;  // by the floats that are normalised

@@ -22,6 +22,7 @@ class SelectedViews : public Transform {
       : transform_(std::move(transform)), indices_(std::move(indices)) {}
 
   absl::string_view name() const override { return transform_->name(); }
+  FloatRule float_rule() const override { return transform_->float_rule(); }
 
   absl::Status Apply(const TransformContext& context, Sample* sample) const override {
     for (int index : indices_) {

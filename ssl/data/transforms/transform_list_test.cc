@@ -61,6 +61,13 @@ TEST(TransformList, Indices_RestrictATransformToSomeViews) {
   EXPECT_EQ(FlippedViews(*all[0]), (std::vector<bool>{true, true, true, true}));
 }
 
+TEST(TransformList, Indices_LeaveTheFloatRuleAsItIs) {
+  ASSERT_OK_AND_ASSIGN(const auto transforms,
+                       MakeList("[{name: ToTensor, indices: [0]}, {name: RandomErasing, indices: [0]}]"));
+  EXPECT_EQ(transforms[0]->float_rule(), FloatRule::kTable);
+  EXPECT_EQ(transforms[1]->float_rule(), FloatRule::kByChance);
+}
+
 TEST(TransformList, IndexWithoutAView_IsAnError) {
   ASSERT_OK_AND_ASSIGN(const auto transforms, MakeList("[{name: RandomHorizontalFlip, indices: [0, 1]}]"));
   Sample sample = OneImage(2, 2, 1);
