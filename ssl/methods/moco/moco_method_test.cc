@@ -11,12 +11,14 @@
 #include <ATen/ops/zeros.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
@@ -35,6 +37,7 @@
 namespace ssl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 4;
@@ -224,6 +227,17 @@ TEST_F(MocoMethodTest, Evaluation_MovesNeitherQueueNorParameters) {
   EXPECT_EQ(StateOf(*method, "queue_ptr").item<int64_t>(), kBatch);
 }
 
+TEST_F(MocoMethodTest, RecordingKey_IsAnotherOneInTheFirstUpdate) {
+  const std::unique_ptr<MocoMethod> method = run_.Make(SmallOptions());
+  ASSERT_OK(method->Prepare(run_.context));
+  std::vector<std::optional<int64_t>> keys;
+  for (int update = 0; update < 4; ++update) {
+    keys.push_back(method->RecordingKey(run_.context));
+    ASSERT_OK(run_.Step(*method, update));
+  }
+  EXPECT_THAT(keys, ElementsAre(0, 1, 1, 1));
+}
+
 TEST_F(MocoMethodTest, State_ContinuesInAnotherMethodBitwise) {
   RankRun other(*communicator_);
   const std::unique_ptr<MocoMethod> first = run_.Make(SmallOptions());
@@ -331,6 +345,17 @@ TEST(MocoRanks, ImagesAreExchangedForTheirKeysAndKeysComeBackInPlace) {
     const at::Tensor logits = at::cat({own, queries[rank].matmul(initial.rows().t())}, 1) / 0.2;
     EXPECT_NEAR(losses[rank].item<double>(), -logits.log_softmax(1).select(1, 0).mean().item<double>(), 1e-5) << rank;
   }
+}
+
+TEST(MocoRanks, RecordingKey_IsThereWithoutTheExchange) {
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    RankRun run(communicator);
+    for (const bool shuffles : {true, false}) {
+      const MocoMethod method(SmallOptions(), nullptr, shuffles, /*seed=*/0);
+      EXPECT_EQ(method.RecordingKey(run.context).has_value(), !shuffles);
+    }
+    return absl::OkStatus();
+  }));
 }
 
 TEST(MocoRanks, WithoutTheExchange_EachRankNormalisesItsOwnImages) {

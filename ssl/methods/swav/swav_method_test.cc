@@ -12,6 +12,7 @@
 
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,12 @@
 namespace ssl {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr int64_t kBatch = 4;
 constexpr int64_t kDim = 3;
@@ -180,6 +183,67 @@ TEST_F(SwavMethodTest, QueueScores_AreTheSameUnderAutocast) {
   EXPECT_EQ(scores[0].scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(scores[1], scores[0]));
   EXPECT_TRUE(at::equal(scores[2], scores[0]));
+}
+
+TEST_F(SwavMethodTest, RecordingKey_StaysWhileUpdatesComputeAlike) {
+  options_.queue.queue_length = 8;
+  options_.queue.start_iter = 3;
+  options_.temp_hard_assignment_iters = 1;
+  for (const int64_t batches : {1, 2}) {
+    SCOPED_TRACE(batches);
+    SwavMethod method(options_, 0);
+    ASSERT_OK(method.Prepare(context_));
+    context_.batches_per_update = batches;
+    std::vector<int64_t> keys;
+    for (int64_t update = 0; update < 8; ++update) {
+      keys.push_back(method.RecordingKey(context_).value());
+      for (int64_t batch = 0; batch < batches; ++batch) ASSERT_OK(Step(method, static_cast<double>(update)));
+    }
+    const std::set<int64_t> different(keys.begin(), keys.end());
+    // Of one batch: hard; soft; with the queue; with its scores, from then on. Of two, of which the queue begins with
+    // the fourth: hard and soft; soft, then with the queue; with its scores.
+    EXPECT_THAT(different, SizeIs(batches == 1 ? 4u : 3u));
+    EXPECT_THAT(std::vector<int64_t>(keys.begin() + 4, keys.end()), Each(keys[4]));
+  }
+}
+
+// A recorded update calls Advance on no batch.
+TEST_F(SwavMethodTest, UpdatesWithoutAdvance_AreCounted) {
+  options_.queue.queue_length = 8;
+  options_.queue.start_iter = 3;
+  SwavMethod method(options_, 0);
+  ASSERT_OK(method.Prepare(context_));
+  context_.batches_per_update = 2;
+  for (const int64_t iteration : {2, 4}) {
+    for (const auto& hook : method.MakeHooks()) ASSERT_OK(hook->OnBatchStart(context_));
+    for (const auto& hook : method.MakeHooks()) ASSERT_OK(hook->OnStep(context_));
+    EXPECT_EQ(method.iteration(), iteration);
+    EXPECT_EQ(method.uses_queue(), iteration == 4);
+  }
+  for (const auto& hook : method.MakeHooks()) ASSERT_OK(hook->OnBatchStart(context_));
+  ASSERT_OK(Step(method, 0.0));
+  ASSERT_OK(Step(method, 1.0));
+  for (const auto& hook : method.MakeHooks()) ASSERT_OK(hook->OnStep(context_));
+  EXPECT_EQ(method.iteration(), 6) << "each batch once";
+}
+
+TEST_F(SwavMethodTest, Queue_KeepsItsMemory) {
+  options_.queue.queue_length = 8;
+  SwavMethod method(options_, 0);
+  ASSERT_OK(method.Prepare(context_));
+  const auto addresses = [&] {
+    std::vector<const void*> found;
+    const absl::StatusOr<std::vector<NamedTensor>> state = CollectState(method);
+    EXPECT_OK(state);
+    for (const NamedTensor& entry : state.ok() ? *state : std::vector<NamedTensor>()) {
+      if (entry.name.find("queue_") == 0) found.push_back(entry.tensor.const_data_ptr());
+    }
+    return found;
+  };
+  const std::vector<const void*> before = addresses();
+  EXPECT_THAT(before, SizeIs(2));
+  for (const double phase : {0.0, 1.0, 2.0}) ASSERT_OK(Step(method, phase));
+  EXPECT_EQ(addresses(), before);
 }
 
 TEST_F(SwavMethodTest, QueueShorterThanABatch_IsNoQueueAndAWarning) {
