@@ -20,14 +20,15 @@ GradScaler::GradScaler(const GradScalerOptions& options)
     : options_(options),
       scale_(at::full({}, options.static_scale > 0.0 ? options.static_scale : options.initial_scale, at::kFloat)),
       growth_tracker_(at::zeros({}, at::kInt)),
-      found_inf_(at::zeros({}, at::kFloat)) {}
+      found_inf_(at::zeros({}, at::kFloat)),
+      skipped_updates_(at::zeros({}, at::kLong)) {}
 
 at::Tensor GradScaler::Scale(const at::Tensor& loss) {
   MoveTo(loss.device());
   return loss * scale_;
 }
 
-bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
+const at::Tensor& GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
   const at::NoGradGuard no_grad;
   for (const ParameterGroup& group : groups) {
     for (const at::Tensor& parameter : group.parameters) {
@@ -48,9 +49,8 @@ bool GradScaler::Unscale(std::vector<ParameterGroup>& groups) {
   if (shards != groups.end()) {
     CheckCollective(shards->shard_ranks->AllReduce(found_inf_, ReduceOp::kMax), "looking for overflows");
   }
-  const bool finite = found_inf_.item<float>() == 0.0f;
-  skipped_updates_ = finite ? 0 : skipped_updates_ + 1;
-  return finite;
+  skipped_updates_.add_(1).mul_(found_inf_.to(at::kLong));
+  return found_inf_;
 }
 
 void GradScaler::Update() {
@@ -61,10 +61,12 @@ void GradScaler::Update() {
 
 double GradScaler::scale() const { return scale_.item<float>(); }
 
+int64_t GradScaler::skipped_updates() const { return skipped_updates_.item<int64_t>(); }
+
 void GradScaler::VisitState(StateVisitor& visitor) {
   visitor.Tensor("scale", scale_);
   visitor.Tensor("growth_tracker", growth_tracker_);
-  visitor.Int("skipped_updates", skipped_updates_);
+  visitor.Tensor("skipped_updates", skipped_updates_);
 }
 
 void GradScaler::MoveTo(const at::Device& device) {
@@ -72,6 +74,7 @@ void GradScaler::MoveTo(const at::Device& device) {
   scale_ = scale_.to(device);
   growth_tracker_ = growth_tracker_.to(device);
   found_inf_ = found_inf_.to(device);
+  skipped_updates_ = skipped_updates_.to(device);
 }
 
 }  // namespace ssl

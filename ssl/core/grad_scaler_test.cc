@@ -37,7 +37,7 @@ ParameterGroup GroupWithGradients(const std::vector<float>& gradients) {
 // One training step whose gradients hold `gradient`; whether the optimizer may step.
 bool Step(GradScaler& scaler, float gradient) {
   std::vector<ParameterGroup> groups = {GroupWithGradients({gradient})};
-  const bool finite = scaler.Unscale(groups);
+  const bool finite = scaler.Unscale(groups).item<float>() == 0.0F;
   scaler.Update();
   return finite;
 }
@@ -143,7 +143,7 @@ TEST(GradScaler, Unscale_DividesEveryGradient) {
   std::vector<ParameterGroup> groups = {GroupWithGradients({16.0f, 4.0f}), GroupWithGradients({-8.0f})};
   groups[0].parameters.push_back(at::ones({2}).set_requires_grad(true));  // without a gradient
 
-  EXPECT_TRUE(scaler.Unscale(groups));
+  EXPECT_EQ(scaler.Unscale(groups).item<float>(), 0.0F);
 
   EXPECT_TRUE(at::equal(groups[0].parameters[0].grad(), at::full({3}, 2.0f)));
   EXPECT_TRUE(at::equal(groups[0].parameters[1].grad(), at::full({3}, 0.5f)));
@@ -165,7 +165,7 @@ TEST(GradScaler, NoGradients_AreFinite) {
   GradScaler scaler(GradScalerOptions{});
   std::vector<ParameterGroup> groups(1);
 
-  EXPECT_TRUE(scaler.Unscale(groups));
+  EXPECT_EQ(scaler.Unscale(groups).item<float>(), 0.0F);
 }
 
 TEST(GradScaler, StaticScale_NeverChanges) {
@@ -212,6 +212,31 @@ TEST(GradScaler, SkippedUpdates_AreCountedInARow) {
   EXPECT_EQ(restored.skipped_updates(), 3) << "a run that is interrupted again and again has the same limit";
 }
 
+// As the loss scale was saved when the count was a number of the host.
+class SavedScale : public Stateful {
+ public:
+  void VisitState(StateVisitor& visitor) override {
+    visitor.Tensor("scale", scale_);
+    visitor.Tensor("growth_tracker", tracker_);
+    visitor.Int("skipped_updates", skipped_);
+  }
+
+ private:
+  at::Tensor scale_ = at::full({}, 512.0, at::kFloat);
+  at::Tensor tracker_ = at::full({}, 3, at::kInt);
+  int64_t skipped_ = 7;
+};
+
+TEST(GradScaler, StateWithACountOfTheHost_IsTheSame) {
+  SavedScale saved;
+  GradScaler scaler({});
+  ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectState(saved));
+  ASSERT_OK(RestoreState(scaler, state, "memory"));
+  EXPECT_EQ(scaler.skipped_updates(), 7);
+  EXPECT_EQ(scaler.scale(), 512.0);
+  EXPECT_EQ(*HashState(scaler), *HashState(saved));
+}
+
 // A whole gradient carries an overflow to all ranks; of shards, the others see nothing.
 TEST(GradScaler, OverflowInTheShardOfOneRank_IsThatOfAll) {
   for (const float gradient : {1.0F, kInf}) {
@@ -219,7 +244,7 @@ TEST(GradScaler, OverflowInTheShardOfOneRank_IsThatOfAll) {
       GradScaler scaler({});
       std::vector<ParameterGroup> groups = {GroupWithGradients({communicator.rank() == 1 ? gradient : 1.0F})};
       groups[0].shard_ranks = &communicator;
-      const bool is_finite = scaler.Unscale(groups);
+      const bool is_finite = scaler.Unscale(groups).item<float>() == 0.0F;
       scaler.Update();
       EXPECT_EQ(is_finite, std::isfinite(gradient)) << "rank " << communicator.rank();
       EXPECT_EQ(scaler.scale() < GradScalerOptions().initial_scale, !is_finite) << "rank " << communicator.rank();

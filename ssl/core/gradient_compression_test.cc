@@ -286,7 +286,7 @@ TEST(GradientCompression, MeanThatFitsDoesNotOverflow_AndAnOverflowOfOneRankIsSe
         for (const NamedParameter& parameter : parameters) group.parameters.push_back(parameter.value);
         std::vector<ParameterGroup> groups = {group};
         GradScaler scaler({/*initial_scale=*/1024.0});
-        EXPECT_EQ(scaler.Unscale(groups), !is_lost) << "rank " << communicator.rank();
+        EXPECT_EQ(scaler.Unscale(groups).item<float>(), is_lost ? 1.0F : 0.0F) << "rank " << communicator.rank();
       }
     }
     return absl::OkStatus();

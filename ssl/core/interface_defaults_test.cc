@@ -67,7 +67,7 @@ class PlainOptimizer : public Optimizer {
     return absl::OkStatus();
   }
   std::vector<ParameterGroup>& groups() override { return groups_; }
-  void Step() override {}
+  void Step(const at::Tensor& found_inf) override {}
 
  private:
   std::vector<ParameterGroup> groups_;

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,12 +22,28 @@ namespace ssl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 class MetricWindowTest : public ::testing::Test {
  protected:
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
   MetricStore metrics_;
 };
+
+TEST_F(MetricWindowTest, ObservationThatIsLeftOut_WasNone) {
+  at::Tensor left_out = at::full({}, 1.0);
+  metrics_.AddUnless(left_out, "norm", at::full({}, std::numeric_limits<double>::infinity()));
+  ASSERT_OK_AND_ASSIGN(MetricReport report, metrics_.Report(1, 0, *communicator_));
+  EXPECT_TRUE(report.values.empty());
+  EXPECT_EQ(metrics_.History("norm"), nullptr);
+
+  metrics_.AddUnless(left_out, "norm", at::full({}, 7.0));
+  left_out.zero_();  // the first one's is as it was
+  metrics_.AddUnless(left_out, "norm", at::full({}, 3.0));
+  metrics_.AddUnless({}, "norm", at::full({}, 5.0));
+  ASSERT_OK_AND_ASSIGN(report, metrics_.Report(2, 0, *communicator_));
+  EXPECT_THAT(report.values, ElementsAre(Pair("norm", 4.0)));
+}
 
 // detectron2's test_events.py: one value a step, the last one counts; a report after every 20th.
 TEST_F(MetricWindowTest, SetValues_AreTheLastOfTheirWindow) {

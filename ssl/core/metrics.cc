@@ -126,6 +126,7 @@ struct MetricStore::Series {
   struct Pending {
     at::Tensor value;
     int64_t iteration;
+    at::Tensor left_out = {};
   };
 
   Series(MetricRule new_rule, bool set)
@@ -140,12 +141,19 @@ struct MetricStore::Series {
   static void ReadAll(const std::vector<Series*>& series) {
     std::vector<at::Tensor> values;
     for (const Series* each : series) {
-      for (const Pending& one : each->pending) values.push_back(one.value);
+      for (const Pending& one : each->pending) {
+        values.push_back(one.value);
+        if (one.left_out.defined()) values.push_back(one.left_out);
+      }
     }
     const std::vector<double> numbers = Numbers(values);
     const double* number = numbers.data();
     for (Series* each : series) {
-      for (const Pending& one : each->pending) each->Add(*number++, one.iteration);
+      for (const Pending& one : each->pending) {
+        const double value = *number++;
+        const bool counts = !one.left_out.defined() || *number++ == 0.0;
+        if (counts) each->Add(value, one.iteration);
+      }
       each->pending.clear();
     }
   }
@@ -230,11 +238,13 @@ void MetricStore::Add(absl::string_view name, double value) {
   }
 }
 
-void MetricStore::Add(absl::string_view name, const at::Tensor& value) {
+void MetricStore::Add(absl::string_view name, const at::Tensor& value) { AddUnless(at::Tensor(), name, value); }
+
+void MetricStore::AddUnless(const at::Tensor& left_out, absl::string_view name, const at::Tensor& value) {
   Series& series = FindOrMake(name, /*is_set=*/false);
   // Where nobody asks for reports, observations must not pile up.
   if (static_cast<int64_t>(series.pending.size()) >= kHistoryLength) Series::ReadAll({&series});
-  series.pending.push_back({value, iteration_});
+  series.pending.push_back({value, iteration_, left_out.defined() ? left_out.clone() : at::Tensor()});
 }
 
 void MetricStore::Set(absl::string_view name, double value) {

@@ -67,6 +67,9 @@ class MetricStore {
   void Add(absl::string_view name, double value);
   // value: a 0-dim tensor, detached; kept until the next report.
   void Add(absl::string_view name, const at::Tensor& value);
+  // The same, but where `left_out`, a 0-dim tensor of which it keeps a copy, is not 0 when it is read, there was no
+  // observation (StepContext::found_inf: that of an update which is skipped). Undefined: it counts.
+  void AddUnless(const at::Tensor& left_out, absl::string_view name, const at::Tensor& value);
   // Learning rate, progress.
   void Set(absl::string_view name, double value);
   // Of rank 0, as the tensor is now (metric_summaries.h); the last of a name since the last report. Waits for the

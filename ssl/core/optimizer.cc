@@ -9,4 +9,6 @@ void Optimizer::ZeroGrad() {
   }
 }
 
+bool SkipsUpdate(const at::Tensor& found_inf) { return found_inf.defined() && found_inf.item<float>() != 0.0F; }
+
 }  // namespace ssl

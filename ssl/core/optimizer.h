@@ -46,8 +46,11 @@ class Optimizer : public Stateful {
   virtual std::vector<ParameterGroup>& groups() = 0;
 
   // One update. A parameter without a gradient (undefined grad) is left alone: no decay, no momentum.
-  // May throw LibTorch exceptions.
-  virtual void Step() = 0;
+  // found_inf: StepContext::found_inf, float32 [] on the parameters' device, 0 or 1. Where it is 1, float16 gradients
+  // have overflowed and nothing changes: no parameter, no momentum, no counter of steps. Undefined: the update counts.
+  // One that cannot ask on the device reads it (SkipsUpdate), and waits for the device in each update.
+  // Gradients may be changed in place. May throw LibTorch exceptions.
+  virtual void Step(const at::Tensor& found_inf) = 0;
 
   // Whether Step may be recorded and repeated (graph_train_step): it takes learning rates from their tensors, and
   // neither reads from the device nor decides by anything but its parameters' groups.
@@ -60,6 +63,10 @@ class Optimizer : public Stateful {
   // Drops all gradients (sets them to undefined).
   void ZeroGrad();
 };
+
+// Whether the argument of Optimizer::Step says that nothing may change. Waits for the device. May throw LibTorch
+// exceptions.
+bool SkipsUpdate(const at::Tensor& found_inf);
 
 }  // namespace ssl
 

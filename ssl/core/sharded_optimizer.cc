@@ -80,14 +80,14 @@ class ShardedOptimizer : public Optimizer {
 
   std::vector<ParameterGroup>& groups() override { return groups_; }
 
-  void Step() override {
+  void Step(const at::Tensor& found_inf) override {
     for (size_t g = 0; g < groups_.size(); ++g) {
       ParameterGroup& own = inner_->groups()[g];
       own.learning_rate = groups_[g].learning_rate;
       own.weight_decay = groups_[g].weight_decay;
       own.momentum = groups_[g].momentum;
     }
-    inner_->Step();
+    inner_->Step(found_inf);
   }
 
   absl::Status GatherUpdates() override {

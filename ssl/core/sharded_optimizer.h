@@ -6,7 +6,7 @@
 //
 //   optimizer = ShardOptimizer(std::move(optimizer), communicator);  // any optimizer
 //   SSL_RETURN_IF_ERROR(optimizer->Initialize(groups));
-//   optimizer->Step();
+//   optimizer->Step(found_inf);
 //   SSL_RETURN_IF_ERROR(optimizer->GatherUpdates());
 //
 // Parameters are whole, so that an optimizer that adapts its rate to a parameter's norm does what it does alone. Owners

@@ -79,11 +79,11 @@ struct StepContext {
   // forward events come with every batch; OnBackward, OnUpdate and OnStep once per update.
   int64_t batch_in_update = 0;
   int64_t batches_per_update = 1;
-  // From OnBackward on: float16 gradients overflowed, so this update changes nothing but the loss scale.
-  bool skips_update = false;
-  // From OnBackward on: the gradients of every rank are known to be finite, because taking out the loss scale has shown
-  // it.
-  bool gradients_are_finite = false;
+  // From OnBackward on, with a loss scale: float32 [] where the gradients are. 1: the gradients of a rank overflowed in
+  // float16, so that this update changes nothing but the loss scale; they are not finite then. 0: those of every rank
+  // are finite. It is the same on all ranks, and UnscaleGradients (step_verbs.h) of the next update overwrites it; to
+  // read it is to wait for the device. Undefined without a loss scale.
+  at::Tensor found_inf = {};
 
   // What this rank's first RequestStop said; "" while there was none.
   std::string end_reason = {};

@@ -6,9 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
+#include <cstdint>
 
-#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/autocast.h"
@@ -43,21 +42,6 @@ absl::Status ComputeLoss(SelfSupervisionTask& task, StepContext& context) {
     const PerfTimer timer(&context.perf_stats, StepPart::kLossCompute);
     return task.method().ComputeLoss(context);
   });
-}
-
-// An update that was skipped changed nothing but the loss scale. A run that skips all of them learns nothing, however
-// few they are.
-absl::Status CheckSkippedUpdates(SelfSupervisionTask& task) {
-  const GradScaler& scaler = *task.grad_scaler();
-  const int64_t limit = std::min(task.options().precision.max_skipped_updates, task.state().max_iterations);
-  if (scaler.skipped_updates() < limit) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      "float16 gradients overflowed in ", scaler.skipped_updates(),
-      " updates in a row, so no weight has changed since ", "iteration ",
-      task.state().iteration + 1 - scaler.skipped_updates(), "; the loss scale is ", scaler.scale(),
-      " now. Lower the learning rate or the loss's magnitude, give a smaller constant ",
-      "config.MODEL.AMP_PARAMS.AMP_ARGS.loss_scale, or compute with config.MODEL.AMP_PARAMS.AMP_DTYPE=bfloat16 ",
-      "(config.MODEL.AMP_PARAMS.MAX_SKIPPED_UPDATES is ", task.options().precision.max_skipped_updates, ")"));
 }
 
 }  // namespace
@@ -111,12 +95,10 @@ absl::Status BackwardAndReduceGradients(SelfSupervisionTask& task, StepContext& 
 }
 
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
-  context.skips_update = false;
-  context.gradients_are_finite = false;
+  context.found_inf = at::Tensor();
   if (task.grad_scaler() == nullptr) return absl::OkStatus();
   return GuardTorch("unscaling gradients", [&] {
-    context.gradients_are_finite = task.grad_scaler()->Unscale(task.optimizer().groups());
-    context.skips_update = !context.gradients_are_finite;
+    context.found_inf = task.grad_scaler()->Unscale(task.optimizer().groups());
     return absl::OkStatus();
   });
 }
@@ -127,13 +109,10 @@ absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& con
   SSL_RETURN_IF_ERROR(GuardTorch("optimizer step", [&]() -> absl::Status {
     const PerfTimer timer(&context.perf_stats, StepPart::kOptimizerStep);
     const c10::AutoGradMode no_gradients(false);
-    if (!context.skips_update) {
-      task.optimizer().Step();
-      SSL_RETURN_IF_ERROR(task.optimizer().GatherUpdates());
-    }
-    if (task.grad_scaler() == nullptr) return absl::OkStatus();
-    task.grad_scaler()->Update();
-    return CheckSkippedUpdates(task);
+    task.optimizer().Step(context.found_inf);
+    SSL_RETURN_IF_ERROR(task.optimizer().GatherUpdates());
+    if (task.grad_scaler() != nullptr) task.grad_scaler()->Update();
+    return absl::OkStatus();
   }));
   return hooks.Run(kOnUpdate, context);
 }

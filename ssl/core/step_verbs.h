@@ -56,14 +56,13 @@ absl::Status ReduceGradients(SelfSupervisionTask& task, StepContext& context);
 // it, as it is unless a part of the graph runs a backward pass of its own.
 absl::Status BackwardAndReduceGradients(SelfSupervisionTask& task, StepContext& context);
 
-// Takes the loss scale out of the reduced gradients and sets context.skips_update: true when a gradient of any rank
-// overflowed in float16, and context.gradients_are_finite when none did. Without a loss scale it does nothing. Ranks
-// need not tell each other: an overflow of one has reached all by the reduction.
+// Takes the loss scale out of the reduced gradients and sets context.found_inf, on the device: 1 when a gradient of any
+// rank overflowed in float16, 0 when none did. Without a loss scale it does nothing. Ranks need not tell each other: an
+// overflow of one has reached all by the reduction.
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context);
 
-// OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, unless the update is to be
-// skipped, and the loss scale's adaptation; then OnUpdate. OutOfRange when too many updates in a row were skipped
-// (MODEL.AMP_PARAMS.MAX_SKIPPED_UPDATES).
+// OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, which changes nothing where
+// gradients overflowed, and the loss scale's adaptation; then OnUpdate.
 absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
 
 }  // namespace ssl

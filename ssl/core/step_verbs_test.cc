@@ -300,7 +300,7 @@ TEST(StepVerbsTest, OverflowOfOneRank_SkipsTheUpdateOfAll) {
           if (rank == 1 && context.state.iteration == 3) parameter.grad()[0][0].fill_(-kInfinity);
           SSL_RETURN_IF_ERROR(ReduceGradients(task, context));
           SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-          skips[rank].push_back(context.skips_update);
+          skips[rank].push_back(SkipsUpdate(context.found_inf));
           return Update(task, hooks, context);
         },
         {1, "float16", &communicator});
@@ -321,6 +321,7 @@ TEST(StepVerbsTest, NumberFormat_IsTheRuns) {
           types.push_back(context.outputs[0].scalar_type());
           SSL_RETURN_IF_ERROR(Backward(task, context));
           SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+          EXPECT_EQ(context.found_inf.defined(), task.grad_scaler() != nullptr);
           return Update(task, hooks, context);
         },
         {1, format});
@@ -340,8 +341,8 @@ TEST(StepVerbsTest, OverflowingUpdate_IsSkippedAndLowersTheScale) {
         const at::Tensor parameter = task.optimizer().groups()[0].parameters[0];
         if (context.state.iteration == 6) parameter.grad().mul_(std::numeric_limits<float>::infinity());
         SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-        skips.push_back(context.skips_update);
-        EXPECT_EQ(context.gradients_are_finite, !context.skips_update);
+        skips.push_back(SkipsUpdate(context.found_inf));
+        EXPECT_TRUE(context.found_inf.defined());
         const at::Tensor weight = parameter.detach().clone();
         SSL_RETURN_IF_ERROR(Update(task, hooks, context));
         moved.push_back(!at::equal(weight, parameter));

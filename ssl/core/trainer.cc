@@ -18,6 +18,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/skipped_updates.h"
 #include "ssl/core/train_step.h"
 #include "ssl/distributed/agree.h"
 
@@ -59,7 +60,7 @@ RunPreview Trainer::Preview() const {
 
 absl::Status Trainer::CheckMaySave() const {
   if (failed_) return absl::FailedPreconditionError("the run has failed: what it holds is not saved");
-  if (!within_step_) return absl::OkStatus();
+  if (!within_step_) return CheckSkippedUpdates(*task_, task_->state().iteration);
   return absl::FailedPreconditionError("a step is under way: its state can be saved from OnStep on");
 }
 
@@ -317,14 +318,13 @@ class Trainer::Batches : public UpdateBatches {
 
 absl::Status Trainer::RunStep() {
   within_step_ = true;
-  context_.skips_update = false;
-  context_.gradients_are_finite = false;
   TrainState& state = task_->state();
   metrics_.set_iteration(state.training ? state.iteration + 1 : state.iteration);
   if (state.training) {
     task_->optimizer().ZeroGrad();
     Batches batches(this);
     SSL_RETURN_IF_ERROR(task_->train_step().Train(*task_, hooks_, batches, context_));
+    SSL_RETURN_IF_ERROR(WatchSkippedUpdates(*task_));
     ++state.iteration;
   } else {
     SSL_RETURN_IF_ERROR(TestBatch());

@@ -156,7 +156,7 @@ absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
-  const bool looks = !context.skips_update && !context.gradients_are_finite;
+  const bool looks = !context.found_inf.defined();  // the loss scale has looked at them
   const at::NoGradGuard no_grad;
   if (IsOnAccelerator(context)) {
     if (looks) NoteGradients(*context.optimizer);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stops a run whose numbers are no longer finite, before they reach weights, optimizer state and checkpoints. Checked
-// are, before the optimizer's step, the losses of an update's batches and its gradients (those not if overflowing
-// float16 gradients skip it, or taking out the loss scale has shown that they are finite); the loss of each test batch;
-// and the weights, every LOG_FREQUENCY updates and after the last. What the step had changed by then (batch statistics,
-// say) is not saved: a run that failed saves nothing.
+// are, before the optimizer's step, the losses of an update's batches and its gradients (those not with a loss scale,
+// which looks at them and skips the update where one overflowed); the loss of each test batch; and the weights, every
+// LOG_FREQUENCY updates and after the last. What the step had changed by then (batch statistics, say) is not saved: a
+// run that failed saves nothing.
 //
 // All ranks decide together, because a rank that stopped alone would leave the others waiting: by one reduction of two
 // values for an update, however many batches it has. That needs values on the host in every step: free on the CPU; on a

@@ -79,7 +79,7 @@ TEST(CheckNanHook, LossOfAnyBatchOfAnUpdate_Stops) {
 // Also when the gradients are not looked at.
 TEST(CheckNanHook, LossOfAnUpdateThatIsSkipped_Stops) {
   FakeStep step;
-  step.context.skips_update = true;
+  step.context.found_inf = at::full({}, 1.0, at::kFloat);
   EXPECT_THAT(CheckLosses(step, {kNan}), StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("loss is nan")));
 }
 
@@ -162,7 +162,7 @@ TEST(CheckNanHook, GradientThatIsNotFinite_IsNamed) {
 TEST(CheckNanHook, OverflowOfFloat16_IsLeftToTheLossScale) {
   StepWithParameters step;
   step.gradient(0).fill_(kInfinity);
-  step.context.skips_update = true;
+  step.context.found_inf = at::full({}, 1.0, at::kFloat);
   EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
 }
 
@@ -170,7 +170,7 @@ TEST(CheckNanHook, OverflowOfFloat16_IsLeftToTheLossScale) {
 TEST(CheckNanHook, GradientsThatAreKnownToBeFinite_AreNotReadAgain) {
   StepWithParameters step;
   step.gradient(0).fill_(kInfinity);  // would be found
-  step.context.gradients_are_finite = true;
+  step.context.found_inf = at::full({}, 0.0, at::kFloat);
   EXPECT_OK(CheckNanHook(10).OnBackward(step.context));
 }
 

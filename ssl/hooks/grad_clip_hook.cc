@@ -193,7 +193,6 @@ std::string GradClipHook::MetricName(absl::string_view what) const {
 
 absl::Status GradClipHook::OnBackward(StepContext& context) {
   has_clipped_ = false;
-  if (context.skips_update) return absl::OkStatus();
   gradients_.clear();
   for (const at::Tensor& parameter : parameters_) {
     if (parameter.grad().defined()) gradients_.push_back(parameter.grad());
@@ -211,9 +210,9 @@ absl::Status GradClipHook::OnBackward(StepContext& context) {
 
 absl::Status GradClipHook::OnStep(StepContext& context) {
   if (!context.state.training || !has_clipped_) return absl::OkStatus();
-  context.metrics.Add(MetricName("grad_norm"), last_norm_.clone());
+  context.metrics.AddUnless(context.found_inf, MetricName("grad_norm"), last_norm_.clone());
   if (rule_.mode != GradClipMode::kPreDefined) {
-    context.metrics.Add(MetricName("grad_norm_limit"), last_limit_.clone());
+    context.metrics.AddUnless(context.found_inf, MetricName("grad_norm_limit"), last_limit_.clone());
   }
   return Show(context, last_limit_);
 }
@@ -221,7 +220,8 @@ absl::Status GradClipHook::OnStep(StepContext& context) {
 absl::Status GradClipHook::Show(const StepContext& context, const at::Tensor& limit) const {
   const int64_t update = context.state.iteration;
   const bool due = rule_.display_freq > 0 && update % rule_.display_freq == 0 && context.communicator.rank() == 0;
-  if (due) SSL_LOG(INFO) << instance_name() << ": update " << update << ", limit " << limit.item<double>();
+  if (!due || SkipsUpdate(context.found_inf)) return absl::OkStatus();
+  SSL_LOG(INFO) << instance_name() << ": update " << update << ", limit " << limit.item<double>();
   return absl::OkStatus();
 }
 

@@ -215,7 +215,8 @@ TEST(GradClipHook, SkippedUpdates_LeaveTheLimitAlone) {
   step.model.parameters = {Parameter("a", {3.0, 4.0})};
   GradClipHook hook = Following(GradClipMode::kAverage, 1.0);
   ASSERT_OK(hook.OnStart(step.context));
-  step.context.skips_update = true;
+  step.model.parameters[0].value.mutable_grad() = Vector({std::numeric_limits<double>::infinity(), 4.0});
+  step.context.found_inf = at::full({}, 1.0, at::kFloat);
   ASSERT_OK(hook.OnBackward(step.context));
   ASSERT_OK(hook.OnStep(step.context));
   EXPECT_THAT(Limits(hook, {4.0}), Near({2.0})) << "the first that counts";
@@ -230,11 +231,11 @@ TEST(GradClipHook, SkippedUpdates_HaveNoNorm) {
     GradClipHook hook = Following(mode, 1.0);
     ASSERT_OK(hook.OnStart(step.context));
     step.model.parameters[0].value.mutable_grad() = Vector({std::numeric_limits<double>::infinity(), 4.0});
-    step.context.skips_update = true;
+    step.context.found_inf = at::full({}, 1.0, at::kFloat);
     ASSERT_OK(hook.OnBackward(step.context));
     ASSERT_OK(hook.OnStep(step.context));
     step.model.parameters[0].value.mutable_grad() = Vector({3.0, 4.0});
-    step.context.skips_update = false;
+    step.context.found_inf.zero_();  // as the next update writes it
     ASSERT_OK(hook.OnBackward(step.context));
     ASSERT_OK(hook.OnStep(step.context));
     ASSERT_OK_AND_ASSIGN(const MetricReport report, step.metrics.Report(2, 0, step.context.communicator));

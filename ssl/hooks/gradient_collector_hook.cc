@@ -162,7 +162,9 @@ absl::Status GradientCollectorHook::OnLossAndMeter(StepContext& context) {
 absl::Status GradientCollectorHook::OnBackward(StepContext& context) {
   if (!IsDue(context)) return absl::OkStatus();
   if (modules_ != nullptr) return ReportModules(context);
-  return context.skips_update ? absl::OkStatus() : ReportParameters(context);
+  // A histogram waits for the device anyway.
+  if (options_.measure == kHistogram && SkipsUpdate(context.found_inf)) return absl::OkStatus();
+  return ReportParameters(context);
 }
 
 // What no setting of ours tells: a host's trunk, or its recompute policy.
@@ -177,9 +179,8 @@ void GradientCollectorHook::WarnOfShared(StepContext& context) {
 // Takes them in any case, so that those of an update that is skipped do not count for the next.
 absl::Status GradientCollectorHook::ReportModules(StepContext& context) {
   SSL_ASSIGN_OR_RETURN(const auto norms, modules_->Take(context.communicator));
-  if (context.skips_update) return absl::OkStatus();
   for (const auto& [module, norm] : norms) {
-    context.metrics.Add(absl::StrCat(Prefix(), module, "/", options_.grad_type), norm);
+    context.metrics.AddUnless(context.found_inf, absl::StrCat(Prefix(), module, "/", options_.grad_type), norm);
   }
   return absl::OkStatus();
 }
@@ -199,12 +200,13 @@ absl::Status GradientCollectorHook::ReportParameters(StepContext& context) const
   SSL_ASSIGN_OR_RETURN(const std::vector<at::Tensor> norms, NormsOf(gradients, parameters, context));
   for (size_t i = 0; i < norms.size(); ++i) {
     const std::string name = absl::StrCat(Prefix(), names[i]);
-    if (options_.measure == kNorm) context.metrics.Add(name, norms[i]);
+    if (options_.measure == kNorm) context.metrics.AddUnless(context.found_inf, name, norms[i]);
     if (options_.measure != kHistogram) continue;
     const at::Tensor whole = Gathered(gradients[i], parameters[i], context.model);
     if (context.communicator.rank() == 0) context.metrics.AddHistogram(name, whole);
   }
-  context.metrics.Add(absl::StrCat(Prefix(), "together"), at::linalg_vector_norm(at::stack(norms), kTwoNorm));
+  context.metrics.AddUnless(context.found_inf, absl::StrCat(Prefix(), "together"),
+                            at::linalg_vector_norm(at::stack(norms), kTwoNorm));
   return absl::OkStatus();
 }
 

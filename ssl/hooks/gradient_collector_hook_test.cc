@@ -94,8 +94,10 @@ TEST_F(GradientCollectorHookTest, EmptyList_MeansAllAndWhatHasNoGradientIsLeftOu
   EXPECT_THAT(Values(hook, 1), SizeIs(4));
   step_.model.parameters[2].value.mutable_grad() = at::Tensor();
   EXPECT_THAT(Values(hook, 3), SizeIs(3));
-  step_.context.skips_update = true;
+  step_.context.found_inf = at::full({}, 1.0, at::kFloat);
   EXPECT_THAT(Values(hook, 5), IsEmpty()) << "gradients that overflowed";
+  step_.context.found_inf.zero_();
+  EXPECT_THAT(Values(hook, 7), SizeIs(3));
 }
 
 TEST_F(GradientCollectorHookTest, EntryWithoutAParameter_IsNamed) {

@@ -5,7 +5,9 @@
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/rsub.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,13 +48,15 @@ class Adam : public Optimizer {
 
   std::vector<ParameterGroup>& groups() override { return groups_; }
 
-  void Step() override {
+  void Step(const at::Tensor& found_inf) override {
     const at::NoGradGuard no_grad;
+    const at::Tensor counts = found_inf.defined() ? at::rsub(found_inf, 1.0) : at::Tensor();
     for (size_t g = 0; g < groups_.size(); ++g) {
       MultiTensorGroup& lists = lists_[g];
       if (!lists.Collect(groups_[g])) continue;
-      at::_foreach_add_(lists.active_state(kStep), 1);
-      Update(groups_[g], lists);
+      counts.defined() ? at::_foreach_add_(lists.active_state(kStep), counts)
+                       : at::_foreach_add_(lists.active_state(kStep), 1);
+      Update(groups_[g], lists, found_inf);
       lists.Release();
     }
   }
@@ -73,12 +77,13 @@ class Adam : public Optimizer {
   }
 
  private:
-  void Update(const ParameterGroup& group, const MultiTensorGroup& lists) const {
+  void Update(const ParameterGroup& group, const MultiTensorGroup& lists, const at::Tensor& found_inf) const {
     const auto update_at = [&](auto fused, const auto& learning_rate) {
       fused(lists.parameters(), lists.gradients(), lists.active_state(kExpAvg), lists.active_state(kExpAvgSq),
             options_.amsgrad ? at::TensorList(lists.active_state(kMaxExpAvgSq)) : at::TensorList(),
             lists.active_state(kStep), learning_rate, options_.beta1, options_.beta2, group.weight_decay,
-            options_.epsilon, options_.amsgrad, /*maximize=*/false);
+            options_.epsilon, options_.amsgrad, /*maximize=*/false, /*grad_scale=*/std::nullopt,
+            OptionalTensor(found_inf));
     };
     const auto update = [&](auto fused) {
       const at::Tensor& tensor = group.learning_rate_tensor;

@@ -67,7 +67,7 @@ void ExpectUpdatesOfTheFormula(absl::StatusOr<std::unique_ptr<Optimizer>> (*make
     for (const double grad : {2.0, -0.1, 0.0, 0.4}) {
       parameter.mutable_grad() = at::tensor(std::vector<double>{grad}, at::kDouble);
 
-      adam->Step();
+      adam->Step({});
       naive.Step(&expected, grad);
 
       EXPECT_NEAR(parameter.item<double>(), expected, 1e-12) << "amsgrad " << amsgrad << " gradient " << grad;
@@ -88,10 +88,10 @@ TEST(AdamW, Steps_AreCountedPerParameter) {
   at::Tensor& first = adamw->groups()[0].parameters[0];
   at::Tensor& late = adamw->groups()[0].parameters[1];
   first.mutable_grad() = at::tensor(std::vector<double>{1.0}, at::kDouble);
-  adamw->Step();
+  adamw->Step({});
   late.mutable_grad() = at::tensor(std::vector<double>{1.0}, at::kDouble);
 
-  adamw->Step();
+  adamw->Step({});
 
   // The first update of Adam has the size of the learning rate, whenever it comes.
   EXPECT_NEAR(late.item<double>(), 1.0 * (1.0 - kRate * kDecay) - kRate, 1e-7);
@@ -118,7 +118,7 @@ TEST(AdamW, Config_SetsEverySetting) {
   EXPECT_EQ(CollectState(*adamw)->size(), 4u);
   at::Tensor& parameter = adamw->groups()[0].parameters[0];
   parameter.mutable_grad() = at::tensor(std::vector<double>{3.0}, at::kDouble);
-  adamw->Step();
+  adamw->Step({});
   EXPECT_NEAR(parameter.item<double>(), (1.0 - kRate * kDecay) - kRate * 3.0 / (3.0 + 1.0), 1e-12);
 }
 

@@ -82,7 +82,7 @@ absl::Status RunRank(const GlooOptions& options, const Variant& variant) {
   for (int update = 0; update <= kUpdates; ++update) {
     SSL_RETURN_IF_ERROR(communicator->Barrier());
     const absl::Time begin = absl::Now();
-    optimizer->Step();
+    optimizer->Step({});
     SSL_RETURN_IF_ERROR(optimizer->GatherUpdates());
     if (update > 0) times.push_back(absl::ToDoubleMilliseconds(absl::Now() - begin));
   }

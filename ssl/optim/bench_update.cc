@@ -88,7 +88,7 @@ Tensors RandomTensors() {
 Update Ours(std::unique_ptr<Optimizer> made) {
   const std::shared_ptr<Optimizer> optimizer = std::move(made);
   if (!optimizer->Initialize({MakeGroup()}).ok()) return [] {};
-  return [optimizer] { optimizer->Step(); };
+  return [optimizer] { optimizer->Step({}); };
 }
 
 Update FusedSgd() {

@@ -20,7 +20,7 @@ absl::Status GradientTransform::Initialize(std::vector<ParameterGroup> groups) {
   return inner_->Initialize(std::move(groups));
 }
 
-void GradientTransform::Step() {
+void GradientTransform::Step(const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
   TransformGradients();
   weight_decays_.clear();
@@ -29,7 +29,7 @@ void GradientTransform::Step() {
   const absl::Cleanup restore = [this] {
     for (size_t g = 0; g < weight_decays_.size(); ++g) groups()[g].weight_decay = weight_decays_[g];
   };
-  inner_->Step();
+  inner_->Step(found_inf);
 }
 
 // One operation for all of them; squares in float64, so that float32's range holds.

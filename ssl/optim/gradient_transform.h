@@ -20,7 +20,7 @@ class GradientTransform : public Optimizer {
 
   absl::Status Initialize(std::vector<ParameterGroup> groups) final;
   std::vector<ParameterGroup>& groups() final { return inner_->groups(); }
-  void Step() final;
+  void Step(const at::Tensor& found_inf) final;
   bool is_recordable() const final { return inner_->is_recordable(); }
   void VisitState(StateVisitor& visitor) final { inner_->VisitState(visitor); }
 

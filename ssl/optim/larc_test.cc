@@ -79,7 +79,7 @@ void ExpectUpdates(Optimizer& optimizer, const Transformed& transformed) {
       optimizer.groups()[0].parameters[i].mutable_grad() = at::tensor(gradients[i], at::kDouble);
     }
 
-    optimizer.Step();
+    optimizer.Step({});
 
     for (size_t i = 0; i < p.size(); ++i) {
       const Values g = transformed(p[i], gradients[i]);
@@ -105,7 +105,7 @@ TEST(Larc, WeightDecayOfTheGroup_IsStillThereAfterAStep) {
   ASSERT_OK(larc->Initialize({Group({{1.0}})}));
   larc->groups()[0].parameters[0].mutable_grad() = at::tensor(Values{1.0}, at::kDouble);
 
-  larc->Step();
+  larc->Step({});
 
   EXPECT_EQ(larc->groups()[0].weight_decay, kDecay);
 }
@@ -154,7 +154,7 @@ TEST(Lars, ParametersOfTwoDimensions_AreAdaptedDespiteTheExclusion) {
   ASSERT_OK(lars->Initialize({group}));
   group.parameters[0].mutable_grad() = at::tensor(Values{0.0, 2.0}, at::kDouble).reshape({1, 2});
 
-  lars->Step();
+  lars->Step({});
 
   EXPECT_NEAR(group.parameters[0][0][1].item<double>(), 4.0 - kRate * 0.001 * 5.0, 1e-13);
 }

@@ -56,7 +56,7 @@ TEST(MomentumSchedule, Sgd_FollowsTheFormulaFromStepToStep) {
       group.parameters[0].mutable_grad() = at::tensor(gradient, at::kDouble);
       group.momentum = kMomenta[step];
 
-      sgd->Step();
+      sgd->Step({});
 
       for (size_t i = 0; i < expected.size(); ++i) {
         const double g = gradient[i] + kDecay * expected[i];
@@ -74,7 +74,7 @@ at::Tensor Trained(Optimizer& optimizer, double momentum) {
   for (size_t step = 0; step < 4; ++step) {
     group.parameters[0].mutable_grad() = at::tensor(GradientAt(step), at::kDouble);
     group.momentum = momentum;
-    optimizer.Step();
+    optimizer.Step({});
   }
   return group.parameters[0].detach();
 }

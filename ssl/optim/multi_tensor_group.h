@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,11 @@ namespace ssl {
 
 // OK when the groups can be optimized: every parameter is a dense floating tensor with a name that no other has.
 absl::Status CheckGroups(const std::vector<ParameterGroup>& groups);
+
+// As the fused operations take it.
+inline std::optional<at::Tensor> OptionalTensor(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+}
 
 class MultiTensorGroup {
  public:

@@ -75,7 +75,7 @@ void CheckUpdates(const golden::Case& golden_case, at::ScalarType dtype) {
       }
     }
 
-    optimizer->Step();
+    optimizer->Step({});
 
     for (const ParameterGroup& group : optimizer->groups()) {
       for (size_t i = 0; i < group.names.size(); ++i) {

@@ -7,9 +7,11 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sin.h>
+#include <ATen/ops/zeros.h>
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +31,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::TestWithParam;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Variant {
   std::string name;
@@ -124,7 +128,7 @@ class OptimizerConformance : public TestWithParam<Variant> {
   void Train(Optimizer& optimizer, int first_step, int steps) {
     for (int step = first_step; step < first_step + steps; ++step) {
       SetGradients(optimizer, 10.0 * step);
-      optimizer.Step();
+      optimizer.Step({});
     }
   }
 };
@@ -188,7 +192,7 @@ TEST_P(OptimizerConformance, ParameterWithoutGradient_KeepsValueAndState) {
   std::vector<at::Tensor> state_before;
   for (const NamedTensor& entry : StateOf(*optimizer)) state_before.push_back(entry.tensor.clone());
 
-  optimizer->Step();
+  optimizer->Step({});
 
   EXPECT_TRUE(at::equal(frozen.detach(), before));
   EXPECT_FALSE(at::equal(optimizer->groups()[0].parameters[1].detach(), other_before));
@@ -199,11 +203,32 @@ TEST_P(OptimizerConformance, ParameterWithoutGradient_KeepsValueAndState) {
   }
 }
 
+// Also in the first step, of infinite gradients, and where the momentum is 0 in this step.
+TEST_P(OptimizerConformance, StepOfGradientsThatOverflowed_ChangesNothing) {
+  const auto straight = Make(TwoGroups());
+  const auto skipping = Make(TwoGroups());
+  for (int step = 0; step < 4; ++step) {
+    SetGradients(*skipping, step);
+    for (ParameterGroup& group : skipping->groups()) group.parameters[0].grad().flatten()[1].fill_(kInfinity);
+    skipping->Step(at::ones({}));
+    SetGradients(*straight, step);
+    straight->Step({});
+    SetGradients(*skipping, step);
+    skipping->Step(at::zeros({}));
+    for (size_t g = 0; g < 2; ++g) {
+      for (size_t i = 0; i < straight->groups()[g].parameters.size(); ++i) {
+        EXPECT_TRUE(at::equal(skipping->groups()[g].parameters[i], straight->groups()[g].parameters[i])) << step;
+      }
+    }
+  }
+  EXPECT_EQ(*HashState(*skipping), *HashState(*straight));
+}
+
 TEST_P(OptimizerConformance, NoGradientAtAll_ChangesNothing) {
   const auto optimizer = Make(TwoGroups());
   const at::Tensor before = optimizer->groups()[0].parameters[0].detach().clone();
 
-  optimizer->Step();
+  optimizer->Step({});
 
   EXPECT_TRUE(at::equal(optimizer->groups()[0].parameters[0].detach(), before));
 }
@@ -219,8 +244,8 @@ TEST_P(OptimizerConformance, MemoryLayouts_DoNotChangeTheResult) {
     SetGradients(*plain, step);
     SetGradients(*channels_last, step);  // row-major gradients
     ASSERT_NE(channels_last->groups()[0].parameters[0].strides(), plain->groups()[0].parameters[0].grad().strides());
-    plain->Step();
-    channels_last->Step();
+    plain->Step({});
+    channels_last->Step({});
   }
 
   EXPECT_TRUE(plain->groups()[0].parameters[0].detach().allclose(channels_last->groups()[0].parameters[0].detach(),

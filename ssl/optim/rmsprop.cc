@@ -43,7 +43,8 @@ class Rmsprop : public Optimizer {
 
   std::vector<ParameterGroup>& groups() override { return groups_; }
 
-  void Step() override {
+  void Step(const at::Tensor& found_inf) override {
+    if (SkipsUpdate(found_inf)) return;
     const at::NoGradGuard no_grad;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (!lists_[g].Collect(groups_[g])) continue;

@@ -7,7 +7,8 @@
 //   r = sqrt(s) + epsilon        centered: c = alpha c + (1 - alpha) g;  r = sqrt(s - c^2) + epsilon
 //   v = m v + g / r;  p -= lr v
 //
-// Multi-tensor operations, which change the gradients in place. State: `square_avg/<name>`, with momentum
+// Multi-tensor operations, which change the gradients in place; with a loss scale, Step reads whether they overflowed.
+// State: `square_avg/<name>`, with momentum
 // `momentum/<name>`, centered `grad_avg/<name>`. Used by one thread. Pinned by tests/golden (optim, op rmsprop).
 #ifndef SSL_OPTIM_RMSPROP_H_
 #define SSL_OPTIM_RMSPROP_H_

@@ -57,7 +57,7 @@ void ExpectUpdates(Optimizer& rmsprop, const RmspropOptions& options) {
   for (const double grad : {2.0, -0.1, 0.0, 0.4}) {
     parameter.mutable_grad() = at::tensor(std::vector<double>{grad}, at::kDouble);
 
-    rmsprop.Step();
+    rmsprop.Step({});
     naive.Step(&expected, grad);
 
     EXPECT_NEAR(parameter.item<double>(), expected, 1e-12) << "gradient " << grad;

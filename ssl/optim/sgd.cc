@@ -5,7 +5,9 @@
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/where.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,12 +38,12 @@ class Sgd : public Optimizer {
 
   std::vector<ParameterGroup>& groups() override { return groups_; }
 
-  void Step() override {
+  void Step(const at::Tensor& found_inf) override {
     const at::NoGradGuard no_grad;
     for (size_t g = 0; g < groups_.size(); ++g) {
       MultiTensorGroup& lists = lists_[g];
       if (!lists.Collect(groups_[g])) continue;
-      Update(groups_[g], lists);
+      Update(groups_[g], lists, found_inf);
       lists.Release();
     }
   }
@@ -59,25 +61,31 @@ class Sgd : public Optimizer {
  private:
   bool has_momentum() const { return options_.momentum != 0.0 || !options_.momentum_schedule.empty(); }
 
-  void Update(const ParameterGroup& group, const MultiTensorGroup& lists) const {
+  void Update(const ParameterGroup& group, const MultiTensorGroup& lists, const at::Tensor& found_inf) const {
     const double momentum = has_momentum() ? group.momentum : 0.0;
     const bool uses_buffers = momentum != 0.0;
     // The fused operation takes no buffers at 0 and would leave them as they were when a schedule came there.
-    if (has_momentum() && !uses_buffers) StartAnew(group, lists);
+    if (has_momentum() && !uses_buffers) StartAnew(group, lists, found_inf);
     // Without dampening a zero momentum buffer gives what torch's "first step" gives, so is_first_step stays false.
     const auto update = [&](const auto& learning_rate) {
       at::_fused_sgd_(lists.parameters(), lists.gradients(),
                       uses_buffers ? at::TensorList(lists.active_state(0)) : at::TensorList(), group.weight_decay,
                       momentum, learning_rate, /*dampening=*/0.0, options_.nesterov, /*maximize=*/false,
-                      /*is_first_step=*/false);
+                      /*is_first_step=*/false, /*grad_scale=*/{}, OptionalTensor(found_inf));
     };
     group.learning_rate_tensor.defined() ? update(group.learning_rate_tensor) : update(group.learning_rate);
   }
 
   // v = g
-  static void StartAnew(const ParameterGroup& group, const MultiTensorGroup& lists) {
-    at::_foreach_copy_(lists.active_state(0), lists.gradients());
-    if (group.weight_decay != 0.0) at::_foreach_add_(lists.active_state(0), lists.parameters(), group.weight_decay);
+  static void StartAnew(const ParameterGroup& group, const MultiTensorGroup& lists, const at::Tensor& found_inf) {
+    const std::vector<at::Tensor>& momenta = lists.active_state(0);
+    std::vector<at::Tensor> values = lists.gradients();
+    if (group.weight_decay != 0.0) values = at::_foreach_add(values, lists.parameters(), group.weight_decay);
+    if (found_inf.defined()) {
+      const at::Tensor counts = found_inf.eq(0.0);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = at::where(counts, values[i], momenta[i]);
+    }
+    at::_foreach_copy_(momenta, values);
   }
 
   const SgdOptions options_;

@@ -59,7 +59,7 @@ TEST(Sgd, Updates_FollowTheFormula) {
         sgd->groups()[0].learning_rate = naive.rate = 0.1 / (step + 1);
         sgd->groups()[0].weight_decay = decay;
 
-        sgd->Step();
+        sgd->Step({});
         naive.Step(&expected, grad);
 
         for (size_t i = 0; i < expected.size(); ++i) {

@@ -87,7 +87,7 @@ absl::Status Train(Optimizer& optimizer, int first_step, int steps) {
         if (group.names[i] != "idle") group.parameters[i].mutable_grad() = Values(group.parameters[i].sizes(), seed++);
       }
     }
-    optimizer.Step();
+    optimizer.Step({});
     SSL_RETURN_IF_ERROR(optimizer.GatherUpdates());
   }
   return absl::OkStatus();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each method trains on a device as on the CPU, bit for bit, and its steps read nothing back. Whole sessions from a
-// configuration, with the hooks that every run has; the device is the stand-in of the tests (docs/devices.md).
+// Each method trains on a device as on the CPU, bit for bit, and its steps read nothing back, those of two ranks
+// neither. Whole sessions from a configuration, with the hooks that every run has; the device is the stand-in of the
+// tests (docs/devices.md).
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <sstream>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
@@ -22,6 +25,8 @@
 #include "ssl/core/registries.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/distributed/communicator.h"
+#include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/standin_device.h"
 #include "ssl/testing/standin_transfers.h"
@@ -32,7 +37,9 @@
 namespace ssl {
 namespace {
 
+using testing::AllOf;
 using testing::Ge;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -81,7 +88,7 @@ LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {embedd
           {"Moco", TwoViews("moco_collator") + R"(
 MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32], use_relu: True, skip_last_layer_relu_bn: False}],
                         [mlp, {dims: [32, 16]}]]}}
-LOSS: {name: moco_loss, moco_loss: {embedding_dim: 16, queue_size: 48, momentum: 0.9}}
+LOSS: {name: moco_loss, moco_loss: {embedding_dim: 16, queue_size: 64, momentum: 0.9}}
 )"},
           {"BarlowTwins", TwoViews("simclr_collator") + R"(
 MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32, 16], use_bn: True, use_relu: True, use_bias: False}]]}}
@@ -165,17 +172,23 @@ void ExpectUploadsOfBatches(const Outcome& outcome, int64_t steps) {
   EXPECT_EQ(outcome.uploads.size(), outcome.batch_uploads.size());
 }
 
-// Trains to `last_iteration`, and saves.
-absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std::string& device, int64_t last_iteration,
-                              const std::string& directory) {
-  Registries registries;
-  SSL_RETURN_IF_ERROR(RegisterProgramParts(&registries));
+absl::StatusOr<ConfigNode> WholeConfig(const std::vector<std::string>& config, const std::string& device,
+                                       const std::string& directory) {
   std::vector<std::string> texts = {kCommon};
   texts.insert(texts.end(), config.begin(), config.end());
   SSL_ASSIGN_OR_RETURN(ConfigNode whole, TrainingConfig(texts));
   whole.SetPath("DATA.TEST", *whole.FindPath("DATA.TRAIN"));  // for those that test
   whole.SetPath("MACHINE.DEVICE", ConfigNode::FromString(device));
   whole.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(directory));
+  return whole;
+}
+
+// Trains to `last_iteration`, and saves.
+absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std::string& device, int64_t last_iteration,
+                              const std::string& directory) {
+  Registries registries;
+  SSL_RETURN_IF_ERROR(RegisterProgramParts(&registries));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode whole, WholeConfig(config, device, directory));
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(whole, registries, {}));
   auto notes = std::make_unique<NotesHook>();
   const NotesHook& noted = *notes;
@@ -195,6 +208,35 @@ absl::StatusOr<Outcome> Train(const std::vector<std::string>& config, const std:
   outcome.reports = noted.reports();
   SSL_RETURN_IF_ERROR(session->Finish());
   return outcome;
+}
+
+// Trains a rank on the device, and sets what all ranks read in steps between reports.
+absl::Status TrainRank(const ConfigNode& config, const Registries& registries, Communicator& communicator,
+                       TransferCounts* reads) {
+  SessionOptions options;
+  options.communicator = &communicator;
+  SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));
+  SSL_RETURN_IF_ERROR(session->Start());
+  while (session->state().iteration < kReportingSteps) SSL_RETURN_IF_ERROR(session->Step().status());
+  SSL_RETURN_IF_ERROR(communicator.Barrier());
+  const TransferLog log;
+  while (session->state().iteration < kQuietSteps) SSL_RETURN_IF_ERROR(session->Step().status());
+  SSL_RETURN_IF_ERROR(communicator.Barrier());
+  if (communicator.rank() == 0) *reads = log.reads();
+  SSL_RETURN_IF_ERROR(communicator.Barrier());
+  return session->Finish();
+}
+
+absl::StatusOr<TransferCounts> ReadsOfTwoRanks(std::vector<std::string> config) {
+  config.push_back("{DATA: {TRAIN: {DATA_LIMIT: 192}}, DISTRIBUTED: {NUM_PROC_PER_NODE: 2}}");
+  Registries registries;
+  SSL_RETURN_IF_ERROR(RegisterProgramParts(&registries));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode whole, WholeConfig(config, "gpu", ""));
+  TransferCounts reads;
+  SSL_RETURN_IF_ERROR(ThreadWorld(2, absl::Seconds(120)).Run([&](Communicator& communicator) {
+    return TrainRank(whole, registries, communicator, &reads);
+  }));
+  return reads;
 }
 
 void ExpectSameCheckpoint(const std::string& found, const std::string& expected, int64_t iteration) {
@@ -218,44 +260,115 @@ void ExpectSameReports(const std::vector<std::string>& config, const std::string
   EXPECT_THAT(expected.reports, SizeIs(Ge(least)));
 }
 
+void ExpectSameRuns(const std::vector<std::string>& config, const std::string& directory) {
+  ASSERT_OK_AND_ASSIGN(const Outcome expected, Train(config, "cpu", kSteps, directory + "/cpu"));
+  ASSERT_OK_AND_ASSIGN(const Outcome found, Train(config, "gpu", kSteps, directory + "/device"));
+  EXPECT_THAT(found.reads, IsEmpty());
+  ExpectUploadsOfBatches(found, kQuietSteps - kReportingSteps);
+  ExpectSameLosses(found.losses, expected.losses);
+  EXPECT_NE(expected.losses.front().item<double>(), expected.losses.back().item<double>());
+  ExpectSameCheckpoint(directory + "/device", directory + "/cpu", kSteps);
+}
+
+// The first updates overflow and are skipped, until the scale is low enough.
+constexpr char kFloat16[] = "MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: float16}}";
+// All of them overflow.
+constexpr char kOverflows[] = "MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: float16, AMP_ARGS: {loss_scale: 1e30}}}";
+
+void ExpectToGoOn(const std::vector<std::string>& config, const std::string& directory) {
+  EXPECT_OK(Train(config, "cpu", kSteps, directory + "/whole"));
+  for (const auto& [first, second] : {std::pair{"cpu", "gpu"}, std::pair{"gpu", "cpu"}}) {
+    SCOPED_TRACE(absl::StrCat(first, ", then ", second));
+    const std::string interrupted = absl::StrCat(directory, "/", first);
+    EXPECT_OK(Train(config, first, 4, interrupted));
+    EXPECT_OK(Train(config, second, kSteps, interrupted));
+    ExpectSameCheckpoint(interrupted, directory + "/whole", kSteps);
+  }
+}
+
 class StandinDeviceMethods : public testing::TestWithParam<MethodConfig> {
  protected:
   static void SetUpTestSuite() { StandinDevice::Install(); }
 
-  void ExpectSameRuns(const std::string& precision) {
-    const std::vector<std::string> config = {GetParam().config, precision};
-    ASSERT_OK_AND_ASSIGN(const Outcome expected, Train(config, "cpu", kSteps, directory_ + "/cpu"));
-    ASSERT_OK_AND_ASSIGN(const Outcome found, Train(config, "gpu", kSteps, directory_ + "/device"));
-    EXPECT_THAT(found.reads, IsEmpty());
-    ExpectUploadsOfBatches(found, kQuietSteps - kReportingSteps);
-    ExpectSameLosses(found.losses, expected.losses);
-    EXPECT_NE(expected.losses.front().item<double>(), expected.losses.back().item<double>());
-    ExpectSameCheckpoint(directory_ + "/device", directory_ + "/cpu", kSteps);
-  }
-
   const std::string directory_ = MakeTempDir("standin_device");
 };
 
-TEST_P(StandinDeviceMethods, TrainsAsOnTheCpuAndReadsNothing) { ExpectSameRuns("{}"); }
+TEST_P(StandinDeviceMethods, TrainsAsOnTheCpuAndReadsNothing) { ExpectSameRuns({GetParam().config}, directory_); }
 
 TEST_P(StandinDeviceMethods, InMixedPrecision_TrainsAsOnTheCpuAndReadsNothing) {
-  ExpectSameRuns("MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: bfloat16}}");
+  ExpectSameRuns({GetParam().config, "MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: bfloat16}}"}, directory_);
+}
+
+TEST_P(StandinDeviceMethods, WithALossScale_TrainsAsOnTheCpuAndReadsNothing) {
+  ExpectSameRuns({GetParam().config, kFloat16}, directory_);
+}
+
+TEST_P(StandinDeviceMethods, WhereGradientsOverflow_TrainsAsOnTheCpuAndReadsNothing) {
+  ExpectSameRuns({GetParam().config, kOverflows}, directory_);
+}
+
+TEST_P(StandinDeviceMethods, TwoRanks_ReadNothing) {
+  for (const char* const precision : {"{}", kFloat16}) {
+    ASSERT_OK_AND_ASSIGN(const TransferCounts reads, ReadsOfTwoRanks({GetParam().config, precision}));
+    EXPECT_THAT(reads, IsEmpty()) << precision;
+  }
 }
 
 TEST_P(StandinDeviceMethods, PhasesReportAsOnTheCpu) {
   ExpectSameReports({GetParam().config, "TEST_MODEL: True"}, directory_, /*least=*/2);  // of a train and a test phase
 }
 
-TEST_P(StandinDeviceMethods, CheckpointOfOneDevice_GoesOnOnTheOther) {
-  const std::vector<std::string> config = {GetParam().config};
-  const std::string whole = directory_ + "/whole";
-  EXPECT_OK(Train(config, "cpu", kSteps, whole));
-  for (const auto& [first, second] : {std::pair{"cpu", "gpu"}, std::pair{"gpu", "cpu"}}) {
-    SCOPED_TRACE(absl::StrCat(first, ", then ", second));
-    const std::string directory = absl::StrCat(directory_, "/", first);
-    EXPECT_OK(Train(config, first, 4, directory));
-    EXPECT_OK(Train(config, second, kSteps, directory));
-    ExpectSameCheckpoint(directory, whole, kSteps);
+TEST_P(StandinDeviceMethods, CheckpointOfOneDevice_GoesOnOnTheOther) { ExpectToGoOn({GetParam().config}, directory_); }
+
+// What clips, and what reports at its own times, stand between the scale and the update.
+TEST(StandinDeviceLossScale, EachOptimizer_TrainsAsOnTheCpuAndReadsNothing) {
+  StandinDevice::Install();
+  constexpr char kHooks[] = R"(
+MODEL: {GRAD_CLIP: {USE_GRAD_CLIP: True, MAX_NORM: 0.5}}
+hooks: [{type: grad_clipper, kwargs: {mode: average, max_norm: 1.0}}, {type: gradient_collector, kwargs: {freq: 3}}]
+)";
+  for (const char* const optimizer :
+       {"{name: sgd, use_larc: True}", "{name: sgd, momentum: 0.0}", "{name: lars}", "{name: adam, amsgrad: True}",
+        "{name: adamw}", "{param_schedulers: {momentum: {name: multistep, values: [0.0, 0.9], milestones: [1]}}}"}) {
+    for (const char* const precision : {kFloat16, kOverflows}) {
+      SCOPED_TRACE(absl::StrCat(optimizer, ", ", precision));
+      ExpectSameRuns({Methods().back().config, precision, kHooks, absl::StrCat("OPTIMIZER: ", optimizer)},
+                     MakeTempDir("standin_device"));
+    }
+  }
+}
+
+TEST(StandinDeviceLossScale, CheckpointOfOneDevice_GoesOnOnTheOther) {
+  StandinDevice::Install();
+  ExpectToGoOn({Methods().back().config, kFloat16}, MakeTempDir("standin_device"));
+  ExpectToGoOn({Methods().back().config, kOverflows}, MakeTempDir("standin_device"));
+}
+
+TEST(StandinDeviceLossScale, FormatOfTheOtherDevice_IsRefusedBeforeAnythingIsRestored) {
+  StandinDevice::Install();
+  const std::string directory = MakeTempDir("standin_device");
+  const std::string method = Methods().back().config;
+  constexpr char kByDevice[] = "MODEL: {AMP_PARAMS: {USE_AMP: True}}";
+  EXPECT_OK(Train({method, kByDevice}, "gpu", 4, directory));
+  EXPECT_THAT(Train({method, kByDevice}, "cpu", kSteps, directory).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("set config.MODEL.AMP_PARAMS.AMP_DTYPE=float16 to go on in the same format")));
+  EXPECT_OK(Train({method, kFloat16}, "cpu", kSteps, directory));
+}
+
+// The count stays on the device: it is looked at with the reports, and before a save.
+TEST(StandinDeviceLossScale, TooManySkippedUpdates_EndTheRunAtAReportOrASave) {
+  StandinDevice::Install();
+  const std::string directory = MakeTempDir("standin_device");
+  for (const auto& [frequency, skipped] : {std::pair{4, 4}, std::pair{1000, 5}}) {
+    const std::vector<std::string> config = {Methods().back().config, kOverflows,
+                                             "MODEL: {AMP_PARAMS: {MAX_SKIPPED_UPDATES: 3}}",
+                                             absl::StrCat("LOG_FREQUENCY: ", frequency)};
+    EXPECT_THAT(Train(config, "gpu", /*last_iteration=*/5, directory).status(),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         AllOf(HasSubstr(absl::StrCat("overflowed in ", skipped, " updates in a row")),
+                               HasSubstr("since iteration 0; the loss scale is 1e+30"))));
+    EXPECT_FALSE(std::filesystem::exists(directory + "/checkpoints/step_5"));
   }
 }
 

@@ -76,7 +76,8 @@ class MomentumOptimizer : public Optimizer {
     return absl::OkStatus();
   }
   std::vector<ParameterGroup>& groups() override { return groups_; }
-  void Step() override {
+  void Step(const at::Tensor& found_inf) override {
+    if (SkipsUpdate(found_inf)) return;
     at::Tensor& parameter = groups_[0].parameters[0];
     momentum_.mul_(0.9).add_(parameter.grad());
     parameter.add_(momentum_, -groups_[0].learning_rate);
