@@ -75,9 +75,8 @@ class CapturedGraph final : public at::cuda::CUDAGraph {
 absl::Status Explained(const absl::Status& status) {
   if (status.code() != absl::StatusCode::kInternal || !absl::StrContains(status.message(), "captur")) return status;
   return absl::FailedPreconditionError(
-      absl::StrCat(status.message(), ": something in the step waits for the GPU or cannot be part of a CUDA graph; ",
-                   "config.TRAINER.TRAIN_STEP_NAME=standard_train_step trains without one (docs/devices.md: how to "
-                   "find what waits)"));
+      absl::StrCat(status.message(), ": something in the work waits for the GPU, or cannot be part of a CUDA graph; ",
+                   "the stand-in device of the tests says what (docs/devices.md)"));
 }
 
 class CudaGraph final : public DeviceGraph {
@@ -104,7 +103,9 @@ class CudaGraph final : public DeviceGraph {
     // A graph allocates from memory of its own, and would find none beside what is cached.
     c10::cuda::CUDACachingAllocator::emptyCache();
     const CUDAStream current = c10::cuda::getCurrentCUDAStream();
-    if (!stream_.has_value()) stream_ = c10::cuda::getStreamFromPool();
+    // LibTorch hands out its streams in turn. Nobody else takes those of high priority, so that a loader's copies
+    // cannot come between.
+    if (!stream_.has_value()) stream_ = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
     auto graph = std::make_unique<CapturedGraph>();
     WaitFor(current, *stream_);
     absl::Status status;

@@ -176,7 +176,7 @@ TEST_F(CudaGraphTest, ReadIsRefused_AndTheGpuIsUsableAfterwards) {
   const at::Tensor values = at::ones({3}, Options());
   EXPECT_THAT(Record([&] { (void)values.sum().item<float>(); }),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("recorded work: "), HasSubstr("TRAIN_STEP_NAME=standard_train_step"))));
+                       AllOf(HasSubstr("recorded work: "), HasSubstr("cannot be part of a CUDA graph"))));
   EXPECT_THROW(graph_->Replay(), c10::Error) << "nothing is recorded";
   EXPECT_EQ(values.sum().item<float>(), 3);
   EXPECT_NE(at::dropout(at::ones({1000}, Options()), 0.5, true).sum().item<float>(), 1000);
