@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/kernels/normalize_by_kernel.h"
 #include "ssl/kernels/pixel_arithmetic.h"
 
 namespace ssl {
@@ -95,6 +96,7 @@ absl::StatusOr<at::Tensor> NormalizePixels(const at::Tensor& pixels, absl::Span<
                                            absl::Span<const double> std, at::ScalarType type) {
   SSL_RETURN_IF_ERROR(CheckArguments(pixels, mean, std, type));
   const at::Tensor input = pixels.contiguous(at::MemoryFormat::ChannelsLast);
+  if (HasNormalizeKernel(input)) return NormalizeByKernel(input, mean, std, type);
   at::Tensor result =
       at::empty(input.sizes(), input.options().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
   if (!input.is_cpu()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches of 8-bit pixels become what a model takes, on the device where they lie. Values are those that the loader
-// writes into batches of floats, bit for bit: on the CPU, and by LibTorch's operators on a device without a kernel here
-// whose operators round as the CPU's.
+// writes into batches of floats, bit for bit: on the CPU, by a kernel on NVIDIA GPUs (--config=cuda), and by LibTorch's
+// operators on other devices, where these round as the CPU's.
 //
 //   SSL_ASSIGN_OR_RETURN(view, NormalizePixels(view, normalization.mean, normalization.std));
 //

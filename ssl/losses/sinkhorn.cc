@@ -13,12 +13,14 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/kernels/balance_by_kernel.h"
 
 namespace ssl {
 namespace {
@@ -52,6 +54,27 @@ absl::Status CheckScores(const at::Tensor& scores, const SinkhornOptions& option
   return absl::OkStatus();
 }
 
+// One launch instead of thirty, where nothing is summed over ranks in between.
+bool UsesKernel(const at::Tensor& scores, const SinkhornOptions& options, const Communicator& communicator) {
+  return communicator.size() == 1 && !options.double_precision && HasBalanceKernel(scores);
+}
+
+absl::StatusOr<at::Tensor> SoftAssignments(const at::Tensor& scores, const SinkhornOptions& options,
+                                           Communicator& communicator) {
+  if (UsesKernel(scores, options, communicator)) {
+    return BalanceByKernel(scores, {static_cast<float>(options.epsilon), static_cast<int>(options.num_iters),
+                                    static_cast<float>(std::max(options.powerlaw, 0.0))});
+  }
+  at::Tensor weights = scores.detach().to(options.double_precision ? at::kDouble : at::kFloat) / options.epsilon;
+  if (!options.double_precision) {
+    // exp() of shifted scores cannot overflow; the shift cancels in the normalisation.
+    at::Tensor maximum = at::amax(weights, {-2, -1}, /*keepdim=*/true);
+    SSL_RETURN_IF_ERROR(communicator.AllReduce(maximum, ReduceOp::kMax));
+    weights.sub_(maximum);
+  }
+  return BalanceAssignments(weights.exp_(), options, communicator);
+}
+
 }  // namespace
 
 absl::StatusOr<at::Tensor> BalanceAssignments(at::Tensor weights, const SinkhornOptions& options,
@@ -83,14 +106,7 @@ absl::StatusOr<at::Tensor> SinkhornAssignments(const at::Tensor& scores, const S
                                                Communicator& communicator) {
   SSL_RETURN_IF_ERROR(CheckScores(scores, options));
   const at::NoGradGuard no_grad;
-  at::Tensor weights = scores.detach().to(options.double_precision ? at::kDouble : at::kFloat) / options.epsilon;
-  if (!options.double_precision) {
-    // exp() of shifted scores cannot overflow; the shift cancels in the normalisation.
-    at::Tensor maximum = at::amax(weights, {-2, -1}, /*keepdim=*/true);
-    SSL_RETURN_IF_ERROR(communicator.AllReduce(maximum, ReduceOp::kMax));
-    weights.sub_(maximum);
-  }
-  SSL_ASSIGN_OR_RETURN(const at::Tensor assignments, BalanceAssignments(weights.exp_(), options, communicator));
+  SSL_ASSIGN_OR_RETURN(const at::Tensor assignments, SoftAssignments(scores, options, communicator));
   if (!options.hard) return assignments;
   return at::zeros_like(assignments).scatter_(-1, at::argmax(assignments, -1, /*keepdim=*/true), 1.0);
 }
