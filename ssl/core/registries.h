@@ -74,14 +74,14 @@ struct Registries {
   Registry<Dataset> datasets{"data source"};             // DATA.<SPLIT>.DATA_SOURCES; params: the DATA.<SPLIT> node
   // By the type of device, as "cuda" (device_graph.h); params: the TRAINER node
   Registry<DeviceGraph> device_graphs{"device graph"};
-  Registry<Engine> engines{"engine"};                    // engine_name; params: the tree under "config"
-  Registry<Head> heads{"head"};                          // MODEL.HEAD.PARAMS; params: the head's own arguments
-  Registry<Hook> hooks{"hook"};                          // params: the hook's own options
-  Registry<Meter> meters{"meter"};                       // METERS.names; params: the METERS.<name> node
-  Registry<Method> methods{"loss"};                      // LOSS.name; params: the LOSS.<name> node
-  Registry<MetricSink> metric_sinks{"metric sink"};      // params: the sink's own options
-  Registry<Model> models{"model"};                       // MODEL.BASE_MODEL_NAME; params: the MODEL node
-  Registry<Optimizer> optimizers{"optimizer"};           // OPTIMIZER.name; params: the OPTIMIZER node
+  Registry<Engine> engines{"engine"};                // engine_name; params: the tree under "config"
+  Registry<Head> heads{"head"};                      // MODEL.HEAD.PARAMS; params: the head's own arguments
+  Registry<Hook> hooks{"hook"};                      // params: the hook's own options
+  Registry<Meter> meters{"meter"};                   // METERS.names; params: the METERS.<name> node
+  Registry<Method> methods{"loss"};                  // LOSS.name; params: the LOSS.<name> node
+  Registry<MetricSink> metric_sinks{"metric sink"};  // params: the sink's own options
+  Registry<Model> models{"model"};                   // MODEL.BASE_MODEL_NAME; params: the MODEL node
+  Registry<Optimizer> optimizers{"optimizer"};       // OPTIMIZER.name; params: the OPTIMIZER node
   // OPTIMIZER.param_group_constructor; params: the OPTIMIZER node
   Registry<ParameterGrouper> parameter_groupers{"parameter grouping"};
   Registry<Schedule> schedules{"schedule"};       // param_schedulers.<x>.name; params: that node
