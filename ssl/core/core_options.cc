@@ -96,7 +96,7 @@ void LossOptions::VisitFields(FieldVisitor& visitor) {
 }
 
 void TrainerOptions::VisitFields(FieldVisitor& visitor) {
-  visitor.Field("TRAIN_STEP_NAME", &train_step_name, Doc("what the loop does with a batch"));
+  visitor.Field("TRAIN_STEP_NAME", &train_step_name, Doc("what the loop does for an update"));
   visitor.Field("TASK_NAME", &task_name,
                 Doc("self_supervision_fsdp_task shares out parameters between ranks: less memory, the same training")
                     .OneOf({"self_supervision_task", kShardingTask})
