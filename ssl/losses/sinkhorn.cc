@@ -54,7 +54,7 @@ absl::Status CheckScores(const at::Tensor& scores, const SinkhornOptions& option
   return absl::OkStatus();
 }
 
-// One launch instead of thirty, where nothing is summed over ranks in between.
+// One launch instead of one for each operator, where nothing is summed over ranks in between.
 bool UsesKernel(const at::Tensor& scores, const SinkhornOptions& options, const Communicator& communicator) {
   return communicator.size() == 1 && !options.double_precision && HasBalanceKernel(scores);
 }

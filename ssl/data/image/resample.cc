@@ -122,8 +122,7 @@ void Resampler::CropAndResize(const Image& source, const CropBox& box, int heigh
     ScaleWidth(corner, height, columns, channels, output);
   } else if (columns.IsCopy()) {
     ScaleHeight(corner, output_size, rows, output);
-  } else if (height < read.height && read.height - height > 2 * (read.width - width)) {
-    // Pillow 13 takes the vertical pass first where the height shrinks by much more than the width.
+  } else if (HeightFirst(read, height, width)) {
     const int64_t row_size = static_cast<int64_t>(read.width) * channels;
     rows_.resize(static_cast<size_t>(row_size * height));
     ScaleHeight(corner, row_size, rows, rows_.data());

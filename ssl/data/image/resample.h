@@ -24,6 +24,12 @@ enum class Interpolation {
   kBicubic,   // Keys' cubic convolution with a = -0.5, of half-width 2
 };
 
+// Which pass is done first is a part of the result: the vertical one, as in Pillow 13, where the height of `box`
+// shrinks by much more than its width.
+inline bool HeightFirst(const CropBox& box, int height, int width) {
+  return height < box.height && box.height - height > 2 * (box.width - width);
+}
+
 class Resampler {
  public:
   Resampler();

@@ -20,8 +20,6 @@ int ChunkAt(int64_t pixel, int64_t count) {
   return static_cast<int>(std::min<int64_t>(count - pixel, ColorPlanes::kPixels));
 }
 
-float FactorOf(const ColorStep& step) { return static_cast<float>(std::min(step.value, kLargestFactor)); }
-
 int RoundedMean(uint64_t sum, const Image& image) {
   return static_cast<int>(static_cast<double>(sum) / static_cast<double>(PixelCount(image)) + 0.5);
 }
@@ -30,13 +28,13 @@ int RoundedMean(uint64_t sum, const Image& image) {
 void ApplyStep(const ColorStep& step, int mean_grey, ColorPlanes* planes) {
   switch (step.adjustment) {
     case ColorAdjustment::kBrightness:
-      return BlendWithLevel(0, FactorOf(step), planes);
+      return BlendWithLevel(0, ColorFactor(step), planes);
     case ColorAdjustment::kContrast:
-      return BlendWithLevel(mean_grey, FactorOf(step), planes);
+      return BlendWithLevel(mean_grey, ColorFactor(step), planes);
     case ColorAdjustment::kSaturation:
-      return BlendWithGrey(FactorOf(step), planes);
+      return BlendWithGrey(ColorFactor(step), planes);
     case ColorAdjustment::kHue:
-      const int hues = static_cast<int>(step.value * 255);
+      const int hues = HueSteps(step);
       if (!TurnHuesByAvx512(hues, planes)) TurnHues(hues, planes);
       return;
   }
@@ -90,11 +88,15 @@ void AdjustGreyImage(absl::Span<const ColorStep> steps, Image* image) {
     } else if (step.adjustment != ColorAdjustment::kBrightness) {
       continue;
     }
-    BlendWithLevel(level, FactorOf(step), image->MutablePixels(), image->size_bytes());
+    BlendWithLevel(level, ColorFactor(step), image->MutablePixels(), image->size_bytes());
   }
 }
 
 }  // namespace
+
+float ColorFactor(const ColorStep& step) { return static_cast<float>(std::min(step.value, kLargestFactor)); }
+
+int HueSteps(const ColorStep& step) { return static_cast<int>(step.value * 255); }
 
 void AdjustColors(absl::Span<const ColorStep> steps, Image* image) {
   return image->channels() == 1 ? AdjustGreyImage(steps, image) : AdjustColorImage(steps, image);

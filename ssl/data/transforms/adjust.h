@@ -17,6 +17,11 @@ struct ColorStep {
   double value;  // what the function below is given
 };
 
+// The number that the pixels of a step of brightness, contrast or saturation are multiplied by, and by how many of 255
+// that are the wheel kHue turns.
+float ColorFactor(const ColorStep& step);
+int HueSteps(const ColorStep& step);
+
 // Does the steps one after the other, rounding after each, but in as few passes over the image as they allow: one, or
 // one more for each contrast.
 void AdjustColors(absl::Span<const ColorStep> steps, Image* image);

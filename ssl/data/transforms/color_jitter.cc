@@ -2,13 +2,10 @@
 #include "ssl/data/transforms/color_jitter.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/transforms/adjust.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -70,8 +67,9 @@ absl::StatusOr<Interval> ReadHue(const ConfigNode& entry, const ConfigNode& valu
 
 }  // namespace
 
-void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image) {
-  if (!random->Bernoulli(strength.probability)) return;
+absl::Span<const ColorStep> DrawColorSteps(const ColorJitter::Strength& strength, CounterRandom* random,
+                                           std::array<ColorStep, 4>* steps) {
+  if (!random->Bernoulli(strength.probability)) return {};
   std::array<Adjustment, 4> adjustments = {{{ColorAdjustment::kBrightness, strength.brightness, 1.0},
                                             {ColorAdjustment::kContrast, strength.contrast, 1.0},
                                             {ColorAdjustment::kSaturation, strength.saturation, 1.0},
@@ -79,13 +77,17 @@ void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, 
   const auto end = std::remove_if(adjustments.begin(), adjustments.end(), [](const Adjustment& adjustment) {
     return adjustment.values.lo == adjustment.neutral && adjustment.values.hi == adjustment.neutral;
   });
-  std::array<ColorStep, 4> steps;
-  auto step = steps.begin();
+  auto step = steps->begin();
   for (auto next = adjustments.begin(); next != end; ++next, ++step) {
     std::swap(*next, *(next + random->UniformInt(0, end - next - 1)));
     *step = {next->adjustment, random->Uniform(next->values.lo, next->values.hi)};
   }
-  AdjustColors(absl::MakeConstSpan(steps.data(), step - steps.begin()), image);
+  return absl::MakeConstSpan(steps->data(), step - steps->begin());
+}
+
+void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image) {
+  std::array<ColorStep, 4> steps;
+  AdjustColors(DrawColorSteps(strength, random, &steps), image);
 }
 
 ColorJitter::Strength ScaledColorJitter(double strength, double probability) {

@@ -8,16 +8,19 @@
 #ifndef SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 #define SSL_DATA_TRANSFORMS_COLOR_JITTER_H_
 
+#include <array>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ssl/base/random.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/adjust.h"
 
 namespace ssl {
 
@@ -40,6 +43,10 @@ class ColorJitter : public ViewTransform {
  private:
   Strength strength_;
 };
+
+// What ColorJitter draws for one image, into `steps`, in the order in which it is done; none: the image stays.
+absl::Span<const ColorStep> DrawColorSteps(const ColorJitter::Strength& strength, CounterRandom* random,
+                                           std::array<ColorStep, 4>* steps);
 
 // What ColorJitter does to one image.
 void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image);
