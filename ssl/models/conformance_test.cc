@@ -9,27 +9,26 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/zeros.h>
 
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/counting_communicator.h"
 #include "ssl/models/head.h"
 #include "ssl/models/register_models.h"
+#include "ssl/models/testing/small_parts.h"
 #include "ssl/models/trunk.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
-
-constexpr int64_t kChannels = 6;
 
 at::Tensor Wave(at::IntArrayRef shape) {
   return at::sin(at::arange(c10::multiply_integers(shape), at::kFloat) * 0.7)
@@ -37,65 +36,23 @@ at::Tensor Wave(at::IntArrayRef shape) {
       .contiguous(shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
 }
 
-// Arguments with batch norm for each head, for maps [N, kChannels, 1, 1]; a new head needs a line here.
-const std::map<std::string, std::string>& HeadArguments() {
-  static const auto* const arguments = new std::map<std::string, std::string>{
-      {"dino_head", "{in_dim: 6, num_clusters: [7], use_bn: True, hidden_dim: 5, bottleneck_dim: 4}"},
-      {"dino_head_fsdp", "{in_dim: 6, num_clusters: [7], use_bn: True, hidden_dim: 5, bottleneck_dim: 4}"},
-      {"eval_mlp", "{in_channels: 6, dims: [6, 5]}"},
-      {"eval_mlp_fsdp", "{in_channels: 6, dims: [6, 5]}"},
-      {"identity", "{}"},
-      {"mlp", "{dims: [6, 5, 4], use_bn: True, use_relu: True}"},
-      {"mlp_fsdp", "{dims: [6, 5, 4], use_bn: True, use_relu: True}"},
-      {"mlp_res", "{dims: [6, 6, 4], use_bn: True, use_relu: True}"},
-      {"siamese_concat_view", "{num_towers: 2}"},
-      {"swav_head", "{dims: [6, 5, 4], use_bn: True, num_clusters: [7, 3]}"},
-      {"swav_head_fsdp", "{dims: [6, 5, 4], use_bn: True, num_clusters: [7, 3]}"},
-  };
-  return *arguments;
-}
-
-// A small MODEL.TRUNK for each trunk.
-const std::map<std::string, std::string>& TrunkSections() {
-  static const auto* const sections = new std::map<std::string, std::string>{
-      {"regnet",
-       "{REGNET: {name: anynet, depths: [1, 2], widths: [8, 16], group_widths: [4, 8], bottleneck_multipliers: [1, 1], "
-       "strides: [2, 2]}}"},
-      {"regnet_fsdp", "{REGNET: {depth: 3, w_0: 8, w_a: 8.0, w_m: 2.0, group_width: 8}}"},
-      {"resnet", "{RESNETS: {DEPTH: 50, WIDTH_MULTIPLIER: 0.0625}}"},
-      {"vision_transformer",
-       "{VISION_TRANSFORMERS: {IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_DIM: "
-       "12}}"},
-      {"vision_transformer_fsdp",
-       "{VISION_TRANSFORMERS: {IMAGE_SIZE: 64, PATCH_SIZE: 16, NUM_LAYERS: 3, NUM_HEADS: 4, HIDDEN_DIM: 8, MLP_DIM: "
-       "12, "
-       "QKV_BIAS: True, USE_CLASS_TOKEN: False}}"},
-      {"xcit", "{XCIT: {PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_RATIO: 2, DROP_PATH_RATE: 0}}"},
-      {"xcit_fsdp",
-       "{XCIT: {PATCH_SIZE: 16, NUM_LAYERS: 1, NUM_HEADS: 4, HIDDEN_DIM: 16, DROP_PATH_RATE: 0, TOKENS_NORM: False}}"},
-  };
-  return *sections;
-}
-
 class ConformanceTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(RegisterModels(&registries_)); }
 
-  template <class Part>
-  std::unique_ptr<Part> Make(const Registry<Part>& registry, const std::string& name, const std::string& text,
-                             int64_t seed) {
-    std::vector<std::string> warnings;
-    const absl::StatusOr<ConfigNode> params = ParseYaml(text, "test.yaml", &warnings);
-    EXPECT_OK(params);
-    const ConfigNode config = ConfigNode::Map();
-    absl::StatusOr<std::unique_ptr<Part>> part =
-        registry.Make(name, *params, {config, registries_, *communicator_, seed, ""});
-    EXPECT_OK(part);
-    return *std::move(part);
+  std::unique_ptr<Head> SmallHead(const std::string& name, int64_t seed) {
+    absl::StatusOr<std::unique_ptr<Head>> head = MakeSmallHead(registries_, name, seed);
+    EXPECT_OK(head);
+    return *std::move(head);
+  }
+
+  std::unique_ptr<Trunk> SmallTrunk(const std::string& name, int64_t seed) {
+    absl::StatusOr<std::unique_ptr<Trunk>> trunk = MakeSmallTrunk(registries_, name, seed);
+    EXPECT_OK(trunk);
+    return *std::move(trunk);
   }
 
   Registries registries_;
-  std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
 
 void CheckTensors(const ModelTensors& tensors) {
@@ -166,8 +123,8 @@ void CheckSynchronizes(Part& part, const Run& run) {
 TEST_F(ConformanceTest, EveryHead_SynchronizesAllOfItsBatchNorms) {
   for (const std::string& name : registries_.heads.Names()) {
     SCOPED_TRACE(name);
-    CheckSynchronizes(*Make(registries_.heads, name, HeadArguments().at(name), 1), [](Head& head) {
-      return head.Forward(Wave({8, kChannels, 1, 1}));
+    CheckSynchronizes(*SmallHead(name, 1), [](Head& head) {
+      return head.Forward(Wave({8, kSmallHeadChannels, 1, 1}));
     });
   }
 }
@@ -175,22 +132,18 @@ TEST_F(ConformanceTest, EveryHead_SynchronizesAllOfItsBatchNorms) {
 TEST_F(ConformanceTest, EveryTrunk_SynchronizesAllOfItsBatchNorms) {
   for (const std::string& name : registries_.trunks.Names()) {
     SCOPED_TRACE(name);
-    CheckSynchronizes(*Make(registries_.trunks, name, TrunkSections().at(name), 1), [](Trunk& trunk) {
-      return trunk.Forward(Wave({4, 3, 64, 64}));
-    });
+    CheckSynchronizes(*SmallTrunk(name, 1), [](Trunk& trunk) { return trunk.Forward(Wave({4, 3, 64, 64})); });
   }
 }
 
 TEST_F(ConformanceTest, EveryHead) {
   for (const std::string& name : registries_.heads.Names()) {
     SCOPED_TRACE(name);
-    ASSERT_EQ(HeadArguments().count(name), 1u) << "add arguments above";
-    const std::string& arguments = HeadArguments().at(name);
-    const std::unique_ptr<Head> head = Make(registries_.heads, name, arguments, 1);
-    const std::unique_ptr<Head> other = Make(registries_.heads, name, arguments, 2);
-    const auto run = [](Head& part) { return part.Forward(Wave({8, kChannels, 1, 1})); };
-    EXPECT_EQ(run(*head)[0].size(1), head->OutputDim(kChannels));
-    EXPECT_TRUE(head->input_dim() == 0 || head->input_dim() == kChannels);
+    const std::unique_ptr<Head> head = SmallHead(name, 1);
+    const std::unique_ptr<Head> other = SmallHead(name, 2);
+    const auto run = [](Head& part) { return part.Forward(Wave({8, kSmallHeadChannels, 1, 1})); };
+    EXPECT_EQ(run(*head)[0].size(1), head->OutputDim(kSmallHeadChannels));
+    EXPECT_TRUE(head->input_dim() == 0 || head->input_dim() == kSmallHeadChannels);
     CheckPart(*head, *other, run);
   }
 }
@@ -211,7 +164,7 @@ std::vector<at::Tensor> Step(Trunk& trunk) {
 TEST_F(ConformanceTest, EveryTrunkOfBlocks) {
   for (const std::string& name : registries_.trunks.Names()) {
     SCOPED_TRACE(name);
-    const auto make = [&] { return Make(registries_.trunks, name, TrunkSections().at(name), 1); };
+    const auto make = [&] { return SmallTrunk(name, 1); };
     const std::unique_ptr<Trunk> trunk = make();
     const size_t blocks = trunk->num_blocks();
     ASSERT_GT(blocks, 2u);
@@ -239,10 +192,8 @@ TEST_F(ConformanceTest, EveryTrunkOfBlocks) {
 TEST_F(ConformanceTest, EveryTrunk) {
   for (const std::string& name : registries_.trunks.Names()) {
     SCOPED_TRACE(name);
-    ASSERT_EQ(TrunkSections().count(name), 1u) << "add a section above";
-    const std::string& section = TrunkSections().at(name);
-    const std::unique_ptr<Trunk> trunk = Make(registries_.trunks, name, section, 1);
-    const std::unique_ptr<Trunk> other = Make(registries_.trunks, name, section, 2);
+    const std::unique_ptr<Trunk> trunk = SmallTrunk(name, 1);
+    const std::unique_ptr<Trunk> other = SmallTrunk(name, 2);
     const auto run = [](Trunk& part) { return std::vector<at::Tensor>{part.Forward(Wave({4, 3, 64, 64}))}; };
     EXPECT_EQ(run(*trunk)[0].sizes(), at::IntArrayRef({4, trunk->output_dim()}));
     CheckPart(*trunk, *other, run);
