@@ -13,7 +13,6 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/autocast.h"
-#include "ssl/core/held_batches.h"
 #include "ssl/core/hook_list.h"
 #include "ssl/core/method.h"
 #include "ssl/core/self_supervision_task.h"
@@ -129,36 +128,32 @@ absl::Status GraphTrainStep::Train(SelfSupervisionTask& task, HookList& hooks, U
     recording_ = nullptr;
     return standard_.Train(task, hooks, batches, context);
   }
+  return GuardTorch(kName, [&] { return TrainOnHeld(task, hooks, batches, context); });
+}
+
+absl::Status GraphTrainStep::TrainOnHeld(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+                                         StepContext& context) {
   if (recording_ != nullptr) slots_ = recording_->batches;
   HeldBatches held(&slots_, batches, context);
-  SSL_RETURN_IF_ERROR(GuardTorch("taking the batches of an update", [&] { return held.Take(); }));
+  SSL_RETURN_IF_ERROR(held.Take());
   task.UpdateSchedules(Schedule::UpdateInterval::kStep);
   UpdateKey key = KeyOf(task, hooks, slots_, context);
   const bool repeats = recording_ != nullptr && key.Difference(recording_->key).empty();
   const bool is_settled = updates_with_key_ >= kFullUpdates && key.Difference(last_key_).empty();
-  if (!repeats && !is_settled) {
-    SSL_RETURN_IF_ERROR(TrainFully(task, hooks, held, context, key));
-    if (!held.drew_numbers()) return absl::OkStatus();
-    obstacle_ = absl::StrCat("random numbers, as of dropout or drop path, are drawn anew for each of ",
-                             context.batches_per_update,
-                             " batches (config.OPTIMIZER.grad_acc_steps); a run without either can be recorded");
-    return absl::OkStatus();
-  }
+  if (!repeats && !is_settled) return TrainFully(task, hooks, held, context, key);
   WriteLearningRates(task);
   if (repeats) {
-    SSL_RETURN_IF_ERROR(GuardTorch("replaying an update", [&] {
-      const PerfTimer timer(&context.perf_stats, StepPart::kForward);
-      recording_->graph->Replay();
-      return absl::OkStatus();
-    }));
+    const PerfTimer timer(&context.perf_stats, StepPart::kForward);
+    recording_->graph->Replay();
     ++replays_;
+    updates_with_key_ = 0;
   } else {
     SSL_RETURN_IF_ERROR(Record(task, hooks, context, std::move(key)));
   }
   return Observe(task, hooks, batches, context);
 }
 
-absl::Status GraphTrainStep::TrainFully(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
+absl::Status GraphTrainStep::TrainFully(SelfSupervisionTask& task, HookList& hooks, HeldBatches& held,
                                         StepContext& context, const UpdateKey& key) {
   const std::string difference = key.Difference(last_key_);
   if (recording_ != nullptr) {
@@ -169,7 +164,12 @@ absl::Status GraphTrainStep::TrainFully(SelfSupervisionTask& task, HookList& hoo
   }
   updates_with_key_ = difference.empty() ? updates_with_key_ + 1 : 1;
   last_key_ = key;
-  return standard_.Train(task, hooks, batches, context);
+  SSL_RETURN_IF_ERROR(standard_.Train(task, hooks, held, context));
+  if (!held.drew_numbers()) return absl::OkStatus();
+  obstacle_ = absl::StrCat("random numbers, as of dropout or drop path, are drawn anew for each of ",
+                           context.batches_per_update,
+                           " batches (config.OPTIMIZER.grad_acc_steps); a run without either can be recorded");
+  return absl::OkStatus();
 }
 
 absl::Status GraphTrainStep::Record(SelfSupervisionTask& task, HookList& hooks, StepContext& context, UpdateKey key) {

@@ -30,6 +30,7 @@
 #include "ssl/config/node.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/device_graph.h"
+#include "ssl/core/held_batches.h"
 #include "ssl/core/registries.h"
 #include "ssl/core/standard_train_step.h"
 #include "ssl/core/train_step.h"
@@ -62,8 +63,9 @@ class GraphTrainStep : public TrainStep {
     std::vector<std::vector<at::Tensor>> outputs;  // likewise
   };
 
-  // In full.
-  absl::Status TrainFully(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches, StepContext& context,
+  // Copies the batches, then replays, records, or trains in full.
+  absl::Status TrainOnHeld(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches, StepContext& context);
+  absl::Status TrainFully(SelfSupervisionTask& task, HookList& hooks, HeldBatches& held, StepContext& context,
                           const UpdateKey& key);
   absl::Status Record(SelfSupervisionTask& task, HookList& hooks, StepContext& context, UpdateKey key);
   // What is recorded.
@@ -81,7 +83,7 @@ class GraphTrainStep : public TrainStep {
   std::vector<Batch> slots_;  // context.batch is one of them
   std::unique_ptr<Recording> recording_;
   UpdateKey last_key_;            // of updates made in full
-  int64_t updates_with_key_ = 0;  // the last ones, without another in between
+  int64_t updates_with_key_ = 0;  // the last ones, without another update in between
   at::Tensor learning_rates_;     // [groups]
   std::vector<double> written_;   // what they hold
   std::set<std::string> told_;

@@ -21,8 +21,10 @@
 #include "ssl/testing/graph_runs.h"
 #include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_graph.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
+#include "ssl/testing/training_runs.h"
 
 namespace ssl {
 namespace {
@@ -212,6 +214,16 @@ TEST_F(GraphTraining, SmallerLastBatch_IsMadeInFullAndTheRecordingStays) {
   EXPECT_THAT(log.lines, Contains(AllOf(HasSubstr("graph_train_step"), HasSubstr("the shape of a batch has changed"))));
 }
 
+TEST_F(GraphTraining, SmallerBatchesOfManyEpochs_AreNeverInARow) {
+  GraphRun run;
+  run.config = {kSupervised, "DATA: {TRAIN: {DATA_LIMIT: 90, DROP_LAST: False}}"};
+  run.directory = directory_;
+  run.last_iteration = 24;
+  ASSERT_OK_AND_ASSIGN(const GraphRunOutcome outcome, TrainGraphRun(std::move(run)));
+  EXPECT_EQ(outcome.recordings, 1);
+  EXPECT_EQ(outcome.replays, 24 - 3 - 4) << "four epochs have ended";
+}
+
 TEST_F(GraphTraining, Adam_IsRecorded) {
   for (const char* name : {"adam", "adamw"}) {
     ExpectRecorded(ExpectSameRuns({kSupervised, absl::StrCat("OPTIMIZER: {name: ", name, "}")}), 4);
@@ -230,6 +242,7 @@ struct Obstacle {
 TEST_F(GraphTraining, WhatCannotBeRecorded_IsTheStandardStepWithAReason) {
   const std::vector<Obstacle> obstacles = {
       {"OPTIMIZER: {name: rmsprop}", "optimizer 'rmsprop' takes learning rates from the host"},
+      {"MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: float16}}", "the loss scale of float16 decides on the host"},
       {"hooks: [{type: gradient_collector}]", "hook gradient_collector may have to be called in the middle"},
       {"MODEL: {TRUNK: {VISION_TRANSFORMERS: {CHECKPOINT_BLOCK: True}}}", "USE_ACTIVATION_CHECKPOINTING is true"},
       {"OPTIMIZER: {grad_acc_steps: 2}\nMODEL: {TRUNK: {VISION_TRANSFORMERS: {DROPOUT_RATE: 0.1}}}",
@@ -245,6 +258,30 @@ TEST_F(GraphTraining, WhatCannotBeRecorded_IsTheStandardStepWithAReason) {
     EXPECT_EQ(outcome.recordings, 0);
     EXPECT_THAT(log.lines, Contains(AllOf(HasSubstr("graph_train_step"), HasSubstr(obstacle.told))).Times(1));
   }
+}
+
+TEST_F(GraphTraining, SeveralRanks_TrainWithTheStandardStep) {
+  std::vector<std::vector<double>> losses;
+  for (const std::string step : {"standard_train_step", "graph_train_step"}) {
+    const CapturedLog log;
+    TrainingRun run;
+    run.ranks = 2;
+    run.config = {kSupervised, R"(
+MACHINE: {DEVICE: gpu}
+MODEL:
+  TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small, STAGES: 2, INIT: kaiming_fan_out}}
+OPTIMIZER: {num_epochs: 1, param_schedulers: {lr: {name: cosine, update_interval: step, start_value: 0.1,
+            end_value: 0.0}}}
+)",
+                  absl::StrCat("TRAINER: {TRAIN_STEP_NAME: ", step, "}")};
+    run.add_parts = &RegisterStandinGraph;
+    ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> traces, ssl::Train(run));
+    losses.push_back(MeanLosses(traces));
+    EXPECT_THAT(log.lines, Contains(HasSubstr("operations between ranks are not recorded, and there are 2 of them"))
+                               .Times(step == "graph_train_step" ? 2 : 0));
+  }
+  EXPECT_EQ(losses[1], losses[0]);
+  EXPECT_THAT(losses[0], SizeIs(5));
 }
 
 // A host's hook that says more of itself than is true.
