@@ -20,9 +20,10 @@ namespace {
 
 constexpr int64_t kStepsPerEpoch = 6;
 
-// A trunk without kernels of its own for the CPU. The learning rate is another one in each update.
+// A trunk without kernels of its own for the CPU. The learning rate is another one in each update. Without threads that
+// read ahead, each batch is copied within its own update, and can be counted there.
 constexpr char kCommon[] = R"(
-DATA: {TRAIN: {DATA_LIMIT: 96, BATCHSIZE_PER_REPLICA: 16}}
+DATA: {NUM_DATALOADER_WORKERS: 0, TRAIN: {DATA_LIMIT: 96, BATCHSIZE_PER_REPLICA: 16}}
 MODEL:
   TRUNK:
     NAME: vision_transformer
