@@ -44,9 +44,6 @@ std::string Obstacle(SelfSupervisionTask& task, const HookList& hooks, const Ste
   if (context.model.parameter_shards() != nullptr) {
     return "sharded parameters are gathered by operations between ranks (config.TRAINER.TASK_NAME)";
   }
-  if (task.grad_scaler() != nullptr) {
-    return "the loss scale of float16 decides on the host; config.MODEL.AMP_PARAMS.AMP_DTYPE bfloat16 needs none";
-  }
   if (!task.optimizer().is_recordable()) {
     return absl::StrCat("optimizer '", task.options().optimizer_name,
                         "' takes learning rates from the host (config.OPTIMIZER.name); sgd, adam, adamw and lars can "

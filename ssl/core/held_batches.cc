@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/held_batches.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/equal.h>
 
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ssl/base/status_macros.h"
 
 namespace ssl {
 namespace {
 
+// Those of a copy, which has no gaps.
+at::IntArrayRef StridesOfCopy(const at::Tensor& tensor, std::vector<int64_t>* memory) {
+  if (tensor.is_non_overlapping_and_dense()) return tensor.strides();
+  *memory = at::infer_dense_strides(tensor.sizes(), tensor.strides());
+  return *memory;
+}
+
 bool Fits(const at::Tensor& slot, const at::Tensor& tensor) {
+  std::vector<int64_t> memory;
   return slot.defined() && slot.scalar_type() == tensor.scalar_type() && slot.device() == tensor.device() &&
-         slot.sizes() == tensor.sizes() && slot.strides() == tensor.strides();
+         slot.sizes() == tensor.sizes() && slot.strides() == StridesOfCopy(tensor, &memory);
 }
 
 void Hold(const at::Tensor& tensor, at::Tensor* slot) {

@@ -35,6 +35,8 @@ class BufferedBatches : public UpdateBatches {
     buffer_.views = {at::full({rows, 2}, value), at::full({rows, 3}, -value)};
     buffer_.targets = at::full({rows}, taken, at::kLong);
     buffer_.indices = at::full({rows}, 10 * taken, at::kLong);
+    if (has_gaps) buffer_.views[0] = at::full({rows, 6}, value).narrow(1, 0, 2);
+    if (has_gaps) buffer_.targets = at::full({1, 1}, taken, at::kLong).expand({rows, 2});
     context_.batch = &buffer_;
     SeedForBatch(/*seed=*/1, /*rank=*/0, /*phase=*/0, taken);
     return absl::OkStatus();
@@ -46,6 +48,7 @@ class BufferedBatches : public UpdateBatches {
   void Count() override { ++counted; }
 
   int64_t rows = 4;
+  bool has_gaps = false;
   int64_t taken = 0;
   int finished = 0;
   int counted = 0;
@@ -96,6 +99,17 @@ TEST_F(HeldBatchesTest, TensorsStayWhileTheyFit) {
   EXPECT_FALSE(slots_[0].views[0].is_same(first[0].views[0]));
   EXPECT_EQ(slots_[0].views[0].size(0), 3);
   EXPECT_EQ(first[0].views[0][0][0].item<double>(), 3.0) << "left alone";
+}
+
+TEST_F(HeldBatchesTest, TensorsWithGapsOrOverlaps_StayToo) {
+  batches_.has_gaps = true;
+  ASSERT_OK(HeldBatches(&slots_, batches_, context_).Take());
+  const std::vector<Batch> first = slots_;
+  ASSERT_OK(HeldBatches(&slots_, batches_, context_).Take());
+  EXPECT_TRUE(slots_[0].views[0].is_same(first[0].views[0]));
+  EXPECT_TRUE(slots_[0].targets.is_same(first[0].targets));
+  EXPECT_EQ(first[0].views[0][0][0].item<double>(), 3.0) << "written over";
+  EXPECT_EQ(first[0].targets[3][1].item<double>(), 3.0) << "written over";
 }
 
 TEST_F(HeldBatchesTest, EachBatchDrawsItsOwnNumbers) {
