@@ -32,18 +32,20 @@ at::Tensor MakeGamma(const XcitBlockShape& shape) {
   return at::full({shape.attention.width}, shape.eta, at::kFloat).requires_grad_();
 }
 
-// Sines and cosines of places 1 to `count` of an axis: [count, kPositionDims].
-at::Tensor AxisPositions(int64_t count) {
-  const at::Tensor places = at::arange(1, count + 1, at::kFloat) / (static_cast<double>(count) + kPositionEps);
-  const at::Tensor exponents = at::arange(kPositionDims, at::kLong).div(2, "floor").to(at::kFloat) * 2 / kPositionDims;
+// Sines and cosines of places 1 to `count` of an axis: [count, kPositionDims]. Computed on the device: each step
+// would wait for a copy of the host's.
+at::Tensor AxisPositions(int64_t count, const at::Device& device) {
+  const at::TensorOptions options = at::TensorOptions(device).dtype(at::kFloat);
+  const at::Tensor places = at::arange(1, count + 1, options) / (static_cast<double>(count) + kPositionEps);
+  const at::Tensor exponents = at::arange(kPositionDims, options).div(2, "floor") * 2 / kPositionDims;
   const at::Tensor angles = (places * kFullTurn).unsqueeze(1) / at::pow(kTemperature, exponents);
   return at::stack({angles.slice(1, 0, {}, 2).sin(), angles.slice(1, 1, {}, 2).cos()}, 2).flatten(1);
 }
 
 // [1, 2 kPositionDims, height, width]: of rows, then of columns.
-at::Tensor Positions(int64_t height, int64_t width) {
-  const at::Tensor rows = AxisPositions(height).unsqueeze(1).expand({height, width, kPositionDims});
-  const at::Tensor columns = AxisPositions(width).unsqueeze(0).expand({height, width, kPositionDims});
+at::Tensor Positions(int64_t height, int64_t width, const at::Device& device) {
+  const at::Tensor rows = AxisPositions(height, device).unsqueeze(1).expand({height, width, kPositionDims});
+  const at::Tensor columns = AxisPositions(width, device).unsqueeze(0).expand({height, width, kPositionDims});
   return at::cat({rows, columns}, 2).permute({2, 0, 1}).unsqueeze(0);
 }
 
@@ -165,7 +167,8 @@ at::Tensor ConvEmbedding::Forward(const at::Tensor& images, NormMode mode) const
   for (size_t i = 0; i < layers.size(); ++i) {
     map = layers[i].Forward(i == 0 ? map : at::gelu(map), mode);
   }
-  const at::Tensor positions = Positions(map.size(2), map.size(3)).to(position_projection.weight.options());
+  const at::Tensor& weight = position_projection.weight;
+  const at::Tensor positions = Positions(map.size(2), map.size(3), weight.device()).to(weight.scalar_type());
   return at::dropout(map + position_projection.Forward(positions), dropout_rate, mode != NormMode::kEvaluation);
 }
 
