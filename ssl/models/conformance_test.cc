@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/registries.h"
 #include "ssl/distributed/local_communicator.h"
@@ -134,6 +136,13 @@ TEST_F(ConformanceTest, EveryTrunk_SynchronizesAllOfItsBatchNorms) {
     SCOPED_TRACE(name);
     CheckSynchronizes(*SmallTrunk(name, 1), [](Trunk& trunk) { return trunk.Forward(Wave({4, 3, 64, 64})); });
   }
+}
+
+TEST_F(ConformanceTest, PartWithoutParametersForTests_IsNamed) {
+  EXPECT_THAT(MakeSmallTrunk(registries_, "new", 1),
+              StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("trunk 'new' is registered")));
+  EXPECT_THAT(MakeSmallHead(registries_, "new", 1),
+              StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("head 'new' is registered")));
 }
 
 TEST_F(ConformanceTest, EveryHead) {
