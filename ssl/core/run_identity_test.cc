@@ -293,6 +293,19 @@ TEST_F(RunIdentityTest, NumberFormatOfAnotherDevice_IsRefusedWithTheOneToSet) {
   EXPECT_OK(resume(absl::StrReplaceAll(kOnCpu, {{"True", "False"}}), absl::StrReplaceAll(kOnGpu, {{"True", "False"}})));
 }
 
+// A run in float32 computes in no format that could be put back.
+TEST_F(RunIdentityTest, MixedPrecisionThatIsTurnedOffOrOn_HasNoFormatToAllow) {
+  const std::string off = absl::StrReplaceAll(kOnCpu, {{"True", "False"}});
+  for (const auto& [saved, now] : {std::pair<std::string, std::string>{kOnCpu, off}, {off, kOnCpu}}) {
+    const ConfigNode before = Parsed(saved);
+    const ConfigNode after = Parsed(now);
+    changes_.clear();
+    EXPECT_OK(RunIdentity(after, catalog_, {"MODEL.AMP_PARAMS.USE_AMP"})
+                  .CheckResume(RunIdentity(before, catalog_, {}).ToJson(), "step_7/config.json", &changes_));
+    EXPECT_THAT(changes_, ElementsAre(HasSubstr("USE_AMP")));
+  }
+}
+
 // From before the format was recorded.
 TEST_F(RunIdentityTest, NumberFormatThatWasNotRecorded_IsThatOfTheSavedDevice) {
   const ConfigNode on_gpu = Parsed(kOnGpu);

@@ -10,7 +10,12 @@
 namespace ssl {
 namespace {
 
-constexpr char kDtype[] = "MODEL.AMP_PARAMS.AMP_DTYPE";
+std::string ValueOf(const std::string& key, const ConfigNode& defaults, const SavedSettings& settings) {
+  const auto value = settings.find(key);
+  if (value != settings.end()) return value->second;
+  const ConfigNode* by_default = defaults.FindPath(key);
+  return by_default == nullptr ? "" : FormatValue(*by_default);
+}
 
 }  // namespace
 
@@ -41,23 +46,21 @@ absl::StatusOr<SavedSettings> ParseSavedSettings(absl::string_view json, bool wi
   return settings;
 }
 
+bool UsesAmpDtype(const ConfigNode& defaults, const SavedSettings& settings) {
+  const bool is_float32 = ValueOf("MODEL.AMP_PARAMS.AMP_TYPE", defaults, settings) == "apex" &&
+                          ValueOf("MODEL.AMP_PARAMS.AMP_ARGS.opt_level", defaults, settings) == "O0";
+  return ValueOf("MODEL.AMP_PARAMS.USE_AMP", defaults, settings) == "true" && !is_float32;
+}
+
 void SettleAmpDtype(const ConfigNode& defaults, SavedSettings* settings) {
-  const auto value_of = [&](const std::string& key) {
-    const auto value = settings->find(key);
-    if (value != settings->end()) return value->second;
-    const ConfigNode* by_default = defaults.FindPath(key);
-    return by_default == nullptr ? "" : FormatValue(*by_default);
-  };
-  const bool is_float32 =
-      value_of("MODEL.AMP_PARAMS.AMP_TYPE") == "apex" && value_of("MODEL.AMP_PARAMS.AMP_ARGS.opt_level") == "O0";
-  if (value_of("MODEL.AMP_PARAMS.USE_AMP") != "true" || is_float32) return;
-  if (value_of(kDtype) != FormatValue(ConfigNode::FromString(""))) return;
-  (*settings)[kDtype] = DefaultAmpDtype(value_of("MACHINE.DEVICE"));
+  if (!UsesAmpDtype(defaults, *settings)) return;
+  if (ValueOf(kAmpDtype, defaults, *settings) != FormatValue(ConfigNode::FromString(""))) return;
+  (*settings)[kAmpDtype] = DefaultAmpDtype(ValueOf("MACHINE.DEVICE", defaults, *settings));
 }
 
 std::string AmpDtypeHint(absl::string_view key, const ConfigNode& now, absl::string_view saved) {
-  if (key != kDtype || !now.text().empty()) return "";
-  return absl::StrCat("; empty, it is what config.MACHINE.DEVICE makes it: set config.", kDtype, "=", saved,
+  if (key != kAmpDtype || !now.text().empty()) return "";
+  return absl::StrCat("; empty, it is what config.MACHINE.DEVICE makes it: set config.", kAmpDtype, "=", saved,
                       " to go on in the same format");
 }
 
