@@ -23,44 +23,34 @@ constexpr absl::string_view kHints =
     "look at the learning rate (lower it or warm it up), the loss's temperature and epsilon, mixed precision, and the "
     "input images";
 
-// An update in progress, or the one that ends in OnStep.
-struct Moment {
-  int64_t iteration;
-  int64_t epoch;
-};
-
-Moment Now(const StepContext& context) { return {context.state.iteration, context.state.train_phase_index}; }
-Moment OfEndedUpdate(const StepContext& context) {
-  return {context.state.iteration - 1, context.state.train_phase_index};
-}
-
-absl::Status NotFiniteError(const Moment& moment, absl::string_view what, absl::string_view weights) {
-  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", moment.iteration, " (epoch ", moment.epoch,
-                                            "), expected a finite number; ", weights, "; ", kHints));
+absl::Status NotFiniteError(const StepContext& context, absl::string_view what, absl::string_view weights) {
+  return absl::OutOfRangeError(absl::StrCat(what, " at iteration ", context.state.iteration, " (epoch ",
+                                            context.state.train_phase_index, "), expected a finite number; ", weights,
+                                            "; ", kHints));
 }
 
 // name: "" when it is on another rank.
-absl::Status GradientError(const Moment& moment, const std::string& name, absl::string_view weights) {
-  return NotFiniteError(moment,
+absl::Status GradientError(const StepContext& context, const std::string& name, absl::string_view weights) {
+  return NotFiniteError(context,
                         name.empty() ? "a gradient on another rank is NaN or infinite"
                                      : absl::StrCat("gradient of ", name, " is NaN or infinite"),
                         weights);
 }
 
-absl::Status WeightError(const Moment& moment, const std::string& name) {
+absl::Status WeightError(const StepContext& context, const std::string& name) {
   return NotFiniteError(
-      moment, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
+      context, name.empty() ? "a weight on another rank is NaN or infinite" : absl::StrCat(name, " is NaN or infinite"),
       "an update that was too large has spoilt it, and it is not saved");
 }
 
 constexpr absl::string_view kLate =
-    "it is noticed at a look at the device alone, and weights have changed since; nothing of it is saved";
+    "it is noticed at a look at the device alone, and weights have changed since; what is not finite is not saved";
 
 constexpr absl::string_view kBeforeStep = "the weights are those before this step";
 
-absl::Status LossError(const Moment& moment, double loss) {
+absl::Status LossError(const StepContext& context, double loss) {
   return NotFiniteError(
-      moment, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
+      context, absl::StrCat("loss is ", loss, std::isfinite(loss) ? " here and not finite on another rank" : ""),
       kBeforeStep);
 }
 
@@ -152,7 +142,7 @@ absl::Status CheckNanHook::OnLossAndMeter(StepContext& context) {
     return absl::OkStatus();
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!std::isfinite(loss)}, context.communicator));
-  return bad[0] ? LossError(Now(context), loss) : absl::OkStatus();
+  return bad[0] ? LossError(context, loss) : absl::OkStatus();
 }
 
 absl::Status CheckNanHook::OnBackward(StepContext& context) {
@@ -166,8 +156,8 @@ absl::Status CheckNanHook::OnBackward(StepContext& context) {
   const std::string name = looks ? FirstNonFinite(Collect(*context.optimizer, /*gradients=*/true)) : "";
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad,
                        OnAnyRank({!std::isfinite(loss), !name.empty()}, context.communicator));
-  if (bad[0]) return LossError(Now(context), loss);
-  return bad[1] ? GradientError(Now(context), name, kBeforeStep) : absl::OkStatus();
+  if (bad[0]) return LossError(context, loss);
+  return bad[1] ? GradientError(context, name, kBeforeStep) : absl::OkStatus();
 }
 
 bool CheckNanHook::LooksAfter(int64_t updates, const StepContext& context) const {
@@ -179,12 +169,24 @@ absl::Status CheckNanHook::OnUpdate(StepContext& context) {
   const at::NoGradGuard no_grad;
   const std::string name = FirstNonFinite(Collect(*context.optimizer, /*gradients=*/false));
   SSL_ASSIGN_OR_RETURN(const std::vector<bool> bad, OnAnyRank({!name.empty()}, context.communicator));
-  return bad[0] ? WeightError(Now(context), name) : absl::OkStatus();
+  return bad[0] ? WeightError(context, name) : absl::OkStatus();
 }
 
 absl::Status CheckNanHook::OnStep(StepContext& context) {
   const bool looks = context.state.training && LooksAfter(context.state.iteration, context);
   if (!looks || !IsOnAccelerator(context)) return absl::OkStatus();
+  const at::NoGradGuard no_grad;
+  return ReadNotes(context);
+}
+
+absl::Status CheckNanHook::OnException(StepContext& context, const absl::Status& error) {
+  has_failed_ = true;  // other ranks may be gone
+  return absl::OkStatus();
+}
+
+absl::Status CheckNanHook::OnEnd(StepContext& context) {
+  const bool has_notes = loss_was_bad_.defined() && !LooksAfter(context.state.iteration, context);
+  if (has_failed_ || !has_notes) return absl::OkStatus();
   const at::NoGradGuard no_grad;
   return ReadNotes(context);
 }
@@ -220,10 +222,9 @@ absl::Status CheckNanHook::ReadNotes(StepContext& context) {
                        OnAnyRank({bad_loss, !gradient.empty(), !weight.empty()}, context.communicator));
   const std::string loss_of_any =
       absl::StrCat("a loss of the last ", weights_frequency_, " updates is NaN or infinite");
-  const Moment moment = OfEndedUpdate(context);
-  if (bad[0]) return NotFiniteError(moment, loss_of_any, kLate);
-  if (bad[1]) return GradientError(moment, gradient, kLate);
-  return bad[2] ? WeightError(moment, weight) : absl::OkStatus();
+  if (bad[0]) return NotFiniteError(context, loss_of_any, kLate);
+  if (bad[1]) return GradientError(context, gradient, kLate);
+  return bad[2] ? WeightError(context, weight) : absl::OkStatus();
 }
 
 void CheckNanOptions::VisitFields(FieldVisitor& visitor) {

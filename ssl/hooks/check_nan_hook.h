@@ -7,9 +7,9 @@
 // run that failed saves nothing.
 //
 // All ranks decide together, because a rank that stopped alone would leave the others waiting: by one reduction of two
-// values for an update, however many batches it has. That needs values on the host in every step: free on the CPU; on a
-// GPU the host waits for the forward pass before it queues the backward pass. HOOKS.CHECK_NAN false removes hook and
-// wait. Stage kGuard.
+// values for an update, however many batches it has. That needs values on the host in every step, which are free on the
+// CPU; on an accelerator it is done where weights are looked at, and once more at the end of a run that ends in
+// between. Stage kGuard.
 #ifndef SSL_HOOKS_CHECK_NAN_HOOK_H_
 #define SSL_HOOKS_CHECK_NAN_HOOK_H_
 
@@ -54,13 +54,15 @@ class CheckNanHook : public Hook {
   // are named by their parameter.
   //
   // On an accelerator what is found stays on the device until weights are looked at, so that no step waits for it: the
-  // error comes up to weights_frequency updates late, after weights have changed. A state that is not finite is not
-  // saved anyway.
+  // error comes up to weights_frequency updates late, after weights have changed, and names the iteration of the look.
+  // A state that is not finite is not saved anyway.
   absl::Status OnLossAndMeter(StepContext& context) override;
   absl::Status OnBackward(StepContext& context) override;
   absl::Status OnUpdate(StepContext& context) override;
-  // The look at an accelerator.
+  // The look at an accelerator; OnEnd of a run that ends between two, unless by an error.
   absl::Status OnStep(StepContext& context) override;
+  absl::Status OnException(StepContext& context, const absl::Status& error) override;
+  absl::Status OnEnd(StepContext& context) override;
 
  private:
   bool LooksAfter(int64_t updates, const StepContext& context) const;
@@ -69,6 +71,7 @@ class CheckNanHook : public Hook {
   absl::Status ReadNotes(StepContext& context);
 
   const int64_t weights_frequency_;
+  bool has_failed_ = false;
   double loss_ = 0.0;  // of the update so far: of its batches the first that is not finite, else the last
   // Since the last look, on an accelerator; undefined when there was nothing to note.
   at::Tensor loss_was_bad_;      // [] bool

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/full.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -222,15 +223,16 @@ TEST(CheckNanHook, GradientOrWeightOfOneRank_StopsAllRanks) {
 TEST(CheckNanHook, Stage_PrecedesWhatChangesTheModel) { EXPECT_LT(CheckNanHook(10).stage(), HookStage::kMutate); }
 
 // What the hook says to ten updates on a device of which the third has this loss and this gradient of "b".
-absl::Status CheckOnDevice(double loss, double gradient) {
+// Updates 0 to `updates` - 1 on a device, of which the third has this loss and this gradient. What the hook says to the
+// last; none before it may wait.
+absl::Status CheckOnDevice(CheckNanHook& hook, FakeStep& step, int64_t updates, double loss, double gradient) {
   StandinDevice::Install();
-  CheckNanHook hook(10);
-  StepWithParameters step;
   for (at::Tensor& parameter : step.optimizer.groups()[0].parameters) {
     parameter.mutable_grad().reset();
     parameter.set_data(parameter.detach().to(StandinDevice::device()));
   }
-  for (int64_t iteration = 0; iteration < 10; ++iteration) {
+  absl::Status looked;
+  for (int64_t iteration = 0; iteration < updates; ++iteration) {
     step.state.iteration = iteration;
     const bool is_third = iteration == 2;
     const TransferLog log;
@@ -242,25 +244,57 @@ absl::Status CheckOnDevice(double loss, double gradient) {
     EXPECT_OK(hook.OnBackward(step.context));
     EXPECT_OK(hook.OnUpdate(step.context));
     ++step.state.iteration;
-    const absl::Status looked = hook.OnStep(step.context);
-    if (iteration == 9) {
-      EXPECT_THAT(log.reads(), SizeIs(1));
-      return looked;
-    }
     EXPECT_OK(looked);
-    EXPECT_THAT(log.reads(), IsEmpty()) << iteration;
+    looked = hook.OnStep(step.context);
+    EXPECT_THAT(log.reads(), SizeIs(iteration == 9 ? 1 : 0)) << iteration;
   }
-  return absl::InternalError("not reached");
+  return looked;
 }
 
+absl::Status CheckTenOnDevice(double loss, double gradient) {
+  CheckNanHook hook(10);
+  StepWithParameters step;
+  return CheckOnDevice(hook, step, 10, loss, gradient);
+}
+
+// By the number that the trainer says in front: of the updates that are made.
 TEST(CheckNanHook, OnADevice_LooksOnceWhereWeightsAreLookedAt) {
-  EXPECT_OK(CheckOnDevice(0.5, 1e38));
-  EXPECT_THAT(CheckOnDevice(kNan, 1e38),
+  EXPECT_OK(CheckTenOnDevice(0.5, 1e38));
+  EXPECT_THAT(CheckTenOnDevice(kNan, 1e38),
               StatusIs(absl::StatusCode::kOutOfRange,
-                       AllOf(HasSubstr("a loss of the last 10 updates is NaN or infinite at iteration 9"),
+                       AllOf(HasSubstr("a loss of the last 10 updates is NaN or infinite at iteration 10"),
                              HasSubstr("weights have changed since"))));
-  EXPECT_THAT(CheckOnDevice(0.5, kInfinity),
-              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gradient of b is NaN or infinite at iteration 9")));
+  EXPECT_THAT(CheckTenOnDevice(0.5, kInfinity),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("gradient of b is NaN or infinite at iteration 10")));
+}
+
+TEST(CheckNanHook, RunOfADeviceThatEndsBetweenLooks_IsLookedAtOnceMore) {
+  for (const double loss : {0.5, kNan}) {
+    CheckNanHook hook(10);
+    StepWithParameters step;
+    ASSERT_OK(CheckOnDevice(hook, step, 5, loss, 1e38));
+    const absl::Status ended = hook.OnEnd(step.context);
+    if (std::isnan(loss)) {
+      EXPECT_THAT(ended, StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("NaN or infinite at iteration 5")));
+    } else {
+      EXPECT_OK(ended);
+    }
+  }
+}
+
+TEST(CheckNanHook, EndThatHasBeenLookedAtOrFollowsAnError_ReadsNothing) {
+  for (const int64_t updates : {0, 5, 10}) {
+    CheckNanHook hook(10);
+    StepWithParameters step;
+    const double loss = updates == 5 ? kNan : 0.5;
+    ASSERT_OK(CheckOnDevice(hook, step, updates, loss, 1e38));
+    if (updates == 5) {
+      EXPECT_OK(hook.OnException(step.context, absl::InternalError("another rank is gone")));
+    }
+    const TransferLog log;
+    EXPECT_OK(hook.OnEnd(step.context));
+    EXPECT_THAT(log.reads(), IsEmpty());
+  }
 }
 
 }  // namespace
