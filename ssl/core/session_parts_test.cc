@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a configuration, or a host, can change in the loop: gradient accumulation, meters, train steps, precision,
-// initial weights.
+// What a configuration, or a host, can change in the loop: gradient accumulation, meters, precision, initial weights.
+// Train steps: train_step_test.cc.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
@@ -23,7 +23,6 @@
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
-#include "ssl/core/train_step.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -240,48 +239,6 @@ TEST(EventsTest, EachBatch_StartsBeforeItsForwardPass) {
   ASSERT_OK(session->AddHook(std::make_unique<BatchStartHook>(&events)));
   ASSERT_OK(session->Step().status());
   EXPECT_THAT(events, ElementsAre("start 0 of 2 at 0", "forward 0", "start 1 of 2 at 0", "forward 1"));
-}
-
-// Leaves the weights alone and counts its calls.
-class IdleTrainStep : public TrainStep {
- public:
-  explicit IdleTrainStep(int* calls) : calls_(calls) {}
-  absl::Status Train(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
-                     StepContext& context) override {
-    SSL_RETURN_IF_ERROR(batches.Next());
-    SSL_RETURN_IF_ERROR(Test(task, hooks, context));
-    return batches.Finish();
-  }
-  absl::Status Test(SelfSupervisionTask& task, HookList& hooks, StepContext& context) override {
-    ++*calls_;
-    context.loss = at::full({}, 1.0);
-    return absl::OkStatus();
-  }
-
- private:
-  int* calls_;
-};
-
-TEST(TrainStepTest, AHostsOwnStep_IsChosenByName) {
-  Registries registries = FakeRegistries();
-  int calls = 0;
-  ASSERT_OK(registries.train_steps.Register("idle_step", [&calls](const ConfigNode&, const BuildContext&) {
-    return absl::StatusOr<std::unique_ptr<TrainStep>>(std::make_unique<IdleTrainStep>(&calls));
-  }));
-  ConfigNode config = FakeConfig("");
-  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("idle_step"));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, Session::Create(config, registries, {}));
-  const uint32_t before = *HashState(session->model());
-  ASSERT_OK(session->Train());
-  EXPECT_EQ(calls, 20);
-  EXPECT_EQ(*HashState(session->model()), before);
-}
-
-TEST(TrainStepTest, UnknownName_IsRefusedWithTheKnownOnes) {
-  ConfigNode config = FakeConfig("");
-  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("standard_trainstep"));
-  EXPECT_THAT(MakeSession(config),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'standard_train_step'?")));
 }
 
 TEST(PrecisionTest, Float16_ScalesTheLossAndTrains) {

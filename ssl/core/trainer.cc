@@ -308,12 +308,24 @@ class Trainer::Batches : public UpdateBatches {
     return absl::OkStatus();
   }
 
-  void Count() override { trainer_.CountBatch(); }
+  void Count() override {
+    trainer_.CountBatch();
+    ++counted_;
+  }
+
+  absl::Status CheckCounts() const {
+    const int64_t count = trainer_.context_.batches_per_update;
+    if (taken_ == count && counted_ == count) return absl::OkStatus();
+    const std::string& name = trainer_.task_->options().trainer.train_step_name;
+    return absl::InternalError(absl::StrCat("train step '", name, "' took ", taken_, " batches and counted ", counted_,
+                                            " of an update that has ", count));
+  }
 
  private:
   Trainer& trainer_;
   const int64_t first_;  // in the phase
   int64_t taken_ = 0;
+  int64_t counted_ = 0;
 };
 
 absl::Status Trainer::RunStep() {
@@ -324,6 +336,7 @@ absl::Status Trainer::RunStep() {
     task_->optimizer().ZeroGrad();
     Batches batches(this);
     SSL_RETURN_IF_ERROR(task_->train_step().Train(*task_, hooks_, batches, context_));
+    SSL_RETURN_IF_ERROR(batches.CheckCounts());  // the run's position is that of its samples
     SSL_RETURN_IF_ERROR(WatchSkippedUpdates(*task_));
     ++state.iteration;
   } else {
@@ -351,8 +364,7 @@ void Trainer::CountBatch() {
 absl::Status Trainer::Finish(const absl::Status& status) {
   absl::Status first = status;
   const auto flush = [this] { return GuardTorch("flushing the metrics", [this] { return metrics_.Flush(); }); };
-  // Before the last save, as KeepReports. An error loses no checkpoint, and is told at the end: the system tells it
-  // once.
+  // Before the last save, as KeepReports. An error, which the system tells once, loses no checkpoint and is told last.
   const absl::Status flushed = first.ok() ? flush() : absl::OkStatus();
   if (first.ok()) first = GuardTorch("saving", [this] { return SaveAtEnd(); });
   if (!first.ok()) {
