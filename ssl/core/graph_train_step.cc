@@ -83,12 +83,6 @@ absl::Status RecordForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, St
   return hooks.Run(kOnLossAndMeter, context);
 }
 
-std::vector<at::Tensor> Detached(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> detached;
-  for (const at::Tensor& tensor : tensors) detached.push_back(tensor.defined() ? tensor.detach() : tensor);
-  return detached;
-}
-
 // The groups' tensors while it lives: updates that are made in full take learning rates as numbers.
 class LearningRateTensors {
  public:
@@ -205,7 +199,7 @@ absl::Status GraphTrainStep::RunUpdate(SelfSupervisionTask& task, HookList& hook
     }
     SSL_RETURN_IF_ERROR(task.method().Advance(context));
     recording->losses.push_back(context.loss);
-    recording->outputs.push_back(Detached(context.outputs));
+    recording->outputs.push_back(context.outputs);
   }
   return absl::OkStatus();
 }

@@ -73,7 +73,12 @@ absl::Status Backward(SelfSupervisionTask& task, StepContext& context) {
     if (context.batches_per_update > 1) objective = objective.div(context.batches_per_update);
     if (task.grad_scaler() != nullptr) objective = task.grad_scaler()->Scale(objective);
     objective.backward();
+    // What stays of a batch keeps no graph: a later one would share its nodes, and these belong to the stream of this
+    // one, which a recording on another stream must not touch.
     context.loss = context.loss.detach();
+    for (at::Tensor& output : context.outputs) {
+      if (output.defined()) output = output.detach();
+    }
     return absl::OkStatus();
   });
 }

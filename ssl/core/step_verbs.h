@@ -41,7 +41,8 @@ absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepCont
 absl::Status RepeatForwardAndLoss(SelfSupervisionTask& task, StepContext& context);
 
 // Adds the gradients of context.loss, divided by the update's number of batches and times the loss scale, to those that
-// the parameters have; the trainer drops them before each update's first batch. Leaves context.loss without its graph.
+// the parameters have; the trainer drops them before each update's first batch. Leaves context.loss and
+// context.outputs without their graph.
 absl::Status Backward(SelfSupervisionTask& task, StepContext& context);
 
 // True with the last batch of an update.

@@ -4,7 +4,9 @@
 // what is reported. Whole sessions from a configuration; the device is the stand-in of the tests, whose recordings do
 // nothing again that only the host did (docs/devices.md).
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/variable.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -209,6 +211,34 @@ TEST_P(GraphTrainingOf, CheckpointOfOneStep_GoesOnWithTheOther) {
 
 INSTANTIATE_TEST_SUITE_P(All, GraphTrainingOf, testing::ValuesIn(Methods()),
                          [](const auto& info) { return info.param.name; });
+
+// A recording is made on a stream of its own: it must not share nodes with the graph of an update on another.
+class NoGraphBeforeHook : public Hook {
+ public:
+  absl::string_view name() const override { return "no_graph_before"; }
+  HookStage stage() const override { return HookStage::kGuard; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
+  absl::Status OnBatchStart(StepContext& context) override {
+    for (const NamedParameter& parameter : context.model.Parameters()) {
+      if (torch::autograd::impl::try_get_grad_accumulator(parameter.value) == nullptr) continue;
+      return absl::InternalError(absl::StrCat("a graph from before holds ", parameter.name));
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST_P(GraphTrainingOf, NothingOfAnUpdateKeepsItsAutogradGraph) {
+  for (const char* const batches :
+       {"{}", "DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\nOPTIMIZER: {grad_acc_steps: 2}"}) {
+    SCOPED_TRACE(batches);
+    GraphRun run;
+    run.config = {GetParam().config, GetParam().parts, batches};
+    run.directory = absl::StrCat(directory_, "/", ++pairs_);
+    run.hook = std::make_unique<NoGraphBeforeHook>();
+    ASSERT_OK_AND_ASSIGN(const GraphRunOutcome outcome, TrainGraphRun(std::move(run)));
+    EXPECT_GE(outcome.recordings, 1);
+  }
+}
 
 TEST_F(GraphTraining, TestPhasesBetween_LeaveTheRecordingAsItIs) {
   const GraphRunOutcome outcome = ExpectSameRuns({kSupervised, kDropout, "TEST_MODEL: True"});
