@@ -83,6 +83,21 @@ absl::Status RecordForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, St
   return hooks.Run(kOnLossAndMeter, context);
 }
 
+std::vector<at::Tensor> Gradients(Optimizer& optimizer) {
+  std::vector<at::Tensor> gradients;
+  for (const ParameterGroup& group : optimizer.groups()) {
+    for (const at::Tensor& parameter : group.parameters) gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+void SetGradients(const std::vector<at::Tensor>& gradients, Optimizer& optimizer) {
+  auto gradient = gradients.begin();
+  for (ParameterGroup& group : optimizer.groups()) {
+    for (at::Tensor& parameter : group.parameters) parameter.mutable_grad() = *gradient++;
+  }
+}
+
 // The groups' tensors while it lives: updates that are made in full take learning rates as numbers.
 class LearningRateTensors {
  public:
@@ -201,12 +216,14 @@ absl::Status GraphTrainStep::RunUpdate(SelfSupervisionTask& task, HookList& hook
     recording->losses.push_back(context.loss);
     recording->outputs.push_back(context.outputs);
   }
+  recording->gradients = Gradients(task.optimizer());
   return absl::OkStatus();
 }
 
 absl::Status GraphTrainStep::Observe(SelfSupervisionTask& task, HookList& hooks, UpdateBatches& batches,
                                      StepContext& context) {
   const HookList::Only observing(hooks, WithinUpdate::kObserves);
+  SetGradients(recording_->gradients, task.optimizer());
   for (size_t i = 0; i < slots_.size(); ++i) {
     context.batch = &slots_[i];
     context.batch_in_update = static_cast<int64_t>(i);

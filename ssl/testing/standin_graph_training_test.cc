@@ -324,6 +324,51 @@ OPTIMIZER: {num_epochs: 1, param_schedulers: {lr: {name: cosine, update_interval
   EXPECT_THAT(losses[0], SizeIs(5));
 }
 
+// A host's hook that looks at gradients and at what the loss scale found: in OnBackward, and as every hook may in
+// OnStep.
+class GradientsHook : public Hook {
+ public:
+  explicit GradientsHook(std::vector<double>* out) : out_(*out) {}
+  absl::string_view name() const override { return "gradients"; }
+  HookStage stage() const override { return HookStage::kObserve; }
+  WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
+  absl::Status OnBackward(StepContext& context) override {
+    Look(context);
+    return absl::OkStatus();
+  }
+  absl::Status OnStep(StepContext& context) override {
+    Look(context);
+    return absl::OkStatus();
+  }
+
+ private:
+  void Look(const StepContext& context) {
+    for (const at::Tensor& parameter : context.optimizer->groups()[0].parameters) {
+      out_.push_back(parameter.grad().defined() ? parameter.grad().sum().item<double>() : -1.0);
+    }
+    out_.push_back(context.found_inf.defined() ? context.found_inf.item<double>() : -1.0);
+  }
+
+  std::vector<double>& out_;
+};
+
+TEST_F(GraphTraining, Observers_SeeTheGradientsOfEachUpdate) {
+  for (const char* const precision : {"{}", "MODEL: {AMP_PARAMS: {USE_AMP: True, AMP_DTYPE: float16}}"}) {
+    SCOPED_TRACE(precision);
+    std::vector<std::vector<double>> runs(2);
+    for (const bool records : {false, true}) {
+      GraphRun run;
+      run.config = {kSupervised, precision, "MODEL: {AMP_PARAMS: {AMP_ARGS: {loss_scale: 128}}}"};
+      run.step = records ? "graph_train_step" : "standard_train_step";
+      run.directory = absl::StrCat(directory_, "/", ++pairs_);
+      run.hook = std::make_unique<GradientsHook>(&runs[records ? 1 : 0]);
+      ASSERT_OK_AND_ASSIGN(const GraphRunOutcome outcome, TrainGraphRun(std::move(run)));
+      EXPECT_EQ(outcome.replays, records ? kSteps - 3 : 0);
+    }
+    EXPECT_EQ(runs[1], runs[0]);
+  }
+}
+
 // A host's hook that says more of itself than is true.
 class ReadingHook : public Hook {
  public:
