@@ -217,6 +217,7 @@ absl::Status GraphTrainStep::RunUpdate(SelfSupervisionTask& task, HookList& hook
     recording->outputs.push_back(context.outputs);
   }
   recording->gradients = Gradients(task.optimizer());
+  recording->found_inf = context.found_inf;
   return absl::OkStatus();
 }
 
@@ -224,6 +225,7 @@ absl::Status GraphTrainStep::Observe(SelfSupervisionTask& task, HookList& hooks,
                                      StepContext& context) {
   const HookList::Only observing(hooks, WithinUpdate::kObserves);
   SetGradients(recording_->gradients, task.optimizer());
+  context.found_inf = recording_->found_inf;
   for (size_t i = 0; i < slots_.size(); ++i) {
     context.batch = &slots_[i];
     context.batch_in_update = static_cast<int64_t>(i);

@@ -62,6 +62,7 @@ class GraphTrainStep : public TrainStep {
     std::vector<at::Tensor> losses;                // of each batch, without a graph
     std::vector<std::vector<at::Tensor>> outputs;  // likewise
     std::vector<at::Tensor> gradients;             // of each parameter of the groups, which may have none
+    at::Tensor found_inf;                          // StepContext::found_inf
   };
 
   // Copies the batches, then replays, records, or trains in full.

@@ -100,7 +100,6 @@ absl::Status BackwardAndReduceGradients(SelfSupervisionTask& task, StepContext& 
 }
 
 absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context) {
-  context.found_inf = at::Tensor();
   if (task.grad_scaler() == nullptr) return absl::OkStatus();
   return GuardTorch("unscaling gradients", [&] {
     context.found_inf = task.grad_scaler()->Unscale(task.optimizer().groups());
@@ -116,7 +115,7 @@ absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& con
     const c10::AutoGradMode no_gradients(false);
     task.optimizer().Step(context.found_inf);
     SSL_RETURN_IF_ERROR(task.optimizer().GatherUpdates());
-    if (task.grad_scaler() != nullptr) task.grad_scaler()->Update();
+    if (task.grad_scaler() != nullptr && context.found_inf.defined()) task.grad_scaler()->Update();
     return absl::OkStatus();
   }));
   return hooks.Run(kOnUpdate, context);

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full_like.h>
 
 #include <functional>
 #include <limits>
@@ -307,6 +308,29 @@ TEST(StepVerbsTest, OverflowOfOneRank_SkipsTheUpdateOfAll) {
     return run.Train();
   }));
   EXPECT_THAT(skips, Each(ElementsAre(false, false, false, true, false)));
+}
+
+// A step may leave the loss scale out of some updates.
+TEST(StepVerbsTest, OverflowOfAnUpdate_IsNoneOfTheNext) {
+  std::vector<bool> moved;
+  std::vector<double> scales;
+  OwnRun run(
+      [&](SelfSupervisionTask& task, HookList& hooks, StepContext& context) -> absl::Status {
+        SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
+        at::Tensor parameter = task.optimizer().groups()[0].parameters[0];
+        const at::Tensor weight = parameter.detach().clone();
+        const bool overflows = context.state.iteration == 3;
+        parameter.mutable_grad() = at::full_like(parameter, overflows ? kInfinity : 1.0F);
+        if (overflows) SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+        SSL_RETURN_IF_ERROR(Update(task, hooks, context));
+        moved.push_back(!at::equal(weight, parameter));
+        scales.push_back(task.grad_scaler()->scale());
+        return absl::OkStatus();
+      },
+      {1, "float16"});
+  ASSERT_OK(run.Train());
+  EXPECT_EQ(scales.back(), scales.front() / 2) << "lowered once";
+  EXPECT_THAT(moved, ElementsAre(true, true, true, false, true, true, true, true, true, true));
 }
 
 TEST(StepVerbsTest, NumberFormat_IsTheRuns) {

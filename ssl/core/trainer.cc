@@ -334,6 +334,7 @@ absl::Status Trainer::RunStep() {
   metrics_.set_iteration(state.training ? state.iteration + 1 : state.iteration);
   if (state.training) {
     task_->optimizer().ZeroGrad();
+    context_.found_inf.reset();
     Batches batches(this);
     SSL_RETURN_IF_ERROR(task_->train_step().Train(*task_, hooks_, batches, context_));
     SSL_RETURN_IF_ERROR(batches.CheckCounts());  // the run's position is that of its samples
