@@ -16,7 +16,8 @@
 // Training/grad_norm, before clipping; Training/grad_norm_limit where that changes; Training/<name>/... of an instance
 // with a name of its own. Gradients that are not finite stay so and leave the limit as it is; an update that overflowed
 // float16 gradients skip has neither norm nor limit in the reports. Gradients that freeze_parameters drops count, as in
-// VISSL. State of the modes that follow the run: `limit` and `updates`.
+// VISSL. Both are told in OnStep: OnUpdate finds those of the update before in the history, and a train step that calls
+// Update several times tells of its last call alone. State of the modes that follow the run: `limit` and `updates`.
 #ifndef SSL_HOOKS_GRAD_CLIP_HOOK_H_
 #define SSL_HOOKS_GRAD_CLIP_HOOK_H_
 
