@@ -2,6 +2,8 @@
 //
 // On the CPU the step that records is the standard one, and its updates run in the memory of the first: with the
 // program's allocator they ask the system for none.
+#include <ATen/Parallel.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -48,10 +50,11 @@ class MemoryHook : public Hook {
 
 TEST(GraphStepMemory, UpdatesOnTheCpu_AskTheSystemForNone) {
   InstallTensorMemory();
+  at::set_num_threads(1);  // what several have at once depends on when each of them runs, as a loader's threads do
   Memory memory;
   TrainingRun run;
   run.config = {R"(
-DATA: {TRAIN: {DEFAULT_GRAY_IMG_SIZE: 32, TRANSFORMS: [{name: ToTensor}]}}
+DATA: {NUM_DATALOADER_WORKERS: 0, TRAIN: {DEFAULT_GRAY_IMG_SIZE: 32, TRANSFORMS: [{name: ToTensor}]}}
 MODEL:
   TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, STEM: small, STAGES: 2, INIT: kaiming_fan_out}}
   HEAD: {PARAMS: [[mlp, {dims: [128, 4]}]]}
