@@ -2,11 +2,14 @@
 #include "ssl/testing/standin_pinned_memory.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 namespace ssl {
 namespace {
@@ -16,6 +19,7 @@ struct Pinned {
   std::mutex mutex;
   std::map<const char*, size_t> sizes;  // by address, of what is in use
   int64_t allocations = 0;
+  bool fails_next = false;
 };
 
 Pinned& Process() {
@@ -35,11 +39,14 @@ void Free(void* context) {
 
 struct Allocator final : c10::Allocator {
   c10::DataPtr allocate(size_t size) override {
-    auto* const memory = new c10::DataPtr(c10::GetCPUAllocator()->allocate(size));
+    auto memory = std::make_unique<c10::DataPtr>(c10::GetCPUAllocator()->allocate(size));
     const std::lock_guard<std::mutex> lock(Process().mutex);
+    const bool fails = std::exchange(Process().fails_next, false);
+    TORCH_CHECK(!fails, "CUDA error: out of memory");
     ++Process().allocations;
     Process().sizes[static_cast<const char*>(memory->get())] = size;
-    return {memory->get(), memory, &Free, c10::Device(c10::kCPU)};
+    void* const address = memory->get();
+    return {address, memory.release(), &Free, c10::Device(c10::kCPU)};
   }
   void copy_data(void* to, const void* from, std::size_t size) const override { default_copy_data(to, from, size); }
 };
@@ -49,6 +56,11 @@ struct Allocator final : c10::Allocator {
 int64_t PinnedAllocations() {
   const std::lock_guard<std::mutex> lock(Process().mutex);
   return Process().allocations;
+}
+
+void FailNextPinning() {
+  const std::lock_guard<std::mutex> lock(Process().mutex);
+  Process().fails_next = true;
 }
 
 c10::Allocator& StandinPinnedAllocator() {

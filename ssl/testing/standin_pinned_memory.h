@@ -13,6 +13,9 @@ namespace ssl {
 // How often memory was pinned in this process, which takes long on a GPU. Thread-safe.
 int64_t PinnedAllocations();
 
+// Lets the next time fail, with what LibTorch says where CUDA finds no memory to pin. Thread-safe.
+void FailNextPinning();
+
 // For the stand-in device itself; thread-safe.
 c10::Allocator& StandinPinnedAllocator();
 bool IsPinnedForStandin(const void* memory);

@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 
@@ -100,12 +101,17 @@ DataLoader::~DataLoader() {
 
 absl::Status DataLoader::AllocateRing() {
   const int64_t ring_size = RingSize(options_.num_workers, layout_, num_batches_);
-  return GuardTorch("memory for batches", [&] {
+  const std::string what = absl::StrCat("memory for batches: ", ring_size, " of ", layout_.batch_size, " samples, ",
+                                        ring_size * BatchBytes(layout_), " bytes of the host's memory",
+                                        layout_.device.is_cpu() ? "" : ", pinned");
+  absl::Status status = GuardTorch(what, [&] {
     std::vector<std::unique_ptr<Slot>> ring;
     for (int64_t i = 0; i < ring_size; ++i) ring.push_back(std::make_unique<Slot>(layout_));
     ring_ = std::move(ring);
     return absl::OkStatus();
   });
+  status.ErasePayload(kDetailMemory);  // CUDA says the same of memory that it cannot pin as of its own
+  return status;
 }
 
 int64_t DataLoader::batches_per_epoch() const { return num_batches_; }

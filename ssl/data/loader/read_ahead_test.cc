@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/config/node.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/device_batch_source.h"
@@ -37,8 +38,11 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr int64_t kSamples = 60;
 constexpr int64_t kBatchSize = 16;
@@ -172,6 +176,20 @@ TEST(LoaderForADevice, PinsItsMemoryOnce) {
     while (*loader->Next() != nullptr) continue;
   }
   EXPECT_EQ(PinnedAllocations(), before + 3 * kTensors);
+}
+
+TEST(LoaderForADevice, MemoryThatCannotBePinned_IsTheHosts) {
+  StandinDevice::Install();
+  const std::unique_ptr<DataLoader> loader = MakeLoader({});
+  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
+  FailNextPinning();
+  const absl::Status status = loader->StartEpoch(0, 0);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(StartsWith("memory for batches: 3 of 16 samples"),
+                                     HasSubstr("of the host's memory, pinned"), HasSubstr("out of memory"))));
+  EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+  EXPECT_EQ(DetailOf(status, kDetailMemory), "");
+  EXPECT_OK(loader->StartEpoch(0, 0)) << "when there is memory again";
 }
 
 TEST(LoaderForADevice, WithoutPrepareFor_NothingIsPinned) {
