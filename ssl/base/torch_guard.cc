@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/collective_check.h"
 #include "ssl/base/error_detail.h"
@@ -25,9 +26,19 @@
 namespace ssl {
 namespace {
 
+// What NCCL says below the first line where CUDA has no memory for it: "Cuda failure 2 'out of memory'". Else "".
+absl::string_view NcclsMemoryLine(absl::string_view message) {
+  for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+    if (absl::StrContains(line, "Cuda failure") && absl::StrContains(line, "'out of memory'")) return line;
+  }
+  return "";
+}
+
 // LibTorch appends C++ frames after the first line.
 absl::Status FromMessage(absl::StatusCode code, absl::string_view what, absl::string_view message) {
-  return absl::Status(code, absl::StrCat(what, ": ", message.substr(0, message.find('\n'))));
+  const absl::string_view reason = NcclsMemoryLine(message);
+  return absl::Status(
+      code, absl::StrCat(what, ": ", message.substr(0, message.find('\n')), reason.empty() ? "" : "; ", reason));
 }
 
 // "c10::ValueError" of the exception's own type, not of the one it is caught by.
@@ -44,10 +55,11 @@ bool HostIsOutOfMemory(absl::string_view message) {
 }
 
 // The accelerators' allocators throw an exception of its own. The driver (error 2) and NVIDIA's libraries, which also
-// allocate themselves, say it in their messages.
+// allocate themselves, say it in their messages; NCCL, whose other errors are another rank's.
 bool DeviceIsOutOfMemory(const c10::Error& error, absl::string_view message) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         absl::StrContains(message, "CUDA error: out of memory") || absl::StrContains(message, "_STATUS_ALLOC_FAILED");
+         absl::StrContains(message, "CUDA error: out of memory") ||
+         absl::StrContains(message, "_STATUS_ALLOC_FAILED") || !NcclsMemoryLine(message).empty();
 }
 
 absl::Status OutOfMemory(absl::Status status) { return WithDetail(std::move(status), kDetailCause, kCauseMemory); }

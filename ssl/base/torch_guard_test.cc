@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/error_detail.h"
@@ -65,6 +66,22 @@ TEST(GuardTorchTest, MemoryOfADevice_IsToldFromTheHosts) {
                               "cuDNN error: CUDNN_STATUS_ALLOC_FAILED"}) {
     const absl::Status status = GuardTorch("step 1", [&]() -> absl::Status { TORCH_CHECK(false, message); });
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(message)));
+    EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+    EXPECT_EQ(DetailOf(status, kDetailMemory), kMemoryOfDevice);
+  }
+}
+
+TEST(GuardTorchTest, MemoryThatNcclLacks_IsThatOfTheDevice) {
+  for (const char* error : {"Cuda failure 2 'out of memory'", "Cuda failure 'out of memory'"}) {
+    const absl::Status status = GuardTorch("all-reduce", [&]() -> absl::Status {
+      throw c10::DistBackendError(
+          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+          absl::StrCat("NCCL error in: NCCLUtils.hpp:1, unhandled cuda error\n",
+                       "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\n", error));
+    });
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         absl::StrCat("all-reduce: NCCL error in: NCCLUtils.hpp:1, unhandled cuda error; ", error)));
     EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
     EXPECT_EQ(DetailOf(status, kDetailMemory), kMemoryOfDevice);
   }
