@@ -2,6 +2,7 @@
 #include "ssl/kernels/augment_by_kernel.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -11,6 +12,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/kernels/augment_kernel.h"
 
 namespace ssl {
@@ -57,9 +59,11 @@ absl::Status AugmentByKernel(absl::Span<ViewPlan> plans, const at::Tensor& image
   launch.work = work.mutable_data_ptr<uint8_t>();
   launch.result = result->mutable_data_ptr<float>();
   launch.normalization = normalization;
-  const char* error = LaunchAugment(launch, c10::cuda::getCurrentCUDAStream().stream());
-  if (error != nullptr) return absl::InternalError(absl::StrCat("augmenting on the GPU: ", error));
-  return absl::OkStatus();
+  // Its first launch may lack memory as an allocation does, and is told alike.
+  return GuardTorch("augmenting on the GPU", [&] {
+    C10_CUDA_CHECK(static_cast<cudaError_t>(LaunchAugment(launch, c10::cuda::getCurrentCUDAStream().stream())));
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace ssl

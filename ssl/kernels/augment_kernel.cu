@@ -34,13 +34,12 @@ __global__ void __launch_bounds__(kViewThreads, 2) AugmentKernel(const __grid_co
 
 }  // namespace
 
-const char* LaunchAugment(const AugmentLaunch& launch, CUstream_st* stream) {
+int LaunchAugment(const AugmentLaunch& launch, CUstream_st* stream) {
   const int blocks = std::clamp((launch.most_tasks + kResizeThreads - 1) / kResizeThreads, 1, kMostResizeBlocks);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(launch.num_views));
   ResizeKernel<<<grid, kResizeThreads, 0, stream>>>(launch);
   AugmentKernel<<<static_cast<unsigned>(launch.num_views), kViewThreads, 0, stream>>>(launch);
-  const cudaError_t error = cudaGetLastError();
-  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  return cudaGetLastError();
 }
 
 }  // namespace ssl

@@ -24,8 +24,8 @@ struct AugmentLaunch {
   ViewNormalization normalization;
 };
 
-// Starts them on the stream. Returns what CUDA says is wrong; null: nothing.
-const char* LaunchAugment(const AugmentLaunch& launch, CUstream_st* stream);
+// Starts them on the stream. Returns the cudaError_t of the launch, 0 when it is well.
+int LaunchAugment(const AugmentLaunch& launch, CUstream_st* stream);
 
 }  // namespace ssl
 

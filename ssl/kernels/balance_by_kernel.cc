@@ -4,13 +4,15 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/kernels/balance_kernel.h"
 
 namespace ssl {
@@ -43,8 +45,11 @@ absl::StatusOr<at::Tensor> BalanceByKernel(const at::Tensor& scores, const Balan
   launch.scores = input.const_data_ptr<float>();
   launch.assignments = assignments.mutable_data_ptr<float>();
   launch.work = work.mutable_data_ptr<float>();
-  const char* error = LaunchBalance(launch, blocks, c10::cuda::getCurrentCUDAStream().stream());
-  if (error != nullptr) return absl::InternalError(absl::StrCat("Sinkhorn-Knopp on the GPU: ", error));
+  // Its first launch may lack memory as an allocation does, and is told alike.
+  SSL_RETURN_IF_ERROR(GuardTorch("Sinkhorn-Knopp on the GPU", [&] {
+    C10_CUDA_CHECK(static_cast<cudaError_t>(LaunchBalance(launch, blocks, c10::cuda::getCurrentCUDAStream().stream())));
+    return absl::OkStatus();
+  }));
   return assignments;
 }
 

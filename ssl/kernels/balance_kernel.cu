@@ -34,19 +34,19 @@ int BalanceBlocks(int64_t problems, int64_t samples) {
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, BalanceKernel, kThreads, 0) != cudaSuccess) {
+    cudaGetLastError();  // LibTorch would report it at its next call
     return 0;
   }
   const int64_t fitting = static_cast<int64_t>(of_processor) * processors / problems;
   return static_cast<int>(std::min(fitting, samples));
 }
 
-const char* LaunchBalance(const BalanceLaunch& launch, int blocks, CUstream_st* stream) {
+int LaunchBalance(const BalanceLaunch& launch, int blocks, CUstream_st* stream) {
   BalanceLaunch argument = launch;
   void* arguments[] = {&argument};
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(launch.problems));
-  const cudaError_t error = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&BalanceKernel), grid,
-                                                        dim3(kThreads), arguments, 0, stream);
-  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&BalanceKernel), grid, dim3(kThreads), arguments, 0,
+                                     stream);
 }
 
 }  // namespace ssl

@@ -32,8 +32,8 @@ inline int64_t BalanceWorkFloats(int problems, int blocks, int prototypes) {
   return static_cast<int64_t>(problems) * (blocks + 1) * prototypes;
 }
 
-// Starts it on the stream. Returns what CUDA says is wrong; null: nothing.
-const char* LaunchBalance(const BalanceLaunch& launch, int blocks, CUstream_st* stream);
+// Starts it on the stream. Returns the cudaError_t of the launch, 0 when it is well.
+int LaunchBalance(const BalanceLaunch& launch, int blocks, CUstream_st* stream);
 
 }  // namespace ssl
 

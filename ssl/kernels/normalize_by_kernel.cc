@@ -2,6 +2,7 @@
 #include "ssl/kernels/normalize_by_kernel.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -9,7 +10,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/kernels/normalize_kernel.h"
 
 namespace ssl {
@@ -47,8 +49,11 @@ absl::StatusOr<at::Tensor> NormalizeByKernel(const at::Tensor& pixels, absl::Spa
     launch.mean[c] = static_cast<float>(mean[rule]);
     launch.std[c] = static_cast<float>(std[rule]);
   }
-  const char* error = LaunchNormalize(launch, c10::cuda::getCurrentCUDAStream().stream());
-  if (error != nullptr) return absl::InternalError(absl::StrCat("normalising pixels on the GPU: ", error));
+  // Its first launch may lack memory as an allocation does, and is told alike.
+  SSL_RETURN_IF_ERROR(GuardTorch("normalising pixels on the GPU", [&] {
+    C10_CUDA_CHECK(static_cast<cudaError_t>(LaunchNormalize(launch, c10::cuda::getCurrentCUDAStream().stream())));
+    return absl::OkStatus();
+  }));
   return result;
 }
 

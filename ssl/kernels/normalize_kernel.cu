@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads) NormalizeKernel(const __grid_constan
 
 }  // namespace
 
-const char* LaunchNormalize(const NormalizeLaunch& launch, CUstream_st* stream) {
+int LaunchNormalize(const NormalizeLaunch& launch, CUstream_st* stream) {
   const int64_t quads = (launch.values + kQuad - 1) / kQuad;
   const unsigned blocks = static_cast<unsigned>(std::clamp<int64_t>((quads + kThreads - 1) / kThreads, 1, kMostBlocks));
   switch (launch.type) {
@@ -76,8 +76,7 @@ const char* LaunchNormalize(const NormalizeLaunch& launch, CUstream_st* stream) 
       NormalizeKernel<__nv_bfloat16><<<blocks, kThreads, 0, stream>>>(launch);
       break;
   }
-  const cudaError_t error = cudaGetLastError();
-  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  return cudaGetLastError();
 }
 
 }  // namespace ssl

@@ -22,8 +22,8 @@ struct NormalizeLaunch {
   float std[3] = {};
 };
 
-// Starts it on the stream. Returns what CUDA says is wrong; null: nothing.
-const char* LaunchNormalize(const NormalizeLaunch& launch, CUstream_st* stream);
+// Starts it on the stream. Returns the cudaError_t of the launch, 0 when it is well.
+int LaunchNormalize(const NormalizeLaunch& launch, CUstream_st* stream);
 
 }  // namespace ssl
 
