@@ -40,12 +40,12 @@ cuda_toolkit = rule(
     },
 )
 
-def _compile(ctx, toolkit, compiler, compilation_context, source):
+def _compile(ctx, toolkit, cc_toolchain, compilation_context, source):
     base = "_cuda/%s/%s" % (ctx.label.name, source.basename)
     report = ctx.actions.declare_file(base + ".ptxas.txt")
     object = ctx.actions.declare_file(base + ".pic.o")
     arguments = ctx.actions.args()
-    arguments.add_all([object, report, toolkit.nvcc, "-c", source, "-ccbin", compiler])
+    arguments.add_all([object, report, toolkit.nvcc, "-c", source, "-ccbin", cc_toolchain.compiler_executable])
     arguments.add_all(_FLAGS)
 
     # nvcc knows no -iquote.
@@ -56,7 +56,11 @@ def _compile(ctx, toolkit, compiler, compilation_context, source):
     ctx.actions.run_shell(
         command = _COMPILE,
         arguments = [arguments],
-        inputs = depset([source], transitive = [toolkit.files, compilation_context.headers]),
+        # The compiler, too: a workspace may have it from a repository.
+        inputs = depset(
+            [source],
+            transitive = [toolkit.files, cc_toolchain.all_files, compilation_context.headers],
+        ),
         outputs = [object, report],
         mnemonic = "CudaCompile",
         progress_message = "Compiling %s" % source.short_path,
@@ -68,7 +72,7 @@ def _compile_all(ctx, toolkit, cc_toolchain, compilation_context):
     objects = []
     reports = []
     for source in ctx.files.srcs:
-        object, report = _compile(ctx, toolkit, cc_toolchain.compiler_executable, compilation_context, source)
+        object, report = _compile(ctx, toolkit, cc_toolchain, compilation_context, source)
         objects.append(object)
         reports.append(report)
     all_reports = ctx.actions.declare_file(ctx.label.name + ".ptxas.txt")
