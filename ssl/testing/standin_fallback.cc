@@ -12,7 +12,7 @@
 #include <ATen/ops/bernoulli.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -233,12 +233,12 @@ bool RunsOtherwiseThanOnCpu(const c10::OperatorHandle& op) {
 // As the CPU rounds: its mask is scaled first, in the format of the values.
 at::Tensor ScaledMask(const at::Tensor& mask, at::ScalarType format, double kept) { return mask.to(format).div_(kept); }
 
-// The CPU's draws from the process's generator.
+// The CPU's draws from the process's generator; its mask lies as the input does.
 std::tuple<at::Tensor, at::Tensor> NativeDropout(const at::Tensor& input, double probability,
                                                  std::optional<bool> training) {
-  at::Tensor mask = at::ones(input.sizes(), input.options().dtype(at::kBool));
+  const at::Tensor mask = at::ones_like(input, input.options().dtype(at::kBool));
   if (!training.value_or(true)) return {input.clone(), mask};
-  mask.bernoulli_(1.0 - probability);
+  mask.bernoulli_(1.0 - probability, DefaultStandinGenerator());
   return {input.mul(ScaledMask(mask, input.scalar_type(), 1.0 - probability)), mask};
 }
 

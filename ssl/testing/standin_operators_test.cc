@@ -184,8 +184,9 @@ TEST_F(StandinOperatorsTest, ScaledDotProductAttentionForwardAndBackward) {
 }
 
 TEST_F(StandinOperatorsTest, DropoutForwardAndBackward) {
+  const at::Tensor channels_last = at::randn({3, 5, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast);
   for (const double probability : {0.1, 0.5}) {
-    ExpectSame({at::randn({50, 7}), at::randn({50, 7}).to(at::kBFloat16)}, [&](const Tensors& in) -> Tensors {
+    const auto drop = [&](const Tensors& in) -> Tensors {
       Tensors results = {at::randperm(9, in[0].options().dtype(at::kLong))};
       for (const at::Tensor& input : in) {
         const at::Tensor values = input.detach().requires_grad_();
@@ -194,7 +195,8 @@ TEST_F(StandinOperatorsTest, DropoutForwardAndBackward) {
         results.insert(results.end(), {dropped.detach(), values.grad()});
       }
       return results;
-    });
+    };
+    ExpectSame({at::randn({50, 7}), at::randn({50, 7}).to(at::kBFloat16), channels_last, at::randn({8, 6}).t()}, drop);
   }
 }
 

@@ -63,7 +63,7 @@ std::vector<Case> OtherCases() {
            "MLP_DIM: 12, DROPOUT_RATE: 0.1, ATTENTION_DROPOUT_RATE: 0.2, DROP_PATH_RATE: 0.3}}"},
           {"xcit",
            "{XCIT: {PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 8, MLP_RATIO: 2, "
-           "ATTENTION_DROPOUT_RATE: 0.2, DROP_PATH_RATE: 0.3}}"}};
+           "DROPOUT_RATE: 0.1, ATTENTION_DROPOUT_RATE: 0.2, DROP_PATH_RATE: 0.3}}"}};
 }
 
 // Results that are not the CPU's bit for bit: it has kernels of its own for convolutions and batch norm with ReLU.
