@@ -60,7 +60,7 @@ TEST_F(CommandTest, RegisteredNamesAreTheseAndNoOthers) {
             "composite\nconstant\ncosine\ncosine_warm_restart\nexponential\ninverse_sqrt\nlinear\nmultistep\n"
             "polynomial\nstep\nstep_with_fixed_gamma\n");
   EXPECT_EQ(Listed("sinks"), "jsonl\ntensorboard\n");
-  EXPECT_EQ(Listed("train_steps"), "standard_train_step\n");
+  EXPECT_EQ(Listed("train_steps"), "graph_train_step\nstandard_train_step\n");
   EXPECT_EQ(Listed("transforms"),
             "CenterCrop\nColorJitter\nGrayscale\nImgPatchesFromTensor\nImgPil2LabTensor\n"
             "ImgPilColorDistortion\nImgPilGaussianBlur\nImgPilMultiCropRandomApply\n"
