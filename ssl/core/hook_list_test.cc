@@ -15,10 +15,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/core/metrics.h"
-#include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fakes.h"
+#include "ssl/core/testing/no_model.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
@@ -105,14 +105,6 @@ TEST(HookListTest, StateOfOtherHooks_IsNamedAndLeftAlone) {
   EXPECT_EQ(hook->count, 7);
   EXPECT_THAT(log.warnings, ElementsAre(AllOf(HasSubstr("step_7: "), HasSubstr("removed"), HasSubstr("counting"))));
 }
-
-class NoModel : public Model {
- public:
-  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>&) override { return {}; }
-  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
-  std::vector<NamedParameter> Parameters() override { return {}; }
-  void SetTraining(bool) override {}
-};
 
 // Three hooks, of which the middle one acts at one event.
 class HookEventsTest : public ::testing::Test {

@@ -10,22 +10,14 @@
 #include "gtest/gtest.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/method.h"
-#include "ssl/core/model.h"
 #include "ssl/core/state_dict.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/testing/no_model.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
 namespace {
-
-class NoModel : public Model {
- public:
-  std::vector<at::Tensor> Forward(const std::vector<at::Tensor>&) override { return {}; }
-  std::vector<at::Tensor> Features(const at::Tensor&, const std::vector<FeatureRequest>&) override { return {}; }
-  std::vector<NamedParameter> Parameters() override { return {}; }
-  void SetTraining(bool) override {}
-};
 
 class PlainMethod : public Method {
  public:
