@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -90,6 +91,11 @@ void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, 
   AdjustColors(DrawColorSteps(strength, random, &steps), image);
 }
 
+absl::Status DrawColorPlan(const ColorJitter::Strength& strength, CounterRandom* random, ViewPlan* plan) {
+  std::array<ColorStep, 4> steps;
+  return PlanColorSteps(DrawColorSteps(strength, random, &steps), plan);
+}
+
 ColorJitter::Strength ScaledColorJitter(double strength, double probability) {
   const Interval factors = FactorsOf(0.8 * strength);
   return {factors, factors, factors, {-0.2 * strength, 0.2 * strength}, probability};
@@ -100,6 +106,11 @@ absl::Status ColorJitter::ApplyToView(const TransformContext& context, int index
   CounterRandom random = context.Random(index);
   JitterColors(strength_, &random, &view->image);
   return absl::OkStatus();
+}
+
+absl::Status ColorJitter::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawColorPlan(strength_, &random, plan);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeColorJitter(const ConfigNode& entry, const BuildContext& context) {

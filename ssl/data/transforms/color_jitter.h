@@ -21,10 +21,11 @@
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
 #include "ssl/data/transforms/adjust.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ColorJitter : public ViewTransform {
+class ColorJitter : public ViewTransform, public StepPlanner {
  public:
   // An adjustment whose interval holds its neutral value alone is left out.
   struct Strength {
@@ -39,6 +40,8 @@ class ColorJitter : public ViewTransform {
 
   absl::string_view name() const override { return "ColorJitter"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 4; }
 
  private:
   Strength strength_;
@@ -50,6 +53,9 @@ absl::Span<const ColorStep> DrawColorSteps(const ColorJitter::Strength& strength
 
 // What ColorJitter does to one image.
 void JitterColors(const ColorJitter::Strength& strength, CounterRandom* random, Image* image);
+
+// The same as steps of a plan. InvalidArgument when it has no room for them.
+absl::Status DrawColorPlan(const ColorJitter::Strength& strength, CounterRandom* random, ViewPlan* plan);
 
 // Brightness, contrast and saturation by 0.8 * strength and hue by 0.2 * strength, as in SimCLR
 // (https://arxiv.org/abs/2002.05709, appendix A). strength in [0, 2.5].

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/transforms/draw_view_plan.h"
 
-#include <algorithm>
-#include <array>
-
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/data/transforms/adjust.h"
 #include "ssl/data/transforms/gaussian_blur.h"
 
 namespace ssl {
@@ -44,15 +40,13 @@ PixelStep StepOf(const ColorStep& color) {
 
 }  // namespace
 
-void DrawCropPlan(CounterRandom* random, const RandomCropRule& rule, const Image& image, int64_t image_begin,
-                  ViewPlan* plan) {
+void DrawCropPlan(CounterRandom* random, const RandomCropRule& rule, const Image& image, ViewPlan* plan) {
   const CropBox box = DrawCropBox(*random, image.full_height(), image.full_width(), rule.scale, rule.ratio);
   const int reduction = image.reduction();
   const CropBox read = ReducedBox(box, reduction);
   plan->source_channels = image.channels();
   plan->source_stride = static_cast<int64_t>(image.width()) * image.channels();
-  plan->source_begin =
-      image_begin + read.top * plan->source_stride + static_cast<int64_t>(read.left) * image.channels();
+  plan->source_begin = read.top * plan->source_stride + static_cast<int64_t>(read.left) * image.channels();
   plan->rows = {read.height, rule.height, box.top % reduction, box.height, reduction};
   plan->columns = {read.width, rule.width, box.left % reduction, box.width, reduction};
   plan->bicubic = rule.interpolation == Interpolation::kBicubic;
@@ -63,11 +57,8 @@ void DrawFlipPlan(CounterRandom* random, double probability, ViewPlan* plan) {
   if (random->Bernoulli(probability)) plan->flipped = !plan->flipped;
 }
 
-absl::Status DrawColorPlan(CounterRandom* random, const ColorJitter::Strength& strength, ViewPlan* plan) {
-  std::array<ColorStep, 4> steps;
-  for (const ColorStep& step : DrawColorSteps(strength, random, &steps)) {
-    SSL_RETURN_IF_ERROR(AddStep(StepOf(step), plan));
-  }
+absl::Status PlanColorSteps(absl::Span<const ColorStep> steps, ViewPlan* plan) {
+  for (const ColorStep& step : steps) SSL_RETURN_IF_ERROR(AddStep(StepOf(step), plan));
   return absl::OkStatus();
 }
 

@@ -6,35 +6,35 @@
 //
 //   ViewPlan plan;
 //   CounterRandom crop = context.Random(v);
-//   DrawCropPlan(&crop, rule, image, image_begin, &plan);
+//   DrawCropPlan(&crop, rule, image, &plan);
 #ifndef SSL_DATA_TRANSFORMS_DRAW_VIEW_PLAN_H_
 #define SSL_DATA_TRANSFORMS_DRAW_VIEW_PLAN_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "ssl/base/random.h"
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/image/image.h"
-#include "ssl/data/transforms/color_jitter.h"
-#include "ssl/data/transforms/random_resized_crop.h"
+#include "ssl/data/transforms/adjust.h"
+#include "ssl/data/transforms/random_crop_rule.h"
 #include "ssl/kernels/view_plan.h"
 
 namespace ssl {
 
-// RandomResizedCrop, or a crop of ImgPilToMultiCrop, of `image`, whose bytes begin at image_begin of the packed images.
-void DrawCropPlan(CounterRandom* random, const RandomCropRule& rule, const Image& image, int64_t image_begin,
-                  ViewPlan* plan);
+// RandomResizedCrop, or a crop of ImgPilToMultiCrop, of `image`, from whose first byte on the plan counts.
+void DrawCropPlan(CounterRandom* random, const RandomCropRule& rule, const Image& image, ViewPlan* plan);
 
 // RandomHorizontalFlip.
 void DrawFlipPlan(CounterRandom* random, double probability, ViewPlan* plan);
 
 // The rest add steps: InvalidArgument when the plan has no room for them.
 
-// ColorJitter and ImgPilRandomColorJitter.
-absl::Status DrawColorPlan(CounterRandom* random, const ColorJitter::Strength& strength, ViewPlan* plan);
+// What DrawColorSteps (color_jitter.h) has drawn: ColorJitter and ImgPilRandomColorJitter.
+absl::Status PlanColorSteps(absl::Span<const ColorStep> steps, ViewPlan* plan);
 
-// RandomGrayscale; after DrawColorPlan of the same stream, ImgPilColorDistortion, with 0.2.
+// RandomGrayscale; after the color steps of the same stream, ImgPilColorDistortion, with 0.2.
 absl::Status DrawGreyPlan(CounterRandom* random, double probability, ViewPlan* plan);
 
 // ImgPilGaussianBlur. radius: of the standard deviation, in pixels.

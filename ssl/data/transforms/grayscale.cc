@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/data/transforms/adjust.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -32,10 +33,20 @@ absl::Status Grayscale::ApplyToView(const TransformContext& context, int index, 
   return absl::OkStatus();
 }
 
+absl::Status Grayscale::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawGreyPlan(&random, 1.0, plan);
+}
+
 absl::Status RandomGrayscale::ApplyToView(const TransformContext& context, int index, View* view) const {
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
   if (context.Random(index).Bernoulli(probability_)) ReduceToGrey(&context.scratch.image, &view->image);
   return absl::OkStatus();
+}
+
+absl::Status RandomGrayscale::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawGreyPlan(&random, probability_, plan);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeGrayscale(const ConfigNode& entry, const BuildContext& context) {

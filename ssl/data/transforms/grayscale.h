@@ -15,21 +15,26 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class Grayscale : public ViewTransform {
+class Grayscale : public ViewTransform, public StepPlanner {
  public:
   absl::string_view name() const override { return "Grayscale"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 1; }
 };
 
-class RandomGrayscale : public ViewTransform {
+class RandomGrayscale : public ViewTransform, public StepPlanner {
  public:
   explicit RandomGrayscale(double probability) : probability_(probability) {}
 
   absl::string_view name() const override { return "RandomGrayscale"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 1; }
 
  private:
   double probability_;

@@ -3,6 +3,7 @@
 
 #include "ssl/base/status_macros.h"
 #include "ssl/data/transforms/adjust.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -42,11 +43,22 @@ absl::Status ImgPilColorDistortion::ApplyToView(const TransformContext& context,
   return absl::OkStatus();
 }
 
+absl::Status ImgPilColorDistortion::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  SSL_RETURN_IF_ERROR(DrawColorPlan(jitter_, &random, plan));
+  return DrawGreyPlan(&random, kGreyProbability, plan);
+}
+
 absl::Status ImgPilRandomColorJitter::ApplyToView(const TransformContext& context, int index, View* view) const {
   SSL_RETURN_IF_ERROR(CheckPixelsOpen(*view));
   CounterRandom random = context.Random(index);
   JitterColors(jitter_, &random, &view->image);
   return absl::OkStatus();
+}
+
+absl::Status ImgPilRandomColorJitter::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawColorPlan(jitter_, &random, plan);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilColorDistortion(const ConfigNode& entry,

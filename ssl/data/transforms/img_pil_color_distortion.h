@@ -15,26 +15,31 @@
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
 #include "ssl/data/transforms/color_jitter.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgPilColorDistortion : public ViewTransform {
+class ImgPilColorDistortion : public ViewTransform, public StepPlanner {
  public:
   explicit ImgPilColorDistortion(double strength) : jitter_(ScaledColorJitter(strength, 0.8)) {}
 
   absl::string_view name() const override { return "ImgPilColorDistortion"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 5; }
 
  private:
   ColorJitter::Strength jitter_;
 };
 
-class ImgPilRandomColorJitter : public ViewTransform {
+class ImgPilRandomColorJitter : public ViewTransform, public StepPlanner {
  public:
   ImgPilRandomColorJitter(double strength, double probability) : jitter_(ScaledColorJitter(strength, probability)) {}
 
   absl::string_view name() const override { return "ImgPilRandomColorJitter"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 4; }
 
  private:
   ColorJitter::Strength jitter_;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/gaussian_blur.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
@@ -31,6 +32,11 @@ absl::Status ImgPilGaussianBlur::ApplyToView(const TransformContext& context, in
   GaussianBlur(static_cast<float>(random.Uniform(radius_.lo, radius_.hi)), &context.scratch.Get<BlurBuffers>(),
                &view->image);
   return absl::OkStatus();
+}
+
+absl::Status ImgPilGaussianBlur::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawBlurPlan(&random, probability_, radius_, plan);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilGaussianBlur(const ConfigNode& entry,

@@ -14,16 +14,19 @@
 #include "ssl/core/registries.h"
 #include "ssl/data/image/crop_box.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgPilGaussianBlur : public ViewTransform {
+class ImgPilGaussianBlur : public ViewTransform, public StepPlanner {
  public:
   // radius: of the draw, in pixels; 0 <= lo <= hi.
   ImgPilGaussianBlur(double probability, const Interval& radius) : probability_(probability), radius_(radius) {}
 
   absl::string_view name() const override { return "ImgPilGaussianBlur"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 1; }
 
  private:
   double probability_;

@@ -48,6 +48,31 @@ FloatRule ImgPilMultiCropRandomApply::float_rule() const {
   return changes_pixels_alone ? FloatRule::kNone : FloatRule::kByChance;
 }
 
+bool ImgPilMultiCropRandomApply::has_plans() const {
+  return std::all_of(transforms_.begin(), transforms_.end(),
+                     [](const auto& transform) { return StepPlannerOf(*transform) != nullptr; });
+}
+
+absl::Status ImgPilMultiCropRandomApply::Plan(const TransformContext& context, const Image&,
+                                              std::vector<ViewPlan>* plans) const {
+  SSL_RETURN_IF_ERROR(CheckCropped(*plans));
+  for (size_t v = 0; v < plans->size(); ++v) {
+    const int index = static_cast<int>(v);
+    if (!context.Random(index).Bernoulli(probabilities_.at(v))) continue;
+    for (size_t i = 0; i < transforms_.size(); ++i) {
+      SSL_RETURN_IF_ERROR(StepPlannerOf(*transforms_[i])->PlanView(context.Nested(i), index, &(*plans)[v]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ImgPilMultiCropRandomApply::CountSteps(std::vector<int>* most_steps) const {
+  for (size_t v = 0; v < most_steps->size(); ++v) {
+    if (probabilities_.at(v) == 0.0) continue;
+    for (const auto& transform : transforms_) (*most_steps)[v] += StepPlannerOf(*transform)->most_steps();
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilMultiCropRandomApply(const ConfigNode& entry,
                                                                           const BuildContext& context) {
   ImgPilMultiCropRandomApplyOptions options;

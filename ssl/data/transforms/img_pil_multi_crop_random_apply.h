@@ -19,10 +19,11 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgPilMultiCropRandomApply : public Transform {
+class ImgPilMultiCropRandomApply : public Transform, public ViewPlanner {
  public:
   // transforms: each with as_view_transform. probabilities: one for each view.
   ImgPilMultiCropRandomApply(std::vector<std::unique_ptr<Transform>> transforms, std::vector<double> probabilities)
@@ -31,6 +32,9 @@ class ImgPilMultiCropRandomApply : public Transform {
   absl::string_view name() const override { return "ImgPilMultiCropRandomApply"; }
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
   FloatRule float_rule() const override;
+  bool has_plans() const override;
+  absl::Status Plan(const TransformContext& context, const Image& image, std::vector<ViewPlan>* plans) const override;
+  void CountSteps(std::vector<int>* most_steps) const override;
 
  private:
   std::vector<std::unique_ptr<Transform>> transforms_;

@@ -2,6 +2,7 @@
 #include "ssl/data/transforms/img_pil_random_solarize.h"
 
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/photometric.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
@@ -22,6 +23,11 @@ absl::Status ImgPilRandomSolarize::ApplyToView(const TransformContext& context, 
   CounterRandom random = context.Random(index);
   if (random.Bernoulli(probability_)) Solarize(static_cast<int>(random.UniformInt(0, 256)), &view->image);
   return absl::OkStatus();
+}
+
+absl::Status ImgPilRandomSolarize::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  return DrawSolarizePlan(&random, probability_, plan);
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilRandomSolarize(const ConfigNode& entry,

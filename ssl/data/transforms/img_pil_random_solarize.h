@@ -13,15 +13,18 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgPilRandomSolarize : public ViewTransform {
+class ImgPilRandomSolarize : public ViewTransform, public StepPlanner {
  public:
   explicit ImgPilRandomSolarize(double probability) : probability_(probability) {}
 
   absl::string_view name() const override { return "ImgPilRandomSolarize"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
+  int most_steps() const override { return 1; }
 
  private:
   double probability_;

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/pixel_view.h"
+#include "ssl/data/transforms/random_resized_crop.h"
 #include "ssl/data/transforms/transform_options.h"
 
 namespace ssl {
@@ -87,6 +89,17 @@ absl::Status ImgPilToMultiCrop::Apply(const TransformContext& context, Sample* s
   sample->ResetViews(static_cast<int>(crops_.size()));
   for (int v = 0; v < sample->num_views(); ++v) {
     DrawCrop(context, v, crops_[v], source, &sample->view(v).image);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImgPilToMultiCrop::Plan(const TransformContext& context, const Image& image,
+                                     std::vector<ViewPlan>* plans) const {
+  SSL_RETURN_IF_ERROR(CheckUntouched(*plans));
+  plans->assign(crops_.size(), ViewPlan());
+  for (size_t v = 0; v < crops_.size(); ++v) {
+    CounterRandom random = context.Random(static_cast<int>(v));
+    DrawCropPlan(&random, crops_[v], image, &(*plans)[v]);
   }
   return absl::OkStatus();
 }

@@ -22,11 +22,12 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
-#include "ssl/data/transforms/random_resized_crop.h"
+#include "ssl/data/transforms/random_crop_rule.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgPilToMultiCrop : public Transform {
+class ImgPilToMultiCrop : public Transform, public ViewPlanner {
  public:
   // crops: one rule per view.
   explicit ImgPilToMultiCrop(std::vector<RandomCropRule> crops) : crops_(std::move(crops)) {}
@@ -34,6 +35,7 @@ class ImgPilToMultiCrop : public Transform {
   absl::string_view name() const override { return "ImgPilToMultiCrop"; }
   NeededPixels Needs(const TransformContext& context, int views, int height, int width) const override;
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status Plan(const TransformContext& context, const Image& image, std::vector<ViewPlan>* plans) const override;
 
  private:
   std::vector<RandomCropRule> crops_;

@@ -61,6 +61,12 @@ absl::Status ImgReplicatePil::Apply(const TransformContext& context, Sample* sam
   return absl::OkStatus();
 }
 
+absl::Status ImgReplicatePil::Plan(const TransformContext&, const Image&, std::vector<ViewPlan>* plans) const {
+  SSL_RETURN_IF_ERROR(CheckUntouched(*plans));
+  plans->resize(plans->size() * static_cast<size_t>(num_times_));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgReplicatePil(const ConfigNode& entry, const BuildContext& context) {
   ImgReplicatePilOptions options;
   SSL_RETURN_IF_ERROR(ReadTransformOptions(entry, &options));

@@ -5,6 +5,7 @@
 #define SSL_DATA_TRANSFORMS_IMG_REPLICATE_PIL_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,16 +13,18 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ImgReplicatePil : public Transform {
+class ImgReplicatePil : public Transform, public ViewPlanner {
  public:
   explicit ImgReplicatePil(int num_times) : num_times_(num_times) {}
 
   absl::string_view name() const override { return "ImgReplicatePil"; }
   int CopiesOf(int views) const override;
   absl::Status Apply(const TransformContext& context, Sample* sample) const override;
+  absl::Status Plan(const TransformContext& context, const Image& image, std::vector<ViewPlan>* plans) const override;
 
  private:
   int num_times_;

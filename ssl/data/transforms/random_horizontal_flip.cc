@@ -2,6 +2,7 @@
 #include "ssl/data/transforms/random_horizontal_flip.h"
 
 #include "ssl/base/status_macros.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/transform_options.h"
 
 namespace ssl {
@@ -17,6 +18,12 @@ struct RandomHorizontalFlipOptions : public Options {
 
 absl::Status RandomHorizontalFlip::ApplyToView(const TransformContext& context, int index, View* view) const {
   if (context.Random(index).Bernoulli(probability_)) view->flipped = !view->flipped;
+  return absl::OkStatus();
+}
+
+absl::Status RandomHorizontalFlip::PlanView(const TransformContext& context, int index, ViewPlan* plan) const {
+  CounterRandom random = context.Random(index);
+  DrawFlipPlan(&random, probability_, plan);
   return absl::OkStatus();
 }
 

@@ -13,15 +13,17 @@
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class RandomHorizontalFlip : public ViewTransform {
+class RandomHorizontalFlip : public ViewTransform, public StepPlanner {
  public:
   explicit RandomHorizontalFlip(double probability) : probability_(probability) {}
 
   absl::string_view name() const override { return "RandomHorizontalFlip"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
 
  private:
   double probability_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/transforms/random_resized_crop.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/data/image/resample.h"
+#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/pixel_view.h"
 #include "ssl/data/transforms/transform_options.h"
 
@@ -57,6 +60,16 @@ absl::Status RandomResizedCrop::ApplyToView(const TransformContext& context, int
   Image& source = context.scratch.image;
   std::swap(source, view->image);
   DrawCrop(context, index, rule_, source, &view->image);
+  return absl::OkStatus();
+}
+
+absl::Status RandomResizedCrop::Plan(const TransformContext& context, const Image& image,
+                                     std::vector<ViewPlan>* plans) const {
+  SSL_RETURN_IF_ERROR(CheckUntouched(*plans));
+  for (size_t v = 0; v < plans->size(); ++v) {
+    CounterRandom random = context.Random(static_cast<int>(v));
+    DrawCropPlan(&random, rule_, image, &(*plans)[v]);
+  }
   return absl::OkStatus();
 }
 

@@ -7,25 +7,18 @@
 #define SSL_DATA_TRANSFORMS_RANDOM_RESIZED_CROP_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/registries.h"
-#include "ssl/data/image/crop_box.h"
-#include "ssl/data/image/resample.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/random_crop_rule.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
-
-struct RandomCropRule {
-  int height = 0;
-  int width = 0;
-  Interval scale = {0.08, 1.0};
-  Interval ratio = {3.0 / 4.0, 4.0 / 3.0};
-  Interpolation interpolation = Interpolation::kBilinear;
-};
 
 // What DrawCrop reads of an image of this full size.
 NeededPixels NeededForCrop(const TransformContext& context, int view, const RandomCropRule& rule, int height,
@@ -35,13 +28,14 @@ NeededPixels NeededForCrop(const TransformContext& context, int view, const Rand
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
               Image* result);
 
-class RandomResizedCrop : public ViewTransform {
+class RandomResizedCrop : public ViewTransform, public ViewPlanner {
  public:
   explicit RandomResizedCrop(const RandomCropRule& rule) : rule_(rule) {}
 
   absl::string_view name() const override { return "RandomResizedCrop"; }
   NeededPixels Needs(const TransformContext& context, int views, int height, int width) const override;
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status Plan(const TransformContext& context, const Image& image, std::vector<ViewPlan>* plans) const override;
 
  private:
   RandomCropRule rule_;

@@ -39,6 +39,10 @@ absl::Status ToTensor::ApplyToView(const TransformContext& context, int index, V
   return absl::OkStatus();
 }
 
+absl::Status ToTensor::PlanView(const TransformContext&, int, ViewPlan*) const {
+  return absl::OkStatus();  // the batch has the table
+}
+
 Normalize::Normalize(const std::vector<double>& mean, const std::vector<double>& std) {
   for (int i = 0; i < kPixelFloats; ++i) tables_[i] = MakeNormalizeTable(mean, std, static_cast<PixelFloats>(i));
 }
@@ -51,6 +55,10 @@ absl::Status Normalize::ApplyToView(const TransformContext& context, int index, 
   SSL_RETURN_IF_ERROR(CheckNothingErased(*view));
   view->table = &tables_[static_cast<int>(view->table->floats)];
   return absl::OkStatus();
+}
+
+absl::Status Normalize::PlanView(const TransformContext&, int, ViewPlan*) const {
+  return absl::OkStatus();  // the batch has the table
 }
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeImgPilToRawTensor(const ConfigNode& entry, const BuildContext& context) {

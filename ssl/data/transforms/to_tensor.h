@@ -17,10 +17,11 @@
 #include "ssl/core/registries.h"
 #include "ssl/data/image/pixel_table.h"
 #include "ssl/data/transform.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 
-class ToTensor : public ViewTransform {
+class ToTensor : public ViewTransform, public StepPlanner {
  public:
   ToTensor() : ToTensor("ToTensor", PixelFloats::kUnit) {}
   // name: of one of the three; it must live as long as this.
@@ -28,6 +29,7 @@ class ToTensor : public ViewTransform {
 
   absl::string_view name() const override { return name_; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
   FloatRule float_rule() const override { return FloatRule::kTable; }
 
  private:
@@ -35,12 +37,13 @@ class ToTensor : public ViewTransform {
   PixelTable table_;
 };
 
-class Normalize : public ViewTransform {
+class Normalize : public ViewTransform, public StepPlanner {
  public:
   Normalize(const std::vector<double>& mean, const std::vector<double>& std);
 
   absl::string_view name() const override { return "Normalize"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
+  absl::Status PlanView(const TransformContext& context, int index, ViewPlan* plan) const override;
   FloatRule float_rule() const override { return FloatRule::kTable; }
 
  private:

@@ -10,12 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/data/transforms/transform_options.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 namespace {
 
 // A transform applied to some of the views. Which views there are is known in Apply only.
-class SelectedViews : public Transform {
+class SelectedViews : public Transform, public ViewPlanner {
  public:
   // transform: one with as_view_transform.
   SelectedViews(std::unique_ptr<Transform> transform, std::vector<int> indices)
@@ -33,6 +34,20 @@ class SelectedViews : public Transform {
       SSL_RETURN_IF_ERROR(transform_->as_view_transform()->ApplyToView(context, index, &sample->view(index)));
     }
     return absl::OkStatus();
+  }
+
+  bool has_plans() const override { return StepPlannerOf(*transform_) != nullptr; }
+
+  absl::Status Plan(const TransformContext& context, const Image&, std::vector<ViewPlan>* plans) const override {
+    SSL_RETURN_IF_ERROR(CheckCropped(*plans));
+    for (int index : indices_) {
+      SSL_RETURN_IF_ERROR(StepPlannerOf(*transform_)->PlanView(context, index, &plans->at(index)));
+    }
+    return absl::OkStatus();
+  }
+
+  void CountSteps(std::vector<int>* most_steps) const override {
+    for (int index : indices_) most_steps->at(index) += StepPlannerOf(*transform_)->most_steps();
   }
 
  private:

@@ -14,26 +14,17 @@
 #include "ssl/data/loader/view_floats.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform.h"
-#include "ssl/data/transforms/draw_view_plan.h"
 #include "ssl/data/transforms/testing/transform_test_util.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 namespace {
 
 constexpr uint64_t kSeed = 20261124;
-constexpr uint64_t kCrop = 0, kFlip = 1, kColor = 2, kBlur = 3, kSolarize = 4;  // places in TRANSFORMS
-
-struct CropCase {
-  const char* entry;
-  RandomCropRule rule;
-};
-
-const CropCase kCrops[] = {
-    {"name: RandomResizedCrop\nsize: [40, 40]\nscale: [0.14, 1.0]", {40, 40, {0.14, 1.0}}},
-    {"name: RandomResizedCrop\nsize: [24, 33]\nscale: [0.05, 1.0]\ninterpolation: bicubic",
-     {24, 33, {0.05, 1.0}, {3.0 / 4.0, 4.0 / 3.0}, Interpolation::kBicubic}},
-    {"name: RandomResizedCrop\nsize: [90, 70]\nscale: [0.05, 0.4]\nratio: [0.3, 3.0]",
-     {90, 70, {0.05, 0.4}, {0.3, 3.0}}},
+const char* const kCrops[] = {
+    "name: RandomResizedCrop\nsize: [40, 40]\nscale: [0.14, 1.0]",
+    "name: RandomResizedCrop\nsize: [24, 33]\nscale: [0.05, 1.0]\ninterpolation: bicubic",
+    "name: RandomResizedCrop\nsize: [90, 70]\nscale: [0.05, 0.4]\nratio: [0.3, 3.0]",
 };
 
 const char* const kSteps[] = {
@@ -45,38 +36,28 @@ const char* const kSteps[] = {
     "name: Normalize\nmean: [0.485, 0.456, 0.406]\nstd: [0.229, 0.224, 0.225]",
 };
 
-absl::Status DrawPlan(const TransformContext& context, int v, const Image& image, int64_t image_begin, ViewPlan* plan) {
-  const auto random = [&](uint64_t operation) {
-    return CounterRandom(context.seed, context.epoch, context.sample, v, operation);
-  };
-  CounterRandom crop = random(kCrop), flip = random(kFlip), color = random(kColor), blur = random(kBlur),
-                solarize = random(kSolarize);
-  DrawCropPlan(&crop, kCrops[v].rule, image, image_begin, plan);
-  DrawFlipPlan(&flip, 0.5, plan);
-  SSL_RETURN_IF_ERROR(DrawColorPlan(&color, ScaledColorJitter(1.0, 0.8), plan));
-  SSL_RETURN_IF_ERROR(DrawGreyPlan(&color, 0.2, plan));
-  SSL_RETURN_IF_ERROR(DrawBlurPlan(&blur, 0.5, {0.1, 6.0}, plan));
-  return DrawSolarizePlan(&solarize, 0.4, plan);
-}
-
+// One view of `image`: its plan, and the floats that the transforms make.
 absl::Status AddView(const TransformContext& context, int v, const Image& image, int64_t image_begin,
                      PlannedViews* views) {
-  ViewPlan plan;
-  SSL_RETURN_IF_ERROR(DrawPlan(context, v, image, image_begin, &plan));
+  std::vector<std::unique_ptr<Transform>> transforms;       // the table of floats belongs to one
+  std::vector<ViewPlan> plans(static_cast<size_t>(v) + 1);  // each view draws for itself
+  View view;
+  view.image.CopyFrom(image);
+  for (const char* entry : {kCrops[v], kSteps[0], kSteps[1], kSteps[2], kSteps[3], kSteps[4], kSteps[5]}) {
+    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Transform> transform, MakeTransform(entry));
+    const TransformContext of_step = {context.seed, context.epoch, context.sample, transforms.size(), context.scratch};
+    SSL_RETURN_IF_ERROR(transform->as_view_transform()->ApplyToView(of_step, v, &view));
+    const ViewPlanner* const planner = PlannerOf(*transform);
+    if (planner == nullptr) return absl::InternalError(entry);
+    SSL_RETURN_IF_ERROR(planner->Plan(of_step, image, &plans));
+    transforms.push_back(std::move(transform));
+  }
+  ViewPlan plan = plans.back();
+  plan.source_begin += image_begin;
   plan.result_begin = static_cast<int64_t>(views->expected.size());
   plan.work_begin = views->work_bytes;
   views->work_bytes += ViewWorkBytes(plan);
   views->plans.push_back(plan);
-
-  std::vector<std::unique_ptr<Transform>> transforms;  // the table of floats belongs to one
-  View view;
-  view.image.CopyFrom(image);
-  for (const char* entry : {kCrops[v].entry, kSteps[0], kSteps[1], kSteps[2], kSteps[3], kSteps[4], kSteps[5]}) {
-    SSL_ASSIGN_OR_RETURN(std::unique_ptr<Transform> transform, MakeTransform(entry));
-    const TransformContext of_step = {context.seed, context.epoch, context.sample, transforms.size(), context.scratch};
-    SSL_RETURN_IF_ERROR(transform->as_view_transform()->ApplyToView(of_step, v, &view));
-    transforms.push_back(std::move(transform));
-  }
   views->expected.resize(views->expected.size() + 3 * plan.num_pixels());
   WriteViewFloats(view, 3, views->expected.data() + plan.result_begin);
   return absl::OkStatus();
