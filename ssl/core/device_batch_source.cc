@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/device_batch_source.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/accumulate.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/kernels/augment_views.h"
 #include "ssl/kernels/normalize_pixels.h"
 
 namespace ssl {
@@ -84,7 +88,7 @@ absl::StatusOr<const Batch*> DeviceBatchSource::Next() {
   if (batch == nullptr) return nullptr;
   if (!is_copied) {
     SSL_RETURN_IF_ERROR(check_(batch->targets));
-    StartCopy(*batch, &slot);
+    SSL_RETURN_IF_ERROR(StartCopy(*batch, ahead_ != nullptr ? ahead_->ImagesOfNext() : nullptr, &slot));
   }
   SSL_RETURN_IF_ERROR(HandOut(*batch, slot));
   next_ = 1 - next_;
@@ -96,11 +100,10 @@ void DeviceBatchSource::StartFollowing() {
   const Batch* const following = ahead_ != nullptr ? ahead_->Following() : nullptr;
   // Next finds what is wrong with it once more, when it is due.
   if (following == nullptr || !check_(following->targets).ok()) return;
-  StartCopy(*following, &slots_[next_]);
-  slots_[next_].is_following = true;
+  slots_[next_].is_following = StartCopy(*following, ahead_->ImagesOfFollowing(), &slots_[next_]).ok();
 }
 
-void DeviceBatchSource::StartCopy(const Batch& batch, Slot* slot) {
+absl::Status DeviceBatchSource::StartCopy(const Batch& batch, const PackedImages* images, Slot* slot) {
   const std::vector<at::Tensor> sources = TensorsOf(batch);
   slot->buffers.resize(sources.size());
   slot->tensors = sources;
@@ -115,14 +118,59 @@ void DeviceBatchSource::StartCopy(const Batch& batch, Slot* slot) {
       slot->free.record(CurrentStream());  // which may still use the memory that it is made of
     }
   }
+  slot->views.clear();
+  if (images != nullptr) ReserveViews(*images, slot);
   slot->free.block(side_);
+  absl::Status made;
   {
     const c10::StreamGuard aside(side_);
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!slot->tensors[i].is_same(sources[i])) slot->tensors[i].copy_(sources[i], /*non_blocking=*/true);
     }
+    if (images != nullptr) made = MakeViews(*images, slot);
   }
   slot->copied.record(side_);
+  return made;
+}
+
+at::Tensor DeviceBatchSource::Reserve(int64_t size, at::ScalarType type, at::Tensor* buffer, Slot* slot) const {
+  if (!buffer->defined() || buffer->size(0) < size) {
+    *buffer = at::empty({size}, at::TensorOptions(type).device(device_));
+    slot->free.record(CurrentStream());  // which may still use the memory that it is made of
+  }
+  return buffer->narrow(0, 0, size);
+}
+
+void DeviceBatchSource::ReserveViews(const PackedImages& images, Slot* slot) const {
+  int64_t bytes = 0;
+  for (const at::Tensor& block : images.blocks) bytes += block.numel();
+  // Images of other sizes come with each batch: a quarter more spares most of them new memory.
+  if (!slot->packed.defined() || slot->packed.size(0) < bytes) bytes += bytes / 4;
+  Reserve(bytes, at::kByte, &slot->packed, slot);
+  int64_t values = 0;
+  for (const std::vector<int64_t>& sizes : images.sizes) values += c10::multiply_integers(sizes);
+  const at::Tensor floats = Reserve(values, at::kFloat, &slot->floats, slot);
+  int64_t begin = 0;
+  for (const std::vector<int64_t>& sizes : images.sizes) {
+    const at::Tensor rows = floats.narrow(0, begin, c10::multiply_integers(sizes));
+    slot->views.push_back(rows.view({sizes[0], sizes[2], sizes[3], sizes[1]}).permute({0, 3, 1, 2}));
+    begin += rows.numel();
+  }
+}
+
+absl::Status DeviceBatchSource::MakeViews(const PackedImages& images, Slot* slot) const {
+  int64_t begin = 0;
+  for (const at::Tensor& block : images.blocks) {
+    slot->packed.narrow(0, begin, block.numel()).copy_(block, /*non_blocking=*/true);
+    begin += block.numel();
+  }
+  ViewNormalization normalization;
+  const PixelNormalization& given = images.normalization;
+  for (size_t c = 0; c < 3; ++c) {
+    normalization.mean[c] = static_cast<float>(given.mean[given.mean.size() == 1 ? 0 : c]);
+    normalization.std[c] = static_cast<float>(given.std[given.std.size() == 1 ? 0 : c]);
+  }
+  return AugmentViews(images.plans, slot->packed, normalization, &slot->floats);
 }
 
 absl::Status DeviceBatchSource::HandOut(const Batch& batch, const Slot& slot) {
@@ -134,6 +182,7 @@ absl::Status DeviceBatchSource::HandOut(const Batch& batch, const Slot& slot) {
     SSL_ASSIGN_OR_RETURN(tensors[i], NormalizePixels(tensors[i], normalization.mean, normalization.std));
   }
   batch_ = WithTensors(batch, tensors);
+  if (!slot.views.empty()) batch_.views = slot.views;
   return absl::OkStatus();
 }
 

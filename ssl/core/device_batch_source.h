@@ -10,9 +10,10 @@
 //
 // Of other sources Next alone asks for a batch, which is copied then: they may draw it from the generators, which are
 // seeded before. Two sets of buffers on the device take turns, so that nothing is allocated there from the third batch
-// on; what is normalised gets the memory of the one before. The memory of the host goes back to the source, by its Next
-// or StartEpoch, when the event behind the copy has come: of a batch that a step has been queued for since, so that the
-// host waits only where it is two steps ahead of the device.
+// on; what is normalised gets the memory of the one before. Views that the device makes itself (packed_images.h) are
+// made on the stream beside, behind the copy of their images, into memory of the set. The memory of the host goes back
+// to the source, by its Next or StartEpoch, when the event behind the copy has come: of a batch that a step has been
+// queued for since, so that the host waits only where it is two steps ahead of the device.
 //
 // For one thread, whose current device is `device`. Calls may throw LibTorch exceptions.
 #ifndef SSL_CORE_DEVICE_BATCH_SOURCE_H_
@@ -33,6 +34,7 @@
 #include "absl/status/statusor.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/packed_images.h"
 #include "ssl/core/read_ahead.h"
 
 namespace ssl {
@@ -67,14 +69,24 @@ class DeviceBatchSource : public BatchSource {
     std::vector<at::Tensor> buffers;
     // Rows of the buffers; where a host's source has its tensors there already, these.
     std::vector<at::Tensor> tensors;
-    c10::Event copied;          // behind the last copy into it
-    c10::Event free;            // behind the last use of its buffers
-    bool is_following = false;  // it holds what Next will hand out
+    // Of packed images: their bytes, and the floats of all views, of which each tensor of `views` is a part.
+    at::Tensor packed;
+    at::Tensor floats;
+    std::vector<at::Tensor> views;  // empty: the batch has its own
+    c10::Event copied;              // behind the last copy into it, and what was made of it
+    c10::Event free;                // behind the last use of its buffers
+    bool is_following = false;      // it holds what Next will hand out
   };
 
   // Returns when the host's memory that the last copies read is free.
   void WaitForCopies();
-  void StartCopy(const Batch& batch, Slot* slot);
+  // images: null, or what the views are made of.
+  absl::Status StartCopy(const Batch& batch, const PackedImages* images, Slot* slot);
+  // A buffer with room for `size` values in its first dimension, of which it has `buffer` or a new one.
+  at::Tensor Reserve(int64_t size, at::ScalarType type, at::Tensor* buffer, Slot* slot) const;
+  void ReserveViews(const PackedImages& images, Slot* slot) const;
+  // On the current stream.
+  absl::Status MakeViews(const PackedImages& images, Slot* slot) const;
   void StartFollowing();
   // The batch whose copy into `slot` was started.
   absl::Status HandOut(const Batch& batch, const Slot& slot);

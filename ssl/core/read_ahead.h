@@ -13,6 +13,7 @@
 namespace ssl {
 
 struct Batch;
+struct PackedImages;
 
 class ReadAhead {
  public:
@@ -26,6 +27,11 @@ class ReadAhead {
   // The batch that the next call of Next will hand out, valid as long as that one's, if it is ready. Null when it is
   // not, when Next will return an error, and at the end of the epoch. Does not wait.
   virtual const Batch* Following() = 0;
+
+  // What the views of these batches are made of, which then have none: of the one that Next has handed out last, and of
+  // the one that Following has returned. Null: they have their views. Not before PrepareFor.
+  virtual const PackedImages* ImagesOfNext() const { return nullptr; }
+  virtual const PackedImages* ImagesOfFollowing() const { return nullptr; }
 };
 
 }  // namespace ssl

@@ -59,6 +59,12 @@ class RenumberedSource : public BatchSource, public ReadAhead {
     return Renumbered(following, &following_).value_or(nullptr);  // Next has the error
   }
 
+  const PackedImages* ImagesOfNext() const override { return ahead_ != nullptr ? ahead_->ImagesOfNext() : nullptr; }
+
+  const PackedImages* ImagesOfFollowing() const override {
+    return ahead_ != nullptr ? ahead_->ImagesOfFollowing() : nullptr;
+  }
+
  private:
   // batch: may be null. Lent, or made of it in `renumbered`.
   absl::StatusOr<const Batch*> Renumbered(const Batch* batch, Batch* renumbered) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; BROKEN_IMAGES,
+// The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; AUGMENT_ON, BROKEN_IMAGES,
 // CACHE, CACHE_BYTES, DATASET_CATALOG, DECODE, EXIF_ORIENTATION, HOLD_OUT_FRACTION, IMAGE_CHANNELS,
 // MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
@@ -74,6 +74,7 @@ struct DataSplitOptions : public BatchSizeOptions {
   int64_t cache_bytes = int64_t{1} << 30;
   std::string paths_below;
   ConfigNode transforms = ConfigNode::List();
+  std::string augment_on = "host";
   std::string collate_function = "default_collate";
   ConfigNode collate_function_params = ConfigNode::Map();
   std::vector<std::string> input_key_names = {"data"};

@@ -200,10 +200,10 @@ ConfigNode OverlaidSplit(const ConfigNode& train, const ConfigNode& test, const 
     if (IsSaid(key, test, defaults)) split.Set(key, value);
   }
   // How training takes its samples says nothing about a test, which visits all.
-  for (const char* key :
-       {"SPLIT", "TRANSFORMS", "COLLATE_FUNCTION", "COLLATE_FUNCTION_PARAMS", "INPUT_KEY_NAMES", "TARGET_KEY_NAMES",
-        "DROP_LAST", "CACHE", "CACHE_BYTES", "ENABLE_QUEUE_DATASET", "MINI_EPOCHS", "MINI_EPOCH_GROUPS",
-        "POWER_LAW_SAMPLER", "STRATIFIED_SAMPLER", "USE_DEBUGGING_SAMPLER", "USE_STATEFUL_DISTRIBUTED_SAMPLER"}) {
+  for (const char* key : {"SPLIT", "AUGMENT_ON", "TRANSFORMS", "COLLATE_FUNCTION", "COLLATE_FUNCTION_PARAMS",
+                          "INPUT_KEY_NAMES", "TARGET_KEY_NAMES", "DROP_LAST", "CACHE", "CACHE_BYTES",
+                          "ENABLE_QUEUE_DATASET", "MINI_EPOCHS", "MINI_EPOCH_GROUPS", "POWER_LAW_SAMPLER",
+                          "STRATIFIED_SAMPLER", "USE_DEBUGGING_SAMPLER", "USE_STATEFUL_DISTRIBUTED_SAMPLER"}) {
     if (const ConfigNode* own = test.Find(key)) split.Set(key, *own);
   }
   constexpr char kBroken[] = "BROKEN_IMAGES";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Augmentation (augment_view.h) by kernels of this program: what DATA.TRAIN.AUGMENT_ON: device is to call (README.md).
+// Augmentation (augment_view.h) by kernels of this program, on NVIDIA GPUs.
 #ifndef SSL_KERNELS_AUGMENT_BY_KERNEL_H_
 #define SSL_KERNELS_AUGMENT_BY_KERNEL_H_
 

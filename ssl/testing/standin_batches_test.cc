@@ -178,6 +178,109 @@ TEST_F(StandinBatches, BrokenImages_AreCountedAsOnTheCpu) {
   EXPECT_EQ(found, expected);
 }
 
+// Views that the device makes are those of the loader's threads, which make them where AUGMENT_ON is host.
+class StandinAugmentation : public StandinBatches {
+ protected:
+  static std::string With(const std::string& transforms, const std::string& train_keys) {
+    return absl::StrCat("DATA: {TRAIN: {TRANSFORMS: [", transforms, "], ", train_keys, "}}");
+  }
+
+  // Trains on the CPU, and on the device, which augments.
+  void ExpectSameViews(const std::string& transforms, const std::string& train_keys, const std::string& config,
+                       int64_t batch_size = 16) const {
+    TrainingRun on_cpu = Run("cpu", "cpu", With(transforms, train_keys));
+    TrainingRun on_device = Run("gpu", "device", With(transforms, absl::StrCat(train_keys, ", AUGMENT_ON: device")));
+    for (TrainingRun* run : {&on_cpu, &on_device}) {
+      run->config.insert(run->config.end(), {config, "hooks: [{type: crop_images, kwargs: {freq: 4}}]"});
+      run->samples_per_update = batch_size;
+    }
+    ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> expected, Train(on_cpu));
+    const TransferLog log;
+    ASSERT_OK_AND_ASSIGN(const std::vector<RankTrace> found, Train(on_device));
+    uploads_ = log.uploads();
+    EXPECT_EQ(found[0].losses, expected[0].losses);
+    EXPECT_EQ(found[0].images, expected[0].images);
+    EXPECT_NE(expected[0].losses.front(), expected[0].losses.back());
+    ExpectEqual(Saved(root_ + "/device", kSteps), Saved(root_ + "/cpu", kSteps));
+    constexpr char kSheet[] = "/crops/iteration_5/crop_images.crops_0.png";
+    ASSERT_OK_AND_ASSIGN(const std::string expected_sheet, PosixFileSystem().Read(absl::StrCat(root_, "/cpu", kSheet)));
+    ASSERT_OK_AND_ASSIGN(const std::string sheet, PosixFileSystem().Read(absl::StrCat(root_, "/device", kSheet)));
+    EXPECT_TRUE(sheet == expected_sheet) << "contact sheets of crops differ";
+  }
+};
+
+constexpr char kFloats[] =
+    "{name: ToTensor}, {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}";
+constexpr char kEverything[] =
+    "{name: RandomResizedCrop, size: 16}, {name: RandomHorizontalFlip}, {name: ImgPilColorDistortion, strength: 1.0}, "
+    "{name: ImgPilGaussianBlur, p: 0.5, radius_min: 0.1, radius_max: 2.0}, {name: ImgPilRandomSolarize, p: 0.3}";
+
+TEST_F(StandinAugmentation, Views_AreThoseOfTheHost) {
+  ExpectSameViews(absl::StrCat(kEverything, ", ", kFloats), "DROP_LAST: True", "{}");
+  EXPECT_EQ(Count(uploads_, "Byte [16, 3, 16, 16]"), 0);
+  EXPECT_EQ(Count(uploads_, "Float [16, 3, 16, 16]"), 0);
+  EXPECT_EQ(Count(uploads_, "Long [16]"), kSteps);
+}
+
+// 56 images in batches of 24: the last one of an epoch has 8.
+TEST_F(StandinAugmentation, SmallerLastBatch_IsThatOfTheHost) {
+  ExpectSameViews(absl::StrCat(kEverything, ", ", kFloats), "DROP_LAST: False", "{}", /*batch_size=*/24);
+}
+
+TEST_F(StandinAugmentation, BrokenImages_AreCountedAndReplacedAsOnTheCpu) {
+  for (const char* const what : {"gray", "skip"}) {
+    ExpectSameViews(absl::StrCat(kEverything, ", ", kFloats), absl::StrCat("BROKEN_IMAGES: ", what),
+                    "HOOKS: {BROKEN_IMAGES: {COUNT: True}}");
+    ASSERT_OK_AND_ASSIGN(const std::string expected, BrokenImagesOf("cpu"));
+    ASSERT_OK_AND_ASSIGN(const std::string found, BrokenImagesOf("device"));
+    EXPECT_EQ(found, expected);
+    ASSERT_OK(PosixFileSystem().RemoveAll(root_ + "/cpu"));
+    ASSERT_OK(PosixFileSystem().RemoveAll(root_ + "/device"));
+  }
+}
+
+TEST_F(StandinAugmentation, CropsOfSeveralSizes_AreThoseOfTheHost) {
+  ExpectSameViews(
+      absl::StrCat("{name: ImgPilToMultiCrop, total_num_crops: 4, num_crops: [2, 2], size_crops: [16, 8], "
+                   "crop_scales: [[0.14, 1.0], [0.05, 0.14]]}, {name: RandomHorizontalFlip}, "
+                   "{name: ImgPilGaussianBlur, p: 0.5, radius_min: 0.1, radius_max: 2.0, indices: [0, 3]}, ",
+                   kFloats),
+      "COLLATE_FUNCTION: multicrop_collator", R"(
+MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [16, 32, 16], use_bn: True, num_clusters: [8]}]]}}
+LOSS: {name: swav_loss}
+)");
+}
+
+TEST_F(StandinAugmentation, RunThatStopsWithinAnEpoch_GoesOnAsIfItHadNot) {
+  const std::string augment = "DATA: {TRAIN: {AUGMENT_ON: device}}";
+  EXPECT_OK(Train(Run("cpu", "whole")));
+  for (const int64_t stop : {1, 5}) {
+    SCOPED_TRACE(absl::StrCat("stopped at ", stop));
+    const std::string directory = absl::StrCat("stopped_", stop);
+    TrainingRun first = Run("gpu", directory, augment);
+    first.last_iteration = stop;
+    EXPECT_OK(Train(first));
+    EXPECT_OK(Train(Run("gpu", directory, augment)));
+    ExpectEqual(Saved(root_ + "/" + directory, kSteps), Saved(root_ + "/whole", kSteps));
+  }
+}
+
+TEST_F(StandinAugmentation, WhatADeviceCannotDo_IsRefused) {
+  const auto refusal = [this](const std::string& device, const std::string& config) {
+    return std::string(Train(Run(device, "refused", config)).status().message());
+  };
+  EXPECT_THAT(refusal("cpu", "DATA: {TRAIN: {AUGMENT_ON: device}}"), HasSubstr("config.MACHINE.DEVICE is cpu"));
+  EXPECT_THAT(refusal("gpu", With(absl::StrCat("{name: CenterCrop, size: 16}, ", kFloats), "AUGMENT_ON: device")),
+              HasSubstr("config.DATA.TRAIN.TRANSFORMS.0 is CenterCrop, which only the host can do"));
+  EXPECT_THAT(refusal("gpu", With(absl::StrCat("{name: RandomHorizontalFlip}, ", kEverything, ", ", kFloats),
+                                  "AUGMENT_ON: device")),
+              HasSubstr("transform 0, 'RandomHorizontalFlip': stands before a crop"));
+  EXPECT_THAT(refusal("gpu", With(absl::StrCat(kEverything, ", {name: ColorJitter}, ", kFloats), "AUGMENT_ON: device")),
+              HasSubstr("view 0 may take 11 steps after its crop, expected at most 8"));
+  EXPECT_THAT(refusal("gpu", With(absl::StrCat(kEverything, ", {name: ImgPilToRawTensor}"), "AUGMENT_ON: device")),
+              HasSubstr("ToTensor and one Normalize"));
+}
+
 // Counts the steps of a run.
 class CountHook : public Hook {
  public:

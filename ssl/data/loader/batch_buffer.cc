@@ -93,6 +93,15 @@ bool CanKeepPixels(const BatchLayout& layout) {
 }
 
 BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
+  if (!layout.plans_views) AllocateInputs();
+  full_.indices = EmptyPinned({layout.batch_size}, at::kLong, at::MemoryFormat::Contiguous, c10::kCPU);
+  memory_.indices = full_.indices.mutable_data_ptr<int64_t>();
+  memory_.label_columns = layout.label_columns;
+  if (layout.has_labels) AllocateTargets();
+}
+
+void BatchBuffer::AllocateInputs() {
+  const BatchLayout& layout = layout_;
   memory_.views.resize(layout.views.size());
   pixels_.resize(layout.views.size(), nullptr);
   std::map<std::string, PixelNormalization> of_named;
@@ -110,10 +119,6 @@ BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
     }
   }
   for (auto& [name, normalization] : of_named) full_.normalizations.push_back(std::move(normalization));
-  full_.indices = EmptyPinned({layout.batch_size}, at::kLong, at::MemoryFormat::Contiguous, c10::kCPU);
-  memory_.indices = full_.indices.mutable_data_ptr<int64_t>();
-  memory_.label_columns = layout.label_columns;
-  if (layout.has_labels) AllocateTargets();
 }
 
 BatchBuffer::Input BatchBuffer::AllocateInput(const CollatedInput& input) {
@@ -167,6 +172,15 @@ void BatchBuffer::AllocateTargets() {
 }
 
 absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
+  if (!layout_.plans_views) {
+    const absl::Status status = WriteViews(sample, row);
+    if (!status.ok()) return status;
+  }
+  memory_.indices[row] = sample.index;
+  return WriteLabels(sample, row);
+}
+
+absl::Status BatchBuffer::WriteViews(const Sample& sample, int64_t row) {
   const int num_views = static_cast<int>(layout_.views.size());
   if (sample.num_views() != num_views) {
     return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, " has ", sample.num_views(),
@@ -186,8 +200,7 @@ absl::Status BatchBuffer::Write(const Sample& sample, int64_t row) {
     status = WriteView(sample, v, row);
     if (!status.ok()) return status;
   }
-  memory_.indices[row] = sample.index;
-  return WriteLabels(sample, row);
+  return absl::OkStatus();
 }
 
 absl::Status BatchBuffer::WriteView(const Sample& sample, int v, int64_t row) {

@@ -38,6 +38,7 @@ class BatchBuffer {
   BatchBuffer& operator=(const BatchBuffer&) = delete;
 
   // Writes `sample` as row `row` in [0, batch_size). InvalidArgument when its views or labels differ from the layout.
+  // Where the layout plans views, those of the sample are not looked at.
   absl::Status Write(const Sample& sample, int64_t row);
 
   // Lets `collator` change the first `rows` rows, all of which are written. Returns how many rows the batch has then.
@@ -52,8 +53,10 @@ class BatchBuffer {
     std::vector<at::Tensor> tensors;
     std::vector<PixelNormalization> normalizations;  // of each; none where they are floats
   };
+  void AllocateInputs();
   Input AllocateInput(const CollatedInput& input);
   void AllocateTargets();
+  absl::Status WriteViews(const Sample& sample, int64_t row);
   absl::Status WriteView(const Sample& sample, int v, int64_t row);
   absl::Status WriteLabels(const Sample& sample, int64_t row);
 

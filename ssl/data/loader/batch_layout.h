@@ -34,6 +34,8 @@ struct BatchLayout {
   std::vector<const PixelTable*> tables = {};
   // Views stay 8-bit, and Batch::normalizations has their tables, which are those of all samples: see CanKeepPixels.
   bool keeps_pixels = false;
+  // Batches have no views: a device makes them of what an ImagePack holds.
+  bool plans_views = false;
   // What the batches are copied to: their memory is pinned for it, but for indices, which stay on the host.
   c10::Device device = c10::kCPU;
 };

@@ -16,8 +16,9 @@ namespace {
 constexpr int64_t kRingSize = 3;
 constexpr int64_t kRingSizeOfLarge = 2;
 constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
-// Small enough that several workers share a batch, large enough that the lock is rarely taken.
-constexpr int64_t kChunkSize = 16;
+// Small enough that several workers share a batch, large enough that the lock is rarely taken. A chunk is a block of
+// packed images.
+constexpr int64_t kChunkSize = ImagePack::kBlockRows;
 
 int64_t BatchBytes(const BatchLayout& layout) {
   int64_t values = 0;
@@ -28,7 +29,7 @@ int64_t BatchBytes(const BatchLayout& layout) {
 // num_batches: of an epoch. Three large batches of pixels are still less than two of floats, which were admitted.
 int64_t RingSize(int num_workers, const BatchLayout& layout, int64_t num_batches) {
   if (num_workers == 0) return 1;
-  const bool is_large = BatchBytes(layout) > kLargeBatchBytes && !layout.keeps_pixels;
+  const bool is_large = BatchBytes(layout) > kLargeBatchBytes && !layout.keeps_pixels && !layout.plans_views;
   return std::min(is_large ? kRingSizeOfLarge : kRingSize, num_batches + 1);
 }
 
@@ -62,7 +63,21 @@ absl::StatusOr<BatchLayout> DataLoader::FindLayout() {
     layout.targets = options_.collator->Targets(scratch_.sample);
     layout.inputs = options_.collator->inputs();
   }
-  return LayoutFor(scratch_.sample, layout);
+  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
+  if (options_.augments_on_device) SSL_RETURN_IF_ERROR(CheckPlans(layout));
+  return layout;
+}
+
+absl::Status DataLoader::CheckPlans(const BatchLayout& layout) {
+  SSL_RETURN_IF_ERROR(pipeline_.CheckPlans(&scratch_));
+  const auto is_first = [&](const PixelTable* table) {
+    return table->mean == layout.tables[0]->mean && table->std == layout.tables[0]->std;
+  };
+  const bool are_alike = std::all_of(layout.tables.begin(), layout.tables.end(), is_first);
+  if (are_alike && pipeline_.tables_say_all() && CanKeepPixels(layout)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "floats of views are not made by ToTensor and one Normalize for all, expected that where a device makes the "
+      "views");
 }
 
 absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
@@ -162,7 +177,9 @@ absl::Status DataLoader::PrepareFor(const c10::Device& device) {
   error_ = absl::FailedPreconditionError("data loader: Next was called between PrepareFor and StartEpoch");
   layout_.device = device;
   const bool mixes_floats = options_.collator != nullptr && options_.collator->mixes_samples();
-  layout_.keeps_pixels = !device.is_cpu() && !mixes_floats && pipeline_.tables_say_all() && CanKeepPixels(layout_);
+  layout_.plans_views = !device.is_cpu() && options_.augments_on_device;
+  layout_.keeps_pixels =
+      !device.is_cpu() && !layout_.plans_views && !mixes_floats && pipeline_.tables_say_all() && CanKeepPixels(layout_);
   ring_.clear();
   return absl::OkStatus();
 }
@@ -191,12 +208,18 @@ absl::Status DataLoader::FillChunk(const Chunk& chunk, PipelineScratch* scratch,
   return GuardTorch("data loader", [&] {
     for (int64_t row = chunk.first; row < chunk.first + chunk.count && !cancel_; ++row) {
       *position = row;
-      SSL_RETURN_IF_ERROR(pipeline_.Read(epoch_, order_[chunk.batch * options_.batch_size + row], scratch));
-      slot.faults[row] = scratch->sample.fault;
-      SSL_RETURN_IF_ERROR(slot.buffer.Write(scratch->sample, row));
+      SSL_RETURN_IF_ERROR(FillRow(order_[chunk.batch * options_.batch_size + row], row, scratch, &slot));
     }
     return absl::OkStatus();
   });
+}
+
+absl::Status DataLoader::FillRow(int64_t index, int64_t row, PipelineScratch* scratch, Slot* slot) {
+  const bool plans_views = slot->images != nullptr;
+  SSL_RETURN_IF_ERROR(plans_views ? pipeline_.Plan(epoch_, index, scratch) : pipeline_.Read(epoch_, index, scratch));
+  slot->faults[row] = scratch->sample.fault;
+  if (plans_views) SSL_RETURN_IF_ERROR(slot->images->Write(scratch->sample.view(0).image, scratch->plans, row));
+  return slot->buffer.Write(scratch->sample, row);
 }
 
 void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status,
@@ -215,10 +238,12 @@ void DataLoader::CollateBatch(int64_t batch, std::unique_lock<std::mutex>* lock)
   Slot& slot = SlotOf(batch);
   slot.rows = SamplesIn(batch);
   // After a cancelled chunk there are rows that nobody wrote; nobody will ask for the batch either.
-  if (options_.collator != nullptr && slot.error.ok() && !cancel_) {
+  if (slot.error.ok() && !cancel_) {
     const CollateContext context{pipeline_.seed(), static_cast<uint64_t>(epoch_)};
     lock->unlock();
     absl::Status status = GuardTorch("collate function", [&]() -> absl::Status {
+      if (slot.images != nullptr) slot.images->Finish(slot.rows);
+      if (options_.collator == nullptr) return absl::OkStatus();
       SSL_ASSIGN_OR_RETURN(slot.rows, slot.buffer.Collate(*options_.collator, context, slot.rows));
       return absl::OkStatus();
     });
@@ -276,6 +301,15 @@ const Batch* DataLoader::Following() {
   Slot& slot = SlotOf(next_batch_);
   return slot.error.ok() ? &slot.buffer.Finish(slot.rows) : nullptr;
 }
+
+const PackedImages* DataLoader::ImagesOf(int64_t batch) const {
+  const Slot& slot = *ring_[batch % static_cast<int64_t>(ring_.size())];
+  return slot.images != nullptr ? &slot.images->images() : nullptr;
+}
+
+const PackedImages* DataLoader::ImagesOfNext() const { return ImagesOf(next_batch_ - 1); }
+
+const PackedImages* DataLoader::ImagesOfFollowing() const { return ImagesOf(next_batch_); }
 
 absl::StatusOr<const Batch*> DataLoader::Next() {
   std::unique_lock<std::mutex> lock(mutex_);

@@ -7,7 +7,8 @@
 // two, for the second one ahead would cost more memory than all the rest. A full ring puts the workers to sleep, so
 // they take no more processor time than the consumer needs. Contents and order do not depend on the number of threads.
 // With 0 workers the calling thread does the work and one buffer is kept. For an accelerator (PrepareFor) batches are
-// 8-bit where they can, and then three of any size.
+// 8-bit where they can, or images that are not augmented yet (DataLoaderOptions::augments_on_device), and then three of
+// any size.
 //
 //   Ring, by batch number:   held | being filled or ready | being filled or ready
 //   Next() releases the held one, waits for the following one, and hands it out.
@@ -36,6 +37,7 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/dataset_source.h"
 #include "ssl/data/loader/batch_buffer.h"
+#include "ssl/data/loader/image_pack.h"
 #include "ssl/data/loader/pipeline.h"
 #include "ssl/data/replaced_images.h"
 #include "ssl/data/sampler.h"
@@ -49,6 +51,9 @@ struct DataLoaderOptions {
   // What the batches hold, by the names of the collator's inputs (BatchLayout).
   std::vector<std::string> input_keys = {CollatedInput().name};
   bool drop_last = false;  // leaves out a last batch that is not full
+  // For an accelerator batches are images and plans, of which it makes the views itself. Needs 3 channels, one input
+  // and a collator that mixes nothing.
+  bool augments_on_device = false;
   // Performance.
   int num_workers = 0;
 };
@@ -92,17 +97,23 @@ class DataLoader : public BatchSource,
   absl::StatusOr<const Batch*> Next() override;
   absl::Status PrepareFor(const c10::Device& device) override;
   const Batch* Following() override;
+  const PackedImages* ImagesOfNext() const override;
+  const PackedImages* ImagesOfFollowing() const override;
 
  private:
-  // A batch in the ring. Guarded by mutex_, except buffer and faults, whose rows belong to who writes them.
+  // A batch in the ring. Guarded by mutex_, except buffer, images and faults, whose rows belong to who writes them.
   struct Slot {
-    explicit Slot(const BatchLayout& layout) : buffer(layout), faults(layout.batch_size) {}
+    explicit Slot(const BatchLayout& layout)
+        : buffer(layout),
+          images(layout.plans_views ? std::make_unique<ImagePack>(layout) : nullptr),
+          faults(layout.batch_size) {}
     BatchBuffer buffer;
-    std::vector<ReadFault> faults;  // of each sample
-    int64_t unfinished = 0;         // samples not yet written
-    bool ready = false;             // the collator has seen them, too
-    int64_t rows = 0;               // of the batch, when it is ready
-    absl::Status error;             // of the first sample that failed, by position
+    std::unique_ptr<ImagePack> images;  // null: the buffer has the views
+    std::vector<ReadFault> faults;      // of each sample
+    int64_t unfinished = 0;             // samples not yet written
+    bool ready = false;                 // the collator has seen them, too
+    int64_t rows = 0;                   // of the batch, when it is ready
+    absl::Status error;                 // of the first sample that failed, by position
     int64_t error_position = 0;
   };
   // Samples [first, first + count) of a batch.
@@ -116,6 +127,8 @@ class DataLoader : public BatchSource,
   absl::Status Initialize(AdmitBatchMemory admit);
   // From a first sample.
   absl::StatusOr<BatchLayout> FindLayout();
+  // InvalidArgument when a device cannot make such views.
+  absl::Status CheckPlans(const BatchLayout& layout);
   absl::Status AllocateRing();
 
   int64_t SamplesIn(int64_t batch) const;
@@ -131,9 +144,11 @@ class DataLoader : public BatchSource,
   void CollateBatch(int64_t batch, std::unique_lock<std::mutex>* lock);
   absl::StatusOr<const Batch*> HandOut();
   void NoteReplaced(int64_t batch);
+  const PackedImages* ImagesOf(int64_t batch) const;
 
   // Writes the samples of `chunk`; on error *position is that of the failed sample in the batch.
   absl::Status FillChunk(const Chunk& chunk, PipelineScratch* scratch, int64_t* position);
+  absl::Status FillRow(int64_t index, int64_t row, PipelineScratch* scratch, Slot* slot);
   void Work();
 
   const Pipeline pipeline_;

@@ -2,6 +2,7 @@
 #include "ssl/data/loader/data_source_builder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <string>
 #include <utility>
@@ -134,6 +135,25 @@ absl::Status CheckNotMixed(const DataLoaderOptions& options, const DataSplitOpti
                                                  "multicrop_collator, with TRANSFORMS for it in config.DATA.TEST"));
 }
 
+// Lets a device make the views, where AUGMENT_ON says so.
+absl::Status ApplyAugmentOn(const DataSplitOptions& split, const Pipeline& pipeline, const ConfigNode& node,
+                            const BuildContext& context, DataLoaderOptions* options) {
+  options->augments_on_device = split.augment_on == "device";
+  if (!options->augments_on_device) return absl::OkStatus();
+  const std::string key = SplitKey(node, context.config, "AUGMENT_ON");
+  if (options->collator->mixes_samples() || options->collator->inputs().size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(key, " is device and ", SplitKey(node, context.config, "COLLATE_FUNCTION"), " is ",
+                     split.collate_function, ", expected one that keeps views as they are, or host"));
+  }
+  const size_t without = pipeline.first_without_plan();
+  if (without == split.transforms.items().size()) return absl::OkStatus();
+  const ConfigNode& entry = split.transforms.items()[without];
+  return absl::InvalidArgumentError(
+      absl::StrCat(entry.location().ToString(), ": ", SplitPath(node, context.config), ".TRANSFORMS.", without, " is ",
+                   entry.Find("name")->text(), ", which only the host can do, and ", key, " is device, expected host"));
+}
+
 // The sampler is asked by phase, and test phases visit nothing of this split.
 absl::StatusOr<std::vector<int64_t>> MiniEpochOfPhases(const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
@@ -202,6 +222,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   if (split.broken_images == "skip") pipeline.set_replacement(Replacement::kSample);
   SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
+  SSL_RETURN_IF_ERROR(ApplyAugmentOn(split, pipeline, data_split, context, &options));
   std::unique_ptr<Sampler> sampler;
   if (split.mini_epochs > 1) {
     SSL_ASSIGN_OR_RETURN(sampler, BuildMiniEpochSampler(split, pipeline.dataset().size(), context));
@@ -247,6 +268,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   }
   SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   options.drop_last = split.drop_last;
+  SSL_RETURN_IF_ERROR(ApplyAugmentOn(split, pipeline, data_split, context, &options));
   std::unique_ptr<Sampler> sampler = BuildSampler(split, pipeline, /*shuffle=*/false, context);
   return BuildLoader(std::move(pipeline), std::move(sampler), options, data_split, &AdmitBatches, context);
 }

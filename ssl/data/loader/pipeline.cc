@@ -13,6 +13,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/data/get_image.h"
+#include "ssl/data/transforms/view_planner.h"
 
 namespace ssl {
 namespace {
@@ -139,7 +140,7 @@ absl::Status Pipeline::LoadOrReplace(const TransformContext& first, int64_t inde
   return absl::OkStatus();
 }
 
-absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+absl::Status Pipeline::ReadImage(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
   if (scratch->use.is_over()) *scratch = PipelineScratch();
   Sample* sample = &scratch->sample;
   // Another sample in place of a broken one goes through the transforms under the broken one's number.
@@ -151,15 +152,57 @@ absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scrat
   if (label_type_ != LabelType::kStandard) {
     sample->SetLabel(label_type_ == LabelType::kSampleIndex ? sample->index : 0);
   }
+  return absl::OkStatus();
+}
 
+absl::Status Pipeline::OfTransform(const absl::Status& status, int64_t index, size_t i) const {
+  return Annotate(status, absl::StrCat("sample ", index, " of ", dataset_->description(), ": transform ", i, ", '",
+                                       transforms_[i]->name(), "'"));
+}
+
+absl::Status Pipeline::Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+  SSL_RETURN_IF_ERROR(ReadImage(epoch, index, scratch));
   for (size_t i = 0; i < transforms_.size(); ++i) {
     const TransformContext context{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), i,
                                    scratch->transform};
-    const absl::Status status = transforms_[i]->Apply(context, sample);
-    if (!status.ok()) {
-      return Annotate(status, absl::StrCat("sample ", index, " of ", dataset_->description(), ": transform ", i, ", '",
-                                           transforms_[i]->name(), "'"));
-    }
+    const absl::Status status = transforms_[i]->Apply(context, &scratch->sample);
+    if (!status.ok()) return OfTransform(status, index, i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::Plan(int64_t epoch, int64_t index, PipelineScratch* scratch) const {
+  SSL_RETURN_IF_ERROR(ReadImage(epoch, index, scratch));
+  scratch->plans.assign(1, ViewPlan());
+  for (size_t i = 0; i < transforms_.size(); ++i) {
+    const TransformContext context{seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index), i,
+                                   scratch->transform};
+    const absl::Status status =
+        PlannerOf(*transforms_[i])->Plan(context, scratch->sample.view(0).image, &scratch->plans);
+    if (!status.ok()) return OfTransform(status, index, i);
+  }
+  return CheckCropped(scratch->plans);
+}
+
+size_t Pipeline::first_without_plan() const {
+  const auto has_none = [](const std::unique_ptr<Transform>& transform) { return PlannerOf(*transform) == nullptr; };
+  return std::find_if(transforms_.begin(), transforms_.end(), has_none) - transforms_.begin();
+}
+
+absl::Status Pipeline::CheckPlans(PipelineScratch* scratch) const {
+  const size_t without = first_without_plan();
+  if (without < transforms_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("transform ", without, ", '", transforms_[without]->name(), "', is not done on a device"));
+  }
+  SSL_RETURN_IF_ERROR(Plan(/*epoch=*/0, /*index=*/0, scratch));
+  std::vector<int> most_steps(scratch->plans.size());
+  for (const std::unique_ptr<Transform>& transform : transforms_) PlannerOf(*transform)->CountSteps(&most_steps);
+  for (size_t v = 0; v < most_steps.size(); ++v) {
+    if (most_steps[v] <= ViewPlan::kMostSteps) continue;
+    return absl::InvalidArgumentError(absl::StrCat("view ", v, " may take ", most_steps[v],
+                                                   " steps after its crop, expected at most ", ViewPlan::kMostSteps,
+                                                   " where a device makes it"));
   }
   return absl::OkStatus();
 }

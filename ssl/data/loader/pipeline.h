@@ -10,6 +10,7 @@
 #define SSL_DATA_LOADER_PIPELINE_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform.h"
+#include "ssl/kernels/view_plan.h"
 
 namespace ssl {
 
@@ -61,6 +63,7 @@ class BufferUse {
 
 struct PipelineScratch {
   Sample sample;
+  std::vector<ViewPlan> plans;  // of Plan
   TransformScratch transform;
   BufferUse use;
 };
@@ -97,7 +100,22 @@ class Pipeline {
   // data set and the transform.
   absl::Status Read(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
 
+  // The same, but for the transforms: the sample keeps its image, and scratch->plans is what they would do to each view
+  // (ViewPlanner), which begins with the first byte of that image. For a pipeline that can.
+  absl::Status Plan(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
+
+  // The place of the first transform that has no plans; the number of transforms: all have.
+  size_t first_without_plan() const;
+
+  // InvalidArgument when it cannot plan: a transform has no plans, stands where it cannot be planned, or may take more
+  // steps than a plan holds. Reads the first sample.
+  absl::Status CheckPlans(PipelineScratch* scratch) const;
+
  private:
+  // The sample with its label, before the transforms.
+  absl::Status ReadImage(int64_t epoch, int64_t index, PipelineScratch* scratch) const;
+  // `status` with the sample and transform i.
+  absl::Status OfTransform(const absl::Status& status, int64_t index, size_t i) const;
   // The sample at `index`, before the transforms; of its image what the first of them that looks at it needs.
   absl::Status Load(const TransformContext& first, int64_t index, Sample* sample) const;
   absl::Status LoadOrReplace(const TransformContext& first, int64_t index, Sample* sample) const;

@@ -19,6 +19,7 @@
 #include "ssl/config/node.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/device_batch_source.h"
+#include "ssl/core/packed_images.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/data/datasets/synthetic_dataset.h"
 #include "ssl/data/loader/data_loader.h"
@@ -31,6 +32,7 @@
 #include "ssl/data/transforms/random_erasing.h"
 #include "ssl/data/transforms/random_horizontal_flip.h"
 #include "ssl/data/transforms/to_tensor.h"
+#include "ssl/kernels/view_plan.h"
 #include "ssl/testing/standin_device.h"
 #include "ssl/testing/standin_pinned_memory.h"
 #include "ssl/testing/status_matchers.h"
@@ -53,6 +55,7 @@ struct Parts {
   int workers = 2;
   bool erases = false;
   std::string collator = "multicrop_collator";
+  bool augments_on_device = false;
 };
 
 // Whose images all cannot be read.
@@ -73,7 +76,8 @@ std::unique_ptr<DataLoader> MakeLoader(const Parts& parts) {
   dataset.channels = 3;
   dataset.num_classes = 10;
   const RandomCropRule large = {12, 12, {0.3, 1.0}};
-  const RandomCropRule small = {6, 6, {0.1, 0.3}};
+  const RandomCropRule small =
+      parts.collator == "siamese_collator" ? RandomCropRule{12, 12, {0.1, 0.3}} : RandomCropRule{6, 6, {0.1, 0.3}};
   std::vector<std::unique_ptr<Transform>> transforms;
   transforms.push_back(std::make_unique<ImgPilToMultiCrop>(std::vector<RandomCropRule>{large, small, small}));
   transforms.push_back(std::make_unique<RandomHorizontalFlip>(0.5));
@@ -87,6 +91,7 @@ std::unique_ptr<DataLoader> MakeLoader(const Parts& parts) {
   DataLoaderOptions options;
   options.batch_size = kBatchSize;
   options.num_workers = parts.workers;
+  options.augments_on_device = parts.augments_on_device;
   options.collator = MakeCollator(parts.collator, ConfigNode::Map(), "").value();
   return DataLoader::Create(std::move(pipeline), std::make_unique<DistributedSampler>(order), options).value();
 }
@@ -146,7 +151,10 @@ TEST_P(LoaderOnADevice, LeavingAnEpochInTheMiddle_LosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LoaderOnADevice,
-                         ::testing::Values(Parts{}, Parts{0}, Parts{2, true}, Parts{2, false, "cutmixup_collator"}));
+                         ::testing::Values(Parts{}, Parts{0}, Parts{2, true}, Parts{2, false, "cutmixup_collator"},
+                                           Parts{2, false, "multicrop_collator", true},
+                                           Parts{0, false, "multicrop_collator", true},
+                                           Parts{2, false, "siamese_collator", true}));
 
 TEST(LoaderForADevice, CopiesPixels_AndFloatsWhereTheyAreMoreThanPixels) {
   StandinDevice::Install();
@@ -163,6 +171,33 @@ TEST(LoaderForADevice, CopiesPixels_AndFloatsWhereTheyAreMoreThanPixels) {
   EXPECT_EQ(type_of({0}), at::kByte);
   EXPECT_EQ(type_of({2, true}), at::kFloat);
   EXPECT_EQ(type_of({2, false, "cutmixup_collator"}), at::kFloat);
+}
+
+TEST(LoaderForADevice, ThatAugments_GetsEachImageOnceAndAPlanForEachView) {
+  StandinDevice::Install();
+  const std::unique_ptr<DataLoader> loader = MakeLoader({2, false, "multicrop_collator", true});
+  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
+  ASSERT_OK(loader->StartEpoch(0, 0));
+  ASSERT_OK_AND_ASSIGN(const Batch* const batch, loader->Next());
+  EXPECT_THAT(batch->views, IsEmpty());
+  EXPECT_THAT(batch->normalizations, IsEmpty());
+  EXPECT_EQ(batch->targets.size(0), kBatchSize);
+  const PackedImages* const images = loader->ImagesOfNext();
+  ASSERT_NE(images, nullptr);
+  EXPECT_THAT(images->sizes, SizeIs(3));
+  EXPECT_EQ(images->plans.numel(), 3 * kBatchSize * static_cast<int64_t>(sizeof(ViewPlan)));
+  EXPECT_TRUE(IsPinnedForStandin(images->plans.const_data_ptr()));
+  ASSERT_THAT(images->blocks, SizeIs(1));
+  EXPECT_TRUE(IsPinnedForStandin(images->blocks[0].const_data_ptr()));
+  EXPECT_LE(images->blocks[0].numel(), kBatchSize * 20 * 20 * 3);
+}
+
+TEST(LoaderForADevice, ThatAugments_MakesViewsOfItsOwnWithoutPrepareFor) {
+  StandinDevice::Install();
+  const std::unique_ptr<DataLoader> loader = MakeLoader({2, false, "multicrop_collator", true});
+  ASSERT_OK(loader->StartEpoch(0, 0));
+  EXPECT_THAT((*loader->Next())->views, SizeIs(3));
+  EXPECT_EQ(loader->ImagesOfNext(), nullptr);
 }
 
 TEST(LoaderForADevice, PinsItsMemoryOnce) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The images of a batch for a device that makes the views itself, in memory that is pinned for it and grows to what the
+// largest batch needs. An image is there once for all its views, without the rows that no view reads.
+//
+// Rows are packed in blocks of kBlockRows: threads may write rows of different blocks at the same time, those of one
+// block in ascending order from its first on. Where the bytes lie does not depend on the threads.
+#ifndef SSL_DATA_LOADER_IMAGE_PACK_H_
+#define SSL_DATA_LOADER_IMAGE_PACK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ssl/core/packed_images.h"
+#include "ssl/data/image/image.h"
+#include "ssl/data/loader/batch_layout.h"
+#include "ssl/kernels/view_plan.h"
+
+namespace ssl {
+
+class ImagePack {
+ public:
+  static constexpr int64_t kBlockRows = 16;
+
+  // layout: of one input. Allocates. May throw LibTorch exceptions, as Write and Finish.
+  explicit ImagePack(const BatchLayout& layout);
+  ImagePack(const ImagePack&) = delete;
+  ImagePack& operator=(const ImagePack&) = delete;
+
+  // plans: one for each view, which begin with the first byte of `image`. Internal when they make other views than the
+  // layout's.
+  absl::Status Write(const Image& image, absl::Span<const ViewPlan> plans, int64_t row);
+
+  // The first `rows` rows, all of which are written, are a batch: for one thread. The batch is images() until the next
+  // Write.
+  void Finish(int64_t rows);
+  const PackedImages& images() const { return images_; }
+
+ private:
+  struct Block {
+    at::Tensor memory;
+    int64_t used = 0;
+  };
+  // Behind what `block` holds; moves it where it has no room.
+  uint8_t* Add(int64_t bytes, Block* block) const;
+  // Of a batch of `rows` rows; begins: where each view of row 0 begins in the result, and what lies between rows.
+  struct Place {
+    int64_t begin = 0;
+    int64_t step = 0;
+  };
+  std::vector<Place> Places(int64_t rows);
+
+  const BatchLayout layout_;
+  std::vector<Block> blocks_;
+  std::vector<ViewPlan> plans_;  // by row and view; they count from the block's first byte
+  at::Tensor plan_memory_;       // of a full batch
+  PackedImages images_;
+};
+
+}  // namespace ssl
+
+#endif  // SSL_DATA_LOADER_IMAGE_PACK_H_
