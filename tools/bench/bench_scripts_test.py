@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+from tools.bench import compare_gpu
 from tools.bench import compare_loader
 from tools.bench import compare_ranks
 from tools.bench import compare_sharding
@@ -172,6 +173,70 @@ class CompareSwavPhotosTest(unittest.TestCase):
         self.assertRegex(text, r"data wait +2.0% +25.0%")
         self.assertRegex(text, r"peak PSS MB +500 +1500 +3.00")
         self.assertIn("ours 40.0-90.0, peer 10.0-30.0", text)
+
+
+class CompareGpuTest(unittest.TestCase):
+
+    def runs(self, *rates, wait, device):
+        return [{"rate": rate, "ms": 100.0, "wait": wait, "device": device, "pss": 500.0} for rate in rates]
+
+    def report(self, name, **options):
+        return compare_gpu.report(name, self.runs(1700.0, 1500.0, 1800.0, wait=1.0, device=20000.0),
+                                  self.runs(1000.0, 990.0, 1200.0, wait=40.0, device=30000.0), **options)
+
+    def test_rates_waiting_and_memory_are_medians(self):
+        text = self.report("swav")
+        self.assertRegex(text, r"^SwAV, ResNet-50, 2x224 \+ 6x96\n")
+        self.assertRegex(text, r"images/s +1700.0 +1000.0 +1.70\n")
+        self.assertRegex(text, r"data wait, at most +1.0% +40.0%\n")
+        self.assertRegex(text, r"peak GPU MiB +20000 +30000 +1.50\n")
+        self.assertIn("range of images/s: ours 1500.0-1800.0, peer 990.0-1200.0\n", text)
+
+    def test_goals_are_judged_where_they_hold(self):
+        self.assertIn("goal 1.3: 1.70 times the peer: met\ngoal below 3 %: data wait 1.0 % at most: met\n"
+                      "goal 1600: 1700 images/s: met", self.report("swav"))
+        self.assertNotIn("goal 1600", self.report("moco"))
+        self.assertNotIn("goal", self.report("swav", with_goals=False))
+        self.assertEqual(compare_gpu.verdicts("swav", 1.29, 0.03, 1599.0),
+                         ["goal 1.3: 1.29 times the peer: missed", "goal below 3 %: data wait 3.0 % at most: missed",
+                          "goal 1600: 1599 images/s: missed"])
+
+    def test_memory_is_the_most_above_what_was_in_use(self):
+        self.assertEqual(compare_gpu.parse_memory("1234\n"), 1234.0)
+        self.assertIsNone(compare_gpu.parse_memory("[N/A]\n"))
+        self.assertIsNone(compare_gpu.parse_memory("No devices were found"))
+        memory = compare_gpu.PeakDeviceMemory(lambda: 700.0)
+        memory.peak = 900.0
+        memory.start()
+        self.assertEqual(memory.stop(), 200.0)
+
+    def test_no_step_before_the_warm_up_counts(self):
+        with tempfile.TemporaryDirectory() as run:
+            reports = [{"iteration": step, "Speed/samples_per_sec": rate, "Speed/data_wait_share": 0.0}
+                       for step, rate in ((1, 1.0), (2, 1.0), (10, 1.0), (20, 1.0), (30, 64.0))]
+            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
+            result = compare_gpu.read_ours(run, 8, compare_gpu.WARM_UP_STEPS)
+        self.assertAlmostEqual(result["rate"], 64.0)
+
+    def test_epochs_of_whole_batches_make_the_steps(self):
+        self.assertEqual([compare_gpu.epochs_of(steps, 600, 256) for steps in (2, 3, 200)], [1, 2, 100])
+
+
+class GpuPeerFilesTest(unittest.TestCase):
+    """The peer's numbers are those of our configurations."""
+
+    def test_batches_and_steps_that_do_not_count_are_equal(self):
+        folder = pathlib.Path(compare_gpu.__file__).parent
+        peer = (folder / "peer_gpu.py").read_text()
+        for name, workload in compare_gpu.WORKLOADS.items():
+            text = (folder.parents[1] / f"configs/config/bench/{name}_gpu_peer.yaml").read_text()
+            self.assertIn(f"BATCHSIZE_PER_REPLICA: {workload.batch}\n", text)
+            self.assertIn(f'"{name}": {workload.batch}', peer)
+            self.assertIn("DEVICE: gpu\n", text)
+            self.assertIn("TRAIN_STEP_NAME: graph_train_step\n", text)
+            self.assertIn("AMP_DTYPE: bfloat16\n", text)
+        self.assertIn(f"\nWARM_UP_STEPS = {compare_gpu.WARM_UP_STEPS}\n", peer)
+        self.assertIn(f"\nTINY_BATCH = {compare_gpu.TINY_BATCH}\n", peer)
 
 
 class CompareRanksTest(unittest.TestCase):

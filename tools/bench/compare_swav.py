@@ -99,13 +99,13 @@ def read_peer(output):
     return {key: float(value) for key, value in matches[-1].groupdict().items()} if matches else {}
 
 
-def read_ours(run_directory, batch=BATCH_SIZE):
-    """Mean step time after the warm-up, from the reports in metrics.jsonl; nothing when there are none."""
+def read_ours(run_directory, batch=BATCH_SIZE, warm_up=WARM_UP_STEPS):
+    """Mean step time after `warm_up` steps, from the reports in metrics.jsonl; nothing when there are none."""
     path = pathlib.Path(run_directory, "metrics.jsonl")
     reports = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     seconds = waited = steps = 0
     for previous, current in zip(reports, reports[1:]):
-        if previous["iteration"] < WARM_UP_STEPS:
+        if previous["iteration"] < warm_up:
             continue
         window = current["iteration"] - previous["iteration"]
         window_seconds = window * batch / current["Speed/samples_per_sec"]
