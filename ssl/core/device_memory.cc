@@ -19,10 +19,16 @@ namespace ssl {
 namespace {
 
 constexpr double kGibibyte = double{1 << 30};
-constexpr char kAdvice[] =
+constexpr char kTrainingAdvice[] =
     ". Lower config.DATA.TRAIN.BATCHSIZE_PER_REPLICA (and raise config.OPTIMIZER.grad_acc_steps by as much), compute "
     "with config.MODEL.AMP_PARAMS.USE_AMP=True, or recompute: "
     "config.MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True";
+constexpr char kEvaluationAdvice[] =
+    ". Lower config.DATA.TRAIN.BATCHSIZE_PER_REPLICA and config.DATA.TEST.BATCHSIZE_PER_REPLICA";
+
+bool IsAdvised(absl::string_view message) {
+  return absl::StrContains(message, kTrainingAdvice) || absl::StrContains(message, kEvaluationAdvice);
+}
 
 std::string Peak(const c10::Device& device) {
   if (device.is_cpu()) return "";
@@ -35,10 +41,10 @@ std::string Peak(const c10::Device& device) {
 
 }  // namespace
 
-absl::Status WithMemoryAdvice(const absl::Status& status, const c10::Device& device) {
-  if (DetailOf(status, kDetailMemory) != kMemoryOfDevice) return status;
-  if (absl::StrContains(status.message(), kAdvice)) return status;
-  absl::Status advised(status.code(), absl::StrCat(status.message(), Peak(device), kAdvice));
+absl::Status WithMemoryAdvice(const absl::Status& status, const c10::Device& device, MemoryUse use) {
+  if (DetailOf(status, kDetailMemory) != kMemoryOfDevice || IsAdvised(status.message())) return status;
+  const char* advice = use == MemoryUse::kTraining ? kTrainingAdvice : kEvaluationAdvice;
+  absl::Status advised(status.code(), absl::StrCat(status.message(), Peak(device), advice));
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { advised.SetPayload(type, payload); });
   return advised;
 }

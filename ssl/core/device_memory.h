@@ -10,10 +10,14 @@
 
 namespace ssl {
 
+// Whose tensors fill it: each lowers something else.
+enum class MemoryUse { kTraining, kEvaluation };
+
 // `status` with what to lower and the most that tensors took there since the process began, where `device` counts it,
 // when it says that the memory of an accelerator is exhausted (kMemoryOfDevice, ssl/base/error_detail.h). Any other,
 // and one that has it already, as it is. Thread-safe.
-absl::Status WithMemoryAdvice(const absl::Status& status, const c10::Device& device);
+absl::Status WithMemoryAdvice(const absl::Status& status, const c10::Device& device,
+                              MemoryUse use = MemoryUse::kTraining);
 
 }  // namespace ssl
 

@@ -17,6 +17,7 @@
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/checkpointer.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/device_memory.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/core/model_replicas.h"
@@ -195,10 +196,11 @@ absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   SSL_ASSIGN_OR_RETURN(const c10::Device device, RunDevice(task.machine, context.config, context.communicator));
   if (device.is_cpu()) return absl::OkStatus();  // a host's model may lie elsewhere by itself
-  return GuardTorch("moving the model", [&] {
+  const absl::Status moved = GuardTorch("moving the model", [&] {
     MoveState(*network->model, device);
     return absl::OkStatus();
   });
+  return WithMemoryAdvice(moved, device, MemoryUse::kEvaluation);
 }
 
 }  // namespace ssl

@@ -37,7 +37,7 @@ struct EvaluationModel {
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
 
 // To the device that MACHINE.DEVICE names for this process, for an engine that computes with it. LibTorch's exceptions
-// become a Status. Collective.
+// become a Status, which says what to lower where memory of that device is exhausted. Collective.
 absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network);
 
 }  // namespace ssl

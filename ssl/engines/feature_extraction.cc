@@ -16,6 +16,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_views.h"
+#include "ssl/core/device_memory.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/progress.h"
@@ -132,6 +133,15 @@ absl::Status Gather(at::Tensor* rows, Communicator& communicator) {
   return absl::OkStatus();
 }
 
+absl::Status GuardInference(const std::string& what, const FeatureLayers& layers,
+                            absl::FunctionRef<absl::Status()> work) {
+  const absl::Status status = GuardTorch(what, [&] {
+    const c10::InferenceMode inference;
+    return work();
+  });
+  return WithMemoryAdvice(status, layers.device, MemoryUse::kEvaluation);
+}
+
 // From the shares of all ranks to the whole set.
 absl::Status GatherShares(FeatureSet* set, Communicator& communicator) {
   SSL_RETURN_IF_ERROR(Gather(&set->indices, communicator));
@@ -151,10 +161,7 @@ absl::Status GatherShares(FeatureSet* set, Communicator& communicator) {
 
 absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume) {
-  return GuardTorch(what, [&] {
-    const c10::InferenceMode inference;
-    return RunEpoch(source, layers, what, stop, consume);
-  });
+  return GuardInference(what, layers, [&] { return RunEpoch(source, layers, what, stop, consume); });
 }
 
 absl::Status DropRows(const std::map<int64_t, ReadFault>& images, const std::string& what, FeatureSet* set) {
@@ -195,8 +202,7 @@ absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, con
   if (batch == nullptr) return absl::InvalidArgumentError(absl::StrCat(what, ": the data set gives no batch"));
   SSL_RETURN_IF_ERROR(CheckViews(*batch, what));
   if (!batch->targets.defined()) return MissingLabels(what);
-  return GuardTorch(what, [&] {
-    const c10::InferenceMode inference;
+  return GuardInference(what, layers, [&] {
     layers.compute(batch->views[0].slice(0, 0, 1));
     return absl::OkStatus();
   });

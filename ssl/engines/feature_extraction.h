@@ -5,6 +5,7 @@
 #define SSL_ENGINES_FEATURE_EXTRACTION_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,7 @@ using FeatureFunction = std::function<std::vector<at::Tensor>(const at::Tensor& 
 struct FeatureLayers {
   std::vector<std::string> names;  // one for each tensor that `compute` gives
   FeatureFunction compute;
+  c10::Device device = c10::kCPU;  // that it computes on
 };
 
 struct FeatureBatch {
@@ -48,7 +50,7 @@ struct FeatureSet {
 // Runs epoch 0 of `source`, which gives one view of each image, through `layers`, and hands each batch to `consume`.
 // `what` names the work in progress lines and errors. Cancelled when a stop is requested between two batches;
 // OutOfRange names the layer and the sample of the first feature that is not finite. LibTorch's exceptions become a
-// Status.
+// Status, which says what to lower where memory of the layers' device is exhausted.
 absl::Status ForEachFeatureBatch(BatchSource& source, const FeatureLayers& layers, const std::string& what,
                                  const StopToken& stop, absl::FunctionRef<absl::Status(const FeatureBatch&)> consume);
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,9 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // 10 images of 1x2x2 with the pixels 4i ... 4i+3 and the label i + 100; batches of 4, 4 and 2.
 class CountingSource : public BatchSource {
@@ -183,6 +186,20 @@ TEST(FeatureExtractionTest, FeatureThatIsNotFinite_IsNamedWithItsSample) {
   EXPECT_THAT(ExtractAlone(source, layers, "features of TEST", StopToken()).status(),
               StatusIs(absl::StatusCode::kOutOfRange,
                        HasSubstr("features of TEST: layer 'res5' of sample 6 has values that are not finite")));
+}
+
+TEST(FeatureExtractionTest, ExhaustedMemoryOfTheDevice_SaysWhatToLowerInAnEvaluation) {
+  CountingSource source;
+  const FeatureLayers full{{"rows"}, [](const at::Tensor&) -> std::vector<at::Tensor> {
+                             TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory");
+                           }};
+  const auto says_it = StatusIs(
+      absl::StatusCode::kResourceExhausted,
+      AllOf(
+          HasSubstr("features: CUDA out of memory. Lower config.DATA.TRAIN.BATCHSIZE_PER_REPLICA and config.DATA.TEST"),
+          Not(HasSubstr("OPTIMIZER"))));
+  EXPECT_THAT(ExtractAlone(source, full, "features", StopToken()), says_it);
+  EXPECT_THAT(TryFirstImage(source, full, "features"), says_it);
 }
 
 TEST(FeatureExtractionTest, TryFirstImage_FindsWhatWouldFail) {

@@ -81,8 +81,8 @@ std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& 
 FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast) {
   FeatureLayers layers;
   layers.names = LayerNames(requests);
-  layers.compute = [&model, requests = std::move(requests), autocast,
-                    device = DeviceOf(model)](const at::Tensor& batch) {
+  layers.device = DeviceOf(model);
+  layers.compute = [&model, requests = std::move(requests), autocast, device = layers.device](const at::Tensor& batch) {
     const AutocastScope scope(autocast);
     const at::Tensor images = batch.to(device);
     std::vector<FeatureRequest> stages;
@@ -116,7 +116,8 @@ FeatureLayers JoinLayers(FeatureLayers layers) {
   return {{absl::StrJoin(layers.names, "+")},
           [compute = std::move(layers.compute)](const at::Tensor& images) -> std::vector<at::Tensor> {
             return {JoinFeatures(compute(images))};
-          }};
+          },
+          layers.device};
 }
 
 absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms) {

@@ -201,12 +201,14 @@ class LabelPredictionsEngine : public Engine {
 
   absl::Status Predict(const std::string& split, BatchSource& source, Model& model, Autocast autocast,
                        const StopToken& stop, SplitPredictions* predictions) const {
-    const FeatureLayers heads{{}, [&model, autocast, device = DeviceOf(model)](const at::Tensor& images) {
-                                const AutocastScope scope(autocast);
-                                std::vector<at::Tensor> outputs = model.Forward({images.to(device)});
-                                for (at::Tensor& output : outputs) output = output.to(at::kCPU, at::kFloat);
-                                return outputs;
-                              }};
+    FeatureLayers heads;
+    heads.device = DeviceOf(model);
+    heads.compute = [&model, autocast, device = heads.device](const at::Tensor& images) {
+      const AutocastScope scope(autocast);
+      std::vector<at::Tensor> outputs = model.Forward({images.to(device)});
+      for (at::Tensor& output : outputs) output = output.to(at::kCPU, at::kFloat);
+      return outputs;
+    };
     return ForEachFeatureBatch(source, heads, absl::StrCat("predictions for ", split), stop,
                                [&](const FeatureBatch& batch) { return AddBatch(batch, topk_, predictions); });
   }
