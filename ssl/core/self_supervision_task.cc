@@ -28,6 +28,7 @@
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/parameter_shards.h"
+#include "ssl/core/read_ahead.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/sharded_optimizer.h"
 #include "ssl/core/step_context.h"
@@ -128,7 +129,10 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildOptimizer(context), "building the optimizer", context.communicator));
   SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildLoop(context), "building the loop", context.communicator));
   task->BuildReduction(context.communicator);
-  if (!device.is_cpu()) task->BuildDeviceSources();
+  if (!device.is_cpu()) {
+    // One host alone may lack memory to pin.
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildDeviceSources(), "taking memory for batches", context.communicator));
+  }
   return task;
 }
 
@@ -180,15 +184,18 @@ absl::Status SelfSupervisionTask::BuildModel(const BuildContext& context) {
   return MatchLabels(context);
 }
 
-void SelfSupervisionTask::BuildDeviceSources() {
+absl::Status SelfSupervisionTask::BuildDeviceSources() {
   const auto check = [this](const at::Tensor& targets) {
     return CheckTargets(targets, num_classes_, method_->ignored_label());
   };
-  const auto make = [&](const std::unique_ptr<BatchSource>& source) {
-    return source != nullptr ? std::make_unique<DeviceBatchSource>(*source, device_, check) : nullptr;
-  };
-  device_train_source_ = make(train_source_);
-  device_test_source_ = make(test_source_);
+  for (const auto& [source, on_device] :
+       {std::pair{&train_source_, &device_train_source_}, std::pair{&test_source_, &device_test_source_}}) {
+    if (*source == nullptr) continue;
+    // Now: that of a test phase would else be missed after hours of training.
+    if (auto* const ahead = dynamic_cast<ReadAhead*>(source->get())) SSL_RETURN_IF_ERROR(ahead->PrepareFor(device_));
+    *on_device = std::make_unique<DeviceBatchSource>(**source, device_, check);
+  }
+  return absl::OkStatus();
 }
 
 BatchSource& SelfSupervisionTask::Batches() {

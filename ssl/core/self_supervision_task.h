@@ -109,7 +109,7 @@ class SelfSupervisionTask : public Stateful {
   // Train step, loss scale and meters.
   absl::Status BuildLoop(const BuildContext& context);
   void BuildReduction(Communicator& communicator);
-  void BuildDeviceSources();
+  absl::Status BuildDeviceSources();
   // What gives the batches of the current phase.
   BatchSource& Batches();
 

@@ -24,6 +24,7 @@
 #include "ssl/io/file_system.h"
 #include "ssl/testing/saved_tensors.h"
 #include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_pinned_memory.h"
 #include "ssl/testing/standin_transfers.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -295,6 +296,18 @@ class CountHook : public Hook {
  private:
   int64_t& steps_;
 };
+
+TEST_F(StandinBatches, MemoryThatCannotBePinned_IsToldBeforeTheFirstStep) {
+  TrainingRun run = Run("gpu", "device");
+  bool is_built = false;
+  run.prepare = [&is_built](Session&, const Communicator&) {
+    is_built = true;
+    return absl::OkStatus();
+  };
+  FailNextPinning();
+  EXPECT_THAT(Train(run).status(), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory for batches")));
+  EXPECT_FALSE(is_built);
+}
 
 TEST_F(StandinBatches, ErrorOfABatch_EndsTheRunWithItsOwnStep) {
   const auto train = [this](const std::string& device, int64_t* steps) {

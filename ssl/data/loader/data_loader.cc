@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/loader/data_loader.h"
 
+#include <c10/util/llvmMathExtras.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,12 +23,16 @@ constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
 constexpr int64_t kChunkSize = ImagePack::kBlockRows;
 
 int64_t BatchBytes(const BatchLayout& layout) {
-  int64_t values = 0;
-  for (const ViewShape& view : layout.views) values += int64_t{view.height} * view.width * layout.channels;
-  return values * layout.batch_size * static_cast<int64_t>(layout.keeps_pixels ? sizeof(uint8_t) : sizeof(float));
+  const auto value_size = static_cast<int64_t>(layout.keeps_pixels ? sizeof(uint8_t) : sizeof(float));
+  int64_t bytes = 0;
+  for (const ViewShape& view : layout.views) {
+    const int64_t of_view = int64_t{view.height} * view.width * layout.channels * layout.batch_size * value_size;
+    bytes += layout.device.is_cpu() ? of_view : static_cast<int64_t>(c10::llvm::PowerOf2Ceil(of_view));
+  }
+  return bytes;
 }
 
-// num_batches: of an epoch. Three large batches of pixels are still less than two of floats, which were admitted.
+// num_batches: of an epoch. Three large batches of pixels are still less than two of floats.
 int64_t RingSize(int num_workers, const BatchLayout& layout, int64_t num_batches) {
   if (num_workers == 0) return 1;
   const bool is_large = BatchBytes(layout) > kLargeBatchBytes && !layout.keeps_pixels && !layout.plans_views;
@@ -95,8 +101,10 @@ absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
   target_columns_ = has_labels_ ? layout_.targets.columns : 0;
   if (options_.num_workers > 0) scratch_ = PipelineScratch();  // each has its own
 
-  const int64_t ring_size = RingSize(options_.num_workers, layout_, num_batches_);
-  SSL_RETURN_IF_ERROR(admit({ring_size, layout_.batch_size, ring_size * BatchBytes(layout_), options_.num_workers}));
+  const BatchLayout admitted = options_.for_accelerator ? LayoutOn(c10::kCUDA) : layout_;
+  const int64_t ring_size = RingSize(options_.num_workers, admitted, num_batches_);
+  SSL_RETURN_IF_ERROR(admit({ring_size, admitted.batch_size, ring_size * BatchBytes(admitted), options_.num_workers}));
+  if (!options_.for_accelerator) SSL_RETURN_IF_ERROR(AllocateRing());
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;
   error_ = absl::FailedPreconditionError("data loader: Next was called before StartEpoch");
@@ -112,6 +120,16 @@ DataLoader::~DataLoader() {
   }
   work_available_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+BatchLayout DataLoader::LayoutOn(const c10::Device& device) const {
+  BatchLayout layout = layout_;
+  layout.device = device;
+  const bool mixes_floats = options_.collator != nullptr && options_.collator->mixes_samples();
+  layout.plans_views = !device.is_cpu() && options_.augments_on_device;
+  layout.keeps_pixels =
+      !device.is_cpu() && !layout.plans_views && !mixes_floats && pipeline_.tables_say_all() && CanKeepPixels(layout_);
+  return layout;
 }
 
 absl::Status DataLoader::AllocateRing() {
@@ -144,7 +162,7 @@ absl::Status DataLoader::StartEpoch(int64_t epoch, int64_t first_batch) {
   std::unique_lock<std::mutex> lock(mutex_);
   DropWork(&lock);
   error_ = absl::FailedPreconditionError("data loader: the last StartEpoch failed");
-  if (ring_.empty()) SSL_RETURN_IF_ERROR(AllocateRing());
+  if (ring_.empty()) SSL_RETURN_IF_ERROR(AllocateRing());  // PrepareFor was not called or found no memory
   SSL_RETURN_IF_ERROR(GuardTorch("sample order", [&] {
     order_ = sampler_->Indices(epoch);
     return absl::OkStatus();
@@ -175,13 +193,9 @@ absl::Status DataLoader::PrepareFor(const c10::Device& device) {
   if (layout_.device == device) return absl::OkStatus();
   DropWork(&lock);
   error_ = absl::FailedPreconditionError("data loader: Next was called between PrepareFor and StartEpoch");
-  layout_.device = device;
-  const bool mixes_floats = options_.collator != nullptr && options_.collator->mixes_samples();
-  layout_.plans_views = !device.is_cpu() && options_.augments_on_device;
-  layout_.keeps_pixels =
-      !device.is_cpu() && !layout_.plans_views && !mixes_floats && pipeline_.tables_say_all() && CanKeepPixels(layout_);
+  layout_ = LayoutOn(device);
   ring_.clear();
-  return absl::OkStatus();
+  return AllocateRing();
 }
 
 bool DataLoader::HasWork() const {

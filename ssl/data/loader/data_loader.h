@@ -54,6 +54,8 @@ struct DataLoaderOptions {
   // For an accelerator batches are images and plans, of which it makes the views itself. Needs 3 channels, one input
   // and a collator that mixes nothing.
   bool augments_on_device = false;
+  // An accelerator will compute with the batches: `admit` is asked for what PrepareFor takes.
+  bool for_accelerator = false;
   // Performance.
   int num_workers = 0;
 };
@@ -62,7 +64,7 @@ struct DataLoaderOptions {
 struct BatchMemory {
   int64_t batches = 0;  // in the ring
   int64_t samples = 0;  // in each
-  int64_t bytes = 0;    // of the images of all of them
+  int64_t bytes = 0;    // of the images of all of them; where they are pinned, each view is rounded up as LibTorch does
   int threads = 0;      // beside the calling one
 };
 
@@ -75,8 +77,8 @@ class DataLoader : public BatchSource,
                    public ReplacedImages,
                    public TargetColumns {
  public:
-  // Reads one sample, to learn the shapes and to report a wrong pipeline now, and asks `admit`. The ring is allocated
-  // when the first epoch starts.
+  // Reads one sample, to learn the shapes and to report a wrong pipeline now, asks `admit`, and allocates the ring;
+  // that for an accelerator PrepareFor does.
   static absl::StatusOr<std::unique_ptr<DataLoader>> Create(
       Pipeline pipeline, std::unique_ptr<Sampler> sampler, const DataLoaderOptions& options,
       AdmitBatchMemory admit = [](const BatchMemory&) { return absl::OkStatus(); });
@@ -129,6 +131,8 @@ class DataLoader : public BatchSource,
   absl::StatusOr<BatchLayout> FindLayout();
   // InvalidArgument when a device cannot make such views.
   absl::Status CheckPlans(const BatchLayout& layout);
+  // That of batches for `device`.
+  BatchLayout LayoutOn(const c10::Device& device) const;
   absl::Status AllocateRing();
 
   int64_t SamplesIn(int64_t batch) const;

@@ -125,6 +125,16 @@ absl::StatusOr<DataLoaderOptions> BuildLoaderOptions(const DataSplitOptions& spl
   return options;
 }
 
+// Those of a phase, whose batches go where the step computes.
+absl::StatusOr<DataLoaderOptions> BuildPhaseLoaderOptions(const DataSplitOptions& split, const ConfigNode& node,
+                                                          const BuildContext& context) {
+  MachineOptions machine;
+  SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("MACHINE"), "config.MACHINE", UnknownKeys::kIgnore, &machine));
+  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, node, context));
+  options.for_accelerator = machine.device != "cpu";
+  return options;
+}
+
 // Where each sample counts by itself.
 absl::Status CheckNotMixed(const DataLoaderOptions& options, const DataSplitOptions& split, const ConfigNode& node,
                            const BuildContext& context, const char* whose) {
@@ -220,7 +230,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingSource(const ConfigNode
   WarnOfPassedOver(pipeline.dataset());
   SSL_RETURN_IF_ERROR(ApplyCache(split, data_split, context, &pipeline));
   if (split.broken_images == "skip") pipeline.set_replacement(Replacement::kSample);
-  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
+  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildPhaseLoaderOptions(split, data_split, context));
   options.drop_last = split.drop_last;
   SSL_RETURN_IF_ERROR(ApplyAugmentOn(split, pipeline, data_split, context, &options));
   std::unique_ptr<Sampler> sampler;
@@ -250,7 +260,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTestSource(const ConfigNode& da
   SSL_ASSIGN_OR_RETURN(Pipeline pipeline, BuildPipeline(data_split, data_split, context));
   WarnOfPassedOver(pipeline.dataset());
   TellOrder(pipeline.dataset());
-  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildLoaderOptions(split, data_split, context));
+  SSL_ASSIGN_OR_RETURN(DataLoaderOptions options, BuildPhaseLoaderOptions(split, data_split, context));
   if (split.mini_epochs > 1) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "MINI_EPOCHS"), " is ",
                                                    split.mini_epochs, ", expected 1: a test phase visits all samples"));

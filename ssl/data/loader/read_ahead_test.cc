@@ -56,6 +56,7 @@ struct Parts {
   bool erases = false;
   std::string collator = "multicrop_collator";
   bool augments_on_device = false;
+  bool for_accelerator = false;
 };
 
 // Whose images all cannot be read.
@@ -69,7 +70,9 @@ class BrokenDataset : public SyntheticDataset {
   }
 };
 
-std::unique_ptr<DataLoader> MakeLoader(const Parts& parts) {
+absl::Status Admit(const BatchMemory&) { return absl::OkStatus(); }
+
+std::unique_ptr<DataLoader> MakeLoader(const Parts& parts, AdmitBatchMemory admit = Admit) {
   SyntheticDatasetOptions dataset;
   dataset.size = kSamples;
   dataset.side = 20;
@@ -92,8 +95,9 @@ std::unique_ptr<DataLoader> MakeLoader(const Parts& parts) {
   options.batch_size = kBatchSize;
   options.num_workers = parts.workers;
   options.augments_on_device = parts.augments_on_device;
+  options.for_accelerator = parts.for_accelerator;
   options.collator = MakeCollator(parts.collator, ConfigNode::Map(), "").value();
-  return DataLoader::Create(std::move(pipeline), std::make_unique<DistributedSampler>(order), options).value();
+  return DataLoader::Create(std::move(pipeline), std::make_unique<DistributedSampler>(order), options, admit).value();
 }
 
 // Copies on the host of all tensors of the batches to the end of the epoch.
@@ -205,6 +209,8 @@ TEST(LoaderForADevice, PinsItsMemoryOnce) {
   const int64_t before = PinnedAllocations();
   const std::unique_ptr<DataLoader> loader = MakeLoader({});
   EXPECT_EQ(PinnedAllocations(), before);
+  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
+  EXPECT_EQ(PinnedAllocations(), before + 3 * kTensors) << "before an epoch starts";
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
     ASSERT_OK(loader->StartEpoch(epoch, 0));
@@ -216,15 +222,32 @@ TEST(LoaderForADevice, PinsItsMemoryOnce) {
 TEST(LoaderForADevice, MemoryThatCannotBePinned_IsTheHosts) {
   StandinDevice::Install();
   const std::unique_ptr<DataLoader> loader = MakeLoader({});
-  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
   FailNextPinning();
-  const absl::Status status = loader->StartEpoch(0, 0);
+  const absl::Status status = loader->PrepareFor(StandinDevice::device());
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                AllOf(StartsWith("memory for batches: 3 of 16 samples"),
                                      HasSubstr("of the host's memory, pinned"), HasSubstr("out of memory"))));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
   EXPECT_EQ(DetailOf(status, kDetailMemory), "");
   EXPECT_OK(loader->StartEpoch(0, 0)) << "when there is memory again";
+}
+
+TEST(LoaderForADevice, AskedFor_IsWhatItPins) {
+  constexpr int64_t kPixels = 3 * 12 * 12 * kBatchSize;  // of a batch's large views
+  constexpr int64_t kSmallPixels = 3 * 6 * 6 * kBatchSize;
+  const auto bytes_for = [](Parts parts, bool for_accelerator) {
+    BatchMemory asked;
+    parts.for_accelerator = for_accelerator;
+    MakeLoader(parts, [&asked](const BatchMemory& batches) {
+      asked = batches;
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(asked.batches, 3);
+    return asked.bytes;
+  };
+  EXPECT_EQ(bytes_for({}, false), 3 * 4 * (kPixels + 2 * kSmallPixels));
+  EXPECT_EQ(bytes_for({}, true), 3 * (8192 + 2 * 2048)) << "6912 and twice 1728 bytes";
+  EXPECT_EQ(bytes_for({2, true}, true), 3 * (32768 + 2 * 8192)) << "floats";
 }
 
 TEST(LoaderForADevice, WithoutPrepareFor_NothingIsPinned) {
