@@ -19,8 +19,8 @@
 namespace ssl {
 namespace {
 
-// Pictures that the program makes itself take the place of data that is not here.
-const char* const kSyntheticData[] = {
+// Images that the program makes itself take the place of data that is not here, and the CPU that of a GPU.
+const char* const kWhatIsHere[] = {
     "config.DATA.TRAIN.DATA_SOURCES=[synthetic]",
     "config.DATA.TEST.DATA_SOURCES=[synthetic]",
     "config.DATA.TRAIN.LABEL_SOURCES=[synthetic]",
@@ -29,6 +29,7 @@ const char* const kSyntheticData[] = {
     "config.DATA.TEST.RANDOM_SYNTHETIC_LABELS=4",
     "config.DATA.TRAIN.DATA_LIMIT=600",
     "config.DATA.TEST.DATA_LIMIT=600",
+    "config.MACHINE.DEVICE=cpu",
 };
 
 class ShippedConfigsTest : public ::testing::Test {
@@ -46,7 +47,7 @@ class ShippedConfigsTest : public ::testing::Test {
 
   // Everything up to the first step is built.
   void ExpectRuns(std::vector<std::string> tokens) {
-    tokens.insert(tokens.end(), std::begin(kSyntheticData), std::end(kSyntheticData));
+    tokens.insert(tokens.end(), std::begin(kWhatIsHere), std::end(kWhatIsHere));
     const ConfigReport report = Check(std::move(tokens));
     EXPECT_EQ(VerdictOf(report), ConfigVerdict::kRuns) << FormatReport(report);
   }
