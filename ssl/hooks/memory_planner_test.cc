@@ -118,7 +118,8 @@ TEST_F(MemoryPlannerTest, LimitOutOfReach_RecomputesEverything) {
 }
 
 TEST_F(MemoryPlannerTest, OtherSizes_ArePlannedAnew) {
-  const auto limit = static_cast<int64_t>(0.8 * static_cast<double>(Step()));
+  // Four images fit by a margin: they are counted as the smallest that was measured.
+  const auto limit = static_cast<int64_t>(0.88 * static_cast<double>(Step()));
   MemoryPlanner planner = Planner(limit, RecomputeStrategy::kOptimal);
   PlannedStep(&planner);
   const size_t at_measured_size = planner.forecast().recomputed.size();
