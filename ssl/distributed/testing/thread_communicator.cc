@@ -5,6 +5,7 @@
 #include <ATen/ops/stack.h>
 #include <c10/core/AutogradState.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -70,6 +71,15 @@ class ThreadWorld::Rendezvous {
     return Collect(rank, number);
   }
 
+  // All ranks take part again, from the first round on.
+  void Reset() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::fill(left_.begin(), left_.end(), absl::OkStatus());
+    std::fill(next_.begin(), next_.end(), int64_t{0});
+    rounds_.clear();
+    children_.clear();
+  }
+
   void Leave(int64_t rank, const absl::Status& why) {
     const std::lock_guard<std::mutex> lock(mutex_);
     left_[rank].Update(why);
@@ -112,6 +122,8 @@ class ThreadWorld::Rendezvous {
 class ThreadWorld::RankCommunicator : public Communicator {
  public:
   RankCommunicator(int64_t rank, Rendezvous& rendezvous) : rank_(rank), rendezvous_(rendezvous) {}
+  // Whoever waits for this rank would wait in vain.
+  ~RankCommunicator() override { rendezvous_.Leave(rank_, absl::UnavailableError("the rank has ended")); }
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return rendezvous_.size(); }
@@ -198,6 +210,7 @@ ThreadWorld::ThreadWorld(int64_t size, absl::Duration timeout)
 ThreadWorld::~ThreadWorld() = default;
 
 absl::Status ThreadWorld::Run(const std::function<absl::Status(Communicator&)>& rank_main) {
+  rendezvous_->Reset();
   std::vector<absl::Status> statuses(rendezvous_->size());
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < rendezvous_->size(); ++rank) {

@@ -18,7 +18,8 @@ namespace ssl {
 
 class ThreadWorld {
  public:
-  // timeout: how long an operation waits for the other ranks before it returns DeadlineExceeded.
+  // timeout: how long an operation waits for the other ranks before it returns DeadlineExceeded. Of one that has
+  // returned from its function, or destroyed its communicator, it does not wait: Unavailable.
   ThreadWorld(int64_t size, absl::Duration timeout);
   ~ThreadWorld();
 
