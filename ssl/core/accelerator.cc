@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/accelerator.h"
 
-#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "ssl/base/accelerator_type.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/cuda_devices.h"
 
@@ -19,12 +19,6 @@ absl::StatusOr<int64_t> Count(c10::DeviceType type) {
 }
 
 }  // namespace
-
-std::optional<c10::DeviceType> AcceleratorType() {
-  if (c10::is_privateuse1_backend_registered()) return c10::DeviceType::PrivateUse1;
-  if (at::CUDAHooksRegistry()->Has("CUDAHooks")) return c10::DeviceType::CUDA;
-  return std::nullopt;
-}
 
 absl::Status CheckAcceleratorIsBuilt() {
   if (AcceleratorType().has_value()) return absl::OkStatus();

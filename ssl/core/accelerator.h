@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What MACHINE.DEVICE: gpu stands for in this process: the accelerator that LibTorch has kernels for. CUDA in a program
-// that was built with --config=cuda; or a device that a host program has registered with LibTorch itself
-// (PrivateUse1), which then comes first.
+// What MACHINE.DEVICE: gpu stands for in this process: the accelerator that LibTorch has kernels for
+// (ssl/base/accelerator_type.h). Messages say what is missing and the way out, and are to follow the key.
 #ifndef SSL_CORE_ACCELERATOR_H_
 #define SSL_CORE_ACCELERATOR_H_
 
 #include <c10/core/Device.h>
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace ssl {
 
-// Its type; none in a program that was built without any. Asks no driver. Thread-safe.
-std::optional<c10::DeviceType> AcceleratorType();
-
-// In both, messages say what is missing and the way out, and are to follow the key. Thread-safe.
-
 // Unimplemented in a program that was built without any. Asks no driver: the machine that checks a configuration need
-// not be the one that trains.
+// not be the one that trains. Thread-safe.
 absl::Status CheckAcceleratorIsBuilt();
 
 // The one with this index, from 0: that of the process among those of its host. NotFound when this host has fewer, or
 // no driver that is new enough; Unimplemented when this program has no code for it. They end ssl_main as mistakes of a
-// configuration do.
+// configuration do. Thread-safe.
 absl::StatusOr<c10::Device> Accelerator(int64_t index);
 
 }  // namespace ssl

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/autocast.h"
+#include "ssl/base/accelerator_type.h"
 
 #include <ATen/autocast_mode.h>
-
-#include "ssl/core/accelerator.h"
 
 namespace ssl {
 

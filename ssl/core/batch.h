@@ -28,8 +28,8 @@ struct Batch {
   // Instead of views: tensors by name (INPUT_KEY_NAMES), [B, ...] or joined likewise, for models with
   // MODEL.MULTI_INPUT_HEAD_MAPPING.
   std::map<std::string, at::Tensor> named_inputs;
-  // For views and named inputs that are uint8, by their place (views in order, then inputs by name): what is left to do
-  // with them where the model computes. Empty: all of them are float.
+  // Of batches for an accelerator, whose views and named inputs may be uint8, by their place (views in order, then
+  // inputs by name): what is left to do with them there (DeviceBatchSource). Empty: all of them are float.
   std::vector<PixelNormalization> normalizations;
   // [B] int64 class labels, or [B, classes]: 0/1 (and -1 for unknown) int64, or float weights of soft labels.
   // Undefined when the source has none.

@@ -123,6 +123,14 @@ void MachineOptions::VisitFields(FieldVisitor& visitor) {
                 Doc("where to compute; gpu needs a build with CUDA").OneOf({"cpu", "gpu"}).MayChange());
 }
 
+void ReproducibilityOptions::VisitFields(FieldVisitor& visitor) {
+  visitor.Field(
+      "CUDDN_DETERMINISTIC", &deterministic_convolutions,
+      Doc("on a GPU: convolutions that give the same bits each time, instead of the fastest ones (ssl_main; a host "
+          "program sets LibTorch's flags itself)")
+          .MayChange());
+}
+
 absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   TaskOptions options;
   UpdateOptions optimizer;
@@ -135,6 +143,7 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("CHECKPOINT", &options.checkpoint);
   reader.Read("LOSS", &options.loss);
   reader.Read("MACHINE", &options.machine);
+  reader.Read("REPRODUCIBILITY", &options.reproducibility);
   reader.Read("OPTIMIZER", &optimizer);
   reader.Read("DATA.TRAIN", &data);
   reader.Read("MODEL", &model);

@@ -79,12 +79,19 @@ struct MachineOptions : Options {
   void VisitFields(FieldVisitor& visitor) override;
 };
 
+// The section REPRODUCIBILITY.
+struct ReproducibilityOptions : Options {
+  bool deterministic_convolutions = false;
+  void VisitFields(FieldVisitor& visitor) override;
+};
+
 // Everything above, and what the loop reads of sections that belong to other packages.
 struct TaskOptions {
   RunOptions run;
   CheckpointOptions checkpoint;
   LossOptions loss;
   MachineOptions machine;
+  ReproducibilityOptions reproducibility;
   TrainerOptions trainer;
   ReductionOptions reduction;
   ReplicaOptions replicas;

@@ -14,13 +14,17 @@
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/node.h"
@@ -45,29 +49,34 @@ class CapturedGraph final : public at::cuda::CUDAGraph {
   // On the current stream, which is not the default one. What CUDA forbids during a capture, such as waiting, it
   // forbids this thread: the loader's and NCCL's do it all the time. The default generator is registered by LibTorch.
   absl::Status Capture(const std::function<absl::Status()>& work) {
-    capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    absl::Status status = GuardTorch("recorded work", work);
-    if (status.ok()) {
-      status = GuardTorch("end of the recording", [this] {
-        capture_end();
-        return absl::OkStatus();
-      });
-    }
+    absl::Status status = Guarded("beginning of the recording", [this] {
+      capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    });
+    if (status.ok()) status = GuardTorch("recorded work", work);
+    if (status.ok()) status = Guarded("end of the recording", [this] { capture_end(); });
     if (!status.ok() && !capture_ended_) Abandon();
     return status;
   }
 
  private:
-  // As capture_end, but for the graph.
+  static absl::Status Guarded(absl::string_view what, absl::FunctionRef<void()> call) {
+    return GuardTorch(what, [&] {
+      call();
+      return absl::OkStatus();
+    });
+  }
+
+  // As capture_end, but for the graph. Errors are those of what ended the capture; a part of this may be done already.
   void Abandon() {
     cudaGraph_t graph = nullptr;
-    // An error is that of the operation which ended the capture.
     if (cudaStreamEndCapture(capture_stream_, &graph) == cudaSuccess) C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
     (void)cudaGetLastError();
-    c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
-    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_);
+    Guarded("", [this] {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+    }).IgnoreError();
+    Guarded("", [this] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(mempool_id_); }).IgnoreError();
     for (const auto& [state, increment] : captured_generator_states_) state->capturing_ = false;
-    capture_ended_ = true;  // so that the destructor gives the memory back
+    capture_ended_ = capture_dev_ != UNDEFINED_DEVICE;  // so that the destructor gives the memory back
   }
 };
 
@@ -98,6 +107,17 @@ class CudaGraph final : public DeviceGraph {
     graph_->replay();
   }
 
+  // An update in full takes about what the recording has.
+  bool HasRoomBeside() const override {
+    size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    const Memory memory = MemoryNow();
+    return static_cast<int64_t>(free) + memory.reserved - memory.allocated - own_bytes_ >= own_bytes_;
+  }
+
  private:
   absl::StatusOr<std::unique_ptr<CapturedGraph>> Captured(const std::function<absl::Status()>& work) {
     // A graph allocates from memory of its own, and would find none beside what is cached.
@@ -107,6 +127,7 @@ class CudaGraph final : public DeviceGraph {
     // cannot come between.
     if (!stream_.has_value()) stream_ = c10::cuda::getStreamFromPool(/*isHighPriority=*/true);
     auto graph = std::make_unique<CapturedGraph>();
+    const int64_t reserved_before = MemoryNow().reserved;
     WaitFor(current, *stream_);
     absl::Status status;
     {
@@ -119,10 +140,23 @@ class CudaGraph final : public DeviceGraph {
       return absl::OkStatus();
     }));
     SSL_RETURN_IF_ERROR(status);
+    own_bytes_ = MemoryNow().reserved - reserved_before;
     return graph;
   }
 
+  // Of LibTorch's allocator on the current device, in bytes: what it has of the GPU's, and what tensors have of that.
+  struct Memory {
+    int64_t reserved = 0;
+    int64_t allocated = 0;
+  };
+  static Memory MemoryNow() {
+    constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
+    return {stats.reserved_bytes[kAll].current, stats.allocated_bytes[kAll].current};
+  }
+
   std::optional<CUDAStream> stream_;
+  int64_t own_bytes_ = 0;  // that the graph has reserved
   std::unique_ptr<CapturedGraph> graph_;
 };
 

@@ -4,10 +4,11 @@
 // Record, not before.
 //
 // Record captures: it runs the work on a stream of its own, on which nothing is computed meanwhile, and replays the
-// graph once on the caller's, which is ordered behind. Other threads may go on using the GPU. What libraries make at
-// their first call cannot be captured: the same thread has to have done the work once in the ordinary way before, on
-// tensors of the same shapes. Memory that the work takes is the graph's own, and stays until the graph and the tensors
-// in it are gone; that of the caching allocator is given back before.
+// graph once on the caller's, which is ordered behind. Other threads may go on using the GPU, but for its default
+// generator: what they draw from it meanwhile is an exception of theirs. What libraries make at their first call cannot
+// be captured: the same thread has to have done the work once in the ordinary way before, on tensors of the same
+// shapes. Memory that the work takes is the graph's own, and stays until the graph and the tensors in it are gone; that
+// of the caching allocator is given back before.
 //
 // After an error, tensors that the work made have no values. The stream is as it was; dropout and other random numbers
 // go on.

@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "ssl/core/accelerator.h"
+#include "ssl/base/accelerator_type.h"
 #include "ssl/core/visible_devices.h"
 
 namespace ssl {

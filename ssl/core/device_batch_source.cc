@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/kernels/augment_views.h"
@@ -100,7 +101,10 @@ void DeviceBatchSource::StartFollowing() {
   const Batch* const following = ahead_ != nullptr ? ahead_->Following() : nullptr;
   // Next finds what is wrong with it once more, when it is due.
   if (following == nullptr || !check_(following->targets).ok()) return;
-  slots_[next_].is_following = StartCopy(*following, ahead_->ImagesOfFollowing(), &slots_[next_]).ok();
+  Slot& slot = slots_[next_];
+  slot.is_following = GuardTorch("copying a batch ahead", [&] {
+                        return StartCopy(*following, ahead_->ImagesOfFollowing(), &slot);
+                      }).ok();
 }
 
 absl::Status DeviceBatchSource::StartCopy(const Batch& batch, const PackedImages* images, Slot* slot) {
@@ -113,6 +117,7 @@ absl::Status DeviceBatchSource::StartCopy(const Batch& batch, const PackedImages
     if (HasRoom(buffer, sources[i])) {
       slot->tensors[i] = buffer.narrow(0, 0, sources[i].size(0));
     } else {
+      buffer.reset();
       buffer = at::empty_like(sources[i], sources[i].options().device(device_).pinned_memory(false));
       slot->tensors[i] = buffer;
       slot->free.record(CurrentStream());  // which may still use the memory that it is made of
@@ -121,20 +126,20 @@ absl::Status DeviceBatchSource::StartCopy(const Batch& batch, const PackedImages
   slot->views.clear();
   if (images != nullptr) ReserveViews(*images, slot);
   slot->free.block(side_);
-  absl::Status made;
-  {
+  const absl::Status made = GuardTorch("a batch on its way to the device", [&] {
     const c10::StreamGuard aside(side_);
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!slot->tensors[i].is_same(sources[i])) slot->tensors[i].copy_(sources[i], /*non_blocking=*/true);
     }
-    if (images != nullptr) made = MakeViews(*images, slot);
-  }
-  slot->copied.record(side_);
+    return images == nullptr ? absl::OkStatus() : MakeViews(*images, slot);
+  });
+  slot->copied.record(side_);  // also of a part
   return made;
 }
 
 at::Tensor DeviceBatchSource::Reserve(int64_t size, at::ScalarType type, at::Tensor* buffer, Slot* slot) const {
   if (!buffer->defined() || buffer->size(0) < size) {
+    buffer->reset();
     *buffer = at::empty({size}, at::TensorOptions(type).device(device_));
     slot->free.record(CurrentStream());  // which may still use the memory that it is made of
   }
@@ -177,6 +182,12 @@ absl::Status DeviceBatchSource::HandOut(const Batch& batch, const Slot& slot) {
   slot.copied.block(CurrentStream());
   batch_ = Batch();  // what was normalised for it has the memory that is needed now
   std::vector<at::Tensor> tensors = slot.tensors;
+  const size_t images = batch.views.size() + batch.named_inputs.size();
+  if (batch.normalizations.size() > images) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch has ", batch.normalizations.size(),
+                                                   " normalizations, expected one for each of its ", images,
+                                                   " views and inputs, or none"));
+  }
   for (size_t i = 0; i < batch.normalizations.size(); ++i) {
     const PixelNormalization& normalization = batch.normalizations[i];
     SSL_ASSIGN_OR_RETURN(tensors[i], NormalizePixels(tensors[i], normalization.mean, normalization.std));

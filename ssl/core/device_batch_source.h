@@ -11,7 +11,8 @@
 // Of other sources Next alone asks for a batch, which is copied then: they may draw it from the generators, which are
 // seeded before. Two sets of buffers on the device take turns, so that nothing is allocated there from the third batch
 // on; what is normalised gets the memory of the one before. Views that the device makes itself (packed_images.h) are
-// made on the stream beside, behind the copy of their images, into memory of the set. The memory of the host goes back
+// made on the stream beside, behind the copy of their images, into memory of the set; memory for the work follows the
+// sizes of the images, as the set does where one is larger than all before. The memory of the host goes back
 // to the source, by its Next or StartEpoch, when the event behind the copy has come: of a batch that a step has been
 // queued for since, so that the host waits only where it is two steps ahead of the device.
 //

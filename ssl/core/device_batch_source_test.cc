@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
+#include "ssl/core/packed_images.h"
 #include "ssl/core/pinned_memory.h"
 #include "ssl/core/read_ahead.h"
 #include "ssl/testing/standin_device.h"
@@ -247,6 +248,52 @@ TEST_F(DeviceBatchSourceTest, ErrorOfTheFollowingBatch_ComesWhenItIsDue) {
   ASSERT_OK_AND_ASSIGN(const Batch* const batch, on_device.Next());
   EXPECT_EQ(ValueOf(batch->views[0]), 1.0);
   EXPECT_THAT(on_device.Next(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("image is damaged")));
+}
+
+// Images of batch 1 that cannot be packed.
+class ImagesThatThrow : public NumbersAhead {
+ public:
+  const PackedImages* ImagesOfNext() const override { return next() == 2 ? &images_ : nullptr; }
+  const PackedImages* ImagesOfFollowing() const override { return next() == 1 ? &images_ : nullptr; }
+
+ private:
+  const PackedImages images_ = {{at::full({2, 3}, 1, at::kByte)}, at::full({0}, 0, at::kByte), {{1, 3, 1, 1}}, {}};
+};
+
+TEST_F(DeviceBatchSourceTest, CopyAheadThatThrows_EndsItsOwnStep_AndIsWaitedFor) {
+  ImagesThatThrow source;
+  const StreamLog log;
+  {
+    DeviceBatchSource on_device = OnDevice(source);
+    ASSERT_OK(on_device.StartEpoch(0, 0));
+    ASSERT_OK_AND_ASSIGN(const Batch* const batch, on_device.Next());
+    EXPECT_EQ(ValueOf(batch->views[0]), 0.0);
+    EXPECT_EQ(log.entries().back(), "side records") << "behind the copies that were queued";
+    EXPECT_THAT(on_device.Next(), StatusIs(absl::StatusCode::kInternal, HasSubstr("on its way to the device")));
+  }
+  EXPECT_EQ(log.entries().back(), "host waits for side");
+}
+
+class TooManyNormalizations : public NumbersAhead {
+ public:
+  absl::StatusOr<const Batch*> Next() override {
+    absl::StatusOr<const Batch*> batch = NumbersAhead::Next();
+    if (!batch.ok() || *batch == nullptr) return batch;
+    batch_ = **batch;
+    batch_.normalizations.resize(3);
+    return &batch_;
+  }
+
+ private:
+  Batch batch_;
+};
+
+TEST_F(DeviceBatchSourceTest, MoreNormalizationsThanImages_AreRefused) {
+  TooManyNormalizations source;
+  DeviceBatchSource on_device = OnDevice(source);
+  ASSERT_OK(on_device.StartEpoch(0, 0));
+  EXPECT_THAT(on_device.Next(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("3 normalizations, expected one for each of its 2")));
 }
 
 TEST_F(DeviceBatchSourceTest, WrongLabels_AreFoundBeforeTheCopy_WhenTheyAreDue) {

@@ -24,6 +24,9 @@ class DeviceGraph {
   // Does the recorded operations again: on the same memory, with what lies in it now, and with random numbers that
   // follow the generator's state. Tensors that `work` made have their new values. May throw LibTorch exceptions.
   virtual void Replay() = 0;
+
+  // Whether there is memory for work like the recorded one beside what the recording keeps, as far as that is known.
+  virtual bool HasRoomBeside() const { return true; }
 };
 
 }  // namespace ssl

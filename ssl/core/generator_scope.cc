@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/core/generator_scope.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
-#include <ATen/ops/cat.h>
-#include <c10/core/Allocator.h>
-#include <c10/core/CachingDeviceAllocator.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-#include <mutex>
-#include <optional>
-
+#include "ssl/base/default_generators.h"
 #include "ssl/base/random.h"
-#include "ssl/core/accelerator.h"
 
 namespace ssl {
 namespace {
@@ -23,77 +12,22 @@ constexpr uint64_t kTrainingStep = uint64_t{1} << 32;
 // Instead of the number of a batch.
 constexpr int64_t kStartOfPhase = -1;
 
-// Whether anything was computed there. An allocator that does not say so may have been used.
-bool IsInUse(c10::DeviceType type) {
-  auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(type));
-  return allocator == nullptr || allocator->initialized();
-}
-
-// None unless the process computes on an accelerator: a run on the CPU shall neither set one up nor ask its driver,
-// which takes long where there is one.
-std::optional<at::Generator> AcceleratorGenerator() {
-  const std::optional<c10::DeviceType> type = AcceleratorType();
-  if (!type.has_value() || !IsInUse(*type)) return std::nullopt;
-  const c10::impl::VirtualGuardImpl guard(*type);
-  if (guard.deviceCount() == 0) return std::nullopt;
-  const c10::Device device = guard.getDevice();
-  const at::AcceleratorHooksInterface& hooks = at::globalContext().getAcceleratorHooksInterface(*type);
-  if (!hooks.hasPrimaryContext(device.index())) return std::nullopt;
-  return hooks.getDefaultGenerator(device.index());
-}
-
-at::Tensor StateOf(at::Generator generator) {
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void SetStateOf(at::Generator generator, const at::Tensor& state) {
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-void SetSeedOf(at::Generator generator, uint64_t seed) {
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(seed);
-}
-
-// state: of GeneratorState, when there may have been no accelerator yet.
-void SetState(const at::Tensor& state) {
-  const int64_t of_cpu = StateOf(at::detail::getDefaultCPUGenerator()).numel();
-  SetStateOf(at::detail::getDefaultCPUGenerator(), state.narrow(0, 0, of_cpu));
-  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
-  if (!accelerator.has_value() || state.numel() == of_cpu) return;
-  SetStateOf(*accelerator, state.narrow(0, of_cpu, state.numel() - of_cpu).clone());
-}
-
-void Seed(uint64_t seed) {
-  SetSeedOf(at::detail::getDefaultCPUGenerator(), seed);
-  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
-  if (accelerator.has_value()) SetSeedOf(*accelerator, seed);
-}
-
 }  // namespace
-
-at::Tensor GeneratorState() {
-  const at::Tensor of_cpu = StateOf(at::detail::getDefaultCPUGenerator());
-  const std::optional<at::Generator> accelerator = AcceleratorGenerator();
-  return accelerator.has_value() ? at::cat({of_cpu, StateOf(*accelerator)}) : of_cpu;
-}
 
 GeneratorScope::GeneratorScope() : found_(GeneratorState()) {}
 
-GeneratorScope::GeneratorScope(const at::Tensor& state) : GeneratorScope() { SetState(state); }
+GeneratorScope::GeneratorScope(const at::Tensor& state) : GeneratorScope() { SetGeneratorState(state); }
 
-GeneratorScope::~GeneratorScope() { SetState(found_); }
+GeneratorScope::~GeneratorScope() { SetGeneratorState(found_); }
 
-void SeedForBuilding(int64_t seed, int64_t rank) { Seed(static_cast<uint64_t>(seed + rank)); }
+void SeedForBuilding(int64_t seed, int64_t rank) { SeedGenerators(static_cast<uint64_t>(seed + rank)); }
 
 void SeedForPhase(int64_t seed, int64_t rank, int64_t phase) { SeedForBatch(seed, rank, phase, kStartOfPhase); }
 
 void SeedForBatch(int64_t seed, int64_t rank, int64_t phase, int64_t batch) {
   CounterRandom random(static_cast<uint64_t>(seed), static_cast<uint64_t>(phase), static_cast<uint64_t>(batch),
                        static_cast<uint64_t>(rank), kTrainingStep);
-  Seed(random.Next());
+  SeedGenerators(random.Next());
 }
 
 }  // namespace ssl

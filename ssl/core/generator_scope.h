@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's default generators as a run uses them: the CPU's, and that of the accelerator that the thread computes on
-// (accelerator.h), if it does. There is one of each for the whole process, which dropout, host programs and other
-// sessions draw from; a run borrows them. Both get the same seeds.
+// LibTorch's default generators (ssl/base/default_generators.h) as a run uses them: dropout, host programs and other
+// sessions draw from them as well; a run borrows them. Those of CPU and accelerator get the same seeds.
 //
 // What a run draws is addressed: before each phase and batch the generator is seeded by where the run stands. So its
 // numbers depend neither on what else draws in the process nor on where the run was resumed, and no checkpoint holds
@@ -16,9 +15,6 @@
 #include <cstdint>
 
 namespace ssl {
-
-// [bytes] uint8: what the generators draw from here on.
-at::Tensor GeneratorState();
 
 // Gives the generators back, at its end, as it found them.
 class GeneratorScope {

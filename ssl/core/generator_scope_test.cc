@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/testing/standin_device.h"
 
 namespace ssl {

@@ -74,15 +74,6 @@ UpdateKey KeyOf(SelfSupervisionTask& task, const HookList& hooks, const std::vec
   return key;
 }
 
-// ForwardAndLoss (step_verbs.h) for what is recorded: without meters, which count on the host.
-absl::Status RecordForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
-  const AutocastScope autocast(task.options().precision.autocast);
-  SSL_RETURN_IF_ERROR(GuardTorch("forward", [&] { return task.method().Forward(context); }));
-  SSL_RETURN_IF_ERROR(hooks.Run(kOnForward, context));
-  SSL_RETURN_IF_ERROR(GuardTorch("loss", [&] { return task.method().ComputeLoss(context); }));
-  return hooks.Run(kOnLossAndMeter, context);
-}
-
 std::vector<at::Tensor> Gradients(Optimizer& optimizer) {
   std::vector<at::Tensor> gradients;
   for (const ParameterGroup& group : optimizer.groups()) {
@@ -98,7 +89,7 @@ void SetGradients(const std::vector<at::Tensor>& gradients, Optimizer& optimizer
   }
 }
 
-// The groups' tensors while it lives: updates that are made in full take learning rates as numbers.
+// The groups' tensors while it lives: updates that are made in full take the same as those that are repeated.
 class LearningRateTensors {
  public:
   LearningRateTensors(std::vector<ParameterGroup>& groups, const at::Tensor& rates) : groups_(groups) {
@@ -132,6 +123,7 @@ absl::Status GraphTrainStep::Train(SelfSupervisionTask& task, HookList& hooks, U
   if (!obstacle.empty()) {
     TellOnce(absl::StrCat("updates are not recorded, but those of standard_train_step: ", obstacle));
     recording_ = nullptr;
+    slots_.clear();
     return standard_.Train(task, hooks, batches, context);
   }
   return GuardTorch(kName, [&] { return TrainOnHeld(task, hooks, batches, context); });
@@ -146,8 +138,9 @@ absl::Status GraphTrainStep::TrainOnHeld(SelfSupervisionTask& task, HookList& ho
   UpdateKey key = KeyOf(task, hooks, slots_, context);
   const bool repeats = recording_ != nullptr && key.Difference(recording_->key).empty();
   const bool is_settled = updates_with_key_ >= kFullUpdates && key.Difference(last_key_).empty();
-  if (!repeats && !is_settled) return TrainFully(task, hooks, held, context, key);
   WriteLearningRates(task);
+  const LearningRateTensors tensors(task.optimizer().groups(), learning_rates_);
+  if (!repeats && !is_settled) return TrainFully(task, hooks, held, context, key);
   if (repeats) {
     const PerfTimer timer(&context.perf_stats, StepPart::kForward);
     recording_->graph->Replay();
@@ -165,6 +158,9 @@ absl::Status GraphTrainStep::TrainFully(SelfSupervisionTask& task, HookList& hoo
   if (recording_ != nullptr) {
     TellOnce(absl::StrCat("an update is made in full, because ", key.Difference(recording_->key),
                           " has changed; it is recorded anew once ", kFullUpdates, " updates in a row are alike"));
+    // Memory of the recording serves nothing else.
+    const bool may_come_again = key.DiffersByLayoutAlone(recording_->key);
+    if (!may_come_again || !recording_->graph->HasRoomBeside()) recording_ = nullptr;
   } else if (updates_with_key_ > 0 && !difference.empty()) {
     TellOnce(absl::StrCat("updates are made in full while they differ: ", difference, " has changed"));
   }
@@ -172,9 +168,9 @@ absl::Status GraphTrainStep::TrainFully(SelfSupervisionTask& task, HookList& hoo
   last_key_ = key;
   SSL_RETURN_IF_ERROR(standard_.Train(task, hooks, held, context));
   if (!held.drew_numbers()) return absl::OkStatus();
-  obstacle_ = absl::StrCat("random numbers, as of dropout or drop path, are drawn anew for each of ",
+  obstacle_ = absl::StrCat("random numbers, as of dropout, drop path or a hook, are drawn anew for each of ",
                            context.batches_per_update,
-                           " batches (config.OPTIMIZER.grad_acc_steps); a run without either can be recorded");
+                           " batches (config.OPTIMIZER.grad_acc_steps); a run that draws none can be recorded");
   return absl::OkStatus();
 }
 
@@ -189,6 +185,9 @@ absl::Status GraphTrainStep::Record(SelfSupervisionTask& task, HookList& hooks, 
     return GuardTorch("recording an update", [&] { return RunUpdate(task, hooks, context, recording.get()); });
   });
   if (!recorded.ok()) {
+    // Tensors of the work have no values, and hooks still look at the context.
+    context.outputs.clear();
+    context.loss.reset();
     return Annotate(recorded, absl::StrCat("recording the update of iteration ", iteration, ", a part of which may be ",
                                            "done (config.TRAINER.TRAIN_STEP_NAME standard_train_step records "
                                            "nothing)"));
@@ -202,16 +201,10 @@ absl::Status GraphTrainStep::Record(SelfSupervisionTask& task, HookList& hooks, 
 absl::Status GraphTrainStep::RunUpdate(SelfSupervisionTask& task, HookList& hooks, StepContext& context,
                                        Recording* recording) {
   const HookList::Only computing(hooks, WithinUpdate::kComputes);
-  const LearningRateTensors tensors(task.optimizer().groups(), learning_rates_);
   for (size_t i = 0; i < slots_.size(); ++i) {
     context.batch = &slots_[i];
     context.batch_in_update = static_cast<int64_t>(i);
-    SSL_RETURN_IF_ERROR(RecordForwardAndLoss(task, hooks, context));
-    SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
-    if (EndsUpdate(context)) {
-      SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-      SSL_RETURN_IF_ERROR(Update(task, hooks, context));
-    }
+    SSL_RETURN_IF_ERROR(TrainOnBatch(task, hooks, context, MeterUse::kLeaveOut));
     SSL_RETURN_IF_ERROR(task.method().Advance(context));
     recording->losses.push_back(context.loss);
     recording->outputs.push_back(context.outputs);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ssl/base/default_generators.h"
 #include "ssl/base/status_macros.h"
 
 namespace ssl {

@@ -8,11 +8,21 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <cstdint>
+
 namespace ssl {
 
 // A tensor on the host with undefined values, in memory that is pinned for `device`; in common memory for the CPU, and
-// for an accelerator of a host program that has none to give. May throw LibTorch exceptions. Thread-safe.
+// for an accelerator of a host program that has none to give. May throw LibTorch exceptions: where there is no memory
+// to pin, one that says so of the host's. Thread-safe.
 at::Tensor EmptyPinned(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFormat format, const c10::Device& device);
+
+// What EmptyPinned(of that many bytes) takes of the host's memory: LibTorch rounds up what it pins.
+int64_t PinnedBytes(int64_t bytes, const c10::Device& device);
+
+// Gives the system what was pinned for `device` and is not used any more: LibTorch keeps it for the next tensor of the
+// same size. May wait for the device. Thread-safe.
+void ReleaseUnusedPinned(const c10::Device& device);
 
 }  // namespace ssl
 

@@ -23,6 +23,7 @@ absl::Status RegisterCore(Registries* registries) {
   SSL_RETURN_IF_ERROR(options.Add("LOSS", [] { return std::make_unique<LossOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MACHINE", [] { return std::make_unique<MachineOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("MODEL.AMP_PARAMS", [] { return std::make_unique<AmpOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("REPRODUCIBILITY", [] { return std::make_unique<ReproducibilityOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("TRAINER", [] { return std::make_unique<TrainerOptions>(); }));
   SSL_RETURN_IF_ERROR(RegisterCudaGraph(registries));
   SSL_RETURN_IF_ERROR(registries->train_steps.Register("graph_train_step", &MakeGraphTrainStep));

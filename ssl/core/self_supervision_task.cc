@@ -12,9 +12,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/torch_guard.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/class_numbers.h"
 #include "ssl/core/counted_samples.h"
@@ -118,20 +120,23 @@ absl::StatusOr<std::unique_ptr<SelfSupervisionTask>> SelfSupervisionTask::Build(
   auto task = std::unique_ptr<SelfSupervisionTask>(new SelfSupervisionTask(std::move(options), device));
   SeedForBuilding(task->options_.run.seed, context.communicator.rank());
   task->phases_ = task->MakePhasesBuilder().Build();
+  // What throws ends the other ranks as well.
+  const auto agree = [&context](const char* what, absl::FunctionRef<absl::Status()> build) {
+    return AgreeOnStatus(GuardTorch(what, build), what, context.communicator);
+  };
   // A disk may be missing on one host alone, and a stop may reach one rank first.
-  SSL_RETURN_IF_ERROR(
-      AgreeOnStatus(task->BuildSources(context, std::move(sources)), "opening the data", context.communicator));
+  SSL_RETURN_IF_ERROR(agree("opening the data", [&] { return task->BuildSources(context, std::move(sources)); }));
   SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TRAIN", task->train_source_.get(), context.communicator));
   SSL_RETURN_IF_ERROR(CheckEqualSources("config.DATA.TEST", task->test_source_.get(), context.communicator));
   // What is wrong with the configuration all ranks find alike, and one of them says.
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildModel(context), "building the model", context.communicator));
+  SSL_RETURN_IF_ERROR(agree("building the model", [&] { return task->BuildModel(context); }));
   SSL_RETURN_IF_ERROR(task->ShareModel(context.communicator));
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildOptimizer(context), "building the optimizer", context.communicator));
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildLoop(context), "building the loop", context.communicator));
+  SSL_RETURN_IF_ERROR(agree("building the optimizer", [&] { return task->BuildOptimizer(context); }));
+  SSL_RETURN_IF_ERROR(agree("building the loop", [&] { return task->BuildLoop(context); }));
   task->BuildReduction(context.communicator);
   if (!device.is_cpu()) {
     // One host alone may lack memory to pin.
-    SSL_RETURN_IF_ERROR(AgreeOnStatus(task->BuildDeviceSources(), "taking memory for batches", context.communicator));
+    SSL_RETURN_IF_ERROR(agree("taking memory for batches", [&] { return task->BuildDeviceSources(); }));
   }
   return task;
 }

@@ -4,6 +4,7 @@
 // was, and what was saved before goes on.
 #include <cerrno>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/session.h"
+#include "ssl/core/standard_train_step.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/testing/fake_session.h"
 #include "ssl/core/testing/fakes.h"
@@ -103,6 +105,28 @@ TEST(SessionRanksTest, WhatIsWrongOnAllRanks_IsSaidByOneOfThem) {
     EXPECT_FALSE(IsSaidOnThisHost(statuses[0]));
     EXPECT_TRUE(IsSaidOnThisHost(statuses[1]));
   }
+}
+
+TEST(SessionRanksTest, AnExceptionOfOneRankWhileItBuilds_EndsAll) {
+  Registries registries = FakeRegistries();
+  ASSERT_OK(registries.train_steps.Register(
+      "throws", [](const ConfigNode&, const BuildContext& context) -> absl::StatusOr<std::unique_ptr<TrainStep>> {
+        if (context.communicator.rank() == 1) throw std::runtime_error("no room here");
+        return std::make_unique<StandardTrainStep>();
+      }));
+  ConfigNode config = FakeConfig("");
+  config.SetPath("TRAINER.TRAIN_STEP_NAME", ConfigNode::FromString("throws"));
+  std::vector<absl::Status> statuses(2);
+  ASSERT_OK(ThreadWorld(2, absl::Seconds(60)).Run([&](Communicator& communicator) {
+    SessionOptions options;
+    options.communicator = &communicator;
+    statuses[communicator.rank()] = Session::Create(config, registries, std::move(options)).status();
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(statuses[0],
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("building the loop failed on " + RankOne()), HasSubstr("no room here"))));
+  EXPECT_THAT(statuses[1], StatusIs(absl::StatusCode::kInternal, HasSubstr("building the loop: no room here")));
 }
 
 TEST(SessionRanksTest, ARankThatRunsOutOfData_EndsAll) {

@@ -15,12 +15,7 @@ absl::Status StandardTrainStep::Train(SelfSupervisionTask& task, HookList& hooks
                                       StepContext& context) {
   for (int64_t batch = 0; batch < context.batches_per_update; ++batch) {
     SSL_RETURN_IF_ERROR(batches.Next());
-    SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context));
-    SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
-    if (EndsUpdate(context)) {
-      SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
-      SSL_RETURN_IF_ERROR(Update(task, hooks, context));
-    }
+    SSL_RETURN_IF_ERROR(TrainOnBatch(task, hooks, context));
     SSL_RETURN_IF_ERROR(batches.Finish());
   }
   return absl::OkStatus();

@@ -46,17 +46,19 @@ absl::Status ComputeLoss(SelfSupervisionTask& task, StepContext& context) {
 
 }  // namespace
 
-absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context) {
+absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context, MeterUse meters) {
   // One scope for both, so that a parameter is converted once per batch.
   const AutocastScope autocast(task.options().precision.autocast);
   SSL_RETURN_IF_ERROR(BroadcastBuffers(task, context));
   SSL_RETURN_IF_ERROR(Forward(task, context));
   SSL_RETURN_IF_ERROR(hooks.Run(kOnForward, context));
   SSL_RETURN_IF_ERROR(ComputeLoss(task, context));
-  SSL_RETURN_IF_ERROR(GuardTorch("meters", [&] {
-    const PerfTimer timer(&context.perf_stats, StepPart::kMetersUpdate);
-    return task.UpdateMeters(context);
-  }));
+  if (meters == MeterUse::kMeasure) {
+    SSL_RETURN_IF_ERROR(GuardTorch("meters", [&] {
+      const PerfTimer timer(&context.perf_stats, StepPart::kMetersUpdate);
+      return task.UpdateMeters(context);
+    }));
+  }
   return hooks.Run(kOnLossAndMeter, context);
 }
 
@@ -119,6 +121,14 @@ absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& con
     return absl::OkStatus();
   }));
   return hooks.Run(kOnUpdate, context);
+}
+
+absl::Status TrainOnBatch(SelfSupervisionTask& task, HookList& hooks, StepContext& context, MeterUse meters) {
+  SSL_RETURN_IF_ERROR(ForwardAndLoss(task, hooks, context, meters));
+  SSL_RETURN_IF_ERROR(BackwardAndReduceGradients(task, context));
+  if (!EndsUpdate(context)) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(UnscaleGradients(task, context));
+  return Update(task, hooks, context);
 }
 
 }  // namespace ssl

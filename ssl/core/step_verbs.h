@@ -16,6 +16,8 @@
 // A step with several backward passes for a batch, or one that looks at this rank's own gradients, calls Backward and,
 // where EndsUpdate, ReduceGradients instead.
 //
+// TrainOnBatch is what stands there between Next and Finish.
+//
 // Every rank calls the same verbs in the same order. LibTorch's exceptions become a Status. examples/embed has a step
 // that goes through each batch twice.
 //
@@ -32,10 +34,14 @@ class HookList;
 class SelfSupervisionTask;
 struct StepContext;
 
+// kLeaveOut: for what is recorded, since meters count on the host.
+enum class MeterUse { kMeasure, kLeaveOut };
+
 // Sets context.outputs and context.loss from context.batch, in the run's number format, and measures the outputs.
 // Events: OnForward, OnLossAndMeter. Once for each batch. With the first batch of an update or test phase, the model's
 // buffers become rank 0's before (DISTRIBUTED.BROADCAST_BUFFERS).
-absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+absl::Status ForwardAndLoss(SelfSupervisionTask& task, HookList& hooks, StepContext& context,
+                            MeterUse meters = MeterUse::kMeasure);
 
 // Sets the two again, with the weights as they are now. No events, no meters.
 absl::Status RepeatForwardAndLoss(SelfSupervisionTask& task, StepContext& context);
@@ -65,6 +71,10 @@ absl::Status UnscaleGradients(SelfSupervisionTask& task, StepContext& context);
 // OnBackward; then learning rates and weight decays by the schedules, the optimizer's step, which changes nothing where
 // gradients overflowed, and the loss scale's adaptation; then OnUpdate.
 absl::Status Update(SelfSupervisionTask& task, HookList& hooks, StepContext& context);
+
+// ForwardAndLoss, BackwardAndReduceGradients and, with the last batch of an update, UnscaleGradients and Update.
+absl::Status TrainOnBatch(SelfSupervisionTask& task, HookList& hooks, StepContext& context,
+                          MeterUse meters = MeterUse::kMeasure);
 
 }  // namespace ssl
 

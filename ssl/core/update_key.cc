@@ -37,7 +37,7 @@ void UpdateKey::AddLayout(std::string what, const Batch& batch) {
     AddLayoutOf(input, &values);
   }
   AddLayoutOf(batch.targets, &values);
-  Add(std::move(what), std::move(values));
+  parts_.push_back({std::move(what), std::move(values), /*is_layout=*/true});
 }
 
 void UpdateKey::AddGroups(const std::vector<ParameterGroup>& groups) {
@@ -60,6 +60,13 @@ std::string UpdateKey::Difference(const UpdateKey& other) const {
   }
   if (parts_.size() == other.parts_.size()) return "";
   return parts_.size() > common ? parts_[common].what : other.parts_[common].what;
+}
+
+bool UpdateKey::DiffersByLayoutAlone(const UpdateKey& other) const {
+  return std::equal(parts_.begin(), parts_.end(), other.parts_.begin(), other.parts_.end(),
+                    [](const Part& a, const Part& b) {
+                      return a.what == b.what && (a.values == b.values || (a.is_layout && b.is_layout));
+                    });
 }
 
 }  // namespace ssl

@@ -17,7 +17,9 @@ namespace ssl {
 
 class UpdateKey {
  public:
-  void Add(std::string what, std::vector<int64_t> values) { parts_.push_back({std::move(what), std::move(values)}); }
+  void Add(std::string what, std::vector<int64_t> values) {
+    parts_.push_back({std::move(what), std::move(values), /*is_layout=*/false});
+  }
 
   // Type, sizes and strides of its tensors, and which there are.
   void AddLayout(std::string what, const Batch& batch);
@@ -29,10 +31,14 @@ class UpdateKey {
   // What of the first part that differs; "" when all are equal.
   std::string Difference(const UpdateKey& other) const;
 
+  // Whether nothing but layouts differs: another size of batch, after which the first may come again.
+  bool DiffersByLayoutAlone(const UpdateKey& other) const;
+
  private:
   struct Part {
     std::string what;
     std::vector<int64_t> values;
+    bool is_layout = false;
   };
 
   std::vector<Part> parts_;

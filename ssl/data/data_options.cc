@@ -102,11 +102,12 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
           "checked; empty: anywhere. (ours)"));
   BatchSizeOptions::VisitFields(visitor);
   visitor.Field("TRANSFORMS", &transforms, Doc("List of transforms, each with its name and parameters."));
-  visitor.Field("AUGMENT_ON", &augment_on,
-                Doc("Where TRANSFORMS run in training: host, in the loader's threads; device, where MACHINE.DEVICE "
-                    "computes, which gets the decoded images and what the threads have drawn for each view. (ours)")
-                    .OneOf({"host", "device"})
-                    .MayChange());
+  visitor.Field(
+      "AUGMENT_ON", &augment_on,
+      Doc("Where TRANSFORMS run in train and test phases: host, in the loader's threads; device, where MACHINE.DEVICE "
+          "computes, which gets the decoded images and what the threads have drawn for each view. (ours)")
+          .OneOf({"host", "device"})
+          .MayChange());
   visitor.Field(
       "COLLATE_FUNCTION", &collate_function,
       Doc("What makes views a batch: default_collate takes one view of each image and multicrop_collator several, as "
@@ -186,22 +187,6 @@ absl::Status CheckLabelPaths(const DataSplitOptions& options, const ConfigNode& 
   return absl::OkStatus();
 }
 
-absl::Status CheckAugmentOn(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config) {
-  if (options.augment_on == "host") return absl::OkStatus();
-  const ConfigNode* const device = config.FindPath("MACHINE.DEVICE");
-  const std::string key = SplitKey(data_split, config, "AUGMENT_ON");
-  if (device == nullptr || device->text() != "gpu") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        key, " is ", options.augment_on, " and ",
-        device == nullptr || device->location().file.empty() ? "" : absl::StrCat(device->location().ToString(), ": "),
-        "config.MACHINE.DEVICE is cpu, expected gpu, or host"));
-  }
-  if (options.image_channels == 3) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, " is ", options.augment_on, " and ", SplitKey(data_split, config, "IMAGE_CHANNELS"), " is ",
-                   options.image_channels, ", expected 3: views that a device makes have three channels"));
-}
-
 }  // namespace
 
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config) {
@@ -219,12 +204,27 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
                                                    SplitKey(data_split, config, "DECODE"),
                                                    " is fast, expected exact: kept images serve crops of any size"));
   }
-  SSL_RETURN_IF_ERROR(CheckAugmentOn(options, data_split, config));
   if (options.image_channels != 1 && options.image_channels != 3) {
     return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, config, "IMAGE_CHANNELS"), " is ",
                                                    options.image_channels, ", expected 1 or 3"));
   }
   return options;
+}
+
+absl::Status CheckAugmentOn(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config) {
+  if (options.augment_on == "host") return absl::OkStatus();
+  const ConfigNode* const device = config.FindPath("MACHINE.DEVICE");
+  const std::string key = SplitKey(data_split, config, "AUGMENT_ON");
+  if (device == nullptr || device->text() != "gpu") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, " is ", options.augment_on, " and ",
+        device == nullptr || device->location().file.empty() ? "" : absl::StrCat(device->location().ToString(), ": "),
+        "config.MACHINE.DEVICE is cpu, expected gpu, or host"));
+  }
+  if (options.image_channels == 3) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " is ", options.augment_on, " and ", SplitKey(data_split, config, "IMAGE_CHANNELS"), " is ",
+                   options.image_channels, ", expected 3: views that a device makes have three channels"));
 }
 
 std::string SplitPath(const ConfigNode& data_split, const ConfigNode& config) {

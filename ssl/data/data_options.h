@@ -100,6 +100,9 @@ struct DataSplitOptions : public BatchSizeOptions {
 // InvalidArgument for settings that contradict each other.
 absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, const ConfigNode& config);
 
+// InvalidArgument where AUGMENT_ON asks a device to make the views, and the training has none or its images are grey.
+absl::Status CheckAugmentOn(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config);
+
 // "config.DATA.TRAIN" or "config.DATA.TEST" for the nodes of the tree `config`; "config.DATA.<split>" for a copy of
 // one.
 std::string SplitPath(const ConfigNode& data_split, const ConfigNode& config);

@@ -112,15 +112,20 @@ TEST(SplitKey, NamesTheSplitAndThePlace) {
 }
 
 TEST(DataSplitOptions, AugmentOn_NeedsADeviceAndColours) {
+  const auto check = [](const char* text) {
+    const ConfigNode config = Parse(text);
+    return CheckAugmentOn(*ReadTrain(config), *config.FindPath("DATA.TRAIN"), config);
+  };
   EXPECT_EQ(ReadTrain(Parse("DATA: {TRAIN: {}}"))->augment_on, "host");
-  EXPECT_OK(ReadTrain(Parse("DATA: {TRAIN: {AUGMENT_ON: device}}\nMACHINE: {DEVICE: gpu}")));
-  EXPECT_THAT(ReadTrain(Parse("DATA: {TRAIN: {AUGMENT_ON: device}}\nMACHINE: {DEVICE: cpu}")),
+  EXPECT_OK(check("DATA: {TRAIN: {}}"));
+  EXPECT_OK(check("DATA: {TRAIN: {AUGMENT_ON: device}}\nMACHINE: {DEVICE: gpu}"));
+  EXPECT_THAT(check("DATA: {TRAIN: {AUGMENT_ON: device}}\nMACHINE: {DEVICE: cpu}"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.yaml:1: config.DATA.TRAIN.AUGMENT_ON is device and run.yaml:2: "
                                  "config.MACHINE.DEVICE is cpu, expected gpu, or host")));
-  EXPECT_THAT(ReadTrain(Parse("DATA: {TRAIN: {AUGMENT_ON: device}}")),
+  EXPECT_THAT(check("DATA: {TRAIN: {AUGMENT_ON: device}}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("config.MACHINE.DEVICE is cpu")));
-  EXPECT_THAT(ReadTrain(Parse("DATA: {TRAIN: {AUGMENT_ON: device, IMAGE_CHANNELS: 1}}\nMACHINE: {DEVICE: gpu}")),
+  EXPECT_THAT(check("DATA: {TRAIN: {AUGMENT_ON: device, IMAGE_CHANNELS: 1}}\nMACHINE: {DEVICE: gpu}"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("IMAGE_CHANNELS is 1, expected 3")));
 }
 

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/distributed/virtual_meeting.h"
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
-
 #include <iterator>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 
 namespace ssl {
-namespace {
 
-at::Generator ProcessGenerator() { return at::globalContext().defaultGenerator(at::kCPU); }
-
-}  // namespace
-
-Turns::Turns(int64_t ranks) : has_ended_(ranks), generators_(ranks, ProcessGenerator().get_state()) {}
+Turns::Turns(int64_t ranks) : has_ended_(ranks), generators_(ranks, GeneratorState()) {}
 
 void Turns::Begin(int64_t local) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -54,11 +47,11 @@ void Turns::Work(int64_t local, std::unique_lock<std::mutex>& lock, absl::Functi
 void Turns::Take(int64_t local, std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return holder_ == std::thread::id(); });
   holder_ = std::this_thread::get_id();
-  ProcessGenerator().set_state(generators_[local]);
+  SetGeneratorState(generators_[local]);
 }
 
 void Turns::Give(int64_t local) {
-  generators_[local] = ProcessGenerator().get_state();
+  generators_[local] = GeneratorState();
   holder_ = std::thread::id();
   changed_.notify_all();
 }

@@ -5,7 +5,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
@@ -24,6 +23,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
@@ -233,8 +233,7 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
   std::vector<int64_t> locals(here);
   std::iota(locals.begin(), locals.end(), int64_t{0});
   SSL_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> own, processes_.Duplicate());
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  const at::Tensor drawn_from = generator.get_state();
+  const at::Tensor drawn_from = GeneratorState();
   Turns turns(here);
   const auto meeting = std::make_shared<Meeting>(turns, locals, std::vector<int64_t>(processes, here), std::move(own));
   const int compute_threads = at::get_num_threads();
@@ -256,7 +255,7 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
   for (std::thread& thread : threads) {
     if (thread.joinable()) thread.join();
   }
-  generator.set_state(drawn_from);
+  SetGeneratorState(drawn_from);
   return turns.first_error();
 }
 

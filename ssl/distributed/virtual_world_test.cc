@@ -6,6 +6,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 
 #include <chrono>
@@ -18,10 +19,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/crc32c.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -99,6 +102,31 @@ TEST(VirtualWorldTest, DrawsOfTheRanks_LeaveTheHostsAsTheyWere) {
   at::manual_seed(5);
   ASSERT_OK(VirtualWorld(2, *local).Run(draw));
   EXPECT_TRUE(at::randn({3}).equal(expected));
+}
+
+// In the tests of this file behind this one the accelerator is there, too.
+TEST(VirtualWorldTest, OnAnAccelerator_EachRankDrawsItsOwnNumbers) {
+  StandinDevice::Install();
+  const auto draw = [] { return at::rand({4}, StandinDevice::device()).cpu(); };
+  const auto draw_after = [&](int64_t seed) {
+    SeedGenerators(static_cast<uint64_t>(seed));
+    return draw();
+  };
+  std::vector<at::Tensor> alone;
+  for (int64_t rank = 0; rank < kRanks; ++rank) alone.push_back(draw_after(rank));
+  std::vector<at::Tensor> together(kRanks);
+  SeedGenerators(77);
+  const at::Tensor of_host = draw();
+  SeedGenerators(77);
+  const auto local = MakeLocalCommunicator();
+  ASSERT_OK(VirtualWorld(kRanks, *local).Run([&](Communicator& communicator) -> absl::Status {
+    SeedGenerators(static_cast<uint64_t>(communicator.rank()));
+    SSL_RETURN_IF_ERROR(communicator.Barrier());  // the others seed theirs
+    together[communicator.rank()] = draw();
+    return absl::OkStatus();
+  }));
+  for (int64_t rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(together[rank].equal(alone[rank])) << "rank " << rank;
+  EXPECT_TRUE(draw().equal(of_host)) << "the host draws on as if nothing had been";
 }
 
 TEST(VirtualWorldTest, ARankThatFails_EndsThoseThatWaitForIt) {

@@ -90,7 +90,7 @@ void RemoveHooks(const ConfigNode& defaults, ConfigNode* config) {
 // the pre-training would do so to the few with labels.
 void SetSamples(const ConfigNode& defaults, ConfigNode* config) {
   for (const std::string& sampler : SamplerKeys()) Reset(absl::StrCat("DATA.TRAIN.", sampler), defaults, config);
-  for (const char* key : {"MINI_EPOCH_GROUPS", "ENABLE_QUEUE_DATASET"}) {
+  for (const char* key : {"MINI_EPOCH_GROUPS", "ENABLE_QUEUE_DATASET", "AUGMENT_ON"}) {
     Reset(absl::StrCat("DATA.TRAIN.", key), defaults, config);
   }
   config->SetPath("DATA.TRAIN.DROP_LAST", ConfigNode::FromBool(false));

@@ -53,12 +53,17 @@ std::string SourceType(const EngineContext& context) {
   return type == nullptr ? DataSplitOptions().base_dataset : type->text();
 }
 
-// As a training opens it.
+// As a training on the CPU opens it, where the views are looked at.
 absl::StatusOr<std::unique_ptr<BatchSource>> OpenSource(const TaskOptions& task, EngineContext& context) {
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
-  return context.registries.batch_sources.Make(SourceType(context), context.config.Section(kTrain),
-                                               MakeBuildContext(context, task.run.seed));
+  ConfigNode config = context.config;
+  config.SetPath("MACHINE.DEVICE", ConfigNode::FromString("cpu"));
+  config.SetPath(absl::StrCat(kTrain, ".AUGMENT_ON"), ConfigNode::FromString("host"));
+  return context.registries.batch_sources.Make(
+      SourceType(context), config.Section(kTrain),
+      {config, context.registries, context.communicator, task.run.seed, context.run_directory, /*first_iteration=*/0,
+       context.file_system, &context.stop});
 }
 
 // The number under which a training asks for its first epoch.

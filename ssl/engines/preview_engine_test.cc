@@ -36,6 +36,7 @@
 #include "ssl/io/file_system.h"
 #include "ssl/methods/simclr/simclr.h"
 #include "ssl/testing/captured_log.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -285,6 +286,20 @@ TEST_F(PreviewEngineTest, ViewsOfTheirOwnNormalize_AreShownFromLeastToLargest) {
   }
   EXPECT_EQ(*values.begin(), 0);
   EXPECT_EQ(*values.rbegin(), 255);
+}
+
+TEST_F(PreviewEngineTest, OfATrainingOnAGpu_TakesTheMemoryOfTheCpu) {
+  StandinDevice::Install();
+  const auto told = [this] {
+    const CapturedLog log;
+    EXPECT_OK(RunPreview());
+    return log.lines.front();
+  };
+  const std::string expected = told();
+  EXPECT_THAT(expected, HasSubstr("batches of 16 samples take"));
+  Set("MACHINE.DEVICE", "gpu");
+  Set("DATA.TRAIN.AUGMENT_ON", "device");
+  EXPECT_EQ(told(), expected);
 }
 
 TEST_F(PreviewEngineTest, WrongTransform_IsAnErrorThatNamesIt) {

@@ -62,5 +62,13 @@ TEST_F(StandinFullTuneTest, TableAndWeightsAreThoseOfTheCpu) {
   EXPECT_THAT(log.uploads(), SizeIs(Gt(0u))) << "it has computed on the CPU";
 }
 
+// What it trains with are the transforms of evaluations, which the device has no kernels for.
+TEST_F(StandinFullTuneTest, AfterAPretrainingWhoseViewsTheDeviceMakes_TableIsTheSame) {
+  ASSERT_OK_AND_ASSIGN(const std::string expected, Table("gpu"));
+  config_.SetPath("DATA.TRAIN.AUGMENT_ON", ConfigNode::FromString("device"));
+  ASSERT_OK_AND_ASSIGN(const std::string found, Table("gpu"));
+  EXPECT_EQ(found, expected);
+}
+
 }  // namespace
 }  // namespace ssl

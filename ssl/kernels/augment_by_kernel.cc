@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/kernels/augment_kernel.h"
+#include "ssl/kernels/view_plan.h"
 
 namespace ssl {
 namespace {
@@ -26,35 +27,29 @@ absl::Status CheckSize(const ViewPlan& plan) {
                                                  " pixels is larger than the kernels take"));
 }
 
-// Pinned, so that the copy does not wait; LibTorch keeps that memory until it is done.
-at::Tensor CopyToDevice(absl::Span<const ViewPlan> plans, const at::Device& device) {
-  const int64_t bytes = static_cast<int64_t>(plans.size() * sizeof(ViewPlan));
-  at::Tensor pinned = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).pinned_memory(true));
-  std::memcpy(pinned.mutable_data_ptr(), plans.data(), static_cast<size_t>(bytes));
-  return pinned.to(device, at::kByte, /*non_blocking=*/true);
-}
-
 }  // namespace
 
 bool HasAugmentKernel(const at::Device& device) { return device.is_cuda(); }
 
-absl::Status AugmentByKernel(absl::Span<ViewPlan> plans, const at::Tensor& images,
-                             const ViewNormalization& normalization, at::Tensor* result) {
-  if (plans.empty()) return absl::OkStatus();
+absl::Status AugmentByKernel(const at::Tensor& plans, const at::Tensor& images, const ViewNormalization& normalization,
+                             at::Tensor* result) {
+  const absl::Span<ViewPlan> views(static_cast<ViewPlan*>(plans.mutable_data_ptr()),
+                                   static_cast<size_t>(plans.numel()) / sizeof(ViewPlan));
+  if (views.empty()) return absl::OkStatus();
   const c10::cuda::CUDAGuard guard(images.device());
   AugmentLaunch launch;
   int64_t work_bytes = 0;
-  for (ViewPlan& plan : plans) {
+  for (ViewPlan& plan : views) {
     const absl::Status status = CheckSize(plan);
     if (!status.ok()) return status;
     plan.work_begin = work_bytes;
     work_bytes += ViewWorkBytes(plan);
     launch.most_tasks = std::max(launch.most_tasks, FirstPass(plan, nullptr, nullptr).tasks());
   }
-  const at::Tensor on_device = CopyToDevice(plans, images.device());
+  const at::Tensor on_device = plans.to(images.device(), at::kByte, /*non_blocking=*/true);
   at::Tensor work = at::empty({work_bytes}, images.options());
   launch.plans = static_cast<const ViewPlan*>(on_device.const_data_ptr());
-  launch.num_views = static_cast<int>(plans.size());
+  launch.num_views = static_cast<int>(views.size());
   launch.images = images.const_data_ptr<uint8_t>();
   launch.work = work.mutable_data_ptr<uint8_t>();
   launch.result = result->mutable_data_ptr<float>();

@@ -7,21 +7,17 @@
 #include <ATen/core/Tensor.h>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "ssl/kernels/augment_view.h"
-#include "ssl/kernels/view_plan.h"
 
 namespace ssl {
 
 // Whether there are some for this device: in builds with --config=cuda, for NVIDIA GPUs.
 bool HasAugmentKernel(const at::Device& device);
 
-// Makes the views of `plans` out of `images`, packed bytes (uint8, one dimension), and writes them into `result`,
-// float32 of one dimension on the same device. work_begin of the plans is set here. The plans are copied to the device;
-// nothing waits for it. InvalidArgument for a view of more than 2^31 - 1 values; Internal when a kernel cannot be
-// started, or there is none. May throw LibTorch exceptions.
-absl::Status AugmentByKernel(absl::Span<ViewPlan> plans, const at::Tensor& images,
-                             const ViewNormalization& normalization, at::Tensor* result);
+// As AugmentViews (augment_views.h). Requires HasAugmentKernel of the images' device. Internal when there are no
+// kernels.
+absl::Status AugmentByKernel(const at::Tensor& plans, const at::Tensor& images, const ViewNormalization& normalization,
+                             at::Tensor* result);
 
 }  // namespace ssl
 

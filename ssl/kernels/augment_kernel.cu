@@ -14,12 +14,12 @@ constexpr int kResizeThreads = 128;
 constexpr int kMostResizeBlocks = 64;  // of one view
 constexpr int kViewThreads = 512;
 
-// View blockIdx.y.
+// View blockIdx.x: of the other directions a grid has 65,535 blocks at most.
 __global__ void __launch_bounds__(kResizeThreads) ResizeKernel(const __grid_constant__ AugmentLaunch launch) {
-  const ViewPlan& plan = launch.plans[blockIdx.y];
-  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const ViewPlan& plan = launch.plans[blockIdx.x];
+  const int index = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   RunResizePass(FirstPass(plan, launch.images, launch.work + plan.work_begin), index,
-                static_cast<int>(gridDim.x * blockDim.x));
+                static_cast<int>(gridDim.y * blockDim.x));
 }
 
 // View blockIdx.x.
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kViewThreads, 2) AugmentKernel(const __grid_co
 
 int LaunchAugment(const AugmentLaunch& launch, CUstream_st* stream) {
   const int blocks = std::clamp((launch.most_tasks + kResizeThreads - 1) / kResizeThreads, 1, kMostResizeBlocks);
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(launch.num_views));
+  const dim3 grid(static_cast<unsigned>(launch.num_views), static_cast<unsigned>(blocks));
   ResizeKernel<<<grid, kResizeThreads, 0, stream>>>(launch);
   AugmentKernel<<<static_cast<unsigned>(launch.num_views), kViewThreads, 0, stream>>>(launch);
   return cudaGetLastError();

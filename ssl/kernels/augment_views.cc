@@ -11,7 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "ssl/kernels/augment_by_kernel.h"
 #include "ssl/kernels/team.h"
 #include "ssl/kernels/view_plan.h"
@@ -57,9 +56,9 @@ at::Tensor AugmentOnCpu(const at::Tensor& result, const at::Tensor& plans, const
   return result;
 }
 
-// LibTorch forgets the operators of a library that is destroyed.
+// LibTorch forgets the operators of a library that is destroyed. A host program may have a library of this name.
 torch::Library* DefineOperator() {
-  auto* const library = new torch::Library(torch::Library::DEF, "ssl", std::nullopt, __FILE__, __LINE__);
+  auto* const library = new torch::Library(torch::Library::FRAGMENT, "ssl", std::nullopt, __FILE__, __LINE__);
   library->def(kSchema);
   library->impl("augment_views_", torch::dispatch(c10::DispatchKey::CPU, &AugmentOnCpu));
   return library;
@@ -79,10 +78,7 @@ void AugmentByOperator(const at::Tensor& plans, const at::Tensor& images, const 
 
 absl::Status AugmentViews(const at::Tensor& plans, const at::Tensor& images, const ViewNormalization& normalization,
                           at::Tensor* result) {
-  if (HasAugmentKernel(images.device())) {
-    auto* const first = static_cast<ViewPlan*>(plans.mutable_data_ptr());
-    return AugmentByKernel(absl::MakeSpan(first, static_cast<size_t>(NumPlans(plans))), images, normalization, result);
-  }
+  if (HasAugmentKernel(images.device())) return AugmentByKernel(plans, images, normalization, result);
   if (images.is_cpu()) {
     AugmentOnHost(plans, images, normalization, *result);
   } else {

@@ -19,6 +19,14 @@ class BlockTeam {
   __device__ int size() const { return static_cast<int>(blockDim.x); }
   __device__ void Wait() const { __syncthreads(); }
 
+  // Of a warp.
+  __device__ int lane() const { return index() % kWarp; }
+  __device__ int lanes() const { return kWarp; }
+  template <typename T>
+  __device__ T LaneSum(T value) const {
+    return ReduceWarp(value, [](T a, T b) { return a + b; });
+  }
+
   template <typename T>
   __device__ T Sum(T value) const {
     return Reduce(
@@ -47,11 +55,10 @@ class BlockTeam {
   template <typename T, typename Combine>
   __device__ T Reduce(T value, Combine combine, T neutral) const {
     T* of_warps = static_cast<T*>(scratch_);
-    const int lane = index() % kWarp;
     value = ReduceWarp(value, combine);
-    if (lane == 0) of_warps[index() / kWarp] = value;
+    if (lane() == 0) of_warps[index() / kWarp] = value;
     __syncthreads();
-    value = ReduceWarp(lane < size() / kWarp ? of_warps[lane] : neutral, combine);
+    value = ReduceWarp(lane() < size() / kWarp ? of_warps[lane()] : neutral, combine);
     __syncthreads();
     return value;
   }

@@ -7,7 +7,7 @@ namespace ssl {
 
 bool HasAugmentKernel(const at::Device&) { return false; }
 
-absl::Status AugmentByKernel(absl::Span<ViewPlan>, const at::Tensor&, const ViewNormalization&, at::Tensor*) {
+absl::Status AugmentByKernel(const at::Tensor&, const at::Tensor&, const ViewNormalization&, at::Tensor*) {
   return absl::InternalError("this program has no kernels: build it with --config=cuda");
 }
 

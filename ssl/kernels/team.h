@@ -5,6 +5,8 @@
 //   team.index(), team.size()   which of the threads this is
 //   team.Wait()                 until all are here; what they wrote before it, all of them see behind it
 //   team.Sum(x), team.Max(x)    of the x of all threads, for each of them; floats or 64-bit integers. All take part
+//   team.lane(), team.lanes()   which of `lanes` neighbours this is, that go side by side
+//   team.LaneSum(x)             of the x of these neighbours, for each of them, without a wait of the others
 //
 // and teams of equal size that share a device:
 //
@@ -23,6 +25,12 @@ class OneThread {
   int index() const { return 0; }
   int size() const { return 1; }
   void Wait() const {}
+  int lane() const { return 0; }
+  int lanes() const { return 1; }
+  template <typename T>
+  T LaneSum(T value) const {
+    return value;
+  }
   template <typename T>
   T Sum(T value) const {
     return value;

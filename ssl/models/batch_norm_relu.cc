@@ -8,7 +8,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,6 +16,8 @@
 #include <vector>
 
 #include "ssl/core/parallel_for.h"
+#include "ssl/kernels/batch_norm_arithmetic.h"
+#include "ssl/kernels/batch_norm_relu_by_kernel.h"
 #include "ssl/models/channel_kernels.h"
 #include "ssl/models/rank_moments.h"
 
@@ -139,50 +140,41 @@ ChannelMoments MomentsOfRows(const Rows<T>& x) {
 }
 
 struct Statistics {
-  at::Tensor mean;    // [C] float
-  at::Tensor invstd;  // [C] float
-  double count;       // values per channel that they are of
+  at::Tensor mean;            // [C] float
+  at::Tensor invstd;          // [C] float
+  std::vector<float> scale;   // of the output, by channel
+  std::vector<float> offset;  // likewise
+  double count;               // values per channel that they are of
 };
 
-// Of the batch, on this rank or on all of the layer's group; kTraining also moves the running statistics, whose
-// variance is the unbiased one, as in torch.nn.BatchNorm2d.
+// Of the batch, on this rank or on all of the layer's group; kTraining also moves the running statistics.
 template <typename T>
 Statistics BatchStatistics(const BatchNormLayer& layer, const Rows<T>& x, NormMode mode) {
   const int64_t channels = x.channels();
   const auto own = [&x] { return MomentsOfRows(x); };
   const ChannelMoments moments = layer.group == nullptr ? own() : MomentsOfPass(mode, own, *layer.group);
   const double n = *moments.count.data_ptr<double>();
-  Statistics statistics = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat), n};
-  float* mean = statistics.mean.data_ptr<float>();
-  float* invstd = statistics.invstd.data_ptr<float>();
+  Statistics statistics = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat),
+                           std::vector<float>(channels), std::vector<float>(channels), n};
   float* running_mean = layer.running_mean.data_ptr<float>();
   float* running_var = layer.running_var.data_ptr<float>();
   for (int64_t c = 0; c < channels; ++c) {
     const double variance = moments.variance.data_ptr<double>()[c];
-    mean[c] = static_cast<float>(moments.mean.data_ptr<double>()[c]);
-    invstd[c] = static_cast<float>(1.0 / std::sqrt(variance + layer.eps));
+    const ChannelNorm norm = NormOf(moments.mean.data_ptr<double>()[c], variance, layer.eps,
+                                    layer.weight.data_ptr<float>()[c], layer.bias.data_ptr<float>()[c]);
+    statistics.mean.data_ptr<float>()[c] = norm.mean;
+    statistics.invstd.data_ptr<float>()[c] = norm.invstd;
+    statistics.scale[c] = norm.scale;
+    statistics.offset[c] = norm.offset;
     if (mode != NormMode::kTraining) continue;
-    const double unbiased = variance * n / std::max(1.0, n - 1.0);
-    running_mean[c] = static_cast<float>((1.0 - layer.momentum) * running_mean[c] + layer.momentum * mean[c]);
-    running_var[c] = static_cast<float>((1.0 - layer.momentum) * running_var[c] + layer.momentum * unbiased);
+    running_mean[c] = MovedStatistic(running_mean[c], layer.momentum, norm.mean);
+    running_var[c] = MovedStatistic(running_var[c], layer.momentum, UnbiasedVariance(variance, n));
   }
   return statistics;
 }
 
-// Backward of batch norm (arXiv 1502.03167, section 3), per channel over n rows, solved for what one pass over the map
-// can apply. With y = w h + bias and h = (x - mean) / sigma, and the gradient g of y:
-//
-//   dbias = sum g,  dw = sum g h = sum g (x - mean) / sigma,
-//   dx = w / sigma (g - dbias / n - h dw / n)
-//
-// The mean and the sigma of the batch depend on x too: that is where the two subtracted terms come from. Written with
-// x instead of h, dx = a g + b x + d where
-//
-//   a = w / sigma,  b = -a sum(g (x - mean)) / (n sigma^2),  d = -a dbias / n - b mean
-//
-// so that the second pass needs three numbers per channel and no normalised copy of the map. ReLU enters before all
-// this, as a mask on g. Where ranks share the batch, n and the sums in dx are over all of them, and dw and dbias are
-// this rank's share, as of any other parameter.
+// Backward (batch_norm_arithmetic.h). ReLU enters before all this, as a mask on g. Where ranks share the batch, n and
+// the sums in the input's gradient are over all of them.
 struct InputGradient {
   at::Tensor weight;
   at::Tensor bias;
@@ -207,18 +199,17 @@ ChannelSums SumsOfRanks(const ChannelSums& own, Communicator& group) {
 InputGradient SolveGradient(const ChannelSums& own, const ChannelSums& all, const at::Tensor& weight,
                             const Statistics& statistics) {
   const int64_t channels = weight.numel();
-  const double n = statistics.count;
   InputGradient gradient = {at::empty({channels}, at::kFloat), at::empty({channels}, at::kFloat),
                             std::vector<float>(channels), std::vector<float>(channels), std::vector<float>(channels)};
   for (int64_t c = 0; c < channels; ++c) {
-    const double invstd = statistics.invstd.data_ptr<float>()[c];
-    const double a = weight.data_ptr<float>()[c] * invstd;
-    const double b = -a * invstd * invstd * all.second[c] / n;
-    gradient.a[c] = static_cast<float>(a);
-    gradient.b[c] = static_cast<float>(b);
-    gradient.d[c] = static_cast<float>(-a * all.first[c] / n - b * statistics.mean.data_ptr<float>()[c]);
-    gradient.weight.data_ptr<float>()[c] = static_cast<float>(own.second[c] * invstd);
-    gradient.bias.data_ptr<float>()[c] = static_cast<float>(own.first[c]);
+    const ChannelGradient solved = GradientOf(
+        {own.first[c], own.second[c]}, {all.first[c], all.second[c]}, statistics.count, weight.data_ptr<float>()[c],
+        statistics.mean.data_ptr<float>()[c], statistics.invstd.data_ptr<float>()[c]);
+    gradient.a[c] = solved.a;
+    gradient.b[c] = solved.b;
+    gradient.d[c] = solved.d;
+    gradient.weight.data_ptr<float>()[c] = solved.weight;
+    gradient.bias.data_ptr<float>()[c] = solved.bias;
   }
   return gradient;
 }
@@ -272,21 +263,15 @@ void WriteInputGradient(const at::Tensor& input, const at::Tensor& masked, const
 
 struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
-                            const at::Tensor& bias, const std::optional<at::Tensor>& residual,
+                            const at::Tensor& /*bias*/, const std::optional<at::Tensor>& residual,
                             const BatchNormLayer& layer, NormMode mode) {
     RECORD_FUNCTION("ssl::batch_norm_relu", std::vector<c10::IValue>());
-    const int64_t channels = input.size(1);
     const Statistics statistics =
         ForValuesOf(input, [&](auto value) { return BatchStatistics(layer, Rows<decltype(value)>(input), mode); });
-    std::vector<float> scale(channels);
-    std::vector<float> offset(channels);
-    for (int64_t c = 0; c < channels; ++c) {
-      scale[c] = weight.data_ptr<float>()[c] * statistics.invstd.data_ptr<float>()[c];
-      offset[c] = bias.data_ptr<float>()[c] - scale[c] * statistics.mean.data_ptr<float>()[c];
-    }
     const at::Tensor output = at::empty_like(input);
     ForValuesOf(input, [&](auto value) {
-      WriteOutput<decltype(value)>(input, residual.value_or(at::Tensor()), scale.data(), offset.data(), output);
+      WriteOutput<decltype(value)>(input, residual.value_or(at::Tensor()), statistics.scale.data(),
+                                   statistics.offset.data(), output);
     });
     context->save_for_backward({input, output, weight, statistics.mean, statistics.invstd});
     context->saved_data["has_residual"] = residual.has_value();
@@ -305,7 +290,7 @@ struct BatchNormReluFunction : public torch::autograd::Function<BatchNormReluFun
     });
     const auto batch = c10::static_intrusive_pointer_cast<Batch>(context->saved_data["batch"].toCapsule());
     const InputGradient solved = SolveGradient(sums, batch->group == nullptr ? sums : SumsOfRanks(sums, *batch->group),
-                                               saved[2], {saved[3], saved[4], batch->count});
+                                               saved[2], {saved[3], saved[4], {}, {}, batch->count});
     const bool has_residual = context->saved_data["has_residual"].toBool();
     // Without a residual nobody else reads `masked`: it becomes the input's gradient in place.
     const at::Tensor input_gradient = has_residual ? at::empty_like(masked) : masked;
@@ -320,16 +305,39 @@ bool IsFusableMap(const at::Tensor& map) {
          (map.scalar_type() == at::kFloat || map.scalar_type() == at::kBFloat16);
 }
 
+// The sums over ranks are between the kernel's two passes.
+bool TakesKernel(const BatchNormLayer& layer, const at::Tensor& map) {
+  return layer.group == nullptr && HasBatchNormReluKernel(map);
+}
+
+BatchNormTensors TensorsOf(const BatchNormLayer& layer, NormMode mode) {
+  BatchNormTensors tensors;
+  tensors.weight = layer.weight;
+  tensors.bias = layer.bias;
+  if (mode == NormMode::kTraining) {
+    tensors.running_mean = layer.running_mean;
+    tensors.running_variance = layer.running_var;
+    tensors.num_batches = layer.num_batches_tracked;
+  }
+  tensors.momentum = layer.momentum;
+  tensors.epsilon = layer.eps;
+  return tensors;
+}
+
 }  // namespace
 
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
-  if (!IsFusableMap(input) || layer.weight.scalar_type() != at::kFloat || !layer.weight.is_cpu()) return false;
-  return !residual.defined() ||
-         (IsFusableMap(residual) && residual.sizes() == input.sizes() && residual.scalar_type() == input.scalar_type());
+  const auto is_fusable = [&](const at::Tensor& map) { return IsFusableMap(map) || TakesKernel(layer, map); };
+  if (!is_fusable(input) || layer.weight.scalar_type() != at::kFloat || layer.weight.device() != input.device()) {
+    return false;
+  }
+  return !residual.defined() || (is_fusable(residual) && residual.sizes() == input.sizes() &&
+                                 residual.device() == input.device() && residual.scalar_type() == input.scalar_type());
 }
 
 at::Tensor BatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual,
                          NormMode mode) {
+  if (!input.is_cpu()) return BatchNormReluByKernel(input, residual, TensorsOf(layer, mode));
   if (mode == NormMode::kTraining) layer.num_batches_tracked.add_(1);
   const std::optional<at::Tensor> added = residual.defined() ? std::make_optional(residual) : std::nullopt;
   return BatchNormReluFunction::apply(input, layer.weight, layer.bias, added, layer, mode);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// relu(batch_norm(input) + residual) in training mode, as one operation on the CPU.
+// relu(batch_norm(input) + residual) in training mode, as one operation: on the CPU, and by a kernel on NVIDIA GPUs
+// (ssl/kernels/batch_norm_relu_by_kernel.h).
 //
 // As separate operators this reads and writes the feature map nine times forward; here it is read twice and written
 // once, and backward needs no extra pass for ReLU. Statistics, running averages and gradients are those of
@@ -14,8 +15,8 @@
 
 namespace ssl {
 
-// Whether BatchNormRelu takes these tensors: channels-last maps on the CPU, float32 or bfloat16, residual (if
-// defined) of the same kind and shape, parameters float32.
+// Whether BatchNormRelu takes these tensors: channels-last maps, on the CPU of float32 or bfloat16, on a GPU those that
+// its kernel takes, and no group of ranks; residual (if defined) of the same kind and shape, parameters float32.
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual);
 
 // input: [N, C, H, W]; residual: the same, or undefined; mode: kTraining or kRecompute. Requires CanFuseBatchNormRelu.

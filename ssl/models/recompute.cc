@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "ssl/base/default_generators.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/models/rank_moments.h"

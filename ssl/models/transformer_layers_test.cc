@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/core/generator_scope.h"
 
 namespace ssl {

@@ -2,14 +2,13 @@
 #include "ssl/optim/larc.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/clamp_max.h>
 #include <ATen/ops/where.h>
 
 #include <utility>
 #include <vector>
 
+#include "ssl/kernels/scale_gradients.h"
 #include "ssl/optim/gradient_transform.h"
 
 namespace ssl {
@@ -32,8 +31,7 @@ class Larc : public GradientTransform {
     // none.
     rates = at::where(gradient_norms == 0.0, 0.0, rates);
     rates = at::where(parameter_norms == 0.0, 1.0, rates);
-    if (group.weight_decay != 0.0) at::_foreach_add_(gradients, parameters, group.weight_decay);
-    at::_foreach_mul_(gradients, rates.unbind());
+    ScaleGradients(gradients, parameters, group.weight_decay, rates);
   }
 
  private:

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/logical_and.h>
 #include <ATen/ops/where.h>
 
@@ -14,6 +13,7 @@
 
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/kernels/scale_gradients.h"
 #include "ssl/optim/gradient_transform.h"
 #include "ssl/optim/momentum_schedule.h"
 #include "ssl/optim/optimizer_options.h"
@@ -46,7 +46,7 @@ class Lars : public GradientTransform {
     const auto [parameter_norms, update_norms] = NormsOf(group, adapted_parameters_, adapted_gradients_);
     const at::Tensor adapted = at::logical_and(parameter_norms.gt(0.0), update_norms.gt(0.0));
     const at::Tensor rates = at::where(adapted, parameter_norms * options_.eta / update_norms, 1.0);
-    at::_foreach_mul_(adapted_gradients_, rates.unbind());
+    ScaleGradients(adapted_gradients_, adapted_parameters_, /*weight_decay=*/0.0, rates);
   }
 
   const LarsOptions options_;

@@ -10,18 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ssl/kernels/same_layout.h"
 
 namespace ssl {
 namespace {
-
-// Equal positions of equal elements; strides of dimensions of one element say nothing.
-bool SameLayout(const at::Tensor& a, const at::Tensor& b) {
-  if (a.dim() != b.dim()) return false;
-  for (int64_t d = 0; d < a.dim(); ++d) {
-    if (a.size(d) != b.size(d) || (a.size(d) > 1 && a.stride(d) != b.stride(d))) return false;
-  }
-  return true;
-}
 
 at::Tensor InLayoutOf(const at::Tensor& gradient, const at::Tensor& parameter) {
   at::Tensor copy = at::empty_like(parameter);

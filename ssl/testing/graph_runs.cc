@@ -111,7 +111,9 @@ absl::Status Step(Session& session, const NotesHook& notes, const GraphTrainStep
   const int64_t batch_tensors = notes.batch_tensors();
   const bool reports = session.state().iteration % kStepsPerEpoch == 0;  // at the end of the phase before it
   const TransferLog log;
-  SSL_RETURN_IF_ERROR(session.Step().status());
+  const int64_t iteration = session.state().iteration;
+  SSL_ASSIGN_OR_RETURN(const bool goes_on, session.Step());
+  SSL_RET_CHECK(goes_on || session.state().iteration > iteration, "the run ends before its last iteration");
   if (step == nullptr || step->replays() == replays || reports) return absl::OkStatus();
   for (const auto& [what, count] : log.reads()) outcome->reads[what] += count;
   outcome->uploads += Total(log.uploads());

@@ -19,6 +19,15 @@ namespace ssl {
 
 inline constexpr int64_t kStepsOfGraphRun = 14;
 
+// A classifier of the images.
+inline constexpr char kSupervisedRun[] = R"(
+DATA: {TRAIN: {TRANSFORMS: [{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]}}
+MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 4]}]]}}
+LOSS: {name: cross_entropy_multiple_output_single_target}
+METERS: {names: [accuracy_list_meter], accuracy_list_meter: {num_meters: 1, topk_values: [1]},
+         enable_training_meter: True}
+)";
+
 struct GraphRun {
   // YAML, each over those before it; all over images of 16 x 16 in batches of 16, six an epoch, a vision transformer
   // without random numbers, SGD, and a learning rate that each update has for itself.

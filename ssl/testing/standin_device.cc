@@ -80,6 +80,7 @@ bool Register() {
   const c10::impl::DeviceGuardImplRegistrar registrar(kType, &guard);
   static auto& hooks = *new Hooks;
   at::RegisterPrivateUse1HooksInterface(&hooks);
+  at::setHostAllocator(kType, &StandinPinnedAllocator());
   SetStandinAllocator();
   static auto& libraries = *new Libraries;
   RegisterStandinFallback(&libraries.fallback);

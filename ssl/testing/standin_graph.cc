@@ -4,6 +4,7 @@
 #include <c10/core/DeviceType.h>
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,10 @@
 namespace ssl {
 namespace {
 
+// Of the process.
+std::atomic<int64_t> recordings{0};
+std::atomic<bool> has_room{true};
+
 class StandinGraph final : public DeviceGraph {
  public:
   absl::Status Record(const std::function<absl::Status()>& work) override {
@@ -37,7 +42,8 @@ class StandinGraph final : public DeviceGraph {
           absl::StrCat("stand-in graph: '", refused, "' makes the host wait for the device, which is recorded"));
     }
     SSL_RETURN_IF_ERROR(status);
-    recording_ = recording;
+    ++recordings;
+    recording_ = {recording.get(), [recording](const StandinRecording*) { --recordings; }};
     return absl::OkStatus();
   }
 
@@ -46,6 +52,8 @@ class StandinGraph final : public DeviceGraph {
     TORCH_CHECK(recording_ != nullptr, "stand-in graph: nothing is recorded");
     recording_->Replay();
   }
+
+  bool HasRoomBeside() const override { return has_room; }
 
  private:
   std::shared_ptr<const StandinRecording> recording_;
@@ -61,5 +69,9 @@ absl::Status RegisterStandinGraph(Registries* registries) {
         return std::make_unique<StandinGraph>();
       });
 }
+
+int64_t StandinRecordings() { return recordings; }
+
+void SetStandinRoom(bool room) { has_room = room; }
 
 }  // namespace ssl

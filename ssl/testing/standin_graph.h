@@ -5,6 +5,8 @@
 #ifndef SSL_TESTING_STANDIN_GRAPH_H_
 #define SSL_TESTING_STANDIN_GRAPH_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 
 namespace ssl {
@@ -16,6 +18,12 @@ struct Registries;
 // and inside another recording of the thread. Threads that the work starts itself are not recorded; autograd's are.
 // AlreadyExists when the name is taken.
 absl::Status RegisterStandinGraph(Registries* registries);
+
+// How many recordings this process keeps. Thread-safe.
+int64_t StandinRecordings();
+
+// What HasRoomBeside of all of them says from here on; true at first. Thread-safe.
+void SetStandinRoom(bool has_room);
 
 }  // namespace ssl
 

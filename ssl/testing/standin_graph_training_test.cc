@@ -77,14 +77,6 @@ MODEL:
 HOOKS: {EMA_MODEL: {SAVE_EMA_MODEL: True, WARMUP: 0.2, DECAY: 0.9}}
 )";
 
-constexpr char kSupervised[] = R"(
-DATA: {TRAIN: {TRANSFORMS: [{name: ToTensor}, {name: Normalize, mean: [0.286], std: [0.353]}]}}
-MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 4]}]]}}
-LOSS: {name: cross_entropy_multiple_output_single_target}
-METERS: {names: [accuracy_list_meter], accuracy_list_meter: {num_meters: 1, topk_values: [1]},
-         enable_training_meter: True}
-)";
-
 std::string Simclr() {
   return TwoViews("simclr_collator") + R"(
 MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32], use_bn: True, use_relu: True, skip_last_layer_relu_bn: False}],
@@ -106,7 +98,7 @@ MODEL: {HEAD: {PARAMS: [[mlp, {dims: [16, 32, 16], use_bn: True, use_relu: True,
 LOSS: {name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 16}}
 OPTIMIZER: {name: lars}
 )"},
-          {"Supervised", kSupervised}};
+          {"Supervised", kSupervisedRun}};
 }
 
 void ExpectSameCheckpoint(const std::string& found, const std::string& expected, int64_t iteration = kSteps) {
@@ -241,7 +233,7 @@ TEST_P(GraphTrainingOf, NothingOfAnUpdateKeepsItsAutogradGraph) {
 }
 
 TEST_F(GraphTraining, TestPhasesBetween_LeaveTheRecordingAsItIs) {
-  const GraphRunOutcome outcome = ExpectSameRuns({kSupervised, kDropout, "TEST_MODEL: True"});
+  const GraphRunOutcome outcome = ExpectSameRuns({kSupervisedRun, kDropout, "TEST_MODEL: True"});
   EXPECT_EQ(outcome.recordings, 1);
   EXPECT_EQ(outcome.replays, kSteps - 3);
 }
@@ -249,7 +241,7 @@ TEST_F(GraphTraining, TestPhasesBetween_LeaveTheRecordingAsItIs) {
 TEST_F(GraphTraining, SmallerLastBatch_IsMadeInFullAndTheRecordingStays) {
   const CapturedLog log;
   const GraphRunOutcome outcome =
-      ExpectSameRuns({kSupervised, kDropout, "DATA: {TRAIN: {DATA_LIMIT: 90, DROP_LAST: False}}"});
+      ExpectSameRuns({kSupervisedRun, kDropout, "DATA: {TRAIN: {DATA_LIMIT: 90, DROP_LAST: False}}"});
   EXPECT_EQ(outcome.recordings, 1);
   EXPECT_EQ(outcome.replays, kSteps - 3 - 2) << "two epochs have ended";
   EXPECT_THAT(log.lines, Contains(AllOf(HasSubstr("graph_train_step"), HasSubstr("the shape of a batch has changed"))));
@@ -257,7 +249,7 @@ TEST_F(GraphTraining, SmallerLastBatch_IsMadeInFullAndTheRecordingStays) {
 
 TEST_F(GraphTraining, SmallerBatchesOfManyEpochs_AreNeverInARow) {
   GraphRun run;
-  run.config = {kSupervised, "DATA: {TRAIN: {DATA_LIMIT: 90, DROP_LAST: False}}"};
+  run.config = {kSupervisedRun, "DATA: {TRAIN: {DATA_LIMIT: 90, DROP_LAST: False}}"};
   run.directory = directory_;
   run.last_iteration = 24;
   ASSERT_OK_AND_ASSIGN(const GraphRunOutcome outcome, TrainGraphRun(std::move(run)));
@@ -267,7 +259,7 @@ TEST_F(GraphTraining, SmallerBatchesOfManyEpochs_AreNeverInARow) {
 
 TEST_F(GraphTraining, Adam_IsRecorded) {
   for (const char* name : {"adam", "adamw"}) {
-    ExpectRecorded(ExpectSameRuns({kSupervised, absl::StrCat("OPTIMIZER: {name: ", name, "}")}), 4);
+    ExpectRecorded(ExpectSameRuns({kSupervisedRun, absl::StrCat("OPTIMIZER: {name: ", name, "}")}), 4);
   }
 }
 
@@ -286,7 +278,7 @@ TEST_F(GraphTraining, WhatCannotBeRecorded_IsTheStandardStepWithAReason) {
       {"hooks: [{type: gradient_collector}]", "hook gradient_collector may have to be called in the middle"},
       {"MODEL: {TRUNK: {VISION_TRANSFORMERS: {CHECKPOINT_BLOCK: True}}}", "USE_ACTIVATION_CHECKPOINTING is true"},
       {"OPTIMIZER: {grad_acc_steps: 2}\nMODEL: {TRUNK: {VISION_TRANSFORMERS: {DROPOUT_RATE: 0.1}}}",
-       "random numbers, as of dropout or drop path, are drawn anew for each of 2 batches"},
+       "random numbers, as of dropout, drop path or a hook, are drawn anew for each of 2 batches"},
       {"OPTIMIZER: {param_schedulers: {weight_decay: {name: cosine, update_interval: step, start_value: 0.1, "
        "end_value: 0.2}}}",
        "the weight decay of parameter group regularized has changed"},
@@ -294,7 +286,7 @@ TEST_F(GraphTraining, WhatCannotBeRecorded_IsTheStandardStepWithAReason) {
   for (const Obstacle& obstacle : obstacles) {
     SCOPED_TRACE(obstacle.told);
     const CapturedLog log;
-    const GraphRunOutcome outcome = ExpectSameRuns({kSupervised, "OPTIMIZER: {num_epochs: 8}", obstacle.config});
+    const GraphRunOutcome outcome = ExpectSameRuns({kSupervisedRun, "OPTIMIZER: {num_epochs: 8}", obstacle.config});
     EXPECT_EQ(outcome.recordings, 0);
     EXPECT_THAT(log.lines, Contains(AllOf(HasSubstr("graph_train_step"), HasSubstr(obstacle.told))).Times(1));
   }
@@ -306,7 +298,7 @@ TEST_F(GraphTraining, SeveralRanks_TrainWithTheStandardStep) {
     const CapturedLog log;
     TrainingRun run;
     run.ranks = 2;
-    run.config = {kSupervised, R"(
+    run.config = {kSupervisedRun, R"(
 MACHINE: {DEVICE: gpu}
 MODEL:
   TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.125, STEM: small, STAGES: 2, INIT: kaiming_fan_out}}
@@ -358,7 +350,7 @@ TEST_F(GraphTraining, Observers_SeeTheGradientsOfEachUpdate) {
     std::vector<std::vector<double>> runs(2);
     for (const bool records : {false, true}) {
       GraphRun run;
-      run.config = {kSupervised, precision, "MODEL: {AMP_PARAMS: {AMP_ARGS: {loss_scale: 128}}}"};
+      run.config = {kSupervisedRun, precision, "MODEL: {AMP_PARAMS: {AMP_ARGS: {loss_scale: 128}}}"};
       run.step = records ? "graph_train_step" : "standard_train_step";
       run.directory = absl::StrCat(directory_, "/", ++pairs_);
       run.hook = std::make_unique<GradientsHook>(&runs[records ? 1 : 0]);
@@ -386,7 +378,7 @@ class ReadingHook : public Hook {
 
 TEST_F(GraphTraining, ReadWithinARecordedUpdate_EndsTheRunAndIsNamed) {
   GraphRun run;
-  run.config = {kSupervised};
+  run.config = {kSupervisedRun};
   run.directory = directory_;
   run.hook = std::make_unique<ReadingHook>();
   EXPECT_THAT(TrainGraphRun(std::move(run)),

@@ -4,7 +4,7 @@
 #ifndef SSL_TESTING_STANDIN_PINNED_MEMORY_H_
 #define SSL_TESTING_STANDIN_PINNED_MEMORY_H_
 
-#include <c10/core/Allocator.h>
+#include <ATen/core/CachingHostAllocator.h>
 
 #include <cstdint>
 
@@ -16,8 +16,12 @@ int64_t PinnedAllocations();
 // Lets the next time fail, with what LibTorch says where CUDA finds no memory to pin. Thread-safe.
 void FailNextPinning();
 
+// Memory that is not used any more, in bytes, and was not given back to the system: kept for the next tensor of its
+// size, as LibTorch keeps a GPU's. Thread-safe.
+int64_t UnusedPinnedBytes();
+
 // For the stand-in device itself; thread-safe.
-c10::Allocator& StandinPinnedAllocator();
+at::HostAllocator& StandinPinnedAllocator();
 bool IsPinnedForStandin(const void* memory);
 
 }  // namespace ssl

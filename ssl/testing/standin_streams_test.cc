@@ -112,5 +112,16 @@ TEST_F(StandinStreams, PinnedMemory_IsCounted_AndKnownUntilItIsFreed) {
   EXPECT_FALSE(IsPinnedForStandin(memory));
 }
 
+TEST_F(StandinStreams, PinnedMemory_IsKeptUntilTheCacheIsEmptied) {
+  at::getHostAllocator(StandinDevice::device().type())->empty_cache();
+  at::Tensor here = Pinned();
+  const void* const memory = here.const_data_ptr();
+  here.reset();
+  EXPECT_EQ(UnusedPinnedBytes(), 2 * static_cast<int64_t>(sizeof(float)));
+  EXPECT_EQ(Pinned().const_data_ptr(), memory) << "the next tensor of its size";
+  at::getHostAllocator(StandinDevice::device().type())->empty_cache();
+  EXPECT_EQ(UnusedPinnedBytes(), 0);
+}
+
 }  // namespace
 }  // namespace ssl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/rank_engines.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -62,8 +63,9 @@ struct RankEnd {
 class RankEngines {
  public:
   // speaks: for its process, to signal handlers and when the training begins.
-  RankEngines(const EngineRun& run, bool speaks, Communicator& communicator)
+  RankEngines(const EngineRun& run, int64_t seed, bool speaks, Communicator& communicator)
       : run_(run),
+        seed_(seed),
         config_(*run.root.Find("config")),
         speaks_(speaks),
         communicator_(communicator),
@@ -94,9 +96,8 @@ class RankEngines {
 
  private:
   absl::StatusOr<bool> RunAll() {
-    SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(config_));
     SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines,
-                         MakeEngines(run_.root, MakeBuildContext(context_, options.run.seed)));
+                         MakeEngines(run_.root, MakeBuildContext(context_, seed_)));
     SSL_ASSIGN_OR_RETURN(bool goes_on, CheckOthers(engines));
     for (size_t i = 0; i < engines.size() && goes_on; ++i) {
       SSL_ASSIGN_OR_RETURN(goes_on, RunOne(engines[i]));
@@ -170,6 +171,7 @@ class RankEngines {
   }
 
   const EngineRun& run_;
+  const int64_t seed_;
   const ConfigNode& config_;
   const bool speaks_;
   Communicator& communicator_;
@@ -192,6 +194,29 @@ class ComputeThreadsScope {
 
  private:
   const int earlier_;
+};
+
+// How cuDNN chooses convolutions for a run on a GPU, until the end of the scope: the fastest for each shape, which is
+// searched when it first comes (torch.backends.cudnn.benchmark), or those that give the same bits each time.
+class ConvolutionScope {
+ public:
+  explicit ConvolutionScope(const TaskOptions& options)
+      : searched_(at::globalContext().benchmarkCuDNN()), was_deterministic_(at::globalContext().deterministicCuDNN()) {
+    if (options.machine.device == "cpu") return;
+    Set(!options.reproducibility.deterministic_convolutions, options.reproducibility.deterministic_convolutions);
+  }
+  ~ConvolutionScope() { Set(searched_, was_deterministic_); }
+  ConvolutionScope(const ConvolutionScope&) = delete;
+  ConvolutionScope& operator=(const ConvolutionScope&) = delete;
+
+ private:
+  static void Set(bool searches, bool is_deterministic) {
+    at::globalContext().setBenchmarkCuDNN(searches);
+    at::globalContext().setDeterministicCuDNN(is_deterministic);
+  }
+
+  const bool searched_;
+  const bool was_deterministic_;
 };
 
 bool IsOfAnotherRank(const RankEnd& end) { return ExitCodeOf(end.status) == kExitPeer; }
@@ -221,13 +246,16 @@ absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildCon
 }
 
 absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions& world, Communicator& processes) {
-  if (world.virtual_ranks == 0) return Concluded(RankEngines(run, /*speaks=*/true, processes).Run(), run.record);
+  SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(*run.root.Find("config")));
+  const int64_t seed = options.run.seed;
+  const ConvolutionScope convolutions(options);
+  if (world.virtual_ranks == 0) return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run.record);
   const ComputeThreadsScope threads(world.threads_per_virtual_rank);
   const int64_t ranks_here = world.virtual_ranks / processes.size();
   std::vector<RankEnd> ends(ranks_here);
   const absl::Status status = VirtualWorld(world.virtual_ranks, processes).Run([&](Communicator& communicator) {
     RankEnd& end = ends[communicator.rank() % ranks_here];
-    end = RankEngines(run, /*speaks=*/communicator.rank() % ranks_here == 0, communicator).Run();
+    end = RankEngines(run, seed, /*speaks=*/communicator.rank() % ranks_here == 0, communicator).Run();
     return end.status;
   });
   // None has begun where the world could not be made, or a thread of it.

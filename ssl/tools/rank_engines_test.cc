@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/rank_engines.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -26,6 +27,7 @@
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/distributed/testing/process_world.h"
 #include "ssl/engines/engine.h"
+#include "ssl/testing/standin_device.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/tools/exit_codes.h"
 
@@ -70,7 +72,7 @@ class RankEnginesTest : public ::testing::Test {
         }));
     ConfigNode root = ConfigNode::Map();
     root.Set("engine_name", ConfigNode::FromString("work"));
-    root.Set("config", ConfigNode::Map());
+    root.Set("config", config_);
     const auto admit = [] { return absl::OkStatus(); };
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
                          RunRecord::Open(directory, {"work"}, true, root, admit, files_, processes));
@@ -94,7 +96,29 @@ class RankEnginesTest : public ::testing::Test {
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
   StopToken stop_;
   std::ostringstream out_;
+  ConfigNode config_ = ConfigNode::Map();
 };
+
+// How cuDNN chooses convolutions is LibTorch's state of the process.
+TEST_F(RankEnginesTest, OnAGpu_ConvolutionsAreSearchedUnlessTheyShallRepeat) {
+  StandinDevice::Install();
+  at::Context& torch = at::globalContext();
+  const auto in_a_run = [&](const char* device, bool is_deterministic) {
+    config_.SetPath("MACHINE.DEVICE", ConfigNode::FromString(device));
+    config_.SetPath("REPRODUCIBILITY.CUDDN_DETERMINISTIC", ConfigNode::FromBool(is_deterministic));
+    std::pair<bool, bool> found;
+    const auto work = [&](EngineContext&) {
+      found = {torch.benchmarkCuDNN(), torch.deterministicCuDNN()};
+      return absl::OkStatus();
+    };
+    EXPECT_OK(Run(work, WorldOptions()));
+    EXPECT_FALSE(torch.benchmarkCuDNN() || torch.deterministicCuDNN()) << "as before";
+    return found;
+  };
+  EXPECT_EQ(in_a_run("cpu", true), std::make_pair(false, false));
+  EXPECT_EQ(in_a_run("gpu", false), std::make_pair(true, false));
+  EXPECT_EQ(in_a_run("gpu", true), std::make_pair(false, true));
+}
 
 TEST_F(RankEnginesTest, EachVirtualRankRunsThem_AndRankZeroReports) {
   std::vector<int64_t> ranks;  // they take turns

@@ -11,7 +11,6 @@ std::vector<CompatibilityKey> RunKeys() {
                 {{"VERBOSE", "false"}});
   table.Ignored("", "batches come from threads of one process", {{"MULTI_PROCESSING_METHOD", "forkserver"}});
   table.Ignored("", "typo in VISSL's files", {{"MONITOR_PERF_STATS", "false"}});
-  table.Ignored("REPRODUCIBILITY", "runs repeat without it", {{"CUDDN_DETERMINISTIC", "false"}});
   table.NotYet("MONITORING", "statistics of activations are not recorded", {{"MONITOR_ACTIVATION_STATISTICS", "0"}});
   table.Ignored("HOOKS", "nvidia-smi shows it; training is the same", {{"LOG_GPU_STATS", "true"}});
   table.Ignored("HOOKS.TENSORBOARD_SETUP", "not read by VISSL either",

@@ -51,6 +51,11 @@ int NumViews(const BatchLayout& layout, const CollatedInput& input) {
   return input.num_views < 0 ? static_cast<int>(layout.views.size()) - input.first_view : input.num_views;
 }
 
+// Of the tensor that begins with view `first`.
+int NumJoined(const BatchLayout& layout, const CollatedInput& input) {
+  return input.joins_views ? NumViews(layout, input) : 1;
+}
+
 // A batch has a class for each row, or a row of classes.
 absl::Status CheckNoLabelList(const Sample& sample) {
   if (sample.label_list.empty() || !sample.label_row.empty()) return absl::OkStatus();
@@ -92,6 +97,20 @@ bool CanKeepPixels(const BatchLayout& layout) {
   });
 }
 
+int64_t BytesOfImages(const BatchLayout& layout) {
+  const auto value_size = static_cast<int64_t>(layout.keeps_pixels ? sizeof(uint8_t) : sizeof(float));
+  int64_t bytes = 0;
+  for (const CollatedInput& input : layout.inputs) {
+    const int joined = NumJoined(layout, input);
+    for (int v = input.first_view; v < input.first_view + NumViews(layout, input); v += joined) {
+      const ViewShape& view = layout.views[static_cast<size_t>(v)];
+      const int64_t of_view = int64_t{view.height} * view.width * layout.channels * layout.batch_size * value_size;
+      bytes += PinnedBytes(joined * of_view, layout.device);
+    }
+  }
+  return bytes;
+}
+
 BatchBuffer::BatchBuffer(const BatchLayout& layout) : layout_(layout) {
   if (!layout.plans_views) AllocateInputs();
   full_.indices = EmptyPinned({layout.batch_size}, at::kLong, at::MemoryFormat::Contiguous, c10::kCPU);
@@ -123,7 +142,7 @@ void BatchBuffer::AllocateInputs() {
 
 BatchBuffer::Input BatchBuffer::AllocateInput(const CollatedInput& input) {
   const int end = input.first_view + NumViews(layout_, input);
-  const int joined = input.joins_views ? end - input.first_view : 1;
+  const int joined = NumJoined(layout_, input);
   const at::ScalarType type = layout_.keeps_pixels ? at::kByte : at::kFloat;
   Input allocated;
   for (int first = input.first_view; first < end; first += joined) {

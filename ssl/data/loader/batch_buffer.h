@@ -30,6 +30,9 @@ absl::StatusOr<BatchLayout> LayoutFor(const Sample& first, BatchLayout layout);
 // share a tensor.
 bool CanKeepPixels(const BatchLayout& layout);
 
+// That a buffer for such a layout takes for views and inputs, rounded up where it is pinned.
+int64_t BytesOfImages(const BatchLayout& layout);
+
 class BatchBuffer {
  public:
   // Allocates. May throw LibTorch exceptions.

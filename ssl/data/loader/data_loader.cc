@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/loader/data_loader.h"
 
-#include <c10/util/llvmMathExtras.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/core/pinned_memory.h"
 
 namespace ssl {
 namespace {
@@ -23,13 +21,7 @@ constexpr int64_t kLargeBatchBytes = int64_t{32} << 20;
 constexpr int64_t kChunkSize = ImagePack::kBlockRows;
 
 int64_t BatchBytes(const BatchLayout& layout) {
-  const auto value_size = static_cast<int64_t>(layout.keeps_pixels ? sizeof(uint8_t) : sizeof(float));
-  int64_t bytes = 0;
-  for (const ViewShape& view : layout.views) {
-    const int64_t of_view = int64_t{view.height} * view.width * layout.channels * layout.batch_size * value_size;
-    bytes += layout.device.is_cpu() ? of_view : static_cast<int64_t>(c10::llvm::PowerOf2Ceil(of_view));
-  }
-  return bytes;
+  return layout.plans_views ? ImagePack::BytesOfImages(layout) : BytesOfImages(layout);
 }
 
 // num_batches: of an epoch. Three large batches of pixels are still less than two of floats.
@@ -70,7 +62,9 @@ absl::StatusOr<BatchLayout> DataLoader::FindLayout() {
     layout.inputs = options_.collator->inputs();
   }
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
-  if (options_.augments_on_device) SSL_RETURN_IF_ERROR(CheckPlans(layout));
+  if (!options_.augments_on_device) return layout;
+  SSL_RETURN_IF_ERROR(CheckPlans(layout));
+  layout.image_bytes = ImagePack::BytesRead(scratch_.plans);
   return layout;
 }
 
@@ -103,7 +97,8 @@ absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
 
   const BatchLayout admitted = options_.for_accelerator ? LayoutOn(c10::kCUDA) : layout_;
   const int64_t ring_size = RingSize(options_.num_workers, admitted, num_batches_);
-  SSL_RETURN_IF_ERROR(admit({ring_size, admitted.batch_size, ring_size * BatchBytes(admitted), options_.num_workers}));
+  SSL_RETURN_IF_ERROR(admit(
+      {ring_size, admitted.batch_size, ring_size * BatchBytes(admitted), options_.num_workers, admitted.plans_views}));
   if (!options_.for_accelerator) SSL_RETURN_IF_ERROR(AllocateRing());
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;
@@ -120,6 +115,8 @@ DataLoader::~DataLoader() {
   }
   work_available_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+  ring_.clear();
+  ReleaseUnusedPinned(layout_.device);
 }
 
 BatchLayout DataLoader::LayoutOn(const c10::Device& device) const {
@@ -135,16 +132,13 @@ BatchLayout DataLoader::LayoutOn(const c10::Device& device) const {
 absl::Status DataLoader::AllocateRing() {
   const int64_t ring_size = RingSize(options_.num_workers, layout_, num_batches_);
   const std::string what = absl::StrCat("memory for batches: ", ring_size, " of ", layout_.batch_size, " samples, ",
-                                        ring_size * BatchBytes(layout_), " bytes of the host's memory",
-                                        layout_.device.is_cpu() ? "" : ", pinned");
-  absl::Status status = GuardTorch(what, [&] {
+                                        ring_size * BatchBytes(layout_), " bytes");
+  return GuardTorch(what, [&] {
     std::vector<std::unique_ptr<Slot>> ring;
     for (int64_t i = 0; i < ring_size; ++i) ring.push_back(std::make_unique<Slot>(layout_));
     ring_ = std::move(ring);
     return absl::OkStatus();
   });
-  status.ErasePayload(kDetailMemory);  // CUDA says the same of memory that it cannot pin as of its own
-  return status;
 }
 
 int64_t DataLoader::batches_per_epoch() const { return num_batches_; }

@@ -150,6 +150,7 @@ absl::Status ApplyAugmentOn(const DataSplitOptions& split, const Pipeline& pipel
                             const BuildContext& context, DataLoaderOptions* options) {
   options->augments_on_device = split.augment_on == "device";
   if (!options->augments_on_device) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(CheckAugmentOn(split, node, context.config));
   const std::string key = SplitKey(node, context.config, "AUGMENT_ON");
   if (options->collator->mixes_samples() || options->collator->inputs().size() != 1) {
     return absl::InvalidArgumentError(

@@ -81,6 +81,13 @@ class EvaluationSourceTest : public ::testing::Test {
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
 
+TEST_F(EvaluationSourceTest, OfATrainingWhoseViewsADeviceMakes_MakesThemOnTheCpu) {
+  config_.SetPath("DATA.TRAIN.AUGMENT_ON", ConfigNode::FromString("device"));
+  const std::unique_ptr<BatchSource> source = Make("TRAIN", /*most_samples=*/-1);
+  ASSERT_OK_AND_ASSIGN(const Batch* const batch, source->Next());
+  EXPECT_EQ(batch->views[0].scalar_type(), at::kFloat);
+}
+
 // A training has told of its own data.
 TEST_F(EvaluationSourceTest, FilesOfOtherKinds_AreToldOfATestSetOfItsOwn) {
   const std::string folder = MakeTempDir("photos");

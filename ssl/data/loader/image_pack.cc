@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/data/loader/image_pack.h"
 
+#include <c10/util/llvmMathExtras.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ssl/core/pinned_memory.h"
@@ -22,7 +25,28 @@ at::Tensor EmptyBytes(int64_t size, const c10::Device& device) {
   return EmptyPinned({size}, at::kByte, at::MemoryFormat::Contiguous, device);
 }
 
+// From the first byte that the views read of their image to the one behind the last.
+std::pair<int64_t, int64_t> RangeRead(absl::Span<const ViewPlan> plans) {
+  std::pair<int64_t, int64_t> range = {std::numeric_limits<int64_t>::max(), 0};
+  for (const ViewPlan& plan : plans) {
+    range.first = std::min(range.first, plan.source_begin);
+    range.second = std::max(range.second, SourceEnd(plan));
+  }
+  return range;
+}
+
 }  // namespace
+
+int64_t ImagePack::BytesRead(absl::Span<const ViewPlan> plans) {
+  const auto [begin, end] = RangeRead(plans);
+  return end - begin;
+}
+
+int64_t ImagePack::BytesOfImages(const BatchLayout& layout) {
+  const int64_t full_blocks = layout.batch_size / kBlockRows;
+  return full_blocks * PinnedBytes(kBlockRows * layout.image_bytes, layout.device) +
+         PinnedBytes(layout.batch_size % kBlockRows * layout.image_bytes, layout.device);
+}
 
 ImagePack::ImagePack(const BatchLayout& layout)
     : layout_(layout),
@@ -32,10 +56,20 @@ ImagePack::ImagePack(const BatchLayout& layout)
   images_.normalization = {layout.tables[0]->mean, layout.tables[0]->std};
 }
 
+void ImagePack::Clear(Block* block) const {
+  block->use.Add(block->used);
+  block->used = 0;
+  if (!block->use.is_over()) return;
+  block->memory.reset();
+  block->use = BufferUse();
+  ReleaseUnusedPinned(layout_.device);
+}
+
 uint8_t* ImagePack::Add(int64_t bytes, Block* block) const {
   const int64_t needed = block->used + bytes;
   if (!block->memory.defined() || block->memory.numel() < needed) {
-    const at::Tensor larger = EmptyBytes(needed + needed / 2, layout_.device);
+    // Doubles: so much is taken by LibTorch in any case.
+    const at::Tensor larger = EmptyBytes(static_cast<int64_t>(c10::llvm::PowerOf2Ceil(needed)), layout_.device);
     if (block->used > 0) {
       std::memcpy(larger.mutable_data_ptr(), block->memory.const_data_ptr(), static_cast<size_t>(block->used));
     }
@@ -48,18 +82,16 @@ uint8_t* ImagePack::Add(int64_t bytes, Block* block) const {
 
 absl::Status ImagePack::Write(const Image& image, absl::Span<const ViewPlan> plans, int64_t row) {
   const size_t views = layout_.views.size();
-  int64_t begin = std::numeric_limits<int64_t>::max(), end = 0;
   for (size_t v = 0; v < plans.size(); ++v) {
-    begin = std::min(begin, plans[v].source_begin);
-    end = std::max(end, SourceEnd(plans[v]));
     if (plans.size() == views && plans[v].rows.out == layout_.views[v].height &&
         plans[v].columns.out == layout_.views[v].width) {
       continue;
     }
     return absl::InternalError(absl::StrCat("view ", v, " is planned otherwise than the transforms make it"));
   }
+  const auto [begin, end] = RangeRead(plans);
   Block& block = blocks_[static_cast<size_t>(row / kBlockRows)];
-  if (row % kBlockRows == 0) block.used = 0;
+  if (row % kBlockRows == 0) Clear(&block);
   const int64_t moved = block.used - begin;
   std::memcpy(Add(end - begin, &block), image.pixels() + begin, static_cast<size_t>(end - begin));
   for (size_t v = 0; v < views; ++v) {

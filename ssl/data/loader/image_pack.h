@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The images of a batch for a device that makes the views itself, in memory that is pinned for it and grows to what the
-// largest batch needs. An image is there once for all its views, without the rows that no view reads.
+// largest batch needs; what a huge image has left goes when many small batches have followed. An image is there once
+// for all its views, without the rows that no view reads.
 //
 // Rows are packed in blocks of kBlockRows: threads may write rows of different blocks at the same time, those of one
 // block in ascending order from its first on. Where the bytes lie does not depend on the threads.
@@ -18,6 +19,7 @@
 #include "ssl/core/packed_images.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/loader/batch_layout.h"
+#include "ssl/data/loader/buffer_use.h"
 #include "ssl/kernels/view_plan.h"
 
 namespace ssl {
@@ -25,6 +27,11 @@ namespace ssl {
 class ImagePack {
  public:
   static constexpr int64_t kBlockRows = 16;
+
+  // Of the host's memory, where all images are as large as the first.
+  static int64_t BytesOfImages(const BatchLayout& layout);
+  // That the views read of an image, from the first byte to the last.
+  static int64_t BytesRead(absl::Span<const ViewPlan> plans);
 
   // layout: of one input. Allocates. May throw LibTorch exceptions, as Write and Finish.
   explicit ImagePack(const BatchLayout& layout);
@@ -44,7 +51,10 @@ class ImagePack {
   struct Block {
     at::Tensor memory;
     int64_t used = 0;
+    BufferUse use;
   };
+  // Empties it, and gives its memory back when that is much too large.
+  void Clear(Block* block) const;
   // Behind what `block` holds; moves it where it has no room.
   uint8_t* Add(int64_t bytes, Block* block) const;
   // Of a batch of `rows` rows; begins: where each view of row 0 begins in the result, and what lies between rows.

@@ -110,6 +110,44 @@ TEST(ImagePack, NextBatch_TakesItsPlaceAndGrows) {
   ExpectPixels(pack.images(), 18, 7);
 }
 
+int64_t MemoryOf(const at::Tensor& block) { return static_cast<int64_t>(block.storage().nbytes()); }
+
+// 16 images of a row each whose view reads all of it.
+void WriteBlock(int width, ImagePack* pack) {
+  Image image;
+  image.Allocate(1, width, 3);
+  ViewPlan plan;
+  plan.source_stride = 3 * width;
+  plan.rows = {1, 2, 0, 1, 1};
+  plan.columns = {width, 3, 0, width, 1};
+  for (int64_t row = 0; row < ImagePack::kBlockRows; ++row) EXPECT_OK(pack->Write(image, {plan}, row));
+  pack->Finish(ImagePack::kBlockRows);
+}
+
+TEST(ImagePack, MemoryOfHugeImages_GoesAfterManySmallBatches) {
+  BatchLayout layout = ThreeViews();
+  layout.batch_size = ImagePack::kBlockRows;
+  layout.views = {{2, 3}};
+  layout.tables.resize(1);
+  ImagePack pack(layout);
+  WriteBlock(1 << 19, &pack);  // 24 MiB
+  constexpr int64_t kHuge = 1 << 25;
+  for (int batch = 0; batch < 64; ++batch) {
+    WriteBlock(100, &pack);
+    EXPECT_EQ(MemoryOf(pack.images().blocks[0]), kHuge) << "others may follow";
+  }
+  WriteBlock(100, &pack);
+  EXPECT_EQ(MemoryOf(pack.images().blocks[0]), 8192) << "4800 bytes";
+}
+
+TEST(ImagePack, BytesOfImages_AreThoseOfItsBlocks) {
+  BatchLayout layout = ThreeViews();
+  layout.image_bytes = 1000;
+  EXPECT_EQ(ImagePack::BytesOfImages(layout), 20 * 1000);
+  layout.device = c10::Device(c10::kCUDA, 0);
+  EXPECT_EQ(ImagePack::BytesOfImages(layout), 16384 + 4096) << "16 and 4 images";
+}
+
 std::vector<int64_t> ResultBegins(const PackedImages& images, int count) {
   const auto* const plans = static_cast<const ViewPlan*>(images.plans.const_data_ptr());
   std::vector<int64_t> begins;

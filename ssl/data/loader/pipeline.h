@@ -9,7 +9,6 @@
 #ifndef SSL_DATA_LOADER_PIPELINE_H_
 #define SSL_DATA_LOADER_PIPELINE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/data/dataset.h"
+#include "ssl/data/loader/buffer_use.h"
 #include "ssl/data/sample.h"
 #include "ssl/data/transform.h"
 #include "ssl/kernels/view_plan.h"
@@ -37,28 +37,6 @@ enum class Replacement {
   kNone,    // nothing: the image that the data set puts there
   kImage,   // its image, under the label and the index of the broken one
   kSample,  // all of it
-};
-
-// Whether the buffers of a worker are worth giving back: they have held a huge image, and those since are much smaller.
-class BufferUse {
- public:
-  // bytes: that the data set needed for a sample.
-  void Add(int64_t bytes) {
-    const bool is_much_smaller = bytes < largest_ / 4;
-    largest_ = is_much_smaller ? largest_ : std::max(largest_, bytes);
-    much_smaller_in_a_row_ = is_much_smaller ? much_smaller_in_a_row_ + 1 : 0;
-  }
-
-  bool is_over() const { return largest_ >= kHuge && much_smaller_in_a_row_ >= kPatience; }
-
- private:
-  // A photograph of 5 megapixels; what smaller ones leave is not missed.
-  static constexpr int64_t kHuge = int64_t{16} << 20;
-  // A huge image takes long to decode: new buffers for one among so many are nothing beside it.
-  static constexpr int64_t kPatience = 64;
-
-  int64_t largest_ = 0;
-  int64_t much_smaller_in_a_row_ = 0;
 };
 
 struct PipelineScratch {

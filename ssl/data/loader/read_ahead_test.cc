@@ -41,6 +41,7 @@ namespace ssl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -225,11 +226,33 @@ TEST(LoaderForADevice, MemoryThatCannotBePinned_IsTheHosts) {
   FailNextPinning();
   const absl::Status status = loader->PrepareFor(StandinDevice::device());
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
-                               AllOf(StartsWith("memory for batches: 3 of 16 samples"),
-                                     HasSubstr("of the host's memory, pinned"), HasSubstr("out of memory"))));
+                               AllOf(StartsWith("memory for batches: 3 of 16 samples"), HasSubstr("not enough memory"),
+                                     HasSubstr("bytes of the host's memory were asked for, pinned"))));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
   EXPECT_EQ(DetailOf(status, kDetailMemory), "");
   EXPECT_OK(loader->StartEpoch(0, 0)) << "when there is memory again";
+}
+
+TEST(LoaderForADevice, MemoryForImagesThatCannotBePinned_IsTheHosts) {
+  StandinDevice::Install();
+  const std::unique_ptr<DataLoader> loader = MakeLoader({0, false, "multicrop_collator", true});
+  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
+  ASSERT_OK(loader->StartEpoch(0, 0));
+  FailNextPinning();
+  const absl::Status status = loader->Next().status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of the host's memory")));
+  EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+  EXPECT_EQ(DetailOf(status, kDetailMemory), "");
+}
+
+TEST(LoaderForADevice, Destructor_GivesTheSystemWhatWasPinned) {
+  StandinDevice::Install();
+  std::unique_ptr<DataLoader> loader = MakeLoader({2, false, "multicrop_collator", true});
+  ASSERT_OK(loader->PrepareFor(StandinDevice::device()));
+  ASSERT_OK(loader->StartEpoch(0, 0));
+  ASSERT_OK(loader->Next());
+  loader.reset();
+  EXPECT_EQ(UnusedPinnedBytes(), 0);
 }
 
 TEST(LoaderForADevice, AskedFor_IsWhatItPins) {
@@ -248,6 +271,19 @@ TEST(LoaderForADevice, AskedFor_IsWhatItPins) {
   EXPECT_EQ(bytes_for({}, false), 3 * 4 * (kPixels + 2 * kSmallPixels));
   EXPECT_EQ(bytes_for({}, true), 3 * (8192 + 2 * 2048)) << "6912 and twice 1728 bytes";
   EXPECT_EQ(bytes_for({2, true}, true), 3 * (32768 + 2 * 8192)) << "floats";
+  EXPECT_EQ(bytes_for({2, false, "siamese_collator"}, true), 3 * 32768) << "20736 bytes in one tensor";
+}
+
+TEST(LoaderForADevice, AskedFor_IsAnEstimateByTheFirstImage_WhereTheDeviceAugments) {
+  BatchMemory asked;
+  const std::unique_ptr<DataLoader> loader =
+      MakeLoader({2, false, "multicrop_collator", true, true}, [&asked](const BatchMemory& batches) {
+        asked = batches;
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(asked.is_estimate);
+  // Of an image of 20 x 20 not all rows are read.
+  EXPECT_THAT(asked.bytes / 3, AnyOf(16384, 32768)) << "at most 19200 bytes";
 }
 
 TEST(LoaderForADevice, WithoutPrepareFor_NothingIsPinned) {

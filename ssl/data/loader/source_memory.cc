@@ -87,7 +87,7 @@ absl::Status AdmitCache(const DataSplitOptions& split, const ConfigNode& node, c
 absl::Status AdmitBatches(const BatchMemory& batches, const ConfigNode& node, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const int64_t train_bytes, CacheBytes("DATA.TRAIN", context.config));
   SSL_ASSIGN_OR_RETURN(const int64_t test_bytes, CacheBytes("DATA.TEST", context.config));
-  SSL_RETURN_IF_ERROR(CheckFits(batches, train_bytes + test_bytes, node, context));
+  if (!batches.is_estimate) SSL_RETURN_IF_ERROR(CheckFits(batches, train_bytes + test_bytes, node, context));
   if (context.communicator.rank() != 0) return absl::OkStatus();  // all take the same
   SSL_ASSIGN_OR_RETURN(const int64_t ranks, RanksOfHost(context.config));
   const std::string who = batches.threads == 0   ? "the calling thread holds"
@@ -95,7 +95,8 @@ absl::Status AdmitBatches(const BatchMemory& batches, const ConfigNode& node, co
                                                  : absl::StrCat("each of ", batches.threads, " threads holds");
   SSL_LOG(INFO) << SplitPath(node, context.config) << ": "
                 << TakenBy(batches, absl::StrCat(" of ", batches.samples, " samples")) << MemoryText(batches.bytes)
-                << " of memory" << OfEach(ranks) << ", and " << who
+                << " of memory" << OfEach(ranks)
+                << (batches.is_estimate ? ", if their images are as large as the first" : "") << ", and " << who
                 << " an image and copies of it, of which each may take " << MemoryText(LargestImageBytes());
   return absl::OkStatus();
 }

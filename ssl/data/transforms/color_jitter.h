@@ -25,7 +25,7 @@
 
 namespace ssl {
 
-class ColorJitter : public ViewTransform, public StepPlanner {
+class ColorJitter final : public ViewTransform, public StepPlanner {
  public:
   // An adjustment whose interval holds its neutral value alone is left out.
   struct Strength {

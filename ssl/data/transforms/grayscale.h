@@ -19,7 +19,7 @@
 
 namespace ssl {
 
-class Grayscale : public ViewTransform, public StepPlanner {
+class Grayscale final : public ViewTransform, public StepPlanner {
  public:
   absl::string_view name() const override { return "Grayscale"; }
   absl::Status ApplyToView(const TransformContext& context, int index, View* view) const override;
@@ -27,7 +27,7 @@ class Grayscale : public ViewTransform, public StepPlanner {
   int most_steps() const override { return 1; }
 };
 
-class RandomGrayscale : public ViewTransform, public StepPlanner {
+class RandomGrayscale final : public ViewTransform, public StepPlanner {
  public:
   explicit RandomGrayscale(double probability) : probability_(probability) {}
 

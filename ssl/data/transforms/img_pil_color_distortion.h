@@ -19,7 +19,7 @@
 
 namespace ssl {
 
-class ImgPilColorDistortion : public ViewTransform, public StepPlanner {
+class ImgPilColorDistortion final : public ViewTransform, public StepPlanner {
  public:
   explicit ImgPilColorDistortion(double strength) : jitter_(ScaledColorJitter(strength, 0.8)) {}
 
@@ -32,7 +32,7 @@ class ImgPilColorDistortion : public ViewTransform, public StepPlanner {
   ColorJitter::Strength jitter_;
 };
 
-class ImgPilRandomColorJitter : public ViewTransform, public StepPlanner {
+class ImgPilRandomColorJitter final : public ViewTransform, public StepPlanner {
  public:
   ImgPilRandomColorJitter(double strength, double probability) : jitter_(ScaledColorJitter(strength, probability)) {}
 

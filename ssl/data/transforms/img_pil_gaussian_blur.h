@@ -18,7 +18,7 @@
 
 namespace ssl {
 
-class ImgPilGaussianBlur : public ViewTransform, public StepPlanner {
+class ImgPilGaussianBlur final : public ViewTransform, public StepPlanner {
  public:
   // radius: of the draw, in pixels; 0 <= lo <= hi.
   ImgPilGaussianBlur(double probability, const Interval& radius) : probability_(probability), radius_(radius) {}

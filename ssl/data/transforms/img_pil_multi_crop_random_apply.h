@@ -23,7 +23,7 @@
 
 namespace ssl {
 
-class ImgPilMultiCropRandomApply : public Transform, public ViewPlanner {
+class ImgPilMultiCropRandomApply final : public Transform, public ViewPlanner {
  public:
   // transforms: each with as_view_transform. probabilities: one for each view.
   ImgPilMultiCropRandomApply(std::vector<std::unique_ptr<Transform>> transforms, std::vector<double> probabilities)

@@ -17,7 +17,7 @@
 
 namespace ssl {
 
-class ImgPilRandomSolarize : public ViewTransform, public StepPlanner {
+class ImgPilRandomSolarize final : public ViewTransform, public StepPlanner {
  public:
   explicit ImgPilRandomSolarize(double probability) : probability_(probability) {}
 

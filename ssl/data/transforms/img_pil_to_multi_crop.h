@@ -27,7 +27,7 @@
 
 namespace ssl {
 
-class ImgPilToMultiCrop : public Transform, public ViewPlanner {
+class ImgPilToMultiCrop final : public Transform, public ViewPlanner {
  public:
   // crops: one rule per view.
   explicit ImgPilToMultiCrop(std::vector<RandomCropRule> crops) : crops_(std::move(crops)) {}

@@ -17,7 +17,7 @@
 
 namespace ssl {
 
-class ImgReplicatePil : public Transform, public ViewPlanner {
+class ImgReplicatePil final : public Transform, public ViewPlanner {
  public:
   explicit ImgReplicatePil(int num_times) : num_times_(num_times) {}
 

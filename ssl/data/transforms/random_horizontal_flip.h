@@ -17,7 +17,7 @@
 
 namespace ssl {
 
-class RandomHorizontalFlip : public ViewTransform, public StepPlanner {
+class RandomHorizontalFlip final : public ViewTransform, public StepPlanner {
  public:
   explicit RandomHorizontalFlip(double probability) : probability_(probability) {}
 

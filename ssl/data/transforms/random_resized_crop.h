@@ -28,7 +28,7 @@ NeededPixels NeededForCrop(const TransformContext& context, int view, const Rand
 void DrawCrop(const TransformContext& context, int view, const RandomCropRule& rule, const Image& source,
               Image* result);
 
-class RandomResizedCrop : public ViewTransform, public ViewPlanner {
+class RandomResizedCrop final : public ViewTransform, public ViewPlanner {
  public:
   explicit RandomResizedCrop(const RandomCropRule& rule) : rule_(rule) {}
 

@@ -21,7 +21,7 @@
 
 namespace ssl {
 
-class ToTensor : public ViewTransform, public StepPlanner {
+class ToTensor final : public ViewTransform, public StepPlanner {
  public:
   ToTensor() : ToTensor("ToTensor", PixelFloats::kUnit) {}
   // name: of one of the three; it must live as long as this.
@@ -37,7 +37,7 @@ class ToTensor : public ViewTransform, public StepPlanner {
   PixelTable table_;
 };
 
-class Normalize : public ViewTransform, public StepPlanner {
+class Normalize final : public ViewTransform, public StepPlanner {
  public:
   Normalize(const std::vector<double>& mean, const std::vector<double>& std);
 

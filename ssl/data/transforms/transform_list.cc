@@ -16,7 +16,7 @@ namespace ssl {
 namespace {
 
 // A transform applied to some of the views. Which views there are is known in Apply only.
-class SelectedViews : public Transform, public ViewPlanner {
+class SelectedViews final : public Transform, public ViewPlanner {
  public:
   // transform: one with as_view_transform.
   SelectedViews(std::unique_ptr<Transform> transform, std::vector<int> indices)

@@ -15,6 +15,8 @@
 
 namespace ssl {
 
+// A transform that is one is final: a class of its own below it would inherit plans that know nothing of what it
+// changes.
 class ViewPlanner {
  public:
   virtual ~ViewPlanner() = default;

@@ -41,6 +41,13 @@ class ThreadTeam {
   int index() const { return index_; }
   int size() const { return static_cast<int>(shared_->values.size()); }
   void Wait() const { shared_->meeting.Wait(); }
+  // A thread of the host goes alone.
+  int lane() const { return 0; }
+  int lanes() const { return 1; }
+  template <typename T>
+  T LaneSum(T value) const {
+    return value;
+  }
   template <typename T>
   T Sum(T value) const {
     return Reduce(value, [](T a, T b) { return a + b; });

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/default_generators.h"
 #include "ssl/core/autocast.h"
 #include "ssl/core/generator_scope.h"
 #include "ssl/models/trunks/testing/trunk_probe.h"
