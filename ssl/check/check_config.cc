@@ -121,7 +121,9 @@ class Checker {
     EndStage();
     for (const std::string& problem : ContradictingSettings(*config, MeansToTrain(root))) AddMistake(problem);
     CheckDataSets(*config);
-    if (!report_.missing_components.empty() || !names_are_known_) return;
+    const bool can_be_built = report_.missing_components.empty() && names_are_known_;
+    CheckDevice(root);
+    if (!can_be_built) return;
     EndStage();
     for (const absl::Status& status : DryBuild(root, registries_)) AddStatus(status);
   }
@@ -230,6 +232,12 @@ class Checker {
     }
   }
 
+  // A machine that lacks the device may check the configuration for one that has it.
+  void CheckDevice(const ConfigNode& root) {
+    const absl::Status status = CheckDeviceIsHere(root, registries_);
+    if (!FollowsFromEarlier(std::string(status.message()))) report_.missing_device = std::string(status.message());
+  }
+
   void AddMissing(const SourceLocation& location, absl::string_view kind, absl::string_view name,
                   absl::string_view path) {
     const std::string setting = absl::StrCat(location.ToString(), ": ", path, " ");
@@ -299,7 +307,7 @@ std::string SummaryOf(const ConfigReport& report) {
   }
   if (!report.damaged_data.empty()) return "right, but the data are damaged";
   if (report.is_fragment) return absl::StrCat("right as a part of a configuration: ", report.fragment_reason);
-  return report.missing_components.empty() ? "would run here" : "right, but cannot run here";
+  return VerdictOf(report) == ConfigVerdict::kRuns ? "would run here" : "right, but cannot run here";
 }
 
 }  // namespace
@@ -321,14 +329,23 @@ ComposeRequest MakeRunRequest(const Registries& registries) {
 ConfigVerdict VerdictOf(const ConfigReport& report) {
   if (!report.mistakes.empty()) return ConfigVerdict::kMistakes;
   if (!report.damaged_data.empty()) return ConfigVerdict::kDamagedData;
-  return report.is_fragment || !report.missing_components.empty() ? ConfigVerdict::kIncomplete : ConfigVerdict::kRuns;
+  const bool is_complete = report.missing_components.empty() && report.missing_device.empty() && !report.is_fragment;
+  return is_complete ? ConfigVerdict::kRuns : ConfigVerdict::kIncomplete;
+}
+
+bool LacksDeviceAlone(const ConfigReport& report) {
+  ConfigReport with_device = report;
+  with_device.missing_device.clear();
+  return !report.missing_device.empty() && VerdictOf(with_device) == ConfigVerdict::kRuns;
 }
 
 std::string FormatReport(const ConfigReport& report) {
   std::string text;
   AppendLines("mistakes:", report.mistakes, &text);
   AppendLines("damaged data:", report.damaged_data, &text);
-  AppendLines("not available here:", report.missing_components, &text);
+  std::vector<std::string> missing = report.missing_components;
+  if (!report.missing_device.empty()) missing.push_back(report.missing_device);
+  AppendLines("not available here:", missing, &text);
   AppendLines("warnings:", report.warnings, &text);
   absl::StrAppend(&text, SummaryOf(report), "\n");
   return text;

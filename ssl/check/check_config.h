@@ -30,6 +30,7 @@ namespace ssl {
 struct ConfigReport {
   std::vector<std::string> mistakes;            // "file:line: config.KEY is VALUE, expected ..."
   std::vector<std::string> missing_components;  // "file:line: trunk 'xcit' (config.MODEL.TRUNK.NAME)"
+  std::string missing_device;                   // "file:line: config.MACHINE.DEVICE is gpu: ..."; "" when it is here
   std::vector<std::string> damaged_data;        // "sample 0 of photos: ...": what a start would end with
   std::vector<std::string> warnings;            // as Compose gives them
   // The files and the command line leave out what a run needs: a part to be put on top of others. Only the values that
@@ -66,6 +67,9 @@ ConfigReport CheckConfig(const ComposeRequest& request, const Registries& regist
                          const WorldPlacement& place_world = nullptr);
 
 ConfigVerdict VerdictOf(const ConfigReport& report);
+
+// Whether it would run on a machine that differs from this one in having the device.
+bool LacksDeviceAlone(const ConfigReport& report);
 
 // For a person; ends with a line that sums up.
 std::string FormatReport(const ConfigReport& report);

@@ -349,7 +349,6 @@ TEST(CheckConfigTest, WhatVisslHasAndThisProgramLacksIsNoMistake) {
       {"config.DATA.TRAIN.DATA_SOURCES=[everstore]", "data source 'everstore' (config.DATA.TRAIN.DATA_SOURCES.0)"},
       {"config.DATA.TRAIN.COLLATE_FUNCTION=ibot_multicrop_masking_collator",
        "collator 'ibot_multicrop_masking_collator' (config.DATA.TRAIN.COLLATE_FUNCTION)"},
-      {"config.MACHINE.DEVICE=gpu", "config.MACHINE.DEVICE is gpu"},
       {"config.TRAINER.TASK_NAME=self_supervision_sdp_task", "task 'self_supervision_sdp_task'"},
       {"config.MODEL.HEAD.PARAMS=[[msn_head, {in_channels: 32, num_clusters: [8]}]]", "head 'msn_head'"},
       {"config.MODEL.TRUNK={NAME: vision_transformer, VISION_TRANSFORMERS: {MASKED_IMAGE_MODELING: {NAME: ibot}}}",

@@ -25,6 +25,7 @@
 #include "ssl/core/optimizer.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/phases_builder.h"
+#include "ssl/core/run_device.h"
 #include "ssl/core/schedule.h"
 #include "ssl/core/session.h"
 #include "ssl/data/data_options.h"
@@ -122,6 +123,17 @@ class Builder {
     for (const std::string& split : phases.AvailableSplits()) MakeDataset(split);
   }
 
+  absl::Status CheckDevice() {
+    bool is_used = false;
+    for (const std::string& name : EngineNames(root_)) {
+      const absl::StatusOr<std::unique_ptr<Engine>> engine = context_.registries.engines.Make(name, config_, context_);
+      is_used |= engine.ok() && (*engine)->uses_device();
+    }
+    const absl::StatusOr<TaskOptions> options = ReadTaskOptions(config_);
+    if (!is_used || !options.ok()) return absl::OkStatus();
+    return RunDevice(options->machine, config_, *communicator_).status();
+  }
+
   // What an evaluation after the training would find wrong then.
   void CheckEngines() {
     StopToken stop;
@@ -141,6 +153,7 @@ class Builder {
   void OpenSession() {
     SessionOptions options;
     options.communicator = communicator_.get();
+    options.without_device = true;
     absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(config_, WithDirectory(), std::move(options));
     absl::Status status = session.status();
     if (status.ok()) status = (*session)->Start();
@@ -211,6 +224,10 @@ class Builder {
 };
 
 }  // namespace
+
+absl::Status CheckDeviceIsHere(const ConfigNode& root, const Registries& registries) {
+  return GuardTorch("looking for the device", [&] { return Builder(root, registries, kNoDirectory).CheckDevice(); });
+}
 
 std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& registries) {
   const ConfigNode* directory = root.FindPath(kDirectory);

@@ -6,9 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/status_util.h"
 #include "ssl/config/reader.h"
-#include "ssl/core/accelerator.h"
 
 namespace ssl {
 namespace {
@@ -34,12 +32,6 @@ class SectionReader {
   const ConfigNode& config_;
   std::vector<std::string> problems_;
 };
-
-absl::Status CheckDevice(const MachineOptions& options, const ConfigNode& config) {
-  if (options.device != "gpu") return absl::OkStatus();
-  return Annotate(CheckAcceleratorIsBuilt(), absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
-                                                          ": config.MACHINE.DEVICE is gpu"));
-}
 
 // What shares out parameters reduces their gradients itself, block by block.
 absl::Status CheckCompression(const TaskOptions& options, const ConfigNode& config) {
@@ -153,7 +145,6 @@ absl::StatusOr<TaskOptions> ReadTaskOptions(const ConfigNode& config) {
   reader.Read("DATA", &options.reduction);
   reader.Read("DISTRIBUTED", &options.replicas);
   SSL_RETURN_IF_ERROR(reader.status());
-  SSL_RETURN_IF_ERROR(CheckDevice(options.machine, config));
   SSL_RETURN_IF_ERROR(CheckCompression(options, config));
   options.num_epochs = optimizer.num_epochs;
   options.optimizer_name = optimizer.name;

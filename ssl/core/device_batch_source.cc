@@ -183,7 +183,7 @@ absl::Status DeviceBatchSource::HandOut(const Batch& batch, const Slot& slot) {
   batch_ = Batch();  // what was normalised for it has the memory that is needed now
   std::vector<at::Tensor> tensors = slot.tensors;
   const size_t images = batch.views.size() + batch.named_inputs.size();
-  if (batch.normalizations.size() > images) {
+  if (!batch.normalizations.empty() && batch.normalizations.size() != images) {
     return absl::InvalidArgumentError(absl::StrCat("a batch has ", batch.normalizations.size(),
                                                    " normalizations, expected one for each of its ", images,
                                                    " views and inputs, or none"));

@@ -274,26 +274,33 @@ TEST_F(DeviceBatchSourceTest, CopyAheadThatThrows_EndsItsOwnStep_AndIsWaitedFor)
   EXPECT_EQ(log.entries().back(), "host waits for side");
 }
 
-class TooManyNormalizations : public NumbersAhead {
+class WrongNormalizations : public NumbersAhead {
  public:
+  explicit WrongNormalizations(size_t count) : count_(count) {}
+
   absl::StatusOr<const Batch*> Next() override {
     absl::StatusOr<const Batch*> batch = NumbersAhead::Next();
     if (!batch.ok() || *batch == nullptr) return batch;
     batch_ = **batch;
-    batch_.normalizations.resize(3);
+    batch_.normalizations.resize(count_);
     return &batch_;
   }
 
  private:
+  const size_t count_;
   Batch batch_;
 };
 
-TEST_F(DeviceBatchSourceTest, MoreNormalizationsThanImages_AreRefused) {
-  TooManyNormalizations source;
-  DeviceBatchSource on_device = OnDevice(source);
-  ASSERT_OK(on_device.StartEpoch(0, 0));
-  EXPECT_THAT(on_device.Next(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                         HasSubstr("3 normalizations, expected one for each of its 2")));
+TEST_F(DeviceBatchSourceTest, AnotherNumberOfNormalizationsThanOfImages_IsRefused) {
+  for (const size_t count : {1, 3}) {
+    WrongNormalizations source(count);
+    DeviceBatchSource on_device = OnDevice(source);
+    ASSERT_OK(on_device.StartEpoch(0, 0));
+    EXPECT_THAT(on_device.Next(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr(absl::StrCat(count,
+                                                                  " normalizations, expected one for each of "
+                                                                  "its 2"))));
+  }
 }
 
 TEST_F(DeviceBatchSourceTest, WrongLabels_AreFoundBeforeTheCopy_WhenTheyAreDue) {

@@ -5,6 +5,8 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <c10/util/accumulate.h>
 #include <c10/util/llvmMathExtras.h>
@@ -51,9 +53,20 @@ void ReleaseUnusedPinned(const c10::Device& device) {
   if (device.is_cpu()) return;
   // A device of a host program need not keep any.
   GuardTorch("pinned memory", [&] {
+    // CUDA would free it by way of the thread's current device, which need not be this process's.
+    const c10::DeviceGuard guard(device);
     at::getHostAllocator(device.type())->empty_cache();
     return absl::OkStatus();
   }).IgnoreError();
+}
+
+void FinishAndReleasePinned(const c10::Device& device) {
+  if (device.is_cpu()) return;
+  GuardTorch("waiting for copies", [&] {
+    c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+    return absl::OkStatus();
+  }).IgnoreError();
+  ReleaseUnusedPinned(device);
 }
 
 }  // namespace ssl

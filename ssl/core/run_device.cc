@@ -13,6 +13,19 @@
 #include "ssl/distributed/process_number.h"
 
 namespace ssl {
+namespace {
+
+std::string SettingOf(const MachineOptions& options, const ConfigNode& config) {
+  return absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(), ": config.MACHINE.DEVICE is ",
+                      options.device);
+}
+
+}  // namespace
+
+absl::Status CheckDeviceIsBuilt(const MachineOptions& options, const ConfigNode& config) {
+  if (options.device == "cpu") return absl::OkStatus();
+  return Annotate(CheckAcceleratorIsBuilt(), SettingOf(options, config));
+}
 
 absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const ConfigNode& config,
                                       Communicator& communicator, absl::FunctionRef<std::string()> visible_devices) {
@@ -24,10 +37,8 @@ absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const Confi
   });
   SSL_ASSIGN_OR_RETURN(const int64_t number, ProcessNumberOnHost(visible, communicator));
   const absl::StatusOr<c10::Device> device = seen.ok() ? Accelerator(number) : seen;
-  const std::string key = absl::StrCat(config.FindPath("MACHINE.DEVICE")->location().ToString(),
-                                       ": config.MACHINE.DEVICE is ", options.device);
   // A host may lack a GPU that others have.
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(device.status(), key), "taking the device", communicator));
+  SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(device.status(), SettingOf(options, config)), "taking the device", communicator));
   return device;
 }
 

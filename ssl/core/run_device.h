@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/core_options.h"
@@ -16,6 +17,10 @@
 #include "ssl/distributed/communicator.h"
 
 namespace ssl {
+
+// Unimplemented, with the key, in a program that was built without code for MACHINE.DEVICE. Asks no driver: the machine
+// that starts a run or looks at it need not be the one that trains.
+absl::Status CheckDeviceIsBuilt(const MachineOptions& options, const ConfigNode& config);
 
 // What MACHINE.DEVICE of `config`, the tree under "config" that `options` are from, is on this machine: each process of
 // it takes an accelerator of its own, of those that visible_devices tells apart. An error on all ranks, which names the

@@ -157,10 +157,11 @@ absl::Status Session::Enter(const SessionOptions& options) {
   progress_ = options.progress != nullptr ? options.progress : &own_progress_;
   *progress_ = RunProgress();
   only_preview_ = options.only_preview;
+  without_device_ = options.without_device;
   progress_->rank = communicator_->rank();
 
   SSL_ASSIGN_OR_RETURN(options_, ReadTaskOptions(config_));
-  if (only_preview_) return absl::OkStatus();  // it computes nothing
+  if (only_preview_ || without_device_) return absl::OkStatus();  // it computes nothing
   SSL_ASSIGN_OR_RETURN(device_, RunDevice(options_.machine, config_, *communicator_));
   return absl::OkStatus();
 }
@@ -283,9 +284,7 @@ absl::Status Session::AddHook(std::unique_ptr<Hook> hook) {
 
 absl::Status Session::CheckUsable() const {
   SSL_RETURN_IF_ERROR(failure_);
-  if (only_preview_) {
-    return absl::FailedPreconditionError("this session was made for a preview only, and cannot run");
-  }
+  if (only_preview_) return absl::FailedPreconditionError("this session was made for a preview only, and cannot run");
   if (!ended_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("this session has ended, at iteration ", state().iteration, " of ",
                                                     state().max_iterations, "; a new one goes on"));
@@ -352,6 +351,7 @@ absl::StatusOr<TrainOutcome> Session::Train() {
 }
 
 absl::StatusOr<bool> Session::Step() {
+  if (without_device_) return absl::FailedPreconditionError("this session was made without its device: it has no step");
   SSL_RETURN_IF_ERROR(Start());
   bool more = false;
   const absl::Status status = Guarded("step", device_, [&]() -> absl::Status {

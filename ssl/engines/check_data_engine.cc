@@ -143,6 +143,8 @@ class CheckDataEngine : public Engine {
     });
   }
 
+  bool uses_device() const override { return false; }
+
  private:
   absl::Status CheckAll(EngineContext& context, EngineReport* report) const {
     SSL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ConfiguredSplits(context.config));

@@ -75,10 +75,13 @@ class Engine {
   virtual ~Engine() = default;
   virtual absl::StatusOr<EngineReport> Run(EngineContext& context) = 0;
   // What can be known to be wrong before anything runs, such as classes of the test set that the training set lacks: an
-  // engine that comes after a training is asked before that begins. Needs no trained weights and writes nothing.
+  // engine that comes after a training is asked before that begins. Needs no trained weights, writes nothing, and
+  // computes on the CPU, so that a configuration for another device can be checked where that is missing.
   virtual absl::Status Check(EngineContext& context) const { return absl::OkStatus(); }
   // Whether it trains in the run directory itself, which it then has to have for itself.
   virtual bool trains() const { return false; }
+  // Whether it computes on MACHINE.DEVICE: one that does not runs where that is missing.
+  virtual bool uses_device() const { return true; }
   // Of the training that it does, whose checkpoints a report of its failure names.
   virtual std::string TrainingDirectory(const std::string& run_directory) const { return run_directory; }
 };

@@ -153,8 +153,11 @@ struct PreparedSubject {
   FeatureLayers layers;
 };
 
+enum class ComputesOn { kCpu, kRunDevice };
+
 absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeights weights,
-                                        const std::vector<FeatureRequest>& requests, EngineContext& context) {
+                                        const std::vector<FeatureRequest>& requests, ComputesOn where,
+                                        EngineContext& context) {
   PreparedSubject prepared;
   if (!subject.has_model) {
     const ConfigNode* transforms = EvaluationTransforms(context.config, "TRAIN").Find("TRANSFORMS");
@@ -163,7 +166,7 @@ absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeight
   }
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   SSL_ASSIGN_OR_RETURN(prepared.network, MakeEvaluationModel(context, weights));
-  SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &prepared.network));
+  if (where == ComputesOn::kRunDevice) SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &prepared.network));
   Model& model = *prepared.network.model;
   const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
   prepared.layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);
@@ -287,13 +290,14 @@ absl::StatusOr<ConfigNode> EvaluationSubjects::ForEach(
     SSL_ASSIGN_OR_RETURN(splits, Splits::Open(context, options_));
   }
   if (!from_files) {
-    SSL_ASSIGN_OR_RETURN(network, Prepare(trained, EvaluationWeights::kTrained, requests_, context));
+    SSL_ASSIGN_OR_RETURN(network,
+                         Prepare(trained, EvaluationWeights::kTrained, requests_, ComputesOn::kRunDevice, context));
     SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained, context.communicator));
   }
   for (const Subject& subject : kSubjects) {
     if (subject.is_trained || !IsBaseline(subject.name)) continue;
     SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline,
-                         Prepare(subject, EvaluationWeights::kInitial, requests_, context));
+                         Prepare(subject, EvaluationWeights::kInitial, requests_, ComputesOn::kRunDevice, context));
     SSL_RETURN_IF_ERROR(
         GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
   }
@@ -310,7 +314,7 @@ absl::Status EvaluationSubjects::Check(EngineContext& context) const {
   SSL_ASSIGN_OR_RETURN(const Splits splits, Splits::Open(context, options_));
   if (!options_.features_path.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const PreparedSubject network,
-                       Prepare(Trained(), EvaluationWeights::kInitial, requests_, context));
+                       Prepare(Trained(), EvaluationWeights::kInitial, requests_, ComputesOn::kCpu, context));
   return splits.TryTest(network.layers, Trained(), context.communicator);
 }
 

@@ -55,6 +55,8 @@ class ExportEngine : public Engine {
     return EngineReport{false, FormatTable(result, options_.format, network.weights)};
   }
 
+  bool uses_device() const override { return false; }
+
  private:
   absl::Status Write(const EvaluationModel& network, EngineContext& context, ExportResult* result) const {
     const OutputFolder folder = options_.output_dir.empty() ? OutputFolder{context.run_directory, "export"}

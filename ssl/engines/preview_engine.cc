@@ -207,6 +207,8 @@ class PreviewEngine : public Engine {
     return OpenSource(task, context).status();
   }
 
+  bool uses_device() const override { return false; }
+
  private:
   absl::Status Draw(EngineContext& context, EngineReport* report) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));

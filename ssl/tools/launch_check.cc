@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -22,9 +23,11 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/distributed/preview_communicator.h"
 #include "ssl/distributed/store_file.h"
 #include "ssl/launch/listening_socket.h"
 #include "ssl/tools/dry_run.h"
+#include "ssl/tools/rank_engines.h"
 
 namespace ssl {
 namespace {
@@ -156,6 +159,8 @@ std::string CrowdWarning(const RunWorld& world) {
 
 absl::Status CheckLaunch(const ConfigNode& root, const RunWorld& world, const Registries& registries) {
   SSL_RETURN_IF_ERROR(CheckCanStart(world));
+  const std::unique_ptr<Communicator> ranks = MakePreviewCommunicator(world.place.size);
+  SSL_RETURN_IF_ERROR(CheckDeviceOfEngines(root, {*root.Find("config"), registries, *ranks}));
   const std::string warning = CrowdWarning(world);
   if (warning.empty()) return absl::OkStatus();
   SSL_LOG(WARNING) << warning;

@@ -24,6 +24,7 @@
 #include "ssl/check/named_components.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/run_device.h"
 #include "ssl/core/run_progress.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/virtual_world.h"
@@ -243,6 +244,15 @@ absl::StatusOr<bool> Concluded(const RankEnd& end, RunRecord& record) {
 absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
   return std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->trains(); });
+}
+
+absl::Status CheckDeviceOfEngines(const ConfigNode& root, const BuildContext& context) {
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
+  const bool is_used =
+      std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->uses_device(); });
+  if (!is_used) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(context.config));
+  return CheckDeviceIsBuilt(options.machine, context.config);
 }
 
 absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions& world, Communicator& processes) {

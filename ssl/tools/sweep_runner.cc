@@ -263,9 +263,9 @@ void AddPlaceOfRun(const CommandLine& line, const Registries& registries, Config
 // is up.
 bool AddRefusal(const CommandLine& line, const Registries& registries, ConfigReport* report) {
   if (VerdictOf(*report) == ConfigVerdict::kMistakes) AddPlaceOfRun(line, registries, report);
-  if (VerdictOf(*report) != ConfigVerdict::kRuns) return false;
+  if (VerdictOf(*report) != ConfigVerdict::kRuns && !LacksDeviceAlone(*report)) return false;
   const absl::Status status = Refusal(line, registries, report);
-  if (!status.ok()) report->mistakes.emplace_back(status.message());
+  if (!status.ok()) (absl::IsDataLoss(status) ? report->damaged_data : report->mistakes).emplace_back(status.message());
   return ExitCodeOf(status) == kExitStorage;
 }
 

@@ -36,7 +36,7 @@ struct BatchLayout {
   bool keeps_pixels = false;
   // Batches have no views: a device makes them of what an ImagePack holds.
   bool plans_views = false;
-  // What views read of the image of the first sample, where a device may make them.
+  // Of the first sample's image, as it was decoded, where a device may make the views.
   int64_t image_bytes = 0;
   // What the batches are copied to: their memory is pinned for it, but for indices, which stay on the host.
   c10::Device device = c10::kCPU;

@@ -64,7 +64,7 @@ absl::StatusOr<BatchLayout> DataLoader::FindLayout() {
   SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
   if (!options_.augments_on_device) return layout;
   SSL_RETURN_IF_ERROR(CheckPlans(layout));
-  layout.image_bytes = ImagePack::BytesRead(scratch_.plans);
+  layout.image_bytes = scratch_.sample.view(0).image.size_bytes();
   return layout;
 }
 
@@ -116,7 +116,7 @@ DataLoader::~DataLoader() {
   work_available_.notify_all();
   for (std::thread& worker : workers_) worker.join();
   ring_.clear();
-  ReleaseUnusedPinned(layout_.device);
+  FinishAndReleasePinned(layout_.device);
 }
 
 BatchLayout DataLoader::LayoutOn(const c10::Device& device) const {

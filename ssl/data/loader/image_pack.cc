@@ -37,11 +37,6 @@ std::pair<int64_t, int64_t> RangeRead(absl::Span<const ViewPlan> plans) {
 
 }  // namespace
 
-int64_t ImagePack::BytesRead(absl::Span<const ViewPlan> plans) {
-  const auto [begin, end] = RangeRead(plans);
-  return end - begin;
-}
-
 int64_t ImagePack::BytesOfImages(const BatchLayout& layout) {
   const int64_t full_blocks = layout.batch_size / kBlockRows;
   return full_blocks * PinnedBytes(kBlockRows * layout.image_bytes, layout.device) +
@@ -56,13 +51,13 @@ ImagePack::ImagePack(const BatchLayout& layout)
   images_.normalization = {layout.tables[0]->mean, layout.tables[0]->std};
 }
 
-void ImagePack::Clear(Block* block) const {
+void ImagePack::Clear(Block* block) {
   block->use.Add(block->used);
   block->used = 0;
   if (!block->use.is_over()) return;
   block->memory.reset();
   block->use = BufferUse();
-  ReleaseUnusedPinned(layout_.device);
+  lets_go_ = true;
 }
 
 uint8_t* ImagePack::Add(int64_t bytes, Block* block) const {
@@ -121,7 +116,9 @@ std::vector<ImagePack::Place> ImagePack::Places(int64_t rows) {
 
 void ImagePack::Finish(int64_t rows) {
   const std::vector<Place> places = Places(rows);
+  if (is_free_) ReleaseUnusedPinned(layout_.device);
   images_.blocks.clear();
+  is_free_ = lets_go_.exchange(false);
   int64_t block_begin = 0;
   auto* plan = static_cast<ViewPlan*>(plan_memory_.mutable_data_ptr());
   for (int64_t row = 0; row < rows; ++row) {

@@ -11,6 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -30,8 +31,6 @@ class ImagePack {
 
   // Of the host's memory, where all images are as large as the first.
   static int64_t BytesOfImages(const BatchLayout& layout);
-  // That the views read of an image, from the first byte to the last.
-  static int64_t BytesRead(absl::Span<const ViewPlan> plans);
 
   // layout: of one input. Allocates. May throw LibTorch exceptions, as Write and Finish.
   explicit ImagePack(const BatchLayout& layout);
@@ -53,8 +52,8 @@ class ImagePack {
     int64_t used = 0;
     BufferUse use;
   };
-  // Empties it, and gives its memory back when that is much too large.
-  void Clear(Block* block) const;
+  // Empties it, and lets its memory go when that is much too large.
+  void Clear(Block* block);
   // Behind what `block` holds; moves it where it has no room.
   uint8_t* Add(int64_t bytes, Block* block) const;
   // Of a batch of `rows` rows; begins: where each view of row 0 begins in the result, and what lies between rows.
@@ -69,6 +68,10 @@ class ImagePack {
   std::vector<ViewPlan> plans_;  // by row and view; they count from the block's first byte
   at::Tensor plan_memory_;       // of a full batch
   PackedImages images_;
+  // Memory that blocks have let go is still that of the last batch; it is free from the next one on, and given to the
+  // system with the one after, when no copy reads it any more.
+  std::atomic<bool> lets_go_ = false;
+  bool is_free_ = false;
 };
 
 }  // namespace ssl

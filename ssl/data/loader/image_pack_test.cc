@@ -10,7 +10,10 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/core/pinned_memory.h"
 #include "ssl/data/image/pixel_table.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_pinned_memory.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -138,6 +141,21 @@ TEST(ImagePack, MemoryOfHugeImages_GoesAfterManySmallBatches) {
   }
   WriteBlock(100, &pack);
   EXPECT_EQ(MemoryOf(pack.images().blocks[0]), 8192) << "4800 bytes";
+}
+
+TEST(ImagePack, PinnedMemoryOfHugeImages_GoesToTheSystem) {
+  StandinDevice::Install();
+  BatchLayout layout = ThreeViews();
+  layout.batch_size = ImagePack::kBlockRows;
+  layout.views = {{2, 3}};
+  layout.tables.resize(1);
+  layout.device = StandinDevice::device();
+  ImagePack pack(layout);
+  WriteBlock(1 << 19, &pack);  // 24 MiB
+  ReleaseUnusedPinned(layout.device);
+  for (int batch = 0; batch < 66; ++batch) WriteBlock(100, &pack);
+  EXPECT_EQ(MemoryOf(pack.images().blocks[0]), 8192);
+  EXPECT_EQ(UnusedPinnedBytes(), 0);
 }
 
 TEST(ImagePack, BytesOfImages_AreThoseOfItsBlocks) {
