@@ -23,17 +23,10 @@ bool IsInUse(c10::DeviceType type) {
   return allocator == nullptr || allocator->initialized();
 }
 
-// None unless the process computes on an accelerator: a run on the CPU shall neither set one up nor ask its driver,
-// which takes long where there is one.
 std::optional<at::Generator> AcceleratorGenerator() {
-  const std::optional<c10::DeviceType> type = AcceleratorType();
-  if (!type.has_value() || !IsInUse(*type)) return std::nullopt;
-  const c10::impl::VirtualGuardImpl guard(*type);
-  if (guard.deviceCount() == 0) return std::nullopt;
-  const c10::Device device = guard.getDevice();
-  const at::AcceleratorHooksInterface& hooks = at::globalContext().getAcceleratorHooksInterface(*type);
-  if (!hooks.hasPrimaryContext(device.index())) return std::nullopt;
-  return hooks.getDefaultGenerator(device.index());
+  const std::optional<c10::Device> device = CurrentAccelerator();
+  if (!device.has_value()) return std::nullopt;
+  return at::globalContext().getAcceleratorHooksInterface(device->type()).getDefaultGenerator(device->index());
 }
 
 at::Tensor StateOf(at::Generator generator) {
@@ -52,6 +45,17 @@ void SetSeedOf(at::Generator generator, uint64_t seed) {
 }
 
 }  // namespace
+
+// A run on the CPU shall neither set an accelerator up nor ask its driver, which takes long where there is one.
+std::optional<c10::Device> CurrentAccelerator() {
+  const std::optional<c10::DeviceType> type = AcceleratorType();
+  if (!type.has_value() || !IsInUse(*type)) return std::nullopt;
+  const c10::impl::VirtualGuardImpl guard(*type);
+  if (guard.deviceCount() == 0) return std::nullopt;
+  const c10::Device device = guard.getDevice();
+  const bool is_set_up = at::globalContext().getAcceleratorHooksInterface(*type).hasPrimaryContext(device.index());
+  return is_set_up ? std::optional<c10::Device>(device) : std::nullopt;
+}
 
 at::Tensor GeneratorState() {
   const at::Tensor of_cpu = StateOf(at::detail::getDefaultCPUGenerator());

@@ -2,6 +2,7 @@
 #include "ssl/core/cuda_graph.h"
 
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -17,8 +18,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
+#include <tuple>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -40,6 +45,18 @@ void WaitFor(const CUDAStream& before, const CUDAStream& after) {
   at::cuda::CUDAEvent event;
   event.record(before);
   event.block(after);
+}
+
+// LibTorch keeps what cuBLAS works in, for each stream, until the end of the process. What it has made on that of a
+// capture is the graph's memory, which could not be given back as long as anything is kept there.
+void ForgetWorkspaces(const CUDAStream& stream) {
+  for (at::cuda::WorkspaceMapWithMutex* kept :
+       {&at::cuda::cublas_handle_stream_to_workspace(), &at::cuda::cublaslt_handle_stream_to_workspace()}) {
+    const std::unique_lock<std::shared_mutex> lock(kept->mutex);
+    for (auto entry = kept->map.begin(); entry != kept->map.end();) {
+      entry = std::get<1>(entry->first) == stream.stream() ? kept->map.erase(entry) : std::next(entry);
+    }
+  }
 }
 
 // LibTorch's graph, which leaves allocator and generator in the capture when a failed operation has ended it: its
@@ -139,6 +156,7 @@ class CudaGraph final : public DeviceGraph {
       WaitFor(*stream_, current);
       return absl::OkStatus();
     }));
+    ForgetWorkspaces(*stream_);
     SSL_RETURN_IF_ERROR(status);
     own_bytes_ = MemoryNow().reserved - reserved_before;
     return graph;

@@ -5,8 +5,9 @@
 // it. On a device without graphs, the CPU above all, it is the standard step. docs/devices.md has what is recorded.
 //
 // An update is recorded when the two before it were made in full with the same key: shapes of the batch, numbers that
-// the host decides by, and what method and hooks say of themselves (RecordingKey). Another key makes an update in full,
-// and the recording stays for those that have its own. Learning rates are no part of it: they are tensors
+// the host decides by, and what method and hooks say of themselves (RecordingKey). Another key makes an update in full;
+// the recording stays beside it only where the keys differ by the batch's size alone and the device has room for both
+// (docs/devices.md). Learning rates are no part of it: they are tensors
 // (ParameterGroup::learning_rate_tensor), written before each replay.
 //
 // What cannot be recorded is told once, in a line of the log, with what to change; those updates are the standard

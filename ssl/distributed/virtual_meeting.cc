@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/default_generators.h"
 #include "ssl/base/error_detail.h"
@@ -84,7 +85,11 @@ int64_t Meeting::Deposit(int64_t place, const std::string& operation, at::Tensor
   // ranks of other rounds, of another group, may have to come first in another process.
   at::Tensor result;
   absl::Status status;
-  UseProcesses(place, lock, [&] { status = Conclude(round, conclude, &result); });
+  // Where the turn cannot be given or taken, which asks the device for its generator, the others are told as well.
+  status.Update(GuardTorch(operation, [&] {
+    UseProcesses(place, lock, [&] { status = Conclude(round, conclude, &result); });
+    return absl::OkStatus();
+  }));
   round.status = std::move(status);
   round.result = std::move(result);
   round.is_complete = true;
@@ -96,9 +101,11 @@ void Meeting::UseProcesses(int64_t place, std::unique_lock<std::mutex>& lock, ab
   // Taking the turn again, behind its condition, gives the mutex up once more.
   while (is_in_use_) turns_.Wait(locals_[place], lock, [this] { return !is_in_use_; });
   is_in_use_ = true;
+  const auto done = absl::MakeCleanup([this] {
+    is_in_use_ = false;
+    turns_.NotifyAll();
+  });
   turns_.Work(locals_[place], lock, use);
-  is_in_use_ = false;
-  turns_.NotifyAll();
 }
 
 absl::Status Meeting::Conclude(const Round& round, const Conclusion& conclude, at::Tensor* result) {

@@ -12,10 +12,13 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/Device.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -238,13 +241,20 @@ absl::Status VirtualWorld::Run(const std::function<absl::Status(Communicator&)>&
   const auto meeting = std::make_shared<Meeting>(turns, locals, std::vector<int64_t>(processes, here), std::move(own));
   const int compute_threads = at::get_num_threads();
   std::vector<std::thread> threads(here);
+  const std::optional<c10::Device> accelerator = CurrentAccelerator();
   const auto run = [&](int64_t local) {
-    turns.Begin(local);
-    at::set_num_threads(compute_threads);  // a thread of its own begins with LibTorch's default
-    // Else the backward passes of a GPU would run on one thread of LibTorch's, where ranks cannot take turns.
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
     VirtualRank rank(local, meeting);
-    turns.End(local, GuardTorch(absl::StrCat("virtual rank ", rank.rank()), [&] { return rank_main(rank); }));
+    turns.End(local, GuardTorch(absl::StrCat("virtual rank ", rank.rank()), [&] {
+                // A thread of its own begins with LibTorch's defaults. The states of generators are those of this
+                // accelerator.
+                const c10::OptionalDeviceGuard device(accelerator);
+                at::set_num_threads(compute_threads);
+                // Else the backward passes of a GPU would run on one thread of LibTorch's, where ranks cannot take
+                // turns.
+                c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+                turns.Begin(local);
+                return rank_main(rank);
+              }));
   };
   for (const int64_t local : locals) {
     const std::string what = absl::StrCat("virtual rank ", meeting->first_rank() + local);

@@ -75,6 +75,19 @@ TEST_P(VirtualWorldOnProcessesTest, ResultsAreThoseOfOneProcess_BitByBit) {
 
 INSTANTIATE_TEST_SUITE_P(Processes, VirtualWorldOnProcessesTest, ::testing::Values(1, 2, 4));
 
+// A device after an error: of a rank's first turn, and of one that it takes again within an operation.
+TEST(VirtualWorldTest, GeneratorThatFails_EndsAllRanksWithItsError) {
+  StandinDevice::Install();
+  const auto local = MakeLocalCommunicator();
+  for (const int after : {0, 1, 2}) {
+    SCOPED_TRACE(after);
+    StandinDevice::FailGeneratorState(after);
+    const absl::Status status =
+        VirtualWorld(2, *local).Run([](Communicator& communicator) -> absl::Status { return communicator.Barrier(); });
+    EXPECT_THAT(status.message(), HasSubstr("a broken generator"));
+  }
+}
+
 TEST(VirtualWorldTest, RanksTakeTurns) {
   const auto local = MakeLocalCommunicator();
   std::vector<std::string> events;  // without a mutex: one rank runs at a time

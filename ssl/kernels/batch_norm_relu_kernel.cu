@@ -5,8 +5,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "ssl/kernels/block_team.cuh"
 
 namespace ssl {
@@ -29,7 +27,6 @@ constexpr int kThreads = 512;
 constexpr int kBlocksOfProcessor = 2;  // at the same time, for which the kernels are compiled
 constexpr int kChannelThreads = 256;
 constexpr int kChannelsOfBlock = kChannelThreads / 32;  // a warp has one
-constexpr int kMostVectors = 32;
 
 template <typename Pass, typename Launch>
 __global__ void __launch_bounds__(kThreads, kBlocksOfProcessor) SumsKernel(const __grid_constant__ Launch launch) {
@@ -78,15 +75,7 @@ int StartFor(const Launch& launch, bool has_residual, CUstream_st* stream) {
 }  // namespace
 
 MapGrid GridFor(const MapShape& shape, int processors) {
-  const int vectors = shape.channels / MapVector(shape.type);
-  MapGrid grid;
-  grid.tile_vectors = std::min(vectors, kMostVectors);
-  grid.tiles = (vectors + grid.tile_vectors - 1) / grid.tile_vectors;
-  // As many teams as run at the same time, but two rows at least for each thread.
-  const int64_t fitting = std::max(1, kBlocksOfProcessor * processors / grid.tiles);
-  const int64_t rows_at_once = 2 * (kThreads / grid.tile_vectors);
-  grid.row_blocks = static_cast<int>(std::min(fitting, (shape.rows + rows_at_once - 1) / rows_at_once));
-  return grid;
+  return MapGridFor(shape, kThreads, kBlocksOfProcessor * processors);
 }
 
 int LaunchBatchNormRelu(const BatchNormReluLaunch& launch, CUstream_st* stream) {

@@ -145,7 +145,7 @@ class BatchNormReluBackward {
                                           const BatchNormReluBackwardLaunch& launch)
       : team_(team), teams_(teams), part_(team, teams, launch.shape, launch.grid), launch_(launch) {}
 
-  // With a residual the mask is in the output; without, the output is computed once more, with the same rounding.
+  // With a residual the mask is in the output; without, the output is computed once more.
   SSL_TEAM_FUNCTION void AddUp(float* shared) const {
     const auto* const output = static_cast<const Vector*>(launch_.output);
     float sum[kSize] = {}, products[kSize] = {};
@@ -168,8 +168,8 @@ class BatchNormReluBackward {
           Vector behind = g[slot];
           SSL_UNROLL for (int i = 0; i < kSize; ++i) {
             const float value = x[slot].Get(i);
-            const float out = kHasResidual ? y[slot].Get(i) : fmaf(value, scale[i], offset[i]);
-            const float gradient = out > 0.0f ? g[slot].Get(i) : 0.0f;
+            const bool is_positive = kHasResidual ? y[slot].Get(i) > 0.0f : IsPositive(value, scale[i], offset[i]);
+            const float gradient = is_positive ? g[slot].Get(i) : 0.0f;
             if (kHasResidual) behind.Set(i, gradient);
             sum[i] += gradient;
             products[i] = fmaf(gradient, value - mean[i], products[i]);
@@ -214,8 +214,8 @@ class BatchNormReluBackward {
           Vector result;
           SSL_UNROLL for (int i = 0; i < kSize; ++i) {
             const float value = x[slot].Get(i);
-            const bool is_behind = kHasResidual || fmaf(value, scale[i], offset[i]) > 0.0f;
-            const float gradient = is_behind ? g[slot].Get(i) : 0.0f;
+            const bool is_positive = kHasResidual || IsPositive(value, scale[i], offset[i]);
+            const float gradient = is_positive ? g[slot].Get(i) : 0.0f;
             result.Set(i, fmaf(a[i], gradient, fmaf(b[i], value, d[i])));
           }
           input_gradient[index] = result;
@@ -228,6 +228,10 @@ class BatchNormReluBackward {
   static constexpr int kSize = Part::kSize;
   static constexpr int kRowsAtOnce = 2;  // more is kept in registers than forward
 
+  // As forward has stored it: a small value is 0 in float16.
+  SSL_TEAM_FUNCTION static bool IsPositive(float value, float scale, float offset) {
+    return MapValue<T>::ToFloat(MapValue<T>::FromFloat(fmaf(value, scale, offset))) > 0.0f;
+  }
   SSL_TEAM_FUNCTION const Vector* input() const { return static_cast<const Vector*>(launch_.input); }
   SSL_TEAM_FUNCTION const Vector* given() const { return static_cast<const Vector*>(launch_.output_gradient); }
   SSL_TEAM_FUNCTION Vector* masked() const { return static_cast<Vector*>(launch_.residual_gradient); }

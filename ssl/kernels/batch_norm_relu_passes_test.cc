@@ -4,6 +4,7 @@
 #include "ssl/kernels/batch_norm_relu_passes.h"
 
 #include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "ssl/kernels/batch_norm_arithmetic.h"
 #include "ssl/kernels/map_part.h"
+#include "ssl/kernels/team.h"
 #include "ssl/kernels/testing/thread_team.h"
 
 namespace ssl {
@@ -22,6 +24,12 @@ template <>
 struct MapValue<c10::BFloat16> {
   static float ToFloat(c10::BFloat16 value) { return value; }
   static c10::BFloat16 FromFloat(float value) { return value; }
+};
+
+template <>
+struct MapValue<c10::Half> {
+  static float ToFloat(c10::Half value) { return value; }
+  static c10::Half FromFloat(float value) { return value; }
 };
 
 namespace {
@@ -105,7 +113,7 @@ std::vector<double> Doubles(const Values& values) {
   return doubles;
 }
 
-// The three launches of a pass, of which that in the middle has teams of its own.
+// The three launches of a pass, of which that in the middle has teams of its own, here with two groups of lanes each.
 template <typename Pass, typename Launch>
 void RunSteps(const Launch& launch, int threads) {
   const int teams = launch.grid.teams();
@@ -113,7 +121,7 @@ void RunSteps(const Launch& launch, int threads) {
   RunTeams(teams, threads, [&](const ThreadTeam& team, const ThreadTeams& all) {
     Pass(team, all, launch).AddUp(shared[all.index()].data());
   });
-  RunTeams(2, 3, [&](const ThreadTeam& team, const ThreadTeams& all) { Pass(team, all, launch).SolveChannels(); });
+  RunTeams(2, 8, [&](const ThreadTeam& team, const ThreadTeams& all) { Pass(team, all, launch).SolveChannels(); });
   RunTeams(teams, threads,
            [&](const ThreadTeam& team, const ThreadTeams& all) { Pass(team, all, launch).WriteResult(); });
 }
@@ -240,6 +248,45 @@ void ExpectNear(const Results& actual, const Results& expected, double unit) {
 // A thread alone; a team; several of them; tiles beside each other, of which the last has lanes without channels;
 // threads that are left over; more row blocks than rows.
 constexpr Cut kCuts[] = {{1, 1, 1}, {4, 2, 1}, {4, 1, 3}, {6, 2, 2}, {5, 2, 3}, {3, 3, 2}, {2, 2, 9}};
+
+// What a GPU is given: all channels and rows, and no team without any.
+TEST(BatchNormReluPasses, Grid_HasWorkForAllTeams) {
+  for (const int64_t rows : {1, 7, 98, 3136, 802816}) {
+    for (const int channels : {4, 64, 132, 2048, 16384}) {
+      for (const int teams_at_once : {1, 4, 264}) {
+        SCOPED_TRACE(::testing::Message() << rows << " rows, " << channels << " channels, " << teams_at_once);
+        const MapGrid grid = MapGridFor({MapType::kFloat, rows, channels}, 512, teams_at_once);
+        const int vectors = channels / 4;
+        EXPECT_GE(grid.tiles * grid.tile_vectors, vectors);
+        EXPECT_LT((grid.tiles - 1) * grid.tile_vectors, vectors);
+        EXPECT_GE(grid.row_blocks, 1);
+        EXPECT_LT(int64_t{grid.row_blocks - 1} * (512 / grid.tile_vectors), rows);
+        EXPECT_LE(grid.teams(), std::max(teams_at_once, grid.tiles));
+      }
+    }
+  }
+}
+
+// Below float16's smallest number, an output is 0, and has no gradient.
+TEST(BatchNormReluPasses, OutputThatIsRoundedToZero_HasNoGradient) {
+  using Backward = BatchNormReluBackward<OneThread, OneThread, c10::Half, false>;
+  constexpr int kChannels = ValueVector<c10::Half>::kSize;
+  Map<c10::Half> ones(kChannels);
+  std::fill_n(ones.data(), kChannels, c10::Half(1.0f));
+  std::vector<ChannelNorm> norms(kChannels);
+  for (int c = 0; c < kChannels; ++c) norms[c].scale = c == 0 ? 1.0f : 0x1p-26f;
+  std::vector<float> sums(2 * kChannels), shared(kChannels);
+  BatchNormReluBackwardLaunch launch;
+  launch.shape = {MapType::kHalf, 1, kChannels};
+  launch.grid = {1, 1, 1};
+  launch.input = ones.data();
+  launch.output_gradient = ones.data();
+  launch.norms = norms.data();
+  launch.sums = sums.data();
+  Backward(OneThread(), OneThread(), launch).AddUp(shared.data());
+  EXPECT_EQ(sums[0], 1.0f);
+  for (int c = 1; c < kChannels; ++c) EXPECT_EQ(sums[c], 0.0f) << "channel " << c;
+}
 
 template <typename T>
 void ExpectAllCutsNear(double unit) {

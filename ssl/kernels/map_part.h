@@ -8,6 +8,7 @@
 #ifndef SSL_KERNELS_MAP_PART_H_
 #define SSL_KERNELS_MAP_PART_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ssl/kernels/host_device.h"
@@ -32,6 +33,19 @@ struct MapGrid {
   int row_blocks = 0;    // that share the rows of a tile
   int teams() const { return tiles * row_blocks; }
 };
+
+// For teams of so many threads, of which so many run at the same time. A thread has two rows at least.
+inline MapGrid MapGridFor(const MapShape& shape, int threads, int teams_at_once) {
+  constexpr int kMostVectors = 32;
+  const int vectors = shape.channels / MapVector(shape.type);
+  MapGrid grid;
+  grid.tile_vectors = std::min({vectors, kMostVectors, threads});
+  grid.tiles = (vectors + grid.tile_vectors - 1) / grid.tile_vectors;
+  const int64_t fitting = std::max(1, teams_at_once / grid.tiles);
+  const int64_t rows_at_once = int64_t{2} * (threads / grid.tile_vectors);
+  grid.row_blocks = static_cast<int>(std::min(fitting, (shape.rows + rows_at_once - 1) / rows_at_once));
+  return grid;
+}
 
 // Floats of two sums for each channel in each row block.
 inline int64_t MapSumsSize(const MapShape& shape, const MapGrid& grid) {

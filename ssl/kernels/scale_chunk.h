@@ -62,8 +62,9 @@ SSL_TEAM_FUNCTION void ScaleChunk(const Team& team, const ScaleLaunch& launch, i
   const int64_t begin = static_cast<int64_t>(chunk - launch.chunk_begin[which]) * kChunkSize;
   const int64_t end = begin + kChunkSize < tensor.size ? begin + kChunkSize : tensor.size;
   for (int64_t i = begin + team.index(); i < end; i += team.size()) {
-    const float decay = tensor.parameter == nullptr ? 0.0f : launch.weight_decay * tensor.parameter[i];
-    tensor.gradient[i] = (tensor.gradient[i] + decay) * rate;
+    float gradient = tensor.gradient[i];
+    if (tensor.parameter != nullptr) gradient += launch.weight_decay * tensor.parameter[i];
+    tensor.gradient[i] = gradient * rate;
   }
 }
 

@@ -26,6 +26,10 @@ class StandinDevice {
   // after the first one do nothing. Thread-safe.
   static void Install();
 
+  // Lets the device's generator refuse a state once, after it has taken so many more, as a GPU's does that has had an
+  // error. Thread-safe.
+  static void FailGeneratorState(int after);
+
   static c10::Device device() { return {c10::DeviceType::PrivateUse1, 0}; }
 };
 

@@ -4,12 +4,15 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <atomic>
 #include <utility>
 
 #include "ssl/testing/standin_device.h"
 
 namespace ssl {
 namespace {
+
+std::atomic<int> states_until_failure = -1;  // none
 
 // Everything is the host generator's.
 class StandinGenerator final : public c10::GeneratorImpl {
@@ -25,7 +28,10 @@ class StandinGenerator final : public c10::GeneratorImpl {
   uint64_t seed() override { return host_.seed(); }
   void set_offset(uint64_t offset) override { host_.set_offset(offset); }
   uint64_t get_offset() const override { return host_.get_offset(); }
-  void set_state(const c10::TensorImpl& state) override { host_.unsafeGetGeneratorImpl()->set_state(state); }
+  void set_state(const c10::TensorImpl& state) override {
+    if (states_until_failure >= 0) TORCH_CHECK(states_until_failure-- > 0, "a broken generator");
+    host_.unsafeGetGeneratorImpl()->set_state(state);
+  }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return host_.unsafeGetGeneratorImpl()->get_state(); }
 
  private:
@@ -42,6 +48,8 @@ const at::Generator& DefaultStandinGenerator() {
 }
 
 at::Generator MakeStandinGenerator() { return at::make_generator<StandinGenerator>(at::detail::createCPUGenerator()); }
+
+void StandinDevice::FailGeneratorState(int after) { states_until_failure = after; }
 
 const at::Generator& HostGenerator(const at::Generator& generator) {
   const auto* const ours = dynamic_cast<const StandinGenerator*>(generator.unsafeGetGeneratorImpl());

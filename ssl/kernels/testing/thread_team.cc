@@ -18,6 +18,12 @@ void Meeting::Wait() {
   mutex_.Await(absl::Condition(&is_over));
 }
 
+ThreadTeam::Shared::Shared(int size) : meeting(size), values(size) {
+  constexpr int kLanes = 4;
+  const int lanes = size % kLanes == 0 ? kLanes : 1;
+  for (int group = 0; group < size / lanes; ++group) of_lanes.push_back(std::make_unique<Meeting>(lanes));
+}
+
 void RunTeams(int teams, int threads, const std::function<void(const ThreadTeam&, const ThreadTeams&)>& work) {
   Meeting everybody(teams * threads);
   std::vector<std::unique_ptr<ThreadTeam::Shared>> shared;

@@ -8,6 +8,7 @@
 #define SSL_KERNELS_TESTING_THREAD_TEAM_H_
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,40 +33,42 @@ class Meeting {
 class ThreadTeam {
  public:
   struct Shared {
-    explicit Shared(int size) : meeting(size), values(size) {}
+    explicit Shared(int size);
     Meeting meeting;
     std::vector<double> values;
+    std::vector<std::unique_ptr<Meeting>> of_lanes;  // that go side by side
   };
   ThreadTeam(int index, Shared* shared) : index_(index), shared_(shared) {}
 
   int index() const { return index_; }
   int size() const { return static_cast<int>(shared_->values.size()); }
   void Wait() const { shared_->meeting.Wait(); }
-  // A thread of the host goes alone.
-  int lane() const { return 0; }
-  int lanes() const { return 1; }
+  // In fours, where that leaves nobody over.
+  int lane() const { return index_ % lanes(); }
+  int lanes() const { return size() / static_cast<int>(shared_->of_lanes.size()); }
   template <typename T>
   T LaneSum(T value) const {
-    return value;
+    const int group = index_ / lanes();
+    return Reduce(group * lanes(), lanes(), shared_->of_lanes[group].get(), value, [](T a, T b) { return a + b; });
   }
   template <typename T>
   T Sum(T value) const {
-    return Reduce(value, [](T a, T b) { return a + b; });
+    return Reduce(0, size(), &shared_->meeting, value, [](T a, T b) { return a + b; });
   }
   template <typename T>
   T Max(T value) const {
-    return Reduce(value, [](T a, T b) { return a < b ? b : a; });
+    return Reduce(0, size(), &shared_->meeting, value, [](T a, T b) { return a < b ? b : a; });
   }
 
  private:
-  // A double holds floats and the sums of tests exactly.
+  // Of the threads from `first` on. A double holds floats and the sums of tests exactly.
   template <typename T, typename Combine>
-  T Reduce(T value, Combine combine) const {
+  T Reduce(int first, int count, Meeting* meeting, T value, Combine combine) const {
     shared_->values[index_] = static_cast<double>(value);
-    Wait();
-    T result = static_cast<T>(shared_->values[0]);
-    for (int i = 1; i < size(); ++i) result = combine(result, static_cast<T>(shared_->values[i]));
-    Wait();
+    meeting->Wait();
+    T result = static_cast<T>(shared_->values[first]);
+    for (int i = 1; i < count; ++i) result = combine(result, static_cast<T>(shared_->values[first + i]));
+    meeting->Wait();
     return result;
   }
 
