@@ -9,14 +9,18 @@
 
 namespace ssl {
 
+absl::Status NoThreadError(absl::string_view what, const std::exception& error) {
+  const absl::Status status = absl::ResourceExhaustedError(
+      absl::StrCat("no thread for ", what, ": ", error.what(),
+                   "; raise the limit of processes (ulimit -u, or pids.max of a container), or free memory"));
+  return WithDetail(status, kDetailCause, kCauseMemory);
+}
+
 absl::Status StartThread(absl::string_view what, std::function<void()> run, std::thread* thread) {
   try {
     *thread = std::thread(std::move(run));
   } catch (const std::system_error& error) {
-    const absl::Status status = absl::ResourceExhaustedError(
-        absl::StrCat("no thread for ", what, ": ", error.what(),
-                     "; raise the limit of processes (ulimit -u, or pids.max of a container), or free memory"));
-    return WithDetail(status, kDetailCause, kCauseMemory);
+    return NoThreadError(what, error);
   }
   return absl::OkStatus();
 }

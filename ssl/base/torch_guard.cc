@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <typeinfo>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "ssl/base/collective_check.h"
 #include "ssl/base/error_detail.h"
+#include "ssl/base/start_thread.h"
 #include "ssl/base/status_util.h"
 
 namespace ssl {
@@ -92,6 +94,11 @@ absl::Status FromException(absl::string_view what, const std::exception& error) 
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) return FromTorch(what, *torch_error);
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, "out of memory"));
+  }
+  // What std::thread throws, in LibTorch's code as well.
+  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
+  if (refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {
+    return NoThreadError(what, error);
   }
   return FromMessage(absl::StatusCode::kInternal, what, error.what());
 }

@@ -7,6 +7,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -95,6 +96,15 @@ TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
   EXPECT_EQ(DetailOf(status, kDetailMemory), "");
+}
+
+TEST(GuardTorchTest, ThreadThatCannotBeStarted_IsOutOfMemory) {
+  const absl::Status status = GuardTorch("step 1", []() -> absl::Status {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(HasSubstr("no thread for step 1"), HasSubstr("ulimit -u"))));
+  EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
 }
 
 TEST(GuardTorchTest, TorchCheck_GivesItsFirstLineWithoutTheStack) {

@@ -124,6 +124,7 @@ absl::StatusOr<Store> ConnectToStore(const RendezvousOptions& options, absl::Tim
     if (!options.prefix.empty()) store = c10::make_intrusive<c10d::PrefixStore>(options.prefix, store);
     return absl::OkStatus();
   });
+  if (absl::IsResourceExhausted(status)) return status;  // a thread of the store, at whatever address
   if (!status.ok()) return ConnectError(options, status);
   return store;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/crash_report.h"
 
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +32,20 @@ struct Prepared {
 
 Prepared prepared;
 std::atomic<const RunProgress*> armed{nullptr};
+
+// The thread that writes the report; none is 0.
+std::atomic<pid_t> writer{0};
+
+// Where several threads crash together, the one that ends the process may not be faster than the one that writes. False
+// for a later one, when the report is written, and for a crash of the writer itself.
+bool BeginWriting() {
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  pid_t other = 0;
+  if (writer.compare_exchange_strong(other, self)) return true;
+  constexpr timespec kMillisecond = {0, 1'000'000};
+  while (other != self && writer.load() != 0) nanosleep(&kMillisecond, nullptr);
+  return false;
+}
 
 // Text of bounded length without any allocation.
 class FixedText {
@@ -87,6 +104,32 @@ bool Fill(absl::string_view text, char* buffer) {
   return true;
 }
 
+FixedText ReportText(const char* message, int signal_number, const RunProgress& progress) {
+  FixedText text;
+  text.Add("{\n  \"code\": \"SIGNAL\",\n  \"message\": ");
+  text.AddQuoted(message);
+  text.AddMember("signal", signal_number);
+  text.AddMember("exit_code", kExitOfSignals + signal_number);
+  text.AddMember("unix_time", static_cast<int64_t>(time(nullptr)));
+  text.Add(",\n  \"phase\": ");
+  text.AddQuoted(progress.phase);
+  text.AddMember("step", progress.iteration);
+  text.AddMember("epoch", progress.epoch);
+  if (progress.last_checkpoint >= 0) {
+    text.Add(",\n  \"last_checkpoint\": {\n    \"directory\": \"");
+    text.AddPlain(prepared.checkpoints);
+    text.Add("/step_");
+    text.AddInt(progress.last_checkpoint);
+    text.Add("\"");
+    text.AddMember("step", progress.last_checkpoint);
+    text.Add("\n  }");
+  }
+  text.Add(",\n  ");
+  text.Add(prepared.fields);
+  text.Add("\n}\n");
+  return text;
+}
+
 }  // namespace
 
 CrashReportScope::CrashReportScope(const ReportFile& file, const std::string& fields, const std::string& checkpoints,
@@ -103,31 +146,11 @@ bool RunIsBuilding() noexcept {
 }
 
 void WriteCrashReport(const char* message, int signal_number) noexcept {
-  const RunProgress* progress = armed.exchange(nullptr);
-  if (progress == nullptr) return;
-  FixedText text;
-  text.Add("{\n  \"code\": \"SIGNAL\",\n  \"message\": ");
-  text.AddQuoted(message);
-  text.AddMember("signal", signal_number);
-  text.AddMember("exit_code", kExitOfSignals + signal_number);
-  text.AddMember("unix_time", static_cast<int64_t>(time(nullptr)));
-  text.Add(",\n  \"phase\": ");
-  text.AddQuoted(progress->phase);
-  text.AddMember("step", progress->iteration);
-  text.AddMember("epoch", progress->epoch);
-  if (progress->last_checkpoint >= 0) {
-    text.Add(",\n  \"last_checkpoint\": {\n    \"directory\": \"");
-    text.AddPlain(prepared.checkpoints);
-    text.Add("/step_");
-    text.AddInt(progress->last_checkpoint);
-    text.Add("\"");
-    text.AddMember("step", progress->last_checkpoint);
-    text.Add("\n  }");
+  if (!BeginWriting()) return;
+  if (const RunProgress* progress = armed.exchange(nullptr); progress != nullptr) {
+    prepared.file->Replace(ReportText(message, signal_number, *progress).text());
   }
-  text.Add(",\n  ");
-  text.Add(prepared.fields);
-  text.Add("\n}\n");
-  prepared.file->Replace(text.text());
+  writer.store(0);
 }
 
 }  // namespace ssl

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ssl_main does around a run, as whole processes: flags, the run directory and its lock, signals, reports of
 failures, sweeps. A process is caught at a known point by its log or by a pipe it waits for, never by time."""
+import ctypes
 import errno
 import json
 import os
@@ -257,6 +258,18 @@ class RunCommandTest(RunCase):
                 self.assertGreaterEqual(failure["step"], 6)
                 self.assertEqual(failure["phase"], "training")
                 self.assertTrue((self.folder / failure["last_checkpoint"]["directory"]).is_dir())
+
+    def test_threads_that_crash_together_leave_a_report(self):
+        kill_thread = 234  # tgkill of x86-64
+        for attempt in range(3):
+            with self.subTest(attempt):
+                run = f"run{attempt}"
+                process = self.start(7, run=run)
+                for thread in sorted(map(int, os.listdir(f"/proc/{process.pid}/task"))):
+                    ctypes.CDLL(None).syscall(kill_thread, process.pid, thread, signal.SIGSEGV)
+                self.assertEqual(self.end(process)[0], -signal.SIGSEGV)
+                self.assertEqual(self.failure(run=run)["signal"], signal.SIGSEGV)
+                self.assertEqual(list((self.folder / run).glob("failure.json.tmp*")), [])
 
     # Signals.
 

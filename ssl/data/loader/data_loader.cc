@@ -6,6 +6,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/pinned_memory.h"
@@ -103,7 +104,12 @@ absl::Status DataLoader::Initialize(AdmitBatchMemory admit) {
   next_chunk_.batch = num_batches_;  // no work before StartEpoch
   next_batch_ = oldest_batch_ = num_batches_;
   error_ = absl::FailedPreconditionError("data loader: Next was called before StartEpoch");
-  for (int i = 0; i < options_.num_workers; ++i) workers_.emplace_back([this] { Work(); });
+  for (int i = 0; i < options_.num_workers; ++i) {
+    std::thread worker;
+    SSL_RETURN_IF_ERROR(StartThread(
+        absl::StrCat("worker ", i + 1, " of ", options_.num_workers), [this] { Work(); }, &worker));
+    workers_.push_back(std::move(worker));
+  }
   return absl::OkStatus();
 }
 
