@@ -33,6 +33,7 @@
 namespace ssl {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr int kImagesOfClass = 28;  // of two classes: epochs of three batches of 16
@@ -275,7 +276,8 @@ TEST_F(StandinAugmentation, WhatADeviceCannotDo_IsRefused) {
               HasSubstr("config.DATA.TRAIN.TRANSFORMS.0 is CenterCrop, which only the host can do"));
   EXPECT_THAT(refusal("gpu", With(absl::StrCat("{name: RandomHorizontalFlip}, ", kEverything, ", ", kFloats),
                                   "AUGMENT_ON: device")),
-              HasSubstr("transform 0, 'RandomHorizontalFlip': stands before a crop"));
+              AllOf(HasSubstr("config.DATA.TRAIN.AUGMENT_ON is device"),
+                    HasSubstr("transform 0, 'RandomHorizontalFlip': stands before a crop")));
   EXPECT_THAT(refusal("gpu", With(absl::StrCat(kEverything, ", {name: ColorJitter}, ", kFloats), "AUGMENT_ON: device")),
               HasSubstr("view 0 may take 11 steps after its crop, expected at most 8"));
   EXPECT_THAT(refusal("gpu", With(absl::StrCat(kEverything, ", {name: ImgPilToRawTensor}"), "AUGMENT_ON: device")),

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <utility>
 
 #include "ssl/tools/crash_report.h"
 #include "ssl/tools/exit_codes.h"
@@ -76,6 +77,9 @@ extern "C" void ReportCrash(int signal_number) {
 
 // An exception that nobody caught. Its text is lost once SIGABRT arrives.
 [[noreturn]] void ReportTerminate() {
+  // What cannot be thrown again ends here once more.
+  thread_local bool is_ending = false;
+  if (std::exchange(is_ending, true)) std::abort();
   const std::exception_ptr exception = std::current_exception();
   if (exception != nullptr) {
     try {

@@ -160,7 +160,7 @@ class BeforeTheStartTest(RanksCase):
         return self.tiny("engine_name=train", *arguments, prefix=["sh", "-c", f'{limit}; exec "$@"', "-"])
 
     def test_too_few_file_descriptors_are_named_by_each_rank(self):
-        for count in (20, 24, 30):
+        for count in (20, 22, 24, 30):
             result = self.limited(f"ulimit -n {count}", TWO)
             self.assert_refused(result, 5, f"may have {count} file descriptors", "more are needed")
             self.assertNotIn("stopped before the first step", result.stderr)

@@ -212,7 +212,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BuildLoader(Pipeline pipeline, std:
       DataLoader::Create(std::move(pipeline), std::move(sampler), options, ask);
   SSL_RETURN_IF_ERROR(admitted);
   if (absl::IsDataLoss(loader.status())) return loader.status();
-  if (!loader.ok()) return Annotate(loader.status(), SplitKey(node, context.config, "TRANSFORMS"));
+  if (!loader.ok()) {
+    const std::string transforms = SplitKey(node, context.config, "TRANSFORMS");
+    const std::string where = SplitKey(node, context.config, "AUGMENT_ON");
+    return Annotate(loader.status(),
+                    options.augments_on_device ? absl::StrCat(transforms, " (", where, " is device)") : transforms);
+  }
   return std::unique_ptr<BatchSource>(*std::move(loader));
 }
 

@@ -41,7 +41,8 @@ absl::Status CheckCropped(const std::vector<ViewPlan>& plans) {
 
 absl::Status CheckUntouched(const std::vector<ViewPlan>& plans) {
   if (std::none_of(plans.begin(), plans.end(), IsCropped)) return absl::OkStatus();
-  return absl::InvalidArgumentError("crops what is cropped already: a device makes one crop for each view");
+  return absl::InvalidArgumentError(
+      "stands behind a crop: a device makes one crop for each view, which ImgReplicatePil comes before");
 }
 
 }  // namespace ssl

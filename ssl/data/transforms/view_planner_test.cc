@@ -138,7 +138,7 @@ TEST(ViewPlanner, WhatIsCropped_IsNotCroppedAgainOrCopied) {
   std::vector<ViewPlan> plans;
   for (const char* entry : {kCrop, kTwoViews}) {
     EXPECT_THAT(PlanAll({kCrop, entry}, &plans),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cropped already")))
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("stands behind a crop")))
         << entry;
   }
 }
