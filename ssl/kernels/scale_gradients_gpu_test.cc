@@ -42,7 +42,7 @@ TEST(ScaleGradientsGpu, AgreesWithTheCpu) {
     ScaleGradients(actual, OnGpu(parameters), decay, rates.to(at::kCUDA));
     ScaleGradients(expected, parameters, decay, rates);
     for (size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_TRUE(at::allclose(actual[i].cpu(), expected[i], 1e-5, 1e-6)) << "tensor " << i;
+      EXPECT_TRUE(at::allclose(actual[i].cpu(), expected[i], /*rtol=*/0.0, /*atol=*/1e-5)) << "tensor " << i;
     }
   }
 }
