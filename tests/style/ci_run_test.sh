@@ -6,7 +6,7 @@ set -euo pipefail
 readonly CI_RUN="$PWD/.ci/run"
 failures=0
 
-# $1 case, $2 exit code of `bazelw test`, $3 exit code of the examples; Bazel's output on stdin.
+# $1 case, $2 exit code of `bazelw test`, $3 exit code of the examples, $4 of the kernels; Bazel's output on stdin.
 # Sets STATUS, LAST (the last line) and TREE.
 run_ci() {
   CASE=$1
@@ -18,6 +18,8 @@ run_ci() {
 #!/usr/bin/env bash
 echo "\$(basename "\$PWD"): \$*" >>"$TREE/calls"
 [[ \$1 == run ]] && exit $3
+[[ \$1 == build ]] && exit $4
+[[ \$1 == query ]] && echo //ssl:kernel && exit 0
 cat "$TREE/output"
 exit $2
 FAKE
@@ -35,19 +37,22 @@ expect() {
   failures=$((failures + 1))
 }
 
-run_ci "fresh, cached and timed results are counted" 0 0 <<'OUT'
+run_ci "fresh, cached and timed results are counted" 0 0 0 <<'OUT'
 INFO: Build completed successfully, 9 total actions
 //ssl/base:log_test                                             (cached) PASSED in 0.1s
 //ssl/base:clock_test                                                    PASSED in 12.0s
   Stats over 2 runs: max = 0.3s, min = 0.2s, avg = 0.3s, dev = 0.0s
 OUT
-expect 0 "4 passed, 0 failed"
-[[ $(<"$TREE/calls") == "$(basename "$TREE"): test //..."$'\n'"embed: run //:embed"$'\n'"embed: run //:own_train_step" ]] || {
+expect 0 "5 passed, 0 failed"
+here=$(basename "$TREE")
+calls="$here: test //..."$'\n'"$here: query --noshow_progress kind(cuda_library, //ssl/...)"$'\n'
+calls+="$here: build --config=cuda //ssl:kernel"$'\n'"embed: run //:embed"$'\n'"embed: run //:own_train_step"
+[[ $(<"$TREE/calls") == "$calls" ]] || {
   echo "FAILED: the calls are $(<"$TREE/calls")"
   failures=$((failures + 1))
 }
 
-run_ci "every other state is a failure" 3 0 <<'OUT'
+run_ci "every other state is a failure" 3 0 0 <<'OUT'
 //a:passed_test                                                          PASSED in 0.1s
 //a:broken_test                                                          FAILED in 1.0s
 //a:flaky_test                                                            FLAKY, failed in 1 out of 2 in 1.0s
@@ -55,23 +60,28 @@ run_ci "every other state is a failure" 3 0 <<'OUT'
 //a:compile_test                                                FAILED TO BUILD
 //a:skipped_test                                                      NO STATUS
 OUT
-expect 1 "3 passed, 5 failed"
+expect 1 "4 passed, 5 failed"
 
-run_ci "coloured output is read as well" 0 0 < <(printf '//a:b_test   \033[32mPASSED\033[0m in 0.1s\n')
-expect 0 "3 passed, 0 failed"
+run_ci "coloured output is read as well" 0 0 0 < <(printf '//a:b_test   \033[32mPASSED\033[0m in 0.1s\n')
+expect 0 "4 passed, 0 failed"
 
-run_ci "a library that does not build is a failure" 1 0 <<'OUT'
+run_ci "a library that does not build is a failure" 1 0 0 <<'OUT'
 //a:b_test                                                      (cached) PASSED in 0.1s
 All tests passed but there were other errors during the build.
 OUT
-expect 1 "3 passed, 1 failed"
+expect 1 "4 passed, 1 failed"
 
-run_ci "no test at all is a failure" 0 0 </dev/null
-expect 1 "2 passed, 0 failed"
+run_ci "no test at all is a failure" 0 0 0 </dev/null
+expect 1 "3 passed, 0 failed"
 
-run_ci "an example that fails is a failure" 0 1 <<'OUT'
+run_ci "an example that fails is a failure" 0 1 0 <<'OUT'
 //a:b_test                                                               PASSED in 0.1s
 OUT
-expect 1 "1 passed, 2 failed"
+expect 1 "2 passed, 2 failed"
+
+run_ci "a kernel that does not compile is a failure" 0 0 1 <<'OUT'
+//a:b_test                                                               PASSED in 0.1s
+OUT
+expect 1 "3 passed, 1 failed"
 
 [[ $failures == 0 ]] && echo "all cases passed"
