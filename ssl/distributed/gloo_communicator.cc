@@ -333,6 +333,7 @@ void GlooCommunicator::Abort(const absl::Status& why) {
 }
 
 absl::StatusOr<Device> MakeDevice(const GlooOptions& options) {
+  SSL_RETURN_IF_ERROR(CheckDescriptors(options.rendezvous.size + kOwnDescriptors));  // what the store has left
   std::string address;
   if (options.interface.empty() && options.rendezvous.file.empty()) {
     SSL_ASSIGN_OR_RETURN(address, LocalAddressTowards(options.rendezvous.host));
