@@ -19,7 +19,8 @@ std::optional<c10::Device> CurrentAccelerator();
 // [bytes] uint8: what the generators draw from here on. Nobody waits for the device.
 at::Tensor GeneratorState();
 
-// They draw what followed the moment of `state`, which is of the accelerator that this thread computes on, too. Where that was without an accelerator, its generator stays as it is.
+// They draw what followed the moment of `state`, which is of the accelerator that this thread computes on, too. Where
+// that was without an accelerator, its generator stays as it is.
 void SetGeneratorState(const at::Tensor& state);
 
 // Both get this seed.

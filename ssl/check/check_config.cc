@@ -334,9 +334,7 @@ ConfigVerdict VerdictOf(const ConfigReport& report) {
 }
 
 bool LacksDeviceAlone(const ConfigReport& report) {
-  ConfigReport with_device = report;
-  with_device.missing_device.clear();
-  return !report.missing_device.empty() && VerdictOf(with_device) == ConfigVerdict::kRuns;
+  return VerdictOf(report) == ConfigVerdict::kIncomplete && report.missing_components.empty() && !report.is_fragment;
 }
 
 std::string FormatReport(const ConfigReport& report) {

@@ -20,8 +20,8 @@ at::Tensor EmptyPinned(at::IntArrayRef sizes, at::ScalarType type, at::MemoryFor
 // What EmptyPinned(of that many bytes) takes of the host's memory: LibTorch rounds up what it pins.
 int64_t PinnedBytes(int64_t bytes, const c10::Device& device);
 
-// Gives the system what was pinned for `device` and is not used any more, which LibTorch keeps for the next tensor of the
-// same size; but for what a copy still reads that was not done when its tensor went. Thread-safe.
+// Gives the system what was pinned for `device` and is not used any more, which LibTorch keeps for the next tensor of
+// the same size; but for what a copy still reads that was not done when its tensor went. Thread-safe.
 void ReleaseUnusedPinned(const c10::Device& device);
 
 // Likewise, after waiting for the device: all of it. Thread-safe.

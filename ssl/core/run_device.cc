@@ -38,7 +38,8 @@ absl::StatusOr<c10::Device> RunDevice(const MachineOptions& options, const Confi
   SSL_ASSIGN_OR_RETURN(const int64_t number, ProcessNumberOnHost(visible, communicator));
   const absl::StatusOr<c10::Device> device = seen.ok() ? Accelerator(number) : seen;
   // A host may lack a GPU that others have.
-  SSL_RETURN_IF_ERROR(AgreeOnStatus(Annotate(device.status(), SettingOf(options, config)), "taking the device", communicator));
+  SSL_RETURN_IF_ERROR(
+      AgreeOnStatus(Annotate(device.status(), SettingOf(options, config)), "taking the device", communicator));
   return device;
 }
 

@@ -63,8 +63,8 @@ struct SessionOptions {
   const RunDirectory* run_directory = nullptr;
   // The session is made for its Preview only: no directory is opened, no weights are read, and it cannot start.
   bool only_preview = false;
-  // Everything is made on the CPU, whatever MACHINE.DEVICE says: to find what is wrong on a machine that lacks the device,
-  // or without taking any of it. The session can start, and makes no step.
+  // Everything is made on the CPU, whatever MACHINE.DEVICE says: to find what is wrong on a machine that lacks the
+  // device, or without taking any of it. The session can start, and makes no step.
   bool without_device = false;
   // Null, or where the session keeps noting how far the run is. It may outlive the session.
   RunProgress* progress = nullptr;

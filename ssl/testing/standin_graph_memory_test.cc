@@ -93,8 +93,9 @@ class FirstViewHook : public Hook {
 TEST_F(GraphMemory, BatchesThatWereHeldForNothing_AreGivenBack) {
   std::vector<int64_t> uses;
   GraphRun run;
-  run.config = {kSupervisedRun,
-                "OPTIMIZER: {grad_acc_steps: 2, num_epochs: 8}\nMODEL: {TRUNK: {VISION_TRANSFORMERS: {DROPOUT_RATE: 0.1}}}"};
+  run.config = {
+      kSupervisedRun,
+      "OPTIMIZER: {grad_acc_steps: 2, num_epochs: 8}\nMODEL: {TRUNK: {VISION_TRANSFORMERS: {DROPOUT_RATE: 0.1}}}"};
   run.directory = directory_;
   run.hook = std::make_unique<FirstViewHook>(&uses);
   ASSERT_OK(TrainGraphRun(std::move(run)));

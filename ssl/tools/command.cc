@@ -269,7 +269,6 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
   FileSystem& file_system = PosixFileSystem();
   const std::string& path = options.checkpoint.directory;
   const BuildContext build{config, registries, communicator, options.run.seed, path, 0, file_system};
-  SSL_RETURN_IF_ERROR(CheckDeviceOfEngines(root, build));
   SSL_ASSIGN_OR_RETURN(const bool trains, TrainsInRunDirectory(root, build));
 
   // Before anything is written. An evaluation reads a directory that a training uses; an estimate is refused as the

@@ -160,7 +160,7 @@ std::string CrowdWarning(const RunWorld& world) {
 absl::Status CheckLaunch(const ConfigNode& root, const RunWorld& world, const Registries& registries) {
   SSL_RETURN_IF_ERROR(CheckCanStart(world));
   const std::unique_ptr<Communicator> ranks = MakePreviewCommunicator(world.place.size);
-  SSL_RETURN_IF_ERROR(CheckDeviceOfEngines(root, {*root.Find("config"), registries, *ranks}));
+  SSL_RETURN_IF_ERROR(TrainsInRunDirectory(root, {*root.Find("config"), registries, *ranks}).status());
   const std::string warning = CrowdWarning(world);
   if (warning.empty()) return absl::OkStatus();
   SSL_LOG(WARNING) << warning;

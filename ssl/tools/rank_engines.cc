@@ -242,17 +242,14 @@ absl::StatusOr<bool> Concluded(const RankEnd& end, RunRecord& record) {
 }  // namespace
 
 absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
-  return std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->trains(); });
-}
-
-absl::Status CheckDeviceOfEngines(const ConfigNode& root, const BuildContext& context) {
-  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
-  const bool is_used =
-      std::any_of(engines.begin(), engines.end(), [](const NamedEngine& entry) { return entry.engine->uses_device(); });
-  if (!is_used) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(context.config));
-  return CheckDeviceIsBuilt(options.machine, context.config);
+  SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
+  bool trains = false;
+  for (const NamedEngine& entry : engines) {
+    if (entry.engine->uses_device()) SSL_RETURN_IF_ERROR(CheckDeviceIsBuilt(options.machine, context.config));
+    trains |= entry.engine->trains();
+  }
+  return trains;
 }
 
 absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions& world, Communicator& processes) {

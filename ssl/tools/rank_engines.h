@@ -8,7 +8,6 @@
 #include <ostream>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/config/node.h"
@@ -31,12 +30,10 @@ struct EngineRun {
   std::ostream& out;  // for what engines report to rank 0
 };
 
-// Makes the engines of `root` as a run would, with its errors; whether one of them trains in the run directory.
+// Before ranks are started, or anything is written: makes the engines of `root` as a run would, with its errors.
+// Unimplemented where one of them computes on MACHINE.DEVICE and this program has no code for that. Returns whether one
+// of them trains in the run directory.
 absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildContext& context);
-
-// Unimplemented where one of them computes on MACHINE.DEVICE and this program has no code for that: before ranks are
-// started, or anything is written.
-absl::Status CheckDeviceOfEngines(const ConfigNode& root, const BuildContext& context);
 
 // Runs the engines on all ranks that are this process's; true when all work is done, false when it was stopped. Of
 // several ranks that fail, the error of one that has not failed because of others, as is that of the report that is
