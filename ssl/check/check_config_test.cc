@@ -10,11 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/builtins.h"
-#include "ssl/config/compose.h"
+#include "ssl/check/testing/check_tokens.h"
 #include "ssl/config/node.h"
-#include "ssl/core/registries.h"
-#include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
@@ -26,27 +23,11 @@ using ::testing::IsEmpty;
 
 constexpr char kBase[] = "config=test/swav_tiny";
 
-const Registries& AllRegistries() {
-  static const auto* const registries = [] {
-    auto* made = new Registries;
-    EXPECT_OK(RegisterBuiltins(made));
-    return made;
-  }();
-  return *registries;
-}
-
-ConfigReport Check(std::vector<std::string> tokens) {
-  ComposeRequest request = MakeRunRequest(AllRegistries());
-  request.tokens = std::move(tokens);
-  request.search_dirs = {"configs", "."};
-  return CheckConfig(request, AllRegistries());
-}
-
 // The tiny configuration with further tokens on top.
 ConfigReport CheckTiny(const std::vector<std::string>& tokens) {
   std::vector<std::string> all = {kBase};
   all.insert(all.end(), tokens.begin(), tokens.end());
-  return Check(all);
+  return CheckTokens(all);
 }
 
 // The tiny configuration as supervised training of one view.
@@ -332,10 +313,10 @@ TEST(CheckConfigTest, WhatOnlyTheSessionTellsComesWithTheRest) {
 }
 
 TEST(CheckConfigTest, BrokenOrMissingFilesAreMistakes) {
-  const ConfigReport missing = Check({"config=no/such/file"});
+  const ConfigReport missing = CheckTokens({"config=no/such/file"});
   EXPECT_THAT(missing.mistakes, Contains(HasSubstr("no/such/file")));
   const std::string path = WriteFile("broken.yaml", "config:\n  LOSS: {name: swav_loss\n");
-  const ConfigReport broken = Check({absl::StrCat("config=", path)});
+  const ConfigReport broken = CheckTokens({absl::StrCat("config=", path)});
   EXPECT_EQ(VerdictOf(broken), ConfigVerdict::kMistakes);
   EXPECT_THAT(broken.mistakes, Contains(HasSubstr(path)));
 }
@@ -384,14 +365,14 @@ TEST(CheckConfigTest, FragmentIsRightAndTellsWhatItLacks) {
                                      "  DATA:\n"
                                      "    TRAIN:\n"
                                      "      TRANSFORMS: [{name: ToTensor}]\n");
-  const ConfigReport report = Check({absl::StrCat("config=", path)});
+  const ConfigReport report = CheckTokens({absl::StrCat("config=", path)});
   EXPECT_TRUE(report.is_fragment);
   EXPECT_THAT(report.mistakes, IsEmpty());
   EXPECT_EQ(report.fragment_reason,
             "no file sets config.MODEL.TRUNK.NAME, config.DATA.TRAIN.DATA_SOURCES, config.LOSS.name");
   EXPECT_EQ(VerdictOf(report), ConfigVerdict::kIncomplete);
 
-  const ConfigReport wrong = Check({absl::StrCat("config=", path), "config.DATA.TRAIN.DROP_LAST=maybe"});
+  const ConfigReport wrong = CheckTokens({absl::StrCat("config=", path), "config.DATA.TRAIN.DROP_LAST=maybe"});
   EXPECT_EQ(VerdictOf(wrong), ConfigVerdict::kMistakes);
 }
 

@@ -9,10 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
-#include "ssl/config/compose.h"
-#include "ssl/core/registries.h"
+#include "ssl/check/testing/check_tokens.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
 #include "ssl/io/atomic_file.h"
@@ -31,8 +29,6 @@ using ::testing::Not;
 
 class FolderCheckTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK(RegisterBuiltins(&registries_)); }
-
   void Write(const std::string& name, const std::string& bytes) {
     const std::string path = absl::StrCat(photos_, "/", name);
     ASSERT_OK(PosixFileSystem().CreateDirectories(ParentDirectory(path)));
@@ -48,15 +44,12 @@ class FolderCheckTest : public ::testing::Test {
   }
 
   ConfigReport Check(const std::vector<std::string>& tokens) {
-    ComposeRequest request = MakeRunRequest(registries_);
-    request.tokens = {"config=folder", absl::StrCat("config.DATA.TRAIN.DATA_PATHS=[", photos_, "]")};
-    request.tokens.insert(request.tokens.end(), tokens.begin(), tokens.end());
-    request.search_dirs = {"configs", "."};
-    return CheckConfig(request, registries_);
+    std::vector<std::string> all = {"config=folder", absl::StrCat("config.DATA.TRAIN.DATA_PATHS=[", photos_, "]")};
+    all.insert(all.end(), tokens.begin(), tokens.end());
+    return CheckTokens(std::move(all));
   }
 
   const std::string photos_ = MakeTempDir("folder_check");
-  Registries registries_;
 };
 
 // The first one is read to learn the shape of the batches.

@@ -9,11 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
-#include "ssl/config/compose.h"
-#include "ssl/core/registries.h"
-#include "ssl/testing/status_matchers.h"
+#include "ssl/check/testing/check_tokens.h"
 #include "ssl/testing/temp_dir.h"
 
 namespace ssl {
@@ -27,17 +24,11 @@ using ::testing::StartsWith;
 
 class HookCheckTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK(RegisterBuiltins(&registries_)); }
-
   ConfigReport Check(const std::string& directory, const std::string& hook) {
-    ComposeRequest request = MakeRunRequest(registries_);
-    request.tokens = {"config=test/swav_tiny", absl::StrCat("config.CHECKPOINT.DIR=", directory),
-                      absl::StrCat("config.hooks=[", hook, "]")};
-    request.search_dirs = {"configs", "."};
-    return CheckConfig(request, registries_);
+    return CheckTokens({"config=test/swav_tiny", absl::StrCat("config.CHECKPOINT.DIR=", directory),
+                        absl::StrCat("config.hooks=[", hook, "]")});
   }
 
-  Registries registries_;
   const std::string directory_ = absl::StrCat(MakeTempDir("hook_check"), "/run");
 };
 
@@ -75,16 +66,7 @@ TEST_F(HookCheckTest, WrongValueOfAKeyThatSetsOneOfTheRun_IsToldOnce) {
 
 class BlockCheckTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK(RegisterBuiltins(&registries_)); }
-
-  ConfigReport Check(const std::string& token) {
-    ComposeRequest request = MakeRunRequest(registries_);
-    request.tokens = {"config=test/swav_tiny", token};
-    request.search_dirs = {"configs", "."};
-    return CheckConfig(request, registries_);
-  }
-
-  Registries registries_;
+  ConfigReport Check(const std::string& token) { return CheckTokens({"config=test/swav_tiny", token}); }
 };
 
 // Another program's blocks are refused here by the same line as by a run, or do not keep it from running.

@@ -2,16 +2,14 @@
 //
 // A configuration for a GPU, checked on a machine that has none: what a login node does for a cluster.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
-#include "ssl/config/compose.h"
-#include "ssl/core/registries.h"
-#include "ssl/testing/status_matchers.h"
+#include "ssl/check/testing/check_tokens.h"
 
 namespace ssl {
 namespace {
@@ -23,13 +21,9 @@ using ::testing::IsEmpty;
 constexpr char kGpu[] = "config.MACHINE.DEVICE=gpu";
 
 ConfigReport Check(const std::string& base, const std::vector<std::string>& tokens) {
-  Registries registries;
-  EXPECT_OK(RegisterBuiltins(&registries));
-  ComposeRequest request = MakeRunRequest(registries);
-  request.tokens = {absl::StrCat("config=", base), kGpu};
-  request.tokens.insert(request.tokens.end(), tokens.begin(), tokens.end());
-  request.search_dirs = {"configs", "."};
-  return CheckConfig(request, registries);
+  std::vector<std::string> all = {absl::StrCat("config=", base), kGpu};
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  return CheckTokens(std::move(all));
 }
 
 TEST(MissingDeviceTest, Alone_IsNoMistake) {

@@ -6,11 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
-#include "ssl/config/compose.h"
-#include "ssl/core/registries.h"
-#include "ssl/testing/status_matchers.h"
+#include "ssl/check/testing/check_tokens.h"
 
 namespace ssl {
 namespace {
@@ -19,14 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ConfigReport Check(const std::string& token) {
-  Registries registries;
-  EXPECT_OK(RegisterBuiltins(&registries));
-  ComposeRequest request = MakeRunRequest(registries);
-  request.tokens = {"config=test/swav_tiny", token};
-  request.search_dirs = {"configs", "."};
-  return CheckConfig(request, registries);
-}
+ConfigReport Check(const std::string& token) { return CheckTokens({"config=test/swav_tiny", token}); }
 
 TEST(OptimizerCheckTest, BothWaysToShareOptimizerState_Run) {
   for (const char* token :
