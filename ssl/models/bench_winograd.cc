@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Milliseconds of processor time of 3x3 and 7x7 convolutions in float32, by oneDNN and by Winograd's filtering in turn:
-// forward, gradient of the input, gradient of the weight; each the best of several calls.
+// forward, gradient of the input, gradient of the weight; each the best of several calls. "errors" prints the errors of
+// both against the convolution in float64 instead: root mean squares, relative to that of the exact result, over maps
+// as behind a ReLU and over maps of mean 0.
 //
-//   OMP_NUM_THREADS=1 bazel run //ssl/models:bench_winograd [-- calls]
+//   OMP_NUM_THREADS=1 bazel run //ssl/models:bench_winograd [-- calls | errors]
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/randn.h>
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <limits>
 
@@ -75,14 +78,21 @@ Times Measure(Convolution function, int64_t stride, const at::Tensor& input, con
   return {end - begin, after_input - before_input, after_weight - before_weight};
 }
 
+int64_t OutputSide(const Shape& shape) { return (shape.side + shape.stride - 1) / shape.stride; }
+
+at::Tensor Random(int64_t batch, int64_t channels, int64_t side) {
+  return at::randn({batch, channels, side, side}).contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+void PrintShape(const Shape& shape) {
+  std::printf("%4ld x %3ld -> %3ld x %2ld^2 / %ld ", shape.batch, shape.in, shape.out, shape.side, shape.stride);
+}
+
 void Bench(const Shape& shape, int calls) {
-  const auto random = [](int64_t n, int64_t c, int64_t h, int64_t w) {
-    return at::randn({n, c, h, w}).contiguous(at::MemoryFormat::ChannelsLast);
-  };
-  const at::Tensor input = random(shape.batch, shape.in, shape.side, shape.side);
-  const at::Tensor weight = random(shape.out, shape.in, shape.taps, shape.taps);
-  const int64_t out_side = (shape.side + shape.stride - 1) / shape.stride;
-  const at::Tensor gradient = random(shape.batch, shape.out, out_side, out_side);
+  const at::Tensor input = Random(shape.batch, shape.in, shape.side);
+  const at::Tensor weight = Random(shape.out, shape.in, shape.taps);
+  const int64_t out_side = OutputSide(shape);
+  const at::Tensor gradient = Random(shape.batch, shape.out, out_side);
   constexpr Convolution kConvolutions[] = {&Direct, &Filtered};
   constexpr double kLargest = std::numeric_limits<double>::max();
   std::array<Times, 2> best = {{{kLargest, kLargest, kLargest}, {kLargest, kLargest, kLargest}}};
@@ -92,7 +102,7 @@ void Bench(const Shape& shape, int calls) {
       for (size_t pass = 0; pass < times.size(); ++pass) best[i][pass] = std::min(best[i][pass], times[pass]);
     }
   }
-  std::printf("%4ld x %3ld -> %3ld x %2ld^2 / %ld ", shape.batch, shape.in, shape.out, shape.side, shape.stride);
+  PrintShape(shape);
   for (size_t pass = 0; pass < 3; ++pass) {
     std::printf("  %7.3f %7.3f (%.2f)", best[0][pass], best[1][pass], best[0][pass] / best[1][pass]);
   }
@@ -100,11 +110,54 @@ void Bench(const Shape& shape, int calls) {
   std::printf("   %.0f GFLOP/s\n", flop / best[0][0] / 1e6);
 }
 
+// Output, gradient of the input, gradient of the weight.
+using Results = std::array<at::Tensor, 3>;
+
+Results Passes(Convolution function, int64_t stride, const at::Tensor& input, const at::Tensor& weight,
+               const at::Tensor& gradient) {
+  const at::Tensor maps = input.detach().requires_grad_();
+  const at::Tensor taps = weight.detach().requires_grad_();
+  const at::Tensor output = function(maps, taps, stride);
+  output.backward(gradient);
+  return {output.detach(), maps.grad(), taps.grad()};
+}
+
+// Root mean square of the error, relative to that of `exact`.
+double Error(const at::Tensor& result, const at::Tensor& exact) {
+  return result.to(at::kDouble).sub_(exact).norm().item<double>() / exact.norm().item<double>();
+}
+
+void PrintErrors(const Shape& shape, bool behind_relu) {
+  at::Tensor input = Random(shape.batch, shape.in, shape.side);
+  if (behind_relu) input.relu_();
+  const at::Tensor weight = Random(shape.out, shape.in, shape.taps);
+  const at::Tensor gradient = Random(shape.batch, shape.out, OutputSide(shape));
+  const Results exact =
+      Passes(&Direct, shape.stride, input.to(at::kDouble), weight.to(at::kDouble), gradient.to(at::kDouble));
+  const Results direct = Passes(&Direct, shape.stride, input, weight, gradient);
+  const Results filtered = Passes(&Filtered, shape.stride, input, weight, gradient);
+  PrintShape(shape);
+  std::printf(behind_relu ? "  relu  " : "  mean 0");
+  for (size_t pass = 0; pass < exact.size(); ++pass) {
+    const double of_direct = Error(direct[pass], exact[pass]);
+    const double of_filtered = Error(filtered[pass], exact[pass]);
+    std::printf("  %.1e %.1e (%.2f)", of_direct, of_filtered, of_filtered / of_direct);
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 }  // namespace ssl
 
 int main(int argc, char** argv) {
   ssl::InstallTensorMemory();
+  if (argc > 1 && std::strcmp(argv[1], "errors") == 0) {
+    std::printf("batch, channels, side, stride;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
+    for (const ssl::Shape& shape : ssl::kShapes) {
+      for (const bool behind_relu : {true, false}) ssl::PrintErrors(shape, behind_relu);
+    }
+    return 0;
+  }
   const int calls = argc > 1 ? std::max(1, std::atoi(argv[1])) : 20;
   std::printf(
       "batch, channels, side, stride;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");

@@ -220,6 +220,12 @@ class ConvolutionScope {
   const bool was_deterministic_;
 };
 
+void LogComputeThreads(const Communicator& processes) {
+  if (processes.rank() != 0 || at::get_num_threads() == 1) return;
+  SSL_LOG(INFO) << "computing with " << at::get_num_threads()
+                << " threads; one that is free takes over from one whose core another program uses";
+}
+
 bool IsOfAnotherRank(const RankEnd& end) { return ExitCodeOf(end.status) == kExitPeer; }
 
 // The end of the process's ranks that tells most: an error of a rank's own, then a stop that perhaps only one has
@@ -256,7 +262,10 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(*run.root.Find("config")));
   const int64_t seed = options.run.seed;
   const ConvolutionScope convolutions(options);
-  if (world.virtual_ranks == 0) return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run.record);
+  if (world.virtual_ranks == 0) {
+    LogComputeThreads(processes);
+    return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run.record);
+  }
   const ComputeThreadsScope threads(world.threads_per_virtual_rank);
   const int64_t ranks_here = world.virtual_ranks / processes.size();
   std::vector<RankEnd> ends(ranks_here);

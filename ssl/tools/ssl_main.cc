@@ -32,6 +32,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/tensor_memory.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/openmp/openmp_runtime.h"
 #include "ssl/tools/apart_from_data.h"
 #include "ssl/tools/command.h"
 #include "ssl/tools/command_flags.h"
@@ -273,6 +274,14 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
   return Run(MakeCommandLine(program, tokens), arguments, stop);
 }
 
+// LibTorch asks for compute threads where it cannot return an error.
+void EndWithoutThread(const char* reason) {
+  SSL_LOG(ERROR) << "a compute thread cannot be started: " << reason
+                 << "; this process or its user may start no more threads, or has no memory for another one; "
+                    "OMP_NUM_THREADS=1 computes without";
+  std::_Exit(ssl::kExitMemory);
+}
+
 }  // namespace
 
 // LibTorch's initialisers take a good part of a second: a signal in that time is to do what it does later. Only an
@@ -287,6 +296,7 @@ int main(int argc, char** argv) {
   ssl::InitLogging({});
   const ssl::EscapedOutput escaped(std::cout);
   ssl::InstallTensorMemory();
+  ssl::UseOwnOpenMp(&EndWithoutThread);
   static ssl::StopToken stop;  // signals may come until the process is gone
   int exit_code = ssl::kExitFailed;
   const absl::Status status = ssl::GuardTorch("ssl_main", [&]() -> absl::Status {

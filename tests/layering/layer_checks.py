@@ -9,7 +9,7 @@ import pathlib
 import re
 
 LAYERS = (
-    ("base",),
+    ("base", "openmp"),
     ("config", "io", "distributed", "kernels"),
     ("core",),
     ("data", "losses", "meters", "models", "optim"),
