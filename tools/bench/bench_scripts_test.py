@@ -5,6 +5,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 from tools.bench import compare_gpu
@@ -18,6 +19,25 @@ from tools.bench import compile_times
 from tools.bench import hook_overhead
 from tools.bench import trace_overlap
 from tools.bench import vissl_configs
+
+
+def progress_lines(seconds_of_steps):
+    """Lines of ours as compare_swav.measure_by_clock has them; what they say of the speed is wrong."""
+    return [(seconds, f"12:00:00 I train_logger_hook.cc:1  5% | epoch 1/2 | step {step:,}/1,000 | loss 1.0 | lr 0.1 | "
+                      "999 samples/s | data 3% | 1s left | 100 MB\n") for step, seconds in seconds_of_steps.items()]
+
+
+def write_metrics(run, steps, share):
+    """metrics.jsonl, with a speed that is wrong."""
+    reports = [{"iteration": step, "Speed/samples_per_sec": 999.0, "Speed/data_wait_share": share} for step in steps]
+    pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
+
+
+class NoScriptTest(unittest.TestCase):
+    def test_our_own_figure_of_the_speed_is_no_measure(self):
+        for path in pathlib.Path(compare_gpu.__file__).parent.glob("*.py"):
+            if path.name != "bench_scripts_test.py":
+                self.assertNotIn("samples_per_sec", path.read_text(), path)
 
 
 class VisslConfigsTest(unittest.TestCase):
@@ -88,14 +108,12 @@ class CompareShardingTest(unittest.TestCase):
         self.assertEqual(compare_sharding.read_update("no such line"), {})
 
     def test_steps_and_memory_of_a_run_are_read(self):
-        with tempfile.TemporaryDirectory() as run:
-            self.assertEqual(compare_sharding.read_training(run, 8), {})
-            reports = [{"iteration": step, "Speed/samples_per_sec": rate} for step, rate in enumerate((1, 1, 8, 16, 32), 1)]
-            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
-            pathlib.Path(run, "log.txt").write_text("memory after 1 step: process 400.0 MB, 462.0 MB at its peak; "
-                                                    "model 47.2 MB, gradients 47.0 MB, optimizer 46.0 MB\n")
-            result = compare_sharding.read_training(run, 8)
-        self.assertEqual(result, {"ms": 500.0, "peak": 462.0, "model": 47.2, "gradients": 47.0, "optimizer": 46.0})
+        self.assertEqual(compare_sharding.read_training([]), {})
+        lines = progress_lines({1: 10.0, 2: 20.0, 3: 20.25, 4: 20.75, 5: 21.5})
+        lines.append((21.5, "memory after 1 step: process 400.0 MB, 462.0 MB at its peak; "
+                            "model 47.2 MB, gradients 47.0 MB, optimizer 46.0 MB\n"))
+        self.assertEqual(compare_sharding.read_training(lines),
+                         {"ms": 500.0, "peak": 462.0, "model": 47.2, "gradients": 47.0, "optimizer": 46.0})
 
 
 class CompareTransformsTest(unittest.TestCase):
@@ -111,18 +129,24 @@ class CompareSwavTest(unittest.TestCase):
     def command(self, line):
         return [sys.executable, "-c", f"print({line!r})"]
 
-    def test_our_steps_are_averaged_after_the_warm_up(self):
+    def test_our_steps_are_timed_by_the_clock_after_the_warm_up(self):
         with tempfile.TemporaryDirectory() as run:
-            reports = [{"iteration": iteration, "Speed/samples_per_sec": rate, "Speed/data_wait_share": 0.1}
-                       for iteration, rate in ((1, 1.0), (2, 2.0), (10, 256.0), (12, 512.0))]
-            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
-            result = compare_swav.read_ours(run)
+            write_metrics(run, (1, 2, 10, 12), share=0.1)
+            result = compare_swav.read_ours(run, progress_lines({1: 5.0, 2: 100.0, 10: 108.0, 12: 109.0}))
         self.assertAlmostEqual(result["ms"], 900.0)
         self.assertAlmostEqual(result["wait"], 90.0)
 
-    def test_run_without_reports_has_no_result(self):
+    def test_run_without_progress_lines_has_no_result(self):
         with tempfile.TemporaryDirectory() as run:
-            self.assertEqual(compare_swav.read_ours(run), {})
+            self.assertEqual(compare_swav.read_ours(run, []), {})
+
+    def test_lines_come_with_the_time_at_which_they_came(self):
+        program = "import sys; print('first', flush=True); sys.stdin.read(1); print('second', file=sys.stderr)"
+        begin = time.monotonic()
+        result = compare_swav.measure_by_clock([sys.executable, "-c", program], lambda lines: {"lines": lines})
+        (first, first_line), (second, second_line) = result["lines"]
+        self.assertEqual([first_line, second_line], ["first\n", "second\n"])
+        self.assertTrue(begin <= first <= second <= time.monotonic())
 
     def test_peer_result_line_is_read(self):
         line = "peer: 1019.0 ms/step  251 samples/s  data-wait 189.0 ms  maxrss 900 MB"
@@ -212,10 +236,9 @@ class CompareGpuTest(unittest.TestCase):
 
     def test_no_step_before_the_warm_up_counts(self):
         with tempfile.TemporaryDirectory() as run:
-            reports = [{"iteration": step, "Speed/samples_per_sec": rate, "Speed/data_wait_share": 0.0}
-                       for step, rate in ((1, 1.0), (2, 1.0), (10, 1.0), (20, 1.0), (30, 64.0))]
-            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
-            result = compare_gpu.read_ours(run, 8, compare_gpu.WARM_UP_STEPS)
+            write_metrics(run, (1, 2, 10, 20, 30), share=0.0)
+            lines = progress_lines({1: 1.0, 2: 2.0, 10: 50.0, 20: 100.0, 30: 101.25})
+            result = compare_gpu.read_ours(run, lines, 8, compare_gpu.WARM_UP_STEPS)
         self.assertAlmostEqual(result["rate"], 64.0)
 
     def test_epochs_of_whole_batches_make_the_steps(self):

@@ -8,21 +8,22 @@
 SwAV with a ResNet-50 (2x224 + 6x96), MoCo v2 with a ResNet-50 and SimCLR with a ResNet-18 of 32x32, in bfloat16, as
 configs/config/bench/*_gpu_peer.yaml say; peer_gpu.py beside this file is the peer. The programs run in turn, `--runs`
 times each, and medians are compared; the first 20 steps of each do not count. Memory of the GPU is the most that its
-driver says is in use above what was before, polled twice a second: nothing else may run there. `data wait` is the
-time in which the host waited in its call for the next batch: ours is there, too, while it waits for the device, so that
-both are upper bounds of what the loader costs. PHOTOS has a folder of JPEGs for each class (make_photos.py makes one);
-DIR the four Fashion-MNIST IDX .gz files. --tiny shrinks networks, views and batches and needs no GPU: it shows that
-everything starts, and its figures say nothing. Standard library and nvidia-smi; peer_gpu.py says what VENV needs.
+driver says is in use above what was before, polled twice a second: nothing else may run there. Our time is that between
+two progress lines by this process's clock. `data wait` of ours is the time in which the loader had no batch ready; the
+peer's, an upper bound, that in which the host waited in its call for the next one. PHOTOS has a folder of JPEGs for each
+class (make_photos.py makes one); DIR the four Fashion-MNIST IDX .gz files. --tiny shrinks networks, views and batches
+and needs no GPU: it shows that everything starts, and its figures say nothing. Standard library and nvidia-smi; peer_gpu.py says what VENV needs.
 """
 import argparse
 import dataclasses
+import functools
 import os
 import pathlib
 import subprocess
 import tempfile
 import threading
 
-from compare_swav import POLL_S, fill, measure, median, read_ours, read_peer, take_turns
+from compare_swav import POLL_S, fill, measure, measure_by_clock, median, read_ours, read_peer, take_turns
 
 WARM_UP_STEPS = 20  # of both: compiling, choosing convolutions, recording
 GOAL_RATIO, GOAL_WAIT, GOAL_SWAV_RATE = 1.3, 0.03, 1600
@@ -92,13 +93,13 @@ class PeakDeviceMemory(threading.Thread):
         return self.peak - self.before
 
 
-def measure_on_device(command, read, gpu):
-    """compare_swav.measure, and the GPU's memory; `gpu` None: without one."""
+def measure_on_device(measure_once, gpu):
+    """What `measure_once` returns, and the GPU's memory; `gpu` None: without one."""
     if gpu is None:
-        return {**measure(command, read), "device": 0.0}
+        return {**measure_once(), "device": 0.0}
     memory = PeakDeviceMemory(lambda: device_memory(gpu))
     memory.start()
-    result = measure(command, read)
+    result = measure_once()
     return {**result, "device": memory.stop()}
 
 
@@ -157,10 +158,11 @@ def compare(name, args, gpu):
         with tempfile.TemporaryDirectory() as run:
             command = fill(OURS + (OURS_TINY if args.tiny else []), **values, run=run)
             command += (list(workload.tiny) if args.tiny else []) + args.ours
-            return measure_on_device(command, lambda _: read_ours(run, batch, WARM_UP_STEPS), gpu)
+            read = functools.partial(read_ours, run, batch=batch, warm_up=WARM_UP_STEPS)
+            return measure_on_device(lambda: measure_by_clock(command, read), gpu)
 
     def run_peer():
-        return measure_on_device(peer_command, read_peer, gpu)
+        return measure_on_device(lambda: measure(peer_command, read_peer), gpu)
 
     print(report(name, *take_turns(args.runs, run_ours, run_peer, "rate", "images/s"), not args.tiny), flush=True)
 

@@ -10,14 +10,12 @@ state, `use_zero` and `self_supervision_fsdp_task`, with the memory of rank 0 af
 Standard library only.
 """
 import argparse
-import json
 import os
-import pathlib
 import re
 import statistics
 import tempfile
 
-from compare_swav import machine, measure, median
+from compare_swav import machine, measure, measure_by_clock, median, step_moments
 
 UPDATES = "bazel-bin/ssl/optim/bench_sharded_update"
 UPDATE_LINE = re.compile(r"rank 0 of \d+: state +([\d.]+) MiB, resident +([\d.]+) MiB, update +([\d.]+) ms")
@@ -40,15 +38,13 @@ def read_update(output):
     return dict(zip(("state", "resident", "update"), map(float, found.groups()))) if found else {}
 
 
-def read_training(run_directory, images_per_step):
-    """Median step time after the warm-up and rank 0's memory, from what a run leaves; nothing when either lacks."""
-    metrics, log = pathlib.Path(run_directory, "metrics.jsonl"), pathlib.Path(run_directory, "log.txt")
-    if not metrics.exists() or not log.exists():
-        return {}
-    reports = [json.loads(line) for line in metrics.read_text().splitlines()]
-    times = [1e3 * images_per_step / report["Speed/samples_per_sec"] for report in reports
-             if report["iteration"] > WARM_UP_STEPS and "Speed/samples_per_sec" in report]
-    memory = MEMORY_LINE.search(log.read_text())
+def read_training(lines):
+    """Median step time after the warm-up, by the times at which progress lines came, and rank 0's memory, of what a run
+    says, [(seconds, line)]; nothing when either lacks."""
+    moments = step_moments(lines)
+    times = [1e3 * (after - before) / (last - first)
+             for (first, before), (last, after) in zip(moments, moments[1:]) if first >= WARM_UP_STEPS]
+    memory = MEMORY_LINE.search("".join(line for _, line in lines))
     if not times or not memory:
         return {}
     return {"ms": statistics.median(times), **dict(zip(("peak", "model", "gradients", "optimizer"), map(float, memory.groups())))}
@@ -64,7 +60,7 @@ def run_training(task, ranks, batch, more):
         command = TRAINING + TASKS[task] + [
             f"--launch=local:{ranks}", f"config.CHECKPOINT.DIR={run}", f"config.DATA.TRAIN.BATCHSIZE_PER_REPLICA={batch}",
             f"config.DATA.TRAIN.DATA_LIMIT={20 * batch * ranks}", "config.OPTIMIZER.num_epochs=1"] + more
-        return measure(command, lambda _: read_training(run, batch * ranks))
+        return measure_by_clock(command, read_training)
 
 
 def table(columns, results):

@@ -6,7 +6,8 @@
 
 The two programs run in turn, `--runs` times each, and medians are compared, so that a slow
 spell of the machine hits both. Memory is the peak of the summed PSS of a program's whole
-process tree, polled twice a second: a page shared by workers counts once.
+process tree, polled twice a second: a page shared by workers counts once. Our time is that between two
+progress lines by this process's clock, as they come, and not what they say of it.
 DIR holds the four Fashion-MNIST IDX .gz files. Standard library only; the peer, peer_swav.py beside this file, says what
 VENV needs.
 """
@@ -21,11 +22,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 POLL_S = 0.5
 
 BATCH_SIZE = 256  # of both
 WARM_UP_STEPS = 2  # ours reports steps 1 and 2 by themselves; the peer leaves out its first three
+
+# In our progress lines. What they say of the speed is what is to be checked, and is not read.
+OURS_STEP = re.compile(r"\| step ([\d,]+)/[\d,]+ \|")
+WAIT_SHARE = "Speed/data_wait_share"
 
 # Our command; {data}, {images} and {run} are filled in.
 OURS = ["bazel-bin/ssl/tools/ssl_main", "--config=bench/swav_fmnist_peer", "config.DATA.TRAIN.DATA_PATHS=[{data}]",
@@ -99,45 +105,58 @@ def read_peer(output):
     return {key: float(value) for key, value in matches[-1].groupdict().items()} if matches else {}
 
 
-def read_ours(run_directory, batch=BATCH_SIZE, warm_up=WARM_UP_STEPS):
-    """Mean step time after `warm_up` steps, from the reports in metrics.jsonl; nothing when there are none."""
+def read_ours(run_directory, lines, batch=BATCH_SIZE, warm_up=WARM_UP_STEPS):
+    """Mean step time after `warm_up` steps, by the times at which progress lines came; nothing when there are none.
+
+    lines: [(seconds, line)]. How much of that time was waiting for data, metrics.jsonl says."""
     path = pathlib.Path(run_directory, "metrics.jsonl")
     reports = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    shares = {report["iteration"]: report[WAIT_SHARE] for report in reports if WAIT_SHARE in report}
+    moments = step_moments(lines)
     seconds = waited = steps = 0
-    for previous, current in zip(reports, reports[1:]):
-        if previous["iteration"] < warm_up:
+    for (first, before), (last, after) in zip(moments, moments[1:]):
+        if first < warm_up:
             continue
-        window = current["iteration"] - previous["iteration"]
-        window_seconds = window * batch / current["Speed/samples_per_sec"]
-        steps += window
-        seconds += window_seconds
-        waited += window_seconds * current["Speed/data_wait_share"]
+        steps += last - first
+        seconds += after - before
+        waited += (after - before) * shares[last]
     if not steps:
         return {}
     return {"ms": 1e3 * seconds / steps, "rate": batch * steps / seconds, "wait": 1e3 * waited / steps}
 
 
-def measure(command, read):
-    """Runs `command`; returns what `read` finds in its output, and the memory poll's peak."""
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True)
-        memory = PeakMemory(process.pid)
-        memory.start()
-        status = process.wait()
-        peak_mb = memory.stop()
-        log.seek(0)
-        output = log.read()
-    result = {} if status else read(output)
+def step_moments(lines):
+    """[(step, seconds)] of our progress lines among `lines`."""
+    found = [(OURS_STEP.search(line), seconds) for seconds, line in lines]
+    return [(int(match[1].replace(",", "")), seconds) for match, seconds in found if match]
+
+
+def measure_by_clock(command, read):
+    """Runs `command`; returns what `read` finds in its lines, [(seconds, line)], each with the time by this process's
+    clock at which it came, and the memory poll's peak."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    memory = PeakMemory(process.pid)
+    memory.start()
+    lines = [(time.monotonic(), line) for line in process.stdout]
+    status = process.wait()
+    peak_mb = memory.stop()
+    process.stdout.close()
+    result = {} if status else read(lines)
     if not result:
         sys.exit(f"{' '.join(command)}: exit code {status} and no result; it said:\n"
-                 + "\n".join(output.splitlines()[-20:]))
+                 + "".join(line for _, line in lines[-20:]))
     return {**result, "pss": peak_mb}
+
+
+def measure(command, read):
+    """The same, of what `read` finds in the output as a whole."""
+    return measure_by_clock(command, lambda lines: read("".join(line for _, line in lines)))
 
 
 def measure_ours(values, precision, more):
     with tempfile.TemporaryDirectory() as run:
         command = fill(OURS + OURS_PRECISION[precision], **values, run=run) + more
-        return measure(command, lambda _: read_ours(run))
+        return measure_by_clock(command, lambda lines: read_ours(run, lines))
 
 
 def fill(words, **values):

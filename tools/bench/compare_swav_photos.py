@@ -13,7 +13,8 @@ import argparse
 import pathlib
 import tempfile
 
-from compare_swav import OURS_PRECISION, PEER_PRECISION, fill, measure, median, read_ours, read_peer, take_turns
+from compare_swav import (OURS_PRECISION, PEER_PRECISION, fill, measure, measure_by_clock, median, read_ours, read_peer,
+                          take_turns)
 
 BATCH_SIZE = 64  # of both
 OURS = ["bazel-bin/ssl/tools/ssl_main", "--config=bench/swav_photos_peer", "config.DATA.TRAIN.DATA_PATHS=[{data}]",
@@ -44,7 +45,7 @@ def report(ours, peer):
 def measure_ours(values, precision, more):
     with tempfile.TemporaryDirectory() as run:
         command = fill(OURS + OURS_PRECISION[precision], **values, run=run) + more
-        return measure(command, lambda _: read_ours(run, BATCH_SIZE))
+        return measure_by_clock(command, lambda lines: read_ours(run, lines, BATCH_SIZE))
 
 
 def main():

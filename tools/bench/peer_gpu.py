@@ -171,7 +171,7 @@ def make_trunk(args):
 
 def views_of(args):
     """Those of the workload, one after the other, as (size, scale, jitter, is_blurred)."""
-    views = [view for count, *view in VIEWS[args.workload] for _ in range(count)]
+    views = [tuple(view) for count, *view in VIEWS[args.workload] for _ in range(count)]
     return [(max(16, size // 7), *rest) for size, *rest in views] if args.tiny else views
 
 
