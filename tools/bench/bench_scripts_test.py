@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 
+from tools.bench import clock_check
 from tools.bench import compare_gpu
 from tools.bench import compare_loader
 from tools.bench import compare_ranks
@@ -33,11 +34,24 @@ def write_metrics(run, steps, share):
     pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
 
 
-class NoScriptTest(unittest.TestCase):
-    def test_our_own_figure_of_the_speed_is_no_measure(self):
-        for path in pathlib.Path(compare_gpu.__file__).parent.glob("*.py"):
-            if path.name != "bench_scripts_test.py":
-                self.assertNotIn("samples_per_sec", path.read_text(), path)
+class ClockCheckTest(unittest.TestCase):
+    def test_speeds_are_compared_with_the_stopwatch_within_epochs(self):
+        with tempfile.TemporaryDirectory() as run:
+            reports = [{"iteration": step, "epoch": epoch, "Speed/samples_per_sec": speed}
+                       for step, epoch, speed in ((1, 0, 8.0), (2, 0, 16.0), (10, 0, 16.0), (20, 1, 1.0), (30, 1, 20.0))]
+            reports.insert(3, {"iteration": 10, "epoch": 0, "Training/loss_mean": 1.0})
+            pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(report) + "\n" for report in reports))
+            found = clock_check.ratios(run, progress_lines({1: 1.0, 2: 1.5, 10: 5.5, 20: 99.0, 30: 103.0}), 8)
+        self.assertEqual(found, [(2, 1.0), (10, 1.0), (30, 1.0)])
+        text, is_met = clock_check.report(found + [(40, 1.36), (50, 0.99)])
+        self.assertIn("5 windows: said / stopwatch 1.0000 (median), 1.3600 at step 40 (worst)", text)
+        self.assertTrue(is_met)
+        self.assertFalse(clock_check.report([(1, 1.36), (2, 1.3), (3, 1.0)])[1])
+
+    def test_no_other_script_measures_by_our_own_figure_of_the_speed(self):
+        folder = pathlib.Path(compare_gpu.__file__).parent
+        reading = {path.name for path in folder.glob("*.py") if "samples_per_sec" in path.read_text()}
+        self.assertEqual(reading - {"bench_scripts_test.py"}, {"clock_check.py"})
 
 
 class VisslConfigsTest(unittest.TestCase):

@@ -10,9 +10,10 @@ configs/config/bench/*_gpu_peer.yaml say; peer_gpu.py beside this file is the pe
 times each, and medians are compared; the first 20 steps of each do not count. Memory of the GPU is the most that its
 driver says is in use above what was before, polled twice a second: nothing else may run there. Our time is that between
 two progress lines by this process's clock. `data wait` of ours is the time in which the loader had no batch ready; the
-peer's, an upper bound, that in which the host waited in its call for the next one. PHOTOS has a folder of JPEGs for each
-class (make_photos.py makes one); DIR the four Fashion-MNIST IDX .gz files. --tiny shrinks networks, views and batches
-and needs no GPU: it shows that everything starts, and its figures say nothing. Standard library and nvidia-smi; peer_gpu.py says what VENV needs.
+peer's, an upper bound, that in which the host waited in its call for the next one. PHOTOS has a folder of JPEGs for
+each class (make_photos.py makes one); DIR the four Fashion-MNIST IDX .gz files. --tiny shrinks networks, views and
+batches and needs no GPU: it shows that everything starts, and its figures say nothing. Standard library and nvidia-smi;
+peer_gpu.py says what VENV needs.
 """
 import argparse
 import dataclasses
