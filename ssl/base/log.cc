@@ -56,10 +56,11 @@ absl::string_view BaseName(absl::string_view path) {
 }
 
 // "HH:MM:SS I file.cc:12 message"
-std::string FormatLine(LogSeverity severity, absl::string_view file, int line, absl::string_view message) {
+std::string FormatLine(LogSeverity severity, absl::string_view file, int line, absl::string_view message,
+                       absl::Time now) {
   const absl::string_view letter = absl::string_view("IWE").substr(static_cast<int>(severity), 1);
-  const std::string time = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone());
-  return absl::StrCat(time, " ", letter, " ", BaseName(file), ":", line, " ", message);
+  return absl::StrCat(absl::FormatTime("%H:%M:%S", now, absl::LocalTimeZone()), " ", letter, " ", BaseName(file), ":",
+                      line, " ", message);
 }
 
 // A host that initialised glog gets plain messages, to which its glog adds its own prefix.
@@ -72,10 +73,13 @@ void WriteToGlog(LogState& state, const char* file, int line, LogSeverity severi
 }
 
 void Emit(LogState& state, const char* file, int line, LogSeverity severity, absl::string_view message) {
-  const std::string formatted = FormatLine(severity, file, line, message);
+  const absl::Time now = absl::Now();
+  const std::string formatted = FormatLine(severity, file, line, message, now);
   WriteToGlog(state, file, line, severity, message, formatted);
   if (state.file != nullptr) {
-    fprintf(state.file, "%s\n", formatted.c_str());
+    // Who reads a file may do so days later; a console has no room for dates.
+    const std::string date = absl::FormatTime("%Y-%m-%d", now, absl::LocalTimeZone());
+    fprintf(state.file, "%s %s\n", date.c_str(), formatted.c_str());
     fflush(state.file);
   }
   for (LogSink* sink : state.sinks) sink->Write(severity, file, line, message);

@@ -94,6 +94,7 @@ TEST(LogTest, File_IsAppendedTo) {
   const std::string text = ReadFile(options.file);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   EXPECT_THAT(lines, ElementsAre(EndsWith(" first"), EndsWith(" second"), IsEmpty()));
+  EXPECT_THAT(lines[0], MatchesRegex("20[0-9]+-[0-9]+-[0-9]+ [0-9]+:[0-9]+:[0-9]+ I log_test.cc:.*"));
 }
 
 TEST(LogTest, FileThatCannotBeOpened_IsReportedWithItsPath) {
