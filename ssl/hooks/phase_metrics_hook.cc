@@ -100,15 +100,6 @@ void Log(const StepContext& context) {
   }
 }
 
-// More than the loss, which progress lines have reported.
-bool MeasuredMore(const StepContext& context) {
-  const std::vector<MeterReport>& reports = context.meter_reports;
-  return std::any_of(reports.begin(), reports.end(), [](const MeterReport& report) {
-    return !report.scope.empty() || std::any_of(report.values.begin(), report.values.end(),
-                                                [](const MeterValue& value) { return !value.output.empty(); });
-  });
-}
-
 absl::StatusOr<std::unique_ptr<Hook>> MakePhaseMetrics(const PhaseMetricsOptions& options, const ConfigNode& params,
                                                        const BuildContext& context) {
   std::string path;
@@ -150,10 +141,8 @@ absl::Status PhaseMetricsHook::OnStep(StepContext& context) {
 absl::Status PhaseMetricsHook::OnPhaseEnd(StepContext& context) {
   const TrainState& state = context.state;
   SSL_RETURN_IF_ERROR(AverageHostValues(context));
-  if (!state.training || MeasuredMore(context)) {
-    const MetricReport report{state.iteration, state.train_phase_index, PhaseValues(context)};
-    SSL_RETURN_IF_ERROR(context.metrics.Write(report, context.communicator));
-  }
+  const MetricReport report{state.iteration, state.train_phase_index, PhaseValues(context)};
+  SSL_RETURN_IF_ERROR(context.metrics.Write(report, context.communicator));
   const bool writes = context.communicator.rank() == 0;
   if (writes) Log(context);
   return AgreeOnStatus(writes ? Write(context) : absl::OkStatus(), "writing metrics.json", context.communicator);

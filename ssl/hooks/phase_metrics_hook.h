@@ -9,8 +9,7 @@
 //   values that share metric and output are a list. NaN is null. What a resumed run measures again is dropped first.
 // - the log, for people: "test | epoch 1/2 | accuracy_list_meter | top_1 71.2000".
 // - the metric sinks: "Testing/accuracy_list_meter_top_1_Output_0" ("Training/..."), not for lists. They get a report
-//   of their own after each test phase, and after each train phase that measured more than the loss; the window of what
-//   train_logger reports stays open.
+//   of their own after each phase; the window of what train_logger reports stays open.
 //
 // What hooks of a program's own report ("Host/...") is averaged over the ranks first (host_values.h), for the hooks
 // behind this one, too. Reported in OnStep or OnPhaseStart, it goes to the sinks alone.

@@ -17,6 +17,7 @@
 #ifndef SSL_HOOKS_SINKS_EVENT_ENCODING_H_
 #define SSL_HOOKS_SINKS_EVENT_ENCODING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -34,6 +35,9 @@ std::string EncodeFileVersion(double wall_time);
 
 // A process starts to write at `step`: a reader drops older events of that step and later ones.
 std::string EncodeSessionStart(double wall_time, int64_t step);
+
+// Of an event: its wall_time, which comes first.
+inline constexpr size_t kWallTimeBytes = 1 + sizeof(double);
 
 // Scalars, stored as float, then histograms, then images. An image that cannot be made a PNG is an error.
 absl::StatusOr<std::string> EncodeReport(double wall_time, const MetricReport& report);

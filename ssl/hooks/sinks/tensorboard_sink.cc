@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -20,6 +23,8 @@
 namespace ssl {
 namespace {
 
+constexpr char kPrefix[] = "events.out.tfevents.";
+
 class TensorboardSink : public MetricSink {
  public:
   // A run from its beginning writes what it reports before the first update, too.
@@ -27,11 +32,13 @@ class TensorboardSink : public MetricSink {
       : file_system_(file_system),
         folder_(std::move(folder)),
         clock_(clock),
+        first_iteration_(first_iteration),
         session_start_(first_iteration > 0 ? first_iteration + 1 : 0) {}
 
   absl::Status Write(const MetricReport& report) override {
     const double now = absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch());
     SSL_ASSIGN_OR_RETURN(const std::string event, EncodeReport(now, report));
+    if (IsWritten(report, event)) return absl::OkStatus();
     if (file_ == nullptr) SSL_RETURN_IF_ERROR(Open(now));
     absl::Status status = file_->Append(EncodeRecord(event));
     // Half a record hides all that follow it: the next report starts a new file.
@@ -46,6 +53,17 @@ class TensorboardSink : public MetricSink {
   }
 
  private:
+  // By an earlier process, for the step that this one goes on from.
+  bool IsWritten(const MetricReport& report, absl::string_view event) const {
+    if (first_iteration_ == 0 || report.iteration != first_iteration_) return false;
+    const absl::string_view what = event.substr(kWallTimeBytes);
+    const std::vector<std::string> names = file_system_.List(folder_.path()).value_or(std::vector<std::string>());
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      if (!absl::StartsWith(name, kPrefix)) return false;
+      return absl::StrContains(file_system_.Read(absl::StrCat(folder_.path(), "/", name)).value_or(""), what);
+    });
+  }
+
   absl::Status Open(double now) {
     SSL_RETURN_IF_ERROR(CreateOutputFolder(folder_, file_system_));
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_.Create(FreePath(now)));
@@ -61,7 +79,7 @@ class TensorboardSink : public MetricSink {
   // Readers take files in the order of their names: ten digits of seconds come first.
   std::string FreePath(double now) const {
     const std::string path =
-        absl::StrCat(folder_.path(), "/events.out.tfevents.", absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
+        absl::StrCat(folder_.path(), "/", kPrefix, absl::StrFormat("%010d", static_cast<int64_t>(now)), ".",
                      HostName("localhost"), ".", getpid());
     std::string candidate = path;
     for (int count = 1; file_system_.Exists(candidate); ++count) candidate = absl::StrCat(path, ".", count);
@@ -71,6 +89,7 @@ class TensorboardSink : public MetricSink {
   FileSystem& file_system_;
   const OutputFolder folder_;
   Clock& clock_;
+  const int64_t first_iteration_;
   const int64_t session_start_;
   bool is_marked_ = false;
   std::unique_ptr<WritableFile> file_;  // null before the first report

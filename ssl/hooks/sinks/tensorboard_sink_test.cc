@@ -252,6 +252,22 @@ TEST_F(TensorboardSinkTest, ProcessThatGoesOn_HidesWhatItDoesAgainAndNothingElse
   EXPECT_THAT(shown.at("Testing/accuracy"), ElementsAre(20));
 }
 
+// A finished run that is started again tells its last test phase again.
+TEST_F(TensorboardSinkTest, WhatIsTheSameAtTheStepOfTheStart_IsWrittenOnce) {
+  for (const int64_t first : {0, 20, 20, 20}) {
+    const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, first);
+    if (first == 0) {
+      ASSERT_OK(sink->Write({20, 0, {{"Training/Loss", 1.0}}}));
+    }
+    ASSERT_OK(sink->Write({20, 0, {{"Testing/accuracy", 50.0}}}));
+  }
+  EXPECT_THAT(ShownSteps(Files()).at("Testing/accuracy"), ElementsAre(20));
+  EXPECT_THAT(Files(), SizeIs(1));
+  const auto other = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 20);
+  ASSERT_OK(other->Write({20, 0, {{"Testing/accuracy", 75.0}}}));
+  EXPECT_THAT(ShownSteps(Files()).at("Testing/accuracy"), ElementsAre(20, 20)) << "it is another value";
+}
+
 TEST_F(TensorboardSinkTest, ProcessThatBeginsAnew_HidesAllOfTheOneBefore) {
   for (int process = 0; process < 2; ++process) {
     const auto sink = MakeTensorboardSink(PosixFileSystem(), {directory_, ""}, clock_, 0);
