@@ -80,12 +80,24 @@ absl::Status DeviceBatchSource::StartEpoch(int64_t epoch, int64_t first_batch) {
 }
 
 absl::StatusOr<const Batch*> DeviceBatchSource::Next() {
+  if (perf_stats_ == nullptr) return NextOnDevice();
+  const PerfTimer timer(perf_stats_, StepPart::kWaitForDevice);
+  return NextOnDevice();
+}
+
+absl::StatusOr<const Batch*> DeviceBatchSource::NextOfSource() {
+  if (perf_stats_ == nullptr) return source_.Next();
+  const PerfTimer timer(perf_stats_, StepPart::kReadSample);
+  return source_.Next();
+}
+
+absl::StatusOr<const Batch*> DeviceBatchSource::NextOnDevice() {
   Slot& slot = slots_[next_];
   Slot& before = slots_[1 - next_];
   before.free.record(CurrentStream());
   before.copied.synchronize();  // the source may write into that batch from here on
   const bool is_copied = std::exchange(slot.is_following, false);
-  SSL_ASSIGN_OR_RETURN(const Batch* const batch, source_.Next());
+  SSL_ASSIGN_OR_RETURN(const Batch* const batch, NextOfSource());
   if (batch == nullptr) return nullptr;
   if (!is_copied) {
     SSL_RETURN_IF_ERROR(check_(batch->targets));

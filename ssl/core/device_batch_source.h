@@ -36,6 +36,7 @@
 #include "ssl/core/batch.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/packed_images.h"
+#include "ssl/core/perf_stats.h"
 #include "ssl/core/read_ahead.h"
 
 namespace ssl {
@@ -58,12 +59,19 @@ class DeviceBatchSource : public BatchSource {
   std::vector<std::string> ClassNames() const override { return source_.ClassNames(); }
   std::string SampleIdentity(int64_t index) const override { return source_.SampleIdentity(index); }
 
+  // From here on Next adds its times there: those of the source are kReadSample, all others kWaitForDevice. `stats`
+  // outlives the calls; null: it adds none.
+  void Measure(PerfStats* stats) { perf_stats_ = stats; }
+
   absl::Status StartEpoch(int64_t epoch, int64_t first_batch) override;
   // Views, inputs and targets lie on the device, indices on the host. Views and inputs that are 8-bit pixels are
   // normalised. Errors are those of the source and of the check, with the batch that they are about.
   absl::StatusOr<const Batch*> Next() override;
 
  private:
+  absl::StatusOr<const Batch*> NextOfSource();
+  absl::StatusOr<const Batch*> NextOnDevice();
+
   // Where a batch is copied to.
   struct Slot {
     explicit Slot(c10::DeviceType type) : copied(type), free(type) {}
@@ -101,6 +109,7 @@ class DeviceBatchSource : public BatchSource {
   std::array<Slot, 2> slots_;
   int next_ = 0;  // slot of the batch that Next hands out
   Batch batch_;   // handed out
+  PerfStats* perf_stats_ = nullptr;
 };
 
 }  // namespace ssl

@@ -2,14 +2,13 @@
 #include "ssl/core/perf_stats.h"
 
 #include "absl/strings/str_format.h"
-#include "ssl/base/clock.h"
 
 namespace ssl {
 namespace {
 
-constexpr std::array<const char*, kNumStepParts> kNames = {"read_sample",    "forward",        "loss_compute",
-                                                           "meters_update",  "backward",       "reduce_gradients",
-                                                           "optimizer_step", "wait_for_ranks", "step_total"};
+constexpr std::array<const char*, kNumStepParts> kNames = {
+    "read_sample",      "forward",        "loss_compute",    "meters_update",  "backward",
+    "reduce_gradients", "optimizer_step", "wait_for_device", "wait_for_ranks", "step_total"};
 
 }  // namespace
 
@@ -44,11 +43,13 @@ std::string PerfStats::Table() const {
 }
 
 PerfTimer::PerfTimer(PerfStats* stats, StepPart part)
-    : stats_(stats), part_(part), begin_(Clock::Real().Now()), waited_(stats->SecondsWaited()) {}
+    : stats_(stats), part_(part), begin_(stats->Now()), not_own_(stats->SecondsWaited() + stats->timed_) {}
 
 PerfTimer::~PerfTimer() {
-  const double waited = stats_->SecondsWaited() - waited_;
-  stats_->Add(part_, absl::ToDoubleSeconds(Clock::Real().Now() - begin_) - waited);
+  const double not_own = stats_->SecondsWaited() + stats_->timed_ - not_own_;
+  const double own = absl::ToDoubleSeconds(stats_->Now() - begin_) - not_own;
+  stats_->Add(part_, own);
+  stats_->timed_ += own;
 }
 
 }  // namespace ssl

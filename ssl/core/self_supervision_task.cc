@@ -30,6 +30,7 @@
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_grouper.h"
 #include "ssl/core/parameter_shards.h"
+#include "ssl/core/perf_stats.h"
 #include "ssl/core/read_ahead.h"
 #include "ssl/core/renumbered_source.h"
 #include "ssl/core/sharded_optimizer.h"
@@ -214,7 +215,19 @@ absl::Status SelfSupervisionTask::StartEpoch(int64_t first_batch) {
   return Batches().StartEpoch(state_.phase_index, first_batch);
 }
 
-absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() { return Batches().Next(); }
+void SelfSupervisionTask::Measure(PerfStats* stats) {
+  perf_stats_ = stats;
+  for (const auto* on_device : {&device_train_source_, &device_test_source_}) {
+    if (*on_device != nullptr) (*on_device)->Measure(stats);
+  }
+}
+
+absl::StatusOr<const Batch*> SelfSupervisionTask::NextBatch() {
+  BatchSource& batches = Batches();
+  if (perf_stats_ == nullptr || !device_.is_cpu()) return batches.Next();
+  const PerfTimer timer(perf_stats_, StepPart::kReadSample);
+  return batches.Next();
+}
 
 absl::Status SelfSupervisionTask::ShareModel(Communicator& communicator) {
   SSL_RETURN_IF_ERROR(CopyFromRankZero(*model_, communicator));  // whatever each rank drew

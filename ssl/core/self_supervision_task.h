@@ -32,6 +32,7 @@ namespace ssl {
 class BufferBroadcast;
 class DeviceBatchSource;
 class GradientReducer;
+class PerfStats;
 class TrainStep;
 struct StepContext;
 
@@ -66,6 +67,9 @@ class SelfSupervisionTask : public Stateful {
   const std::vector<std::unique_ptr<Meter>>& meters() const { return meters_; }
 
   const c10::Device& device() const { return device_; }
+
+  // From here on NextBatch adds its times there; `stats` outlives the calls.
+  void Measure(PerfStats* stats);
 
   // Starts the epoch that the state names, of the current phase, at batch `first_batch`. May throw LibTorch exceptions.
   absl::Status StartEpoch(int64_t first_batch);
@@ -135,6 +139,7 @@ class SelfSupervisionTask : public Stateful {
   // The outputs that class labels may name, by the configuration; 0 when it does not tell.
   int64_t num_classes_ = 0;
   int64_t updates_per_epoch_ = 0;
+  PerfStats* perf_stats_ = nullptr;
 };
 
 }  // namespace ssl

@@ -11,6 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/clock.h"
+#include "ssl/base/testing/manual_clock.h"
+#include "ssl/core/hook.h"
 #include "ssl/core/perf_stats.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
@@ -52,6 +54,48 @@ TEST(StepTimeTest, LeavesOutWhatIsDoneBetweenPhases) {
   ASSERT_OK(session->Train());
   // Whatever the machine does beside: no moment is in both.
   EXPECT_LE(in_steps + absl::ToDoubleSeconds(between), absl::ToDoubleSeconds(Clock::Real().Now() - begin));
+}
+
+// Moves the test's clock: by a second in each train step, and by hours in all that is no training.
+class ClockHook : public Hook {
+ public:
+  explicit ClockHook(std::vector<double>* trained) : trained_(*trained) {}
+
+  absl::string_view name() const override { return "clock"; }
+  HookStage stage() const override { return HookStage::kPersist; }
+  absl::Status OnStart(StepContext& context) override {
+    context.perf_stats.UseClock(clock_);
+    return absl::OkStatus();
+  }
+  absl::Status OnForward(StepContext& context) override {
+    clock_.Advance(context.state.training ? absl::Seconds(1) : absl::Hours(1));
+    return absl::OkStatus();
+  }
+  absl::Status OnStep(StepContext& context) override {
+    if (!context.state.training) return absl::OkStatus();
+    trained_.push_back(absl::ToDoubleSeconds(context.perf_stats.TrainingNow() - absl::UnixEpoch()));
+    return context.state.iteration % 4 == 0 ? context.checkpoints->Save() : absl::OkStatus();
+  }
+  absl::Status OnPhaseEnd(StepContext& context) override {
+    if (!context.state.training) clock_.Advance(absl::Hours(1));
+    return absl::OkStatus();
+  }
+  void VisitState(StateVisitor& visitor) override { clock_.Advance(absl::Hours(1)); }
+
+ private:
+  ManualClock clock_;
+  std::vector<double>& trained_;  // at the end of each train step
+};
+
+TEST(StepTimeTest, TheClockOfTraining_StandsStillInTestPhasesAndSaves) {
+  ConfigNode config = FakeConfig(MakeTempDir("clock"));
+  config.SetPath("TEST_MODEL", ConfigNode::FromBool(true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, MakeSession(config));
+  std::vector<double> trained;
+  ASSERT_OK(session->AddHook(std::make_unique<ClockHook>(&trained)));
+  ASSERT_OK(session->Train());
+  ASSERT_EQ(trained.size(), kTotalSteps);
+  for (size_t i = 1; i < trained.size(); ++i) EXPECT_EQ(trained[i] - trained[i - 1], 1.0) << i;
 }
 
 TEST(ProgressTest, IsNotedInTheHostsPlace) {

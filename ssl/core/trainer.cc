@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -35,6 +34,7 @@ Trainer::Trainer(std::unique_ptr<SelfSupervisionTask> task, TimedCommunicator& c
   context_.num_train_samples = task_->num_train_samples();
   context_.interruption = &stop_;
   context_.perf_stats.LeaveOut(communicator.waiting());
+  task_->Measure(&context_.perf_stats);
 }
 
 absl::Status Trainer::Prepare() {
@@ -73,6 +73,7 @@ absl::Status Trainer::Tell(const HookEvent& event) {
   context_.meter_reports.clear();  // reports of one event are none of the next
   SSL_RETURN_IF_ERROR(told);
   if (asked_saves_.empty()) return absl::OkStatus();
+  const TrainingPause pause(task_->device(), &context_.perf_stats);
   const absl::Status kept = KeepReports();
   if (!kept.ok()) return hooks_.Attribute(asked_saves_.front().hook, event.name, context_, kept);
   for (const AskedSave& asked : asked_saves_) SSL_RETURN_IF_ERROR(MakeAskedSave(asked, event));
@@ -139,7 +140,7 @@ absl::StatusOr<bool> Trainer::Step() {
   SSL_RETURN_IF_ERROR(RunStep());
   PerfStats& stats = context_.perf_stats;
   stats.Add(StepPart::kWaitForRanks, stats.SecondsWaited() - waited_before_);
-  stats.Add(StepPart::kStepTotal, absl::ToDoubleSeconds(Clock::Real().Now() - step_begin_));
+  stats.Add(StepPart::kStepTotal, absl::ToDoubleSeconds(stats.Now() - step_begin_));
   SSL_RETURN_IF_ERROR(Tell(kOnStep));
   return true;
 }
@@ -183,6 +184,7 @@ absl::Status Trainer::SaveSnapshot() {
                   << (is_new ? ": saving, and going on" : ": there is nothing new to save, going on");
   }
   if (!is_new) return absl::OkStatus();
+  const TrainingPause pause(task_->device(), &context_.perf_stats);
   absl::Status saved = KeepReports();
   if (saved.ok()) saved = Save();
   return Annotate(std::move(saved), absl::StrCat("snapshot asked for at iteration ", iteration));
@@ -195,7 +197,7 @@ absl::StatusOr<bool> Trainer::NextBatch() {
       if (!has_phase) return false;
     }
     if (PhaseHasSteps()) {
-      step_begin_ = Clock::Real().Now();  // not what hooks do between phases, an evaluation for example
+      step_begin_ = context_.perf_stats.Now();  // not what hooks do between phases, an evaluation for example
       waited_before_ = context_.perf_stats.SecondsWaited();
       SSL_RETURN_IF_ERROR(FetchBatch(task_->state().batch_in_phase));
       return true;
@@ -208,10 +210,7 @@ absl::Status Trainer::FetchBatch(int64_t number) {
   const TrainState& state = task_->state();
   // Here, so that a source of the host's may draw its batch from the generator, too.
   SeedForBatch(task_->options().run.seed, context_.communicator.rank(), state.phase_index, number);
-  {
-    const PerfTimer timer(&context_.perf_stats, StepPart::kReadSample);
-    SSL_ASSIGN_OR_RETURN(context_.batch, task_->NextBatch());
-  }
+  SSL_ASSIGN_OR_RETURN(context_.batch, task_->NextBatch());
   if (context_.batch != nullptr) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the source of the ", state.training ? "train" : "test",
                                           " phase ended after batch ", number, " of the ", context_.batches_per_epoch,
@@ -242,9 +241,9 @@ absl::Status Trainer::StartPhase(int64_t first_batch) {
   TrainState& state = task_->state();
   state.batch_in_phase = first_batch;
   state.phase_ended = 0;
-  const BatchSource& source = task_->source(state.training);
-  context_.source = &source;
-  context_.batches_per_epoch = source.batches_per_epoch();
+  if (!state.training) test_phase_.emplace(task_->device(), &context_.perf_stats);
+  context_.source = &task_->source(state.training);
+  context_.batches_per_epoch = context_.source->batches_per_epoch();
   context_.batches_per_update = BatchesPerUpdate();
   SSL_RETURN_IF_ERROR(task_->StartEpoch(first_batch));
   task_->model().SetTraining(state.training);
@@ -261,6 +260,7 @@ absl::Status Trainer::EndPhase() {
   task_->state().phase_ended = 1;  // what a hook saves now goes on with the next phase
   SSL_RETURN_IF_ERROR(GuardTorch("reading the meters", [this] { return ReadMeters(); }));
   const absl::Status told = Tell(kOnPhaseEnd);
+  test_phase_.reset();
   return absl::IsCancelled(told) ? InterruptPhaseEnd(told) : told;
 }
 

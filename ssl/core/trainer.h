@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "ssl/core/self_supervision_task.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/timed_communicator.h"
+#include "ssl/core/training_pause.h"
 
 namespace ssl {
 
@@ -147,9 +149,10 @@ class Trainer : public Stateful, private CheckpointSaver {
   bool ended_early_ = false;
   std::string end_reason_;
   bool phase_is_running_ = false;
-  bool within_step_ = false;  // stays true when the step fails
-  absl::Time step_begin_;     // with the wait for its first batch
-  double waited_before_ = 0;  // the step, for other ranks
+  std::optional<TrainingPause> test_phase_;  // while one runs
+  bool within_step_ = false;                 // stays true when the step fails
+  absl::Time step_begin_;                    // with the wait for its first batch
+  double waited_before_ = 0;                 // the step, for other ranks
   bool failed_ = false;
   HookFailure hook_failure_;  // at the first error; hooks that are told of it may fail as well
   PhaseLoss phase_loss_;

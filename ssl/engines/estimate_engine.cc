@@ -8,12 +8,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "ssl/base/clock.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/stop_token.h"
@@ -21,6 +19,7 @@
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
 #include "ssl/core/step_context.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/preview_communicator.h"
@@ -31,80 +30,86 @@ namespace ssl {
 namespace {
 
 constexpr char kPrefix[] = "estimate";
-// The first steps allocate memory and choose kernels.
-constexpr size_t kWarmUpSteps = 2;
-constexpr size_t kMeasuredSteps = 5;
+// The first steps allocate memory and choose kernels, and graph_train_step records the third.
+constexpr int64_t kWarmUpSteps = 3;
+constexpr int64_t kMeasuredSteps = 4;
 constexpr absl::Duration kReportInterval = absl::Seconds(2);
-constexpr auto kUpdates = static_cast<int64_t>(kWarmUpSteps + kMeasuredSteps);
+constexpr int64_t kUpdates = kWarmUpSteps + kMeasuredSteps;
 
-// Notes the ends of steps and ends the session after enough of them.
+// What was measured, by the clock that Speed/ETA_seconds is told by (PerfStats::TrainingNow).
+struct Measured {
+  int64_t updates = 0;  // behind the warm-up, or all where there are no more
+  absl::Duration time;
+};
+
+// Measures, and ends the session after enough steps.
 class StepTimesHook : public Hook {
  public:
   // Both outlive the session. stop: the command's; the session has one of its own, which this hook requests.
-  StepTimesHook(const StopToken& stop, std::vector<absl::Time>* times) : stop_(stop), times_(*times) {}
+  StepTimesHook(const StopToken& stop, Measured* measured) : stop_(stop), measured_(*measured) {}
 
   absl::string_view name() const override { return "step_times"; }
   HookStage stage() const override { return HookStage::kReport; }
   WithinUpdate within_update() const override { return WithinUpdate::kObserves; }
   void VisitState(StateVisitor& visitor) override {}
 
-  absl::Status OnStart(StepContext& context) override { return Note(); }
+  absl::Status OnStart(StepContext& context) override {
+    last_line_ = begin_ = context.perf_stats.TrainingNow();
+    return absl::OkStatus();
+  }
   absl::Status OnStep(StepContext& context) override {
-    SSL_RETURN_IF_ERROR(Note());
-    const auto updates = static_cast<int64_t>(times_.size()) - 1;
-    if (times_.back() - last_line_ >= kReportInterval) Report(updates);
+    ++updates_;
+    const bool warmed_up = updates_ == kWarmUpSteps && updates_ < context.state.max_iterations;
+    const bool ends = updates_ >= kUpdates || updates_ == context.state.max_iterations;
+    if (warmed_up || ends) WaitForDevice(context.loss.device());
+    const absl::Time now = context.perf_stats.TrainingNow();
+    if (warmed_up) {
+      first_ = updates_;
+      begin_ = now;
+    }
+    measured_ = {updates_ - first_, now - begin_};
+    if (now - last_line_ >= kReportInterval) Report(now);
     if (stop_.requested()) {
       context.RequestStop("the estimate was stopped");
-    } else if (updates >= kUpdates) {
+    } else if (updates_ >= kUpdates) {
       context.RequestStop("the estimate has measured enough");
     }
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Note() {
-    times_.push_back(Clock::Real().Now());
-    return absl::OkStatus();
-  }
-
-  void Report(int64_t updates) {
-    last_line_ = times_.back();
-    SSL_LOG(INFO) << "estimate: " << updates << " of " << kUpdates << " updates measured";
+  void Report(absl::Time now) {
+    last_line_ = now;
+    SSL_LOG(INFO) << "estimate: " << updates_ << " of " << kUpdates << " updates measured";
   }
 
   const StopToken& stop_;
-  std::vector<absl::Time>& times_;
-  absl::Time last_line_ = absl::InfinitePast();
+  Measured& measured_;
+  int64_t updates_ = 0;  // done
+  int64_t first_ = 0;    // when measuring began
+  absl::Time begin_;
+  absl::Time last_line_;
 };
-
-// The median of the steps after the warm-up, or of all where there are no more. times: two at least.
-double SecondsPerStep(const std::vector<absl::Time>& times) {
-  std::vector<double> steps;
-  for (size_t i = 1; i < times.size(); ++i) steps.push_back(absl::ToDoubleSeconds(times[i] - times[i - 1]));
-  if (steps.size() > kWarmUpSteps) steps.erase(steps.begin(), steps.begin() + kWarmUpSteps);
-  std::sort(steps.begin(), steps.end());
-  return steps[steps.size() / 2];
-}
 
 std::string Counted(int64_t updates) { return absl::StrCat(updates, updates == 1 ? " update" : " updates"); }
 
 class EstimateEngine : public Engine {
  public:
   absl::StatusOr<EngineReport> Run(EngineContext& context) override {
-    std::vector<absl::Time> times;
+    Measured measured;
     SSL_ASSIGN_OR_RETURN(const int64_t done, UpdatesDone(context));
-    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &times));
+    SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(context, &measured));
     SSL_RETURN_IF_ERROR(session->Start());
     const int64_t all = session->state().max_iterations;
-    if (done >= all) return NothingLeft(all, &context.results);
+    if (done >= all) return NothingLeft(all);
     const int64_t updates = all - done;
     SSL_LOG(INFO) << "estimate: measuring the first " << std::min(kUpdates, all) << " of " << Counted(all)
                   << ", which leave nothing";
     SSL_RETURN_IF_ERROR(session->Train().status());
     if (context.stop.requested()) return StoppedReport(kPrefix);
     EngineReport report;
-    if (times.size() < 2) return report;
-    const double seconds_per_update = SecondsPerStep(times);
+    if (measured.updates == 0) return report;
+    const double seconds_per_update = absl::ToDoubleSeconds(measured.time) / static_cast<double>(measured.updates);
     const double seconds = seconds_per_update * static_cast<double>(updates);
     ConfigNode results = ConfigNode::Map();
     results.Set("updates", ConfigNode::FromInt(updates));
@@ -149,18 +154,15 @@ class EstimateEngine : public Engine {
     return Session::Create(context.config, registries, std::move(options)).status();
   }
 
-  static EngineReport NothingLeft(int64_t updates, ConfigNode* results) {
-    ConfigNode figures = ConfigNode::Map();
-    figures.Set("updates", ConfigNode::FromInt(0));
-    figures.Set("seconds", ConfigNode::FromDouble(0.0));
-    results->Set(kPrefix, std::move(figures));
+  // The figures of an estimate that was made before stay: nothing was measured.
+  static EngineReport NothingLeft(int64_t updates) {
     EngineReport report;
     report.summary =
         absl::StrCat("estimate: nothing is left to train, ", Counted(updates), " of ", updates, " are done");
     return report;
   }
 
-  static absl::StatusOr<std::unique_ptr<Session>> MakeSession(EngineContext& context, std::vector<absl::Time>* times) {
+  static absl::StatusOr<std::unique_ptr<Session>> MakeSession(EngineContext& context, Measured* measured) {
     ConfigNode config = context.config;
     config.SetPath("CHECKPOINT.DIR", ConfigNode::FromString(""));
     config.SetPath("TEST_MODEL", ConfigNode::FromBool(false));
@@ -171,7 +173,7 @@ class EstimateEngine : public Engine {
     options.communicator = &context.communicator;
     options.file_system = &context.file_system;
     SSL_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(config, registries, std::move(options)));
-    SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<StepTimesHook>(context.stop, times)));
+    SSL_RETURN_IF_ERROR(session->AddHook(std::make_unique<StepTimesHook>(context.stop, measured)));
     return session;
   }
 };

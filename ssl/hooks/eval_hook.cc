@@ -28,6 +28,7 @@
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/renumbered_source.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/data/replaced_images.h"
@@ -252,6 +253,7 @@ absl::Status EvalHook::EvaluateStep(StepContext& context) {
 absl::Status EvalHook::TryLoss(StepContext& context) {
   if (!options_.loss || has_tried_loss_) return absl::OkStatus();
   has_tried_loss_ = true;
+  const TrainingPause pause(DeviceOf(context.model), &context.perf_stats);
   return TryValidationLoss(LossRun(), context);
 }
 
@@ -298,6 +300,7 @@ absl::StatusOr<std::optional<LabelledFeatures>> EvalHook::Collect(const Labelled
 }
 
 absl::Status EvalHook::Evaluate(StepContext& context) {
+  const TrainingPause pause(DeviceOf(context.model), &context.perf_stats);
   latest_.clear();
   const absl::Time begin = Clock::Real().Now();
   std::vector<std::string> told;

@@ -84,6 +84,11 @@ report of its own. Every sink gets every report.
   the medians of each rank's last iterations, as declared before its first use. What is only set (learning rate, progress) is the
   last value of rank 0. `Training/Loss` is a mean; `Speed/step_seconds` and `Speed/data_seconds` are medians of 20 iterations of the
   slowest rank.
+- `Speed/samples_per_sec` is what a stopwatch says between two reports, without test phases, evaluations and saves: a report waits until
+  the device has done all steps, and then looks at the clock. `Speed/ETA_seconds` and the engine `estimate` go by the same clock.
+- `Speed/data_wait_share` ("data" in the progress line) is the share of that time in which the loader had no batch ready: near 0, more
+  workers or a faster disk change nothing. `Speed/device_wait_share` ("device", not on the CPU) is the share in which the host waited
+  for the device, to free a buffer for a batch or to end its work for a report: near 1, the device is what limits the speed.
 - `iteration` of a report counts the updates done. LiBai and detectron2 count from 0: their line 19 is our line 20, and their last
   evaluation, at `max_iter`, is at the last iteration here. A line has all values of its window, where theirs are split by iteration.
 - NaN and infinity are `null` in JSON lines, which stay valid JSON; TensorBoard shows them as such. Histograms and images are in

@@ -3,17 +3,17 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ssl/base/log.h"
 #include "ssl/core/perf_stats.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/hooks/register_component.h"
 
 namespace ssl {
 namespace {
-
-constexpr double kMsPerSecond = 1e3;
 
 absl::StatusOr<std::unique_ptr<Hook>> MakePerfStats(const PerfStatsOptions& options, const ConfigNode& params,
                                                     const BuildContext& context) {
@@ -45,7 +45,8 @@ std::vector<PlannedAction> PerfStatsHook::Plan() const {
 }
 
 absl::Status PerfStatsHook::OnPhaseStart(StepContext& context) {
-  phase_begin_ = step_begin_ = context.perf_stats;
+  phase_begin_ = context.perf_stats;
+  phase_begin_time_ = step_begin_ = context.perf_stats.TrainingNow();
   return absl::OkStatus();
 }
 
@@ -68,16 +69,18 @@ absl::Status PerfStatsHook::OnPhaseEnd(StepContext& context) {
 
 void PerfStatsHook::LogTable(const StepContext& context) const {
   if (context.communicator.rank() != 0) return;
+  WaitForDevice(context.loss.device());
   const PerfStats stats = OfPhase(context);
-  const double batch_ms = stats.MeanMs(StepPart::kStepTotal) / static_cast<double>(context.batches_per_update);
-  SSL_LOG(INFO) << absl::StrFormat("Average train batch time (ms) for %d batches: %.2f\n%s",
-                                   stats.steps() * context.batches_per_update, batch_ms, stats.Table());
+  const int64_t batches = stats.steps() * context.batches_per_update;
+  const absl::Duration seconds = context.perf_stats.TrainingNow() - phase_begin_time_;
+  SSL_LOG(INFO) << absl::StrFormat("Average train batch time (ms) for %d batches: %.2f\n%s", batches,
+                                   absl::ToDoubleMilliseconds(seconds) / static_cast<double>(batches), stats.Table());
 }
 
 void PerfStatsHook::SetRollingMean(StepContext& context) {
-  const double seconds = context.perf_stats.Since(step_begin_).Seconds(StepPart::kStepTotal);
-  const double batch_ms = kMsPerSecond * seconds / static_cast<double>(context.batches_per_update);
-  step_begin_ = context.perf_stats;
+  const absl::Time begin = std::exchange(step_begin_, context.perf_stats.TrainingNow());
+  const double batch_ms =
+      absl::ToDoubleMilliseconds(step_begin_ - begin) / static_cast<double>(context.batches_per_update);
   if (rolling_steps_ < options_.rolling_btime_freq) {
     step_ms_.push_back(batch_ms);
   } else {

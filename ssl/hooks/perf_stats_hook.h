@@ -4,7 +4,9 @@
 //
 // With MONITOR_PERF_STATS, one message with the mean time of a batch and a line for each part (perf_stats.h), of the
 // phase so far, every PERF_STAT_FREQUENCY batches and at the end of each train phase. With ROLLING_BTIME_FREQ, the
-// metric Speed/rolling_batch_time_ms: the mean time of a batch over that many steps; train_logger shows it, too.
+// metric Speed/rolling_batch_time_ms: the mean time of a batch over that many steps; train_logger shows it, too. Both
+// times of a batch are those of the clock (PerfStats::TrainingNow), with what hooks do between steps; the table's
+// device has done its work by then.
 #ifndef SSL_HOOKS_PERF_STATS_HOOK_H_
 #define SSL_HOOKS_PERF_STATS_HOOK_H_
 
@@ -13,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "ssl/config/fields.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/perf_stats.h"
@@ -53,7 +56,8 @@ class PerfStatsHook : public Hook {
 
   const PerfStatsOptions options_;
   PerfStats phase_begin_;  // what the process had done then
-  PerfStats step_begin_;
+  absl::Time phase_begin_time_;
+  absl::Time step_begin_;
   int64_t rolling_steps_ = 0;    // that step_ms_ has seen
   std::vector<double> step_ms_;  // ring: batch time of each of the last steps, across phases
 };

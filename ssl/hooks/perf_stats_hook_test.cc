@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/hooks/perf_stats_hook.h"
 
+#include <c10/core/Device.h>
+
 #include <string>
 #include <vector>
 
@@ -8,7 +10,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/testing/manual_clock.h"
 #include "ssl/core/perf_stats.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/testing/captured_log.h"
@@ -37,13 +41,21 @@ TEST(PerfStatsHookTest, ThePlan_CountsBatchesOfAPhase) {
   EXPECT_EQ(plan[0].when.unit, Cadence::Unit::kEpoch);
 }
 
+// Time is the test's.
+struct TimedStep : public FakeStep {
+  TimedStep() { context.perf_stats.UseClock(clock); }
+  explicit TimedStep(Communicator& communicator) : FakeStep(communicator) { context.perf_stats.UseClock(clock); }
+  ManualClock clock;
+};
+
 void StartPhase(PerfStatsHook& hook, FakeStep& step, bool training = true) {
   step.state.training = training;
   ASSERT_OK(hook.OnPhaseStart(step.context));
 }
 
 // A step that took `seconds`, a quarter of it in backward.
-void Step(PerfStatsHook& hook, FakeStep& step, double seconds) {
+void Step(PerfStatsHook& hook, TimedStep& step, double seconds) {
+  step.clock.Advance(absl::Seconds(seconds));
   step.context.perf_stats.Add(StepPart::kBackward, seconds / 4.0);
   step.context.perf_stats.Add(StepPart::kStepTotal, seconds);
   ASSERT_OK(hook.OnStep(step.context));
@@ -54,7 +66,7 @@ double RollingMs(FakeStep& step) {
 }
 
 TEST(PerfStatsHook, Table_ComesEveryFrequencyAndAtTheEndOfAPhase) {
-  FakeStep step;
+  TimedStep step;
   PerfStatsHook hook = Hook(true, 2, -1);
   CapturedLog log;
   StartPhase(hook, step);
@@ -70,7 +82,7 @@ TEST(PerfStatsHook, Table_ComesEveryFrequencyAndAtTheEndOfAPhase) {
 }
 
 TEST(PerfStatsHook, WithoutFrequency_TheTableComesAtPhaseEnds) {
-  FakeStep step;
+  TimedStep step;
   PerfStatsHook hook = Hook(true, -1, -1);
   CapturedLog log;
   for (int phase = 0; phase < 2; ++phase) {
@@ -83,7 +95,7 @@ TEST(PerfStatsHook, WithoutFrequency_TheTableComesAtPhaseEnds) {
 }
 
 TEST(PerfStatsHook, UpdatesOfSeveralBatches_CountTheirBatches) {
-  FakeStep step;
+  TimedStep step;
   step.context.batches_per_update = 3;
   PerfStatsHook hook = Hook(true, 4, 1);
   CapturedLog log;
@@ -97,7 +109,7 @@ TEST(PerfStatsHook, UpdatesOfSeveralBatches_CountTheirBatches) {
 }
 
 TEST(PerfStatsHook, TestPhasesAndEmptyPhases_AreNotReported) {
-  FakeStep step;
+  TimedStep step;
   PerfStatsHook hook = Hook(true, 1, 5);
   CapturedLog log;
   StartPhase(hook, step, /*training=*/false);
@@ -111,7 +123,7 @@ TEST(PerfStatsHook, TestPhasesAndEmptyPhases_AreNotReported) {
 }
 
 TEST(PerfStatsHook, RollingTime_IsTheMeanOfTheLastStepsAcrossPhases) {
-  FakeStep step;
+  TimedStep step;
   PerfStatsHook hook = Hook(false, 1, 3);
   CapturedLog log;
   StartPhase(hook, step);
@@ -119,8 +131,11 @@ TEST(PerfStatsHook, RollingTime_IsTheMeanOfTheLastStepsAcrossPhases) {
   EXPECT_NEAR(RollingMs(step), 100.0, 1e-6);
   Step(hook, step, 0.3);
   EXPECT_NEAR(RollingMs(step), 200.0, 1e-6);
-  StartPhase(hook, step, /*training=*/false);
-  Step(hook, step, 9.0);
+  {
+    const TrainingPause pause(c10::kCPU, &step.context.perf_stats);
+    StartPhase(hook, step, /*training=*/false);
+    Step(hook, step, 9.0);
+  }
   StartPhase(hook, step);
   Step(hook, step, 0.5);
   EXPECT_NEAR(RollingMs(step), 300.0, 1e-6);
@@ -133,12 +148,25 @@ TEST(PerfStatsHook, RollingTime_IsTheMeanOfTheLastStepsAcrossPhases) {
   EXPECT_THAT(log.lines, IsEmpty()) << "the table is off";
 }
 
+// A report in OnStep waits for the device: that is time of the batches before it.
+TEST(PerfStatsHook, WaitsBetweenSteps_AreTimeOfTheBatches) {
+  TimedStep step;
+  PerfStatsHook hook = Hook(true, 2, 2);
+  CapturedLog log;
+  StartPhase(hook, step);
+  Step(hook, step, 0.1);
+  step.clock.Advance(absl::Seconds(0.3));
+  Step(hook, step, 0.1);
+  EXPECT_NEAR(RollingMs(step), 250.0, 1e-6);
+  EXPECT_THAT(log.lines, ElementsAre(StartsWith("Average train batch time (ms) for 2 batches: 250.00\n")));
+}
+
 TEST(PerfStatsHook, RankZeroAlone_WritesTheTable) {
   CapturedLog log;
   ThreadWorld world(2, absl::Seconds(60));
 
   ASSERT_OK(world.Run([](Communicator& communicator) {
-    FakeStep step(communicator);
+    TimedStep step(communicator);
     PerfStatsHook hook = Hook(true, 1, -1);
     StartPhase(hook, step);
     Step(hook, step, communicator.rank() == 0 ? 0.1 : 0.2);

@@ -38,11 +38,14 @@ std::string FormatCount(int64_t count) {
 std::string FormatProgress(const StepProgress& progress) {
   const std::string batch =
       progress.batch_ms.has_value() ? absl::StrFormat(" | %.1f ms/batch", *progress.batch_ms) : "";
+  const std::string device = progress.device_wait_share.has_value()
+                                 ? absl::StrFormat(" | device %.0f%%", 100.0 * *progress.device_wait_share)
+                                 : "";
   return absl::StrFormat(
-      "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%% | %s left | %s MB",
+      "%3d%% | epoch %d/%d | step %s/%s | loss %.4f | lr %.4g | %s samples/s%s | data %.0f%%%s | %s left | %s MB",
       Percent(progress.step, progress.num_steps), progress.epoch, progress.num_epochs, FormatCount(progress.step),
       FormatCount(progress.num_steps), progress.loss, progress.learning_rate,
-      FormatCount(std::llround(progress.samples_per_second)), batch, 100.0 * progress.data_wait_share,
+      FormatCount(std::llround(progress.samples_per_second)), batch, 100.0 * progress.data_wait_share, device,
       FormatDuration(progress.seconds_left), FormatCount(std::llround(progress.resident_megabytes)));
 }
 

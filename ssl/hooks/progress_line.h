@@ -21,10 +21,11 @@ struct StepProgress {
   double loss = 0.0;
   double learning_rate = 0.0;
   double samples_per_second = 0.0;
-  double data_wait_share = 0.0;  // of the time, in [0, 1]
+  double data_wait_share = 0.0;  // of the time, in [0, 1]: waiting for the loader
   double seconds_left = 0.0;
   double resident_megabytes = 0.0;
-  std::optional<double> batch_ms = {};  // shown after the samples when it is set
+  std::optional<double> batch_ms = {};           // shown after the samples when it is set
+  std::optional<double> device_wait_share = {};  // likewise, after that of the data: waiting for the device
 };
 
 std::string FormatProgress(const StepProgress& progress);

@@ -61,6 +61,12 @@ TEST(FormatProgress, BatchTime_IsShownWhenItIsKnown) {
   EXPECT_NE(FormatProgress(progress).find("| 0 samples/s | 12.3 ms/batch | data 0% |"), std::string::npos);
 }
 
+TEST(FormatProgress, WaitingForTheDevice_IsShownBesideThatForData) {
+  StepProgress progress;
+  progress.device_wait_share = 0.694;
+  EXPECT_NE(FormatProgress(progress).find("| data 0% | device 69% |"), std::string::npos);
+}
+
 TEST(FormatProgress, HundredPercent_IsTheEndAlone) {
   StepProgress progress;
   progress.num_steps = 1000;

@@ -24,12 +24,13 @@ struct Part {
   StepPart part;
   const char* name;
 };
-constexpr std::array<Part, 6> kParts = {{{StepPart::kReadSample, "reading batches"},
+constexpr std::array<Part, 7> kParts = {{{StepPart::kReadSample, "reading batches"},
                                          {StepPart::kForward, "the forward pass"},
                                          {StepPart::kLossCompute, "the loss"},
                                          {StepPart::kBackward, "the backward pass"},
                                          {StepPart::kReduceGradients, "preparing gradients for their reduction"},
-                                         {StepPart::kOptimizerStep, "the optimizer"}}};
+                                         {StepPart::kOptimizerStep, "the optimizer"},
+                                         {StepPart::kWaitForDevice, "waiting for its device"}}};
 
 double WorkMs(const PerfStats& of_a_step) {
   return kMsPerSecond * (of_a_step.Seconds(StepPart::kStepTotal) - of_a_step.Seconds(StepPart::kWaitForRanks));

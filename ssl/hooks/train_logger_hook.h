@@ -5,13 +5,21 @@
 //
 // It collects the loss of every step as a tensor and reads it from the device only when a line is due, so the loss that
 // it shows is the mean since the last line over all ranks. Metrics: Training/Loss, Training/Learning_rate,
-// Speed/samples_per_sec (all ranks), Speed/data_wait_share, Speed/ETA_seconds, Memory/rss_mb (rank 0's process).
-// Speed/step_seconds and Speed/data_seconds (of the slowest rank: the median of its last 20 iterations; not there while
-// all are left out of timing). Time left is what the remaining steps take at the mean rate of this process.
+// Speed/samples_per_sec (all ranks), Speed/data_wait_share, Speed/device_wait_share, Speed/ETA_seconds, Memory/rss_mb
+// (rank 0's process). Speed/step_seconds and Speed/data_seconds (of the slowest rank: the median of its last 20
+// iterations; not there while all are left out of timing).
 //
-// Timing leaves out test phases and the first SKIP_FIRST_K iterations of a process, which warm up; a report before
-// their end has no others and tells of these. (United Perception's train_val_logger: there SKIP_FIRST_K has no effect,
+// Speeds are those of the clock: a report waits until the device has done all steps, and then looks at the time of
+// training since the report before (PerfStats::TrainingNow), in which test phases, evaluations and saves do not count.
+// Time left is what the remaining steps take at the rate since the warm-up, by the same clock. The share of data is
+// that in which the loader had no batch ready; that of the device, in which the host waited for a buffer of it or, in a
+// report, for its work: near 1 - data where the device is what limits the speed.
+//
+// Timing leaves out the first SKIP_FIRST_K iterations of a process, which warm up; a report before their end has no
+// others and tells of these. (United Perception's train_val_logger: there SKIP_FIRST_K has no effect,
 // and the command's display replaces freq. Here both do what is documented.)
+//
+// The other ranks tell, in their own logs, which step they are at: with a report, every five minutes.
 //
 // SUMMARY_WRITER `tensorboard` adds a writer of event files in <run directory>/LOGDIR beside the configured sinks.
 #ifndef SSL_HOOKS_TRAIN_LOGGER_HOOK_H_
@@ -25,6 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "ssl/config/fields.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/metrics.h"
@@ -33,6 +42,7 @@
 #include "ssl/core/shared_options.h"
 #include "ssl/core/step_context.h"
 #include "ssl/hooks/once_per_run.h"
+#include "ssl/hooks/progress_line.h"
 #include "ssl/hooks/summary_writer.h"
 
 namespace ssl {
@@ -79,17 +89,29 @@ class TrainLoggerHook : public Hook {
   absl::Status OnEnd(StepContext& context) override;
 
  private:
+  // Steps that were done from some moment on.
+  struct Window {
+    int64_t begin = -1;     // iteration; -1: there was none yet
+    absl::Time begin_time;  // of training
+    double data_seconds = 0.0;
+    double device_seconds = 0.0;
+  };
+
   bool Due(const StepContext& context) const;
+  static Window BeginWindow(const StepContext& context);
   void AddTimes(StepContext& context);
   absl::Status Report(StepContext& context);
+  void Tell(const StepProgress& progress, const StepContext& context);
 
   const int64_t log_frequency_;
   const int64_t skip_first_k_;
   const MakeSummaryWriter make_writer_;
   const std::string written_;
   PerfStats step_begin_;
-  PerfStats reported_;      // what the last report, and test phases, have covered of context.perf_stats
-  PerfStats not_reported_;  // while a test phase runs: what the train phase before it has not reported yet
+  absl::Time step_begin_time_;
+  Window since_report_;
+  Window since_warm_up_;
+  absl::Time told_;  // the step, by a rank other than 0
 };
 
 absl::Status RegisterTrainLoggerHook(Registries* registries);

@@ -2,16 +2,23 @@
 #include "ssl/hooks/train_logger_hook.h"
 
 #include <ATen/ops/full.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ssl/base/testing/manual_clock.h"
+#include "ssl/core/perf_stats.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/hooks/testing/fake_step.h"
 #include "ssl/testing/captured_log.h"
+#include "ssl/testing/standin_device.h"
+#include "ssl/testing/standin_streams.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -23,13 +30,25 @@ using ::testing::IsEmpty;
 
 TrainLoggerHook Hook(int64_t log_frequency) { return TrainLoggerHook(log_frequency); }
 
+// Time is the test's.
+struct TimedStep : public FakeStep {
+  TimedStep() { context.perf_stats.UseClock(clock); }
+  explicit TimedStep(Communicator& communicator) : FakeStep(communicator) { context.perf_stats.UseClock(clock); }
+  ManualClock clock;
+  bool has_begun = false;
+};
+
 // One training step of `seconds` with `loss`.
-void Step(TrainLoggerHook& hook, FakeStep& step, double seconds, double loss) {
+void Step(TrainLoggerHook& hook, TimedStep& step, double seconds, double loss) {
+  if (!step.has_begun) {
+    ASSERT_OK(hook.OnPhaseStart(step.context));
+    step.has_begun = true;
+  }
   step.context.loss = at::full({}, loss, at::kFloat).set_requires_grad(true);
   ASSERT_OK(hook.OnLossAndMeter(step.context));
   ++step.state.iteration;
   step.context.perf_stats.Add(StepPart::kReadSample, seconds / 4.0);
-  step.context.perf_stats.Add(StepPart::kStepTotal, seconds);
+  step.clock.Advance(absl::Seconds(seconds));
   ASSERT_OK(hook.OnStep(step.context));
 }
 
@@ -40,7 +59,7 @@ std::vector<int64_t> ReportedIterations(const FakeStep& step) {
 }
 
 TEST(TrainLoggerHook, Reports_AtTheFirstTwoEveryFrequencyAndTheLastStep) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 23;
   TrainLoggerHook hook = Hook(10);
 
@@ -50,7 +69,7 @@ TEST(TrainLoggerHook, Reports_AtTheFirstTwoEveryFrequencyAndTheLastStep) {
 }
 
 TEST(TrainLoggerHook, SamplesPerSecond_CountEveryBatchOfAnUpdate) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   step.context.batch_size = 8;
   step.context.batches_per_update = 3;
@@ -60,7 +79,7 @@ TEST(TrainLoggerHook, SamplesPerSecond_CountEveryBatchOfAnUpdate) {
 }
 
 TEST(TrainLoggerHook, ResumedProcess_ReportsItsOwnFirstSteps) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   step.state.iteration = step.context.first_iteration = 34;
   TrainLoggerHook hook = Hook(10);
@@ -71,7 +90,7 @@ TEST(TrainLoggerHook, ResumedProcess_ReportsItsOwnFirstSteps) {
 }
 
 TEST(TrainLoggerHook, Report_HoldsMeanLossRateAndSpeed) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   step.state.iteration = 18;
   step.state.train_phase_index = 4;
@@ -94,7 +113,7 @@ TEST(TrainLoggerHook, Report_HoldsMeanLossRateAndSpeed) {
 }
 
 TEST(TrainLoggerHook, Times_StartAnewAfterAReport) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   TrainLoggerHook hook = Hook(10);
 
@@ -107,7 +126,7 @@ TEST(TrainLoggerHook, Times_StartAnewAfterAReport) {
 }
 
 TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 12;
   TrainLoggerHook hook = Hook(10);
 
@@ -120,7 +139,7 @@ TEST(TrainLoggerHook, TimeLeft_ForgetsTheFirstStep) {
 }
 
 TEST(TrainLoggerHook, SkippedIterations_AreLeftOutOfTiming) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   step.context.batch_size = 6;
   TrainLoggerHook hook(10, /*skip_first_k=*/5);
@@ -138,7 +157,7 @@ TEST(TrainLoggerHook, SkippedIterations_AreLeftOutOfTiming) {
 
 // detectron2's test_engine.py: 50 iterations of which the timer leaves out two make 48 times.
 TEST(TrainLoggerHook, Times_AreThoseOfAllOtherIterations) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 50;
   TrainLoggerHook hook(10, /*skip_first_k=*/2);
   ASSERT_OK(hook.OnStart(step.context));
@@ -162,7 +181,7 @@ TEST(TrainLoggerHook, StepSeconds_AreThoseOfTheSlowestRank) {
   ThreadWorld world(2, absl::Seconds(60));
   std::vector<MetricReport> reports;
   ASSERT_OK(world.Run([&](Communicator& communicator) {
-    FakeStep step(communicator);
+    TimedStep step(communicator);
     step.state.max_iterations = 2;
     TrainLoggerHook hook(1, /*skip_first_k=*/0);
     EXPECT_OK(hook.OnStart(step.context));
@@ -177,7 +196,7 @@ TEST(TrainLoggerHook, StepSeconds_AreThoseOfTheSlowestRank) {
 
 TEST(TrainLoggerHook, Line_IsForPeople) {
   CapturedLog log;
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 4000;
   step.state.train_phase_index = 0;
   step.context.num_epochs = 2;
@@ -193,7 +212,7 @@ TEST(TrainLoggerHook, Line_IsForPeople) {
 
 TEST(TrainLoggerHook, Line_HasTheRollingBatchTimeThatPerfStatsSets) {
   CapturedLog log;
-  FakeStep step;
+  TimedStep step;
   TrainLoggerHook hook = Hook(1);
   step.context.metrics.Set("Speed/rolling_batch_time_ms", 12.5);
 
@@ -203,8 +222,45 @@ TEST(TrainLoggerHook, Line_HasTheRollingBatchTimeThatPerfStatsSets) {
   EXPECT_THAT(log.lines[0], HasSubstr(" samples/s | 12.5 ms/batch | data 25% |"));
 }
 
+// The host hands out a step in 2 ms that keeps the device busy for 100: most of the time lies in the report, which
+// waits.
+TEST(TrainLoggerHook, OnADeviceThatIsLate_SpeedAndTimeLeftAreThoseOfAStopwatch) {
+  StandinDevice::Install();
+  TimedStep step;
+  const LateStandin late(&step.clock, absl::Microseconds(100));
+  step.state.max_iterations = 40;
+  step.context.batch_size = 16;
+  TrainLoggerHook hook = Hook(10);
+  ASSERT_OK(hook.OnPhaseStart(step.context));
+  std::vector<absl::Time> times = {step.clock.Now()};
+  for (int i = 1; i <= 30; ++i) {
+    step.clock.Advance(absl::Milliseconds(2));
+    KeepStandinBusy(1000);
+    step.context.loss = at::full({}, 1.0, at::TensorOptions(StandinDevice::device()).dtype(at::kFloat));
+    ASSERT_OK(hook.OnLossAndMeter(step.context));
+    ++step.state.iteration;
+    ASSERT_OK(hook.OnStep(step.context));
+    if (step.sink.reports.size() == times.size()) times.push_back(step.clock.Now());
+  }
+
+  ASSERT_THAT(ReportedIterations(step), ElementsAre(1, 2, 10, 20, 30));
+  int64_t before = 0;
+  for (size_t i = 0; i < step.sink.reports.size(); ++i) {
+    const MetricReport& report = step.sink.reports[i];
+    const double stopwatch = absl::ToDoubleSeconds(times[i + 1] - times[i]);
+    const double said =
+        16.0 * static_cast<double>(report.iteration - before) / report.values.at("Speed/samples_per_sec");
+    EXPECT_NEAR(said / stopwatch, 1.0, 0.02) << report.iteration;
+    EXPECT_GT(report.values.at("Speed/device_wait_share"), 0.9);
+    EXPECT_LT(report.values.at("Speed/data_wait_share"), 0.01);
+    before = report.iteration;
+  }
+  const double of_a_step = absl::ToDoubleSeconds(times[5] - times[1]) / 29.0;
+  EXPECT_NEAR(step.sink.reports[4].values.at("Speed/ETA_seconds") / (10.0 * of_a_step), 1.0, 0.02);
+}
+
 TEST(TrainLoggerHook, TestPhases_AreNotReported) {
-  FakeStep step;
+  TimedStep step;
   step.state.training = false;
   TrainLoggerHook hook = Hook(1);
 
@@ -215,19 +271,20 @@ TEST(TrainLoggerHook, TestPhases_AreNotReported) {
 }
 
 TEST(TrainLoggerHook, TimeOfTestPhases_DoesNotCountAsTraining) {
-  FakeStep step;
+  TimedStep step;
   step.state.max_iterations = 100;
   step.state.iteration = 18;
   step.context.batch_size = 10;
   TrainLoggerHook hook = Hook(20);
   Step(hook, step, 0.5, 1.0);
-  step.state.training = false;
-  ASSERT_OK(hook.OnPhaseStart(step.context));
-  for (int i = 0; i < 7; ++i) {
-    step.context.perf_stats.Add(StepPart::kReadSample, 50.0);
-    step.context.perf_stats.Add(StepPart::kStepTotal, 90.0);
+  {
+    const TrainingPause pause(c10::kCPU, &step.context.perf_stats);
+    step.state.training = false;
+    ASSERT_OK(hook.OnPhaseStart(step.context));
+    step.clock.Advance(absl::Seconds(630.0));
+    step.context.perf_stats.Add(StepPart::kReadSample, 350.0);
+    ASSERT_OK(hook.OnPhaseEnd(step.context));
   }
-  ASSERT_OK(hook.OnPhaseEnd(step.context));
   step.state.training = true;
   ASSERT_OK(hook.OnPhaseStart(step.context));
 
@@ -243,7 +300,7 @@ TEST(TrainLoggerHook, TwoRanks_ReportTheMeanLossOnceAndCountAllSamples) {
   std::vector<MetricReport> reports_of[2];
 
   ASSERT_OK(world.Run([&](Communicator& communicator) {
-    FakeStep step(communicator);
+    TimedStep step(communicator);
     step.state.max_iterations = 10;
     step.context.batch_size = 8;
     TrainLoggerHook hook = Hook(10);
@@ -259,8 +316,25 @@ TEST(TrainLoggerHook, TwoRanks_ReportTheMeanLossOnceAndCountAllSamples) {
   EXPECT_EQ(log.lines.size(), 1u);
 }
 
+TEST(TrainLoggerHook, OtherRanks_TellTheirStepEveryFiveMinutes) {
+  CapturedLog log;
+  ThreadWorld world(2, absl::Seconds(60));
+  ASSERT_OK(world.Run([&](Communicator& communicator) {
+    TimedStep step(communicator);
+    step.state.max_iterations = 2000;
+    TrainLoggerHook hook = Hook(1);
+    for (int i = 0; i < 7; ++i) Step(hook, step, 100.0, 1.0);
+    return absl::OkStatus();
+  }));
+  std::vector<std::string> of_rank_one;
+  for (const std::string& line : log.lines) {
+    if (line.rfind("rank 1", 0) == 0) of_rank_one.push_back(line);
+  }
+  EXPECT_THAT(of_rank_one, ElementsAre("rank 1: step 3/2,000", "rank 1: step 6/2,000"));
+}
+
 TEST(TrainLoggerHook, FailingSink_IsReported) {
-  FakeStep step;
+  TimedStep step;
   step.sink.result = absl::ResourceExhaustedError("metrics.jsonl: disk is full");
   step.context.loss = at::full({}, 1.0);
   TrainLoggerHook hook = Hook(1);
@@ -272,7 +346,7 @@ TEST(TrainLoggerHook, FailingSink_IsReported) {
 }
 
 TEST(TrainLoggerHook, PhaseEndAndEnd_FlushTheSinks) {
-  FakeStep step;
+  TimedStep step;
   TrainLoggerHook hook = Hook(10);
 
   ASSERT_OK(hook.OnPhaseEnd(step.context));

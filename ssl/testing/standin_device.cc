@@ -34,7 +34,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream& stream) const override { return StandinStreamIsDone(stream); }
   void synchronizeStream(const c10::Stream& stream) const override {
     RefuseInRecording("synchronize stream");
-    FinishStandinStream(stream);
+    WaitForStandinStream(stream);
   }
   void synchronizeDevice(c10::DeviceIndex) const override {
     RefuseInRecording("synchronize device");

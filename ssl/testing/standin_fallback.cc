@@ -110,6 +110,7 @@ class Call {
   void Run() {
     CheckKind();
     FinishStandinStream(CurrentStandinStream());  // no kernel is late
+    KeepStandinBusy();
     for (size_t i = 0; i < given_.size(); ++i) stack_[first_ + i] = ToHost(i);
     StandinRecording* const recording = CurrentStandinRecording();
     if (recording == nullptr) return RunOnce();
@@ -137,6 +138,7 @@ class Call {
     if (op_.hasTag(at::Tag::data_dependent_output) || op_.hasTag(at::Tag::dynamic_output_shape)) {
       RefuseInRecording(schema_.name());
       CountRead(schema_.name());
+      WaitForStandinStream(CurrentStandinStream());
     }
   }
 

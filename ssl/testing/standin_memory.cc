@@ -118,6 +118,8 @@ at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_block
     CopyOnStandinStream(copy);
   } else {
     FinishStandinStream(CurrentStandinStream());
+    KeepStandinBusy();
+    if (!IsOnStandin(to) || !IsOnStandin(from)) WaitForStandinStream(CurrentStandinStream());
     RunAndNote(copy);
   }
   return to;
@@ -131,6 +133,7 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
 
 at::Scalar ReadScalar(const at::Tensor& tensor) {
   Read("aten::_local_scalar_dense");
+  WaitForStandinStream(CurrentStandinStream());
   return at::_local_scalar_dense(HostView(tensor));
 }
 

@@ -7,7 +7,10 @@
 #include <c10/util/Exception.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <cstdint>
 #include <utility>
+
+#include "ssl/testing/standin_streams.h"
 
 namespace ssl {
 namespace {
@@ -41,6 +44,7 @@ void StandinRecording::Replay() const {
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const std::lock_guard<std::mutex> lock(mutex_);
+  KeepStandinBusy(static_cast<int64_t>(operations_.size()));
   for (const std::function<void()>& operation : operations_) operation();
 }
 

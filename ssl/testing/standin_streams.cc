@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/testing/standin_streams.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -15,6 +16,7 @@ constexpr c10::StreamId kDefault = 0;
 struct Queue {
   std::deque<std::function<void()>> copies;
   int64_t done = 0;
+  absl::Time busy_until = absl::InfinitePast();
 
   int64_t given() const { return done + static_cast<int64_t>(copies.size()); }
 };
@@ -23,6 +25,7 @@ struct Queue {
 struct Event {
   c10::StreamId stream = kDefault;
   int64_t copies = 0;
+  absl::Time due = absl::InfinitePast();  // by the clock of a late device
 };
 
 // Of the process, as LibTorch's devices are.
@@ -32,10 +35,22 @@ struct Streams {
   std::map<c10::StreamId, Queue> queues;
   int64_t logs = 0;  // alive
   std::vector<std::string> entries;
+  ManualClock* clock = nullptr;  // of a device that is late
+  absl::Duration per_operation;
 
   // Those below expect the mutex to be held.
   void Log(const std::string& entry) {
     if (logs > 0) entries.push_back(entry);
+  }
+
+  void KeepBusy(c10::StreamId stream, int64_t operations) {
+    if (clock == nullptr) return;
+    absl::Time& busy_until = queues[stream].busy_until;
+    busy_until = std::max(busy_until, clock->Now()) + operations * per_operation;
+  }
+
+  void WaitUntil(absl::Time time) {
+    if (clock != nullptr && time > clock->Now()) clock->Advance(time - clock->Now());
   }
 
   void RunUntil(const Event& event) {
@@ -87,6 +102,29 @@ void StreamLog::Note(const std::string& what) {
   Process().Log(what);
 }
 
+LateStandin::LateStandin(ManualClock* clock, absl::Duration per_operation) {
+  const std::lock_guard<std::mutex> lock(Process().mutex);
+  Process().clock = clock;
+  Process().per_operation = per_operation;
+}
+
+LateStandin::~LateStandin() {
+  const std::lock_guard<std::mutex> lock(Process().mutex);
+  Process().clock = nullptr;
+  for (auto& [stream, queue] : Process().queues) queue.busy_until = absl::InfinitePast();
+}
+
+void KeepStandinBusy(int64_t operations) {
+  const std::lock_guard<std::mutex> lock(Process().mutex);
+  Process().KeepBusy(current_stream, operations);
+}
+
+void WaitForStandinStream(const c10::Stream& stream) {
+  FinishStandinStream(stream);
+  const std::lock_guard<std::mutex> lock(Process().mutex);
+  Process().WaitUntil(Process().queues[stream.id()].busy_until);
+}
+
 c10::Stream CurrentStandinStream() { return StreamOf(current_stream); }
 
 c10::Stream ExchangeStandinStream(const c10::Stream& stream) {
@@ -104,6 +142,7 @@ void CopyOnStandinStream(std::function<void()> copy) {
   const std::lock_guard<std::mutex> lock(streams.mutex);
   streams.Log(Name(current_stream) + " copies");
   streams.queues[current_stream].copies.push_back(std::move(copy));
+  streams.KeepBusy(current_stream, 1);
 }
 
 void FinishStandinStream(const c10::Stream& stream) {
@@ -116,7 +155,10 @@ void FinishStandinStream(const c10::Stream& stream) {
 void FinishStandinStreams() {
   Streams& streams = Process();
   const std::lock_guard<std::mutex> lock(streams.mutex);
-  for (const auto& [stream, queue] : streams.queues) streams.RunUntil({stream, queue.given()});
+  for (const auto& [stream, queue] : streams.queues) {
+    streams.RunUntil({stream, queue.given()});
+    streams.WaitUntil(queue.busy_until);
+  }
 }
 
 bool StandinStreamIsDone(const c10::Stream& stream) {
@@ -129,7 +171,8 @@ void RecordStandinEvent(void** event, const c10::Stream& stream) {
   Streams& streams = Process();
   const std::lock_guard<std::mutex> lock(streams.mutex);
   if (*event == nullptr) *event = new Event;
-  *static_cast<Event*>(*event) = {stream.id(), streams.queues[stream.id()].given()};
+  const Queue& queue = streams.queues[stream.id()];
+  *static_cast<Event*>(*event) = {stream.id(), queue.given(), queue.busy_until};
   streams.Log(Name(stream.id()) + " records");
 }
 
@@ -140,6 +183,8 @@ void BlockOnStandinEvent(void* event, const c10::Stream& stream) {
   const Event& awaited = *static_cast<const Event*>(event);
   streams.Log(Name(stream.id()) + " waits for " + Name(awaited.stream));
   streams.RunUntil(awaited);
+  absl::Time& busy_until = streams.queues[stream.id()].busy_until;
+  busy_until = std::max(busy_until, awaited.due);
 }
 
 bool StandinEventIsDone(void* event) {
@@ -155,6 +200,7 @@ void WaitForStandinEvent(void* event) {
   const Event& awaited = *static_cast<const Event*>(event);
   streams.Log("host waits for " + Name(awaited.stream));
   streams.RunUntil(awaited);
+  streams.WaitUntil(awaited.due);
 }
 
 void DestroyStandinEvent(void* event) { delete static_cast<Event*>(event); }

@@ -10,9 +10,13 @@
 #include <c10/core/Stream.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "absl/time/time.h"
+#include "ssl/base/testing/manual_clock.h"
 
 namespace ssl {
 
@@ -34,8 +38,24 @@ class StreamLog {
   const size_t first_;
 };
 
+// While it lives, the device is late by a test's clock: each operation keeps its stream busy for `per_operation`, one
+// after the other, and whoever waits for a stream, an event or a value moves the clock to the moment when that is done.
+// The clock moves by nothing else, so that the host takes no time. What is computed stays the same. One at a time.
+//
+//   ManualClock clock;
+//   const LateStandin late(&clock, absl::Milliseconds(1));
+class LateStandin {
+ public:
+  LateStandin(ManualClock* clock, absl::Duration per_operation);
+  ~LateStandin();
+  LateStandin(const LateStandin&) = delete;
+  LateStandin& operator=(const LateStandin&) = delete;
+};
+
 // For the stand-in device itself; thread-safe.
 
+// So many operations on the current stream.
+void KeepStandinBusy(int64_t operations = 1);
 // Of this thread.
 c10::Stream CurrentStandinStream();
 // Returns the one before.
@@ -45,7 +65,10 @@ c10::Stream NewStandinStream();
 // Does the copy, at once on the default stream, and late on others.
 void CopyOnStandinStream(std::function<void()> copy);
 
-// Does what the stream was given.
+// The host's wait for what the stream was given.
+void WaitForStandinStream(const c10::Stream& stream);
+
+// Does what the stream was given, without a wait of the host.
 void FinishStandinStream(const c10::Stream& stream);
 void FinishStandinStreams();  // of all
 bool StandinStreamIsDone(const c10::Stream& stream);
