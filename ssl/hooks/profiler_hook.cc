@@ -16,55 +16,35 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "ssl/base/crc32c.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/config/world_shape.h"
+#include "ssl/core/device_tensors.h"
+#include "ssl/core/training_pause.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/process_identity.h"
 #include "ssl/hooks/folder_in_run.h"
+#include "ssl/hooks/profiler_result.h"
 #include "ssl/hooks/register_component.h"
 #include "ssl/io/atomic_file.h"
-#include "ssl/io/temporary_directory.h"
 
 namespace ssl {
 namespace {
 
 namespace profiler = torch::autograd::profiler;
 
-constexpr char kTrace[] = "trace";  // in the name of the temporary directory
-
-const std::set<profiler::ActivityType>& Activities() {
-  static const std::set<profiler::ActivityType>& activities =
-      *new std::set<profiler::ActivityType>{profiler::ActivityType::CPU};
-  return activities;
+// Kernels and copies of a GPU are recorded by its driver's own tracing, in LibTorch's words an activity.
+std::set<profiler::ActivityType> ActivitiesOf(const c10::Device& device) {
+  if (!device.is_cuda()) return {profiler::ActivityType::CPU};
+  return {profiler::ActivityType::CPU, profiler::ActivityType::CUDA};
 }
 
 profiler::ProfilerConfig MakeConfig(const RuntimeProfilingOptions& options) {
   return profiler::ProfilerConfig(profiler::ProfilerState::KINETO, options.record_shapes, options.record_memory);
-}
-
-// What was recorded, in the format of Chrome. The recorder writes a file by itself: past the program's FileSystem and
-// through links, so that it gets a place where nobody else can have left anything. It tells nobody when it fails: what
-// it has written is looked at.
-absl::StatusOr<std::string> TraceOf(profiler::ProfilerResult& result) {
-  const absl::StatusOr<std::unique_ptr<TemporaryDirectory>> directory = TemporaryDirectory::Make(kTrace);
-  // It was there at the start: what is wrong is the machine, and not what anybody has asked for.
-  if (!directory.ok()) return absl::ResourceExhaustedError(directory.status().message());
-  const std::string path = absl::StrCat((*directory)->path(), "/trace.json");
-  result.save(path);
-  absl::StatusOr<std::string> trace = PosixFileSystem().Read(path);
-  if (trace.ok() && absl::EndsWith(absl::StripTrailingAsciiWhitespace(*trace), "}")) return trace;
-  // Nothing that was there is lost: it is the place that has to change.
-  return absl::ResourceExhaustedError(absl::StrCat(
-      path,
-      ": LibTorch has not written its trace, or not all of it; is there room on the disk? TMPDIR names another "
-      "place"));
 }
 
 // A check without the run's ranks is a world of one: what the configuration says of its ranks counts as well.
@@ -90,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeProfiler(const ProfilerOptions& option
   const std::string place = PlaceOf(params, "RUNTIME_PROFILING.USE_PROFILER", context);
   SSL_ASSIGN_OR_RETURN(OutputFolder folder, FolderInRun(context, place + ": hook 'profiler'", "profile"));
   // Else it is the end of the recording, hours later, that finds it missing.
-  const absl::Status way = TemporaryDirectory::Make(kTrace).status();
+  const absl::Status way = CheckWayOfTraces();
   if (!way.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(place, ": hook 'profiler' writes its traces by way of a temporary directory, and ", way.message(),
@@ -120,10 +100,11 @@ class ProfilerHook::Recording {
 
   // Not prepared any sooner: between the two calls nobody in the process can turn a recorder on, and one that is
   // prepared and never turned on stays in everybody's way.
-  void TurnOn(const RuntimeProfilingOptions& options) {
+  void TurnOn(const RuntimeProfilingOptions& options, const c10::Device& device) {
     const profiler::ProfilerConfig config = MakeConfig(options);
-    profiler::prepareProfiler(config, Activities());
-    profiler::enableProfiler(config, Activities(), {at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
+    const std::set<profiler::ActivityType> activities = ActivitiesOf(device);
+    profiler::prepareProfiler(config, activities);
+    profiler::enableProfiler(config, activities, {at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
     on_ = true;
   }
   int64_t first() const { return first_; }
@@ -269,7 +250,9 @@ void ProfilerHook::Begin(StepContext& context, bool joins) {
   if (!records_) return;
   auto recording = std::make_unique<Recording>(context.state.iteration + 1);
   const absl::Status turned_on = GuardTorch("turning the recorder on", [&] {
-    joins ? recording->Join() : recording->TurnOn(options_.runtime_profiling);
+    const c10::Device device = DeviceOf(context.model);
+    WaitForDevice(device);  // the updates before are not recorded
+    joins ? recording->Join() : recording->TurnOn(options_.runtime_profiling, device);
     return absl::OkStatus();
   });
   records_ = turned_on.ok();
@@ -361,6 +344,7 @@ absl::Status ProfilerHook::Save(StepContext& context) {
   records_ = false;
   const std::unique_ptr<Recording> recording = std::move(recording_);
   if (recording == nullptr) return absl::OkStatus();
+  if (!run_has_failed_) WaitForDevice(DeviceOf(context.model));  // a kernel that runs behind the recording is not in it
   const std::unique_ptr<profiler::ProfilerResult> result = recording->Stop();
   // LibTorch keeps one handle for all threads of a recording, and so leaves what watches the first one where it is.
   if (companions_.size() > 1) at::clearThreadLocalCallbacks();
@@ -374,6 +358,10 @@ absl::Status ProfilerHook::Save(StepContext& context) {
                 << (companions_.size() > 1 ? absl::StrCat("; ranks ", absl::StrJoin(companions_, ", "),
                                                           " are threads of one process, and all in it")
                                            : "");
+  const std::string table = TableOf(*result);
+  if (!table.empty()) {
+    SSL_LOG(INFO) << instance_name() << ": updates " << recording->first() << " to " << last << ", " << table;
+  }
   return absl::OkStatus();
 }
 

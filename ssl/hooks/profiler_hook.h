@@ -4,14 +4,17 @@
 // chrome://tracing. VISSL's section PROFILING.
 //
 // After START_ITERATION updates of the whole run, WARMUP_ITERATIONS are not recorded and the next NUM_ITERATIONS are:
-// each operator of the training thread with its times, each update as "ProfilerStep#<iteration>", and in it the parts
-// "forward", "loss", "backward" and "optimizer" as the events of hooks divide them. Updates have the numbers of the
-// log, from 1. Test phases between are recorded as well. The file is <run
+// each operator of the training thread with its times, on a GPU each kernel and copy as well, each update as
+// "ProfilerStep#<iteration>", and in it the parts "forward", "loss", "backward" and "optimizer" as the events of hooks
+// divide them. Updates have the numbers of the log, from 1. Test phases between are recorded as well. The file is <run
 // directory>/profile/rank<r>_iterations_<first>-<last>.json; it appears when it is whole. LibTorch has one trace at a
 // time for a process: that of the first of several virtual ranks in one holds the others as well, each as a thread of
 // its own, with the rank in the names of its updates, "ProfilerStep#<iteration> rank<r>". LibTorch writes it into a
 // private folder of $TMPDIR, or /tmp, first, which is removed. A run that ends before the last of them leaves what it
 // has; a resumed run records what is left of the range, in a file of its own.
+//
+// The log has a table of the ten kernels that took most of a GPU's time, or of the ten operators on the CPU
+// (profile_table.h). On a GPU the recording begins and ends with a wait for the device.
 //
 // Steps that are recorded are slower; otherwise the hook costs a comparison. LibTorch has one recorder for each thread:
 // when the host uses it as the run starts, or when the recording is to begin, the hook warns and records nothing. Stage

@@ -81,11 +81,14 @@ TEST(ProfilerInARun, WhatHasThePlaceOfATrace_IsRefusedAtTheStart) {
 }
 
 TEST(ProfilerInARun, Trace_ShowsTheRunWhichStaysTheSame) {
+  CapturedLog log;
   ASSERT_OK_AND_ASSIGN(const TinyRunResult plain, TrainTinyRun("{}"));
   ASSERT_OK_AND_ASSIGN(const TinyRunResult profiled,
                        TrainTinyRun("PROFILING: {START_ITERATION: 4, WARMUP_ITERATIONS: 1, NUM_ITERATIONS: 2, "
                                     "RUNTIME_PROFILING: {USE_PROFILER: True, RECORD_SHAPES: True}}"));
   EXPECT_EQ(profiled.state, plain.state);
+  EXPECT_THAT(log.Text(), HasSubstr("profiler: updates 6 to 7, most of "));
+  EXPECT_THAT(log.Text(), HasSubstr("  aten::"));
   const std::vector<Event> events = ReadTrace(profiled.directory + "/profile/rank0_iterations_6-7.json");
   EXPECT_THAT(StepsOf(events), ElementsAre("ProfilerStep#6", "ProfilerStep#7"));
   EXPECT_THAT(NamesOf(events), IsSupersetOf({"aten::convolution", "aten::add", "forward", "backward", "optimizer"}));
