@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -214,7 +215,8 @@ absl::StatusOr<TorchFile> ReadTorchFile(FileSystem& file_system, const std::stri
   const auto contents = std::make_shared<Contents>(std::move(mapped));
   const absl::StatusOr<const TorchValue*> root = LoadContents(contents.get());
   if (!root.ok()) return Annotate(root.status(), absl::StrCat("file ", path));
-  return TorchFile{*root, contents};
+  const std::set<std::string, std::less<>>& unknown = contents->objects.unknown;
+  return TorchFile{*root, contents, {unknown.begin(), unknown.end()}};
 }
 
 }  // namespace ssl

@@ -63,13 +63,14 @@ TEST_F(TorchLegacyTest, ReadsTheMagicNumberOfLaterProtocols) {
 
 TEST_F(TorchLegacyTest, RefusesGlobalsByPickleAndName) {
   Parts parts;
-  parts.tree = PickleOf(absl::StrCat("cos\nsystem\n", PickleText("true"), "\x85R"));
-  EXPECT_THAT(Read(parts.Bytes()), StatusIs(absl::StatusCode::kUnimplemented,
-                                            HasSubstr("old.pth: pickle 'tree': refuses global 'os.system'")));
-  parts = Parts();
-  parts.keys = PickleOf("cbuiltins\nexec\n");
+  parts.tree = PickleOf("ctorch._utils\n_rebuild_qtensor\n");
   EXPECT_THAT(Read(parts.Bytes()),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("pickle 'keys': refuses global 'builtins.exec'")));
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("old.pth: pickle 'tree': refuses global 'torch._utils._rebuild_qtensor'")));
+  parts = Parts();
+  parts.keys = PickleOf("ctorch\nQInt8Storage\n");
+  EXPECT_THAT(Read(parts.Bytes()), StatusIs(absl::StatusCode::kUnimplemented,
+                                            HasSubstr("pickle 'keys': refuses global 'torch.QInt8Storage'")));
 }
 
 TEST_F(TorchLegacyTest, RefusesOtherSystems) {

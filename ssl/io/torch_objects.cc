@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
@@ -24,6 +25,9 @@ constexpr int64_t kMaxCopiedPairs = 400'000;
 constexpr int kMaxDepth = 100;
 constexpr int64_t kMaxWalk = 2'000'000;
 constexpr size_t kMaxQuotedBytes = 80;
+constexpr size_t kMaxNameBytes = 1'000;
+constexpr size_t kMaxUnknownNames = 1'000;
+constexpr int64_t kNotInTable = -1;
 
 // The argument at `position`; null when there are fewer, or it is of another kind.
 const TorchValue* Argument(const TorchValue& arguments, size_t position, Kind kind) {
@@ -44,12 +48,15 @@ absl::StatusOr<TorchValue*> CallOrderedDict(const TorchValue& arguments, TorchOb
   objects->copied_pairs += static_cast<int64_t>(pairs->items.size());
   if (objects->copied_pairs > kMaxCopiedPairs) return absl::UnimplementedError("more than 400,000 values in all dicts");
   for (const TorchValue* pair : pairs->items) {
-    if (pair->kind != Kind::kList || pair->items.size() != 2 || !IsTorchScalar(*pair->items[0])) {
-      return WrongArguments("OrderedDict");
-    }
-    dict->items.insert(dict->items.end(), pair->items.begin(), pair->items.end());
+    if (pair->kind != Kind::kList || pair->items.size() != 2) return WrongArguments("OrderedDict");
+    if (IsTorchScalar(*pair->items[0])) dict->items.insert(dict->items.end(), pair->items.begin(), pair->items.end());
   }
   return dict;
+}
+
+// defaultdict(factory); the pairs follow.
+absl::StatusOr<TorchValue*> CallDefaultDict(const TorchValue& /*arguments*/, TorchObjects* objects) {
+  return objects->New(Kind::kDict);
 }
 
 // torch.Size((2, 3)) is the list itself. `objects` owns what it refers to, so it may hand it on as it made it.
@@ -127,8 +134,9 @@ absl::StatusOr<TorchValue*> CallRebuildParameter(const TorchValue& arguments, To
   return const_cast<TorchValue*>(data);
 }
 
-constexpr std::array<TorchGlobal, 15> kGlobals = {{
+constexpr std::array<TorchGlobal, 16> kGlobals = {{
     {"collections.OrderedDict", &CallOrderedDict},
+    {"collections.defaultdict", &CallDefaultDict},
     {"torch.Size", &CallSize},
     {"torch._utils._rebuild_tensor", &CallRebuildTensor},
     {"torch._utils._rebuild_tensor_v2", &CallRebuildTensor},
@@ -149,9 +157,7 @@ constexpr std::array<TorchGlobal, 15> kGlobals = {{
 class TreeCheck {
  public:
   absl::Status Visit(const TorchValue& value, int depth) {
-    if (value.kind == Kind::kGlobal || value.kind == Kind::kStorage) {
-      return absl::UnimplementedError("refuses a function, a class or a storage as a value");
-    }
+    if (value.kind == Kind::kStorage) return absl::UnimplementedError("refuses a storage as a value");
     if (value.items.empty()) return absl::OkStatus();
     const auto known = measures_.find(&value);
     const int height = known == measures_.end() ? 1 : known->second.height;
@@ -188,29 +194,51 @@ TorchValue* TorchObjects::New(TorchValue::Kind kind) {
   return &values.back();
 }
 
-absl::StatusOr<int64_t> FindTorchGlobal(absl::string_view module, absl::string_view name) {
+absl::StatusOr<TorchValue*> MakeTorchGlobal(absl::string_view module, absl::string_view name, TorchObjects* objects) {
+  if (module.size() + name.size() > kMaxNameBytes) return absl::UnimplementedError("refuses a global of a long name");
   const std::string full = absl::StrCat(module, ".", name);
   const auto* found = std::find_if(kGlobals.begin(), kGlobals.end(),
                                    [&full](const TorchGlobal& global) { return global.name == full; });
-  if (found != kGlobals.end()) return found - kGlobals.begin();
-  return absl::UnimplementedError(absl::StrCat("refuses global '", PrintableTorchText(full), "'"));
+  if (found != kGlobals.end()) {
+    TorchValue* known = objects->New(Kind::kObject);
+    known->integer = found - kGlobals.begin();
+    known->text = found->name;
+    return known;
+  }
+  if (absl::StartsWith(name, "_rebuild") || absl::EndsWith(name, "Storage")) {
+    return absl::UnimplementedError(absl::StrCat("refuses global '", PrintableTorchText(full), "'"));
+  }
+  const auto [kept, inserted] = objects->unknown.insert(full);
+  if (inserted && objects->unknown.size() > kMaxUnknownNames) {
+    return absl::UnimplementedError(absl::StrCat("more than ", kMaxUnknownNames, " unknown functions and classes"));
+  }
+  return MakeUnknownObject(*kept, objects);
 }
 
-const TorchGlobal& TorchGlobalAt(int64_t index) { return kGlobals[index]; }
+const TorchGlobal* FindTorchGlobal(const TorchValue& value) {
+  return value.kind == Kind::kObject && value.integer != kNotInTable ? &kGlobals[value.integer] : nullptr;
+}
+
+TorchValue* MakeUnknownObject(absl::string_view name, TorchObjects* objects) {
+  TorchValue* object = objects->New(Kind::kObject);
+  object->integer = kNotInTable;
+  object->text = name;
+  return object;
+}
 
 absl::StatusOr<TorchValue*> LoadTorchStorage(const TorchValue& id, TorchObjects* objects) {
   const TorchValue* tag = Argument(id, 0, Kind::kString);
-  const TorchValue* type = Argument(id, 1, Kind::kGlobal);
+  const TorchGlobal* type = id.items.size() > 1 ? FindTorchGlobal(*id.items[1]) : nullptr;
   const TorchValue* key = Argument(id, 2, Kind::kString);
   const TorchValue* size = Argument(id, 4, Kind::kInt);
-  if (tag == nullptr || tag->text != "storage" || type == nullptr || TorchGlobalAt(type->integer).call != nullptr ||
-      key == nullptr || size == nullptr || size->integer < 0) {
+  if (tag == nullptr || tag->text != "storage" || type == nullptr || type->call != nullptr || key == nullptr ||
+      size == nullptr || size->integer < 0) {
     return absl::DataLossError("a persistent id is no (\"storage\", class, key, device, size)");
   }
   if (id.items.size() > 5 && id.items[5]->kind != Kind::kNull) {
     return absl::UnimplementedError("refuses views of storages (torch before 0.4)");
   }
-  const TorchDtype dtype = TorchGlobalAt(type->integer).dtype;
+  const TorchDtype dtype = type->dtype;
   const auto [entry, inserted] =
       objects->storage_of_key.emplace(key->text, static_cast<int64_t>(objects->storages.size()));
   if (inserted) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the pickle of a torch.save file may make besides plain data: tensors, from a short table of functions that are
-// imitated, and storages. Private to ssl/io, used by torch_pickle.h and torch_file.h. Not thread-safe. Errors are
-// kDataLoss for what contradicts itself and kUnimplemented for what is beyond a limit; they name no file.
+// imitated, storages, and objects of which nothing is known but the name. Private to ssl/io, used by torch_pickle.h and
+// torch_file.h. Not thread-safe. Errors are kDataLoss for what contradicts itself and kUnimplemented for what is beyond
+// a limit; they name no file.
 
 #ifndef SSL_IO_TORCH_OBJECTS_H_
 #define SSL_IO_TORCH_OBJECTS_H_
@@ -11,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,8 +46,9 @@ struct TorchObjects {
   std::vector<Place> places;  // one for each tensor
   std::deque<TorchStorage> storages;
   std::map<std::string, int64_t, std::less<>> storage_of_key;
-  int64_t instructions = 0;  // executed so far
-  int64_t copied_pairs = 0;  // by OrderedDict so far
+  int64_t instructions = 0;                    // executed so far
+  int64_t copied_pairs = 0;                    // by OrderedDict so far
+  std::set<std::string, std::less<>> unknown;  // names of functions and classes that are not imitated
 
   TorchValue* New(TorchValue::Kind kind);
 };
@@ -60,15 +63,19 @@ struct TorchGlobal {
   TorchDtype dtype = TorchDtype::kFloat32;
 };
 
-// Index of "module.name" in the table; kUnimplemented "refuses global 'module.name'" for everything else.
-absl::StatusOr<int64_t> FindTorchGlobal(absl::string_view module, absl::string_view name);
-const TorchGlobal& TorchGlobalAt(int64_t index);
+// A kObject, "module.name". kUnimplemented "refuses global 'module.name'" for what makes tensors in a way that is not
+// imitated: without it, weights would be missing.
+absl::StatusOr<TorchValue*> MakeTorchGlobal(absl::string_view module, absl::string_view name, TorchObjects* objects);
+// What it is in the table; null when it is not there.
+const TorchGlobal* FindTorchGlobal(const TorchValue& value);
+// An object of which nothing is known but that `name`, which `objects` or the file holds, made it.
+TorchValue* MakeUnknownObject(absl::string_view name, TorchObjects* objects);
 
 // The storage that a persistent id names: ("storage", class, key, device, size[, None]).
 absl::StatusOr<TorchValue*> LoadTorchStorage(const TorchValue& id, TorchObjects* objects);
 
 // Refuses what torch_file.h promises not to return: values inside themselves, nesting of more than 100, trees of more
-// than 2 million values, bare globals and storages.
+// than 2 million values, storages.
 absl::Status CheckTorchTree(const TorchValue& root);
 
 // Gives every tensor its part of its storage, whose bytes are set now. kDataLoss for a bool that is neither 0 nor 1.

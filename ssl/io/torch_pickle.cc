@@ -69,6 +69,10 @@ class Unpickler {
         return PushGlobalLines();
       case kStackGlobal:
         return PushStackGlobal();
+      case kNewObjectWithNames:
+        SSL_RETURN_IF_ERROR(Pop().status());
+        return Reduce();
+      case kNewObject:
       case kReduce:
         return Reduce();
       case kBuild:
@@ -109,6 +113,8 @@ class Unpickler {
       case kBinBytes:
         return PushText<uint32_t>();
       case kBinUnicode8:
+      case kBinBytes8:
+      case kByteArray8:
         return PushText<uint64_t>();
       default:
         return ExecuteContainer(opcode);
@@ -122,6 +128,13 @@ class Unpickler {
         return Push(objects_.New(Kind::kList));
       case kEmptyDict:
         return Push(objects_.New(Kind::kDict));
+      case kEmptySet:
+        return Push(MakeUnknownObject("set", &objects_));
+      case kAddItems:
+        return PopMark().status();
+      case kFrozenSet:
+        SSL_RETURN_IF_ERROR(PopMark().status());
+        return Push(MakeUnknownObject("frozenset", &objects_));
       case kTuple1:
         return PushTuple(Last(1));
       case kTuple2:
@@ -162,11 +175,11 @@ class Unpickler {
     return PushInteger(Kind::kInt, integer);
   }
 
-  // Two's complement, little endian, of any length.
+  // Two's complement, little endian, of any length: NumPy's random generators have states of 128 bits.
   template <class Length>
   absl::Status PushLong() {
     SSL_ASSIGN_OR_RETURN(const absl::string_view digits, input_.TakeText<Length>());
-    if (digits.size() > sizeof(int64_t)) return absl::UnimplementedError("refuses an integer of more than 64 bits");
+    if (digits.size() > sizeof(int64_t)) return Push(MakeUnknownObject("int", &objects_));
     int64_t integer = !digits.empty() && digits.back() < 0 ? -1 : 0;
     std::memcpy(&integer, digits.data(), digits.size());
     return PushInteger(Kind::kInt, integer);
@@ -232,16 +245,20 @@ class Unpickler {
     return Push(tuple);
   }
 
-  // Moves the values from `first` on into the list or dict that stands before them.
+  // Moves the values from `first` on into the list or dict that stands before them. An unknown object that takes them
+  // is of a class like list or dict. What a dict has under keys that are no scalars, nobody looks up.
   absl::Status AddItems(Kind kind, absl::StatusOr<size_t> first) {
     if (!first.ok()) return first.status();
-    if (*first <= Floor() || stack_[*first - 1]->kind != kind) return DamagedPickle("adds values to what holds none");
-    const size_t count = stack_.size() - *first;
-    for (size_t i = *first; kind == Kind::kDict && i < stack_.size(); i += 2) {
-      if (count % 2 != 0 || !IsTorchScalar(*stack_[i])) return DamagedPickle("has a dict whose keys are no scalars");
+    if (*first <= Floor()) return DamagedPickle("adds values to what holds none");
+    TorchValue& target = *stack_[*first - 1];
+    if (target.kind == Kind::kObject && FindTorchGlobal(target) == nullptr) target.kind = kind;
+    if (target.kind != kind) return DamagedPickle("adds values to what holds none");
+    const size_t step = kind == Kind::kDict ? 2 : 1;
+    if ((stack_.size() - *first) % step != 0) return DamagedPickle("has a dict with a key and no value");
+    for (size_t i = *first; i < stack_.size(); i += step) {
+      if (kind == Kind::kDict && !IsTorchScalar(*stack_[i])) continue;
+      target.items.insert(target.items.end(), stack_.begin() + i, stack_.begin() + i + step);
     }
-    std::vector<const TorchValue*>& items = stack_[*first - 1]->items;
-    items.insert(items.end(), stack_.begin() + *first, stack_.end());
     stack_.resize(*first);
     return absl::OkStatus();
   }
@@ -269,8 +286,8 @@ class Unpickler {
   }
 
   absl::Status PushGlobal(absl::string_view module, absl::string_view name) {
-    SSL_ASSIGN_OR_RETURN(const int64_t index, FindTorchGlobal(module, name));
-    return PushInteger(Kind::kGlobal, index);
+    SSL_ASSIGN_OR_RETURN(TorchValue * global, MakeTorchGlobal(module, name, &objects_));
+    return Push(global);
   }
 
   absl::Status PushGlobalLines() {
@@ -285,23 +302,26 @@ class Unpickler {
     return PushGlobal(module->text, name->text);
   }
 
+  // Of an unknown function or class, the result is as unknown: nothing is called.
   absl::Status Reduce() {
     SSL_ASSIGN_OR_RETURN(const TorchValue* arguments, Pop());
     SSL_ASSIGN_OR_RETURN(const TorchValue* function, Pop());
-    if (function->kind != Kind::kGlobal || arguments->kind != Kind::kList ||
-        TorchGlobalAt(function->integer).call == nullptr) {
-      return DamagedPickle("calls what is no function");
-    }
-    SSL_ASSIGN_OR_RETURN(TorchValue * result, TorchGlobalAt(function->integer).call(*arguments, &objects_));
+    const TorchGlobal* known = FindTorchGlobal(*function);
+    const bool is_call = function->kind == Kind::kObject && (known == nullptr || known->call != nullptr);
+    if (!is_call || arguments->kind != Kind::kList) return DamagedPickle("calls what is no function");
+    if (known == nullptr) return Push(MakeUnknownObject(function->text, &objects_));
+    SSL_ASSIGN_OR_RETURN(TorchValue * result, known->call(*arguments, &objects_));
     return Push(result);
   }
 
-  // Attributes of a state dict ("_metadata": versions of its modules) have no meaning here.
+  // Attributes of a state dict ("_metadata": versions of its modules) and of objects have no meaning here.
   absl::Status Build() {
     SSL_RETURN_IF_ERROR(Pop().status());
     SSL_ASSIGN_OR_RETURN(const TorchValue* target, Top());
-    if (target->kind == Kind::kDict) return absl::OkStatus();
-    return absl::UnimplementedError("refuses attributes of anything but a dict");
+    if (target->kind == Kind::kDict || target->kind == Kind::kList || target->kind == Kind::kObject) {
+      return absl::OkStatus();
+    }
+    return absl::UnimplementedError("refuses attributes of anything but a dict, a list or an object");
   }
 
   absl::Status PushStorage() {

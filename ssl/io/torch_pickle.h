@@ -3,8 +3,8 @@
 // The restricted unpickler of torch_file.h: bytes to a tree of plain data and tensors. Private to ssl/io.
 //
 // Pickle is a stack machine whose instruction REDUCE calls any function of any module. This one calls the few of
-// torch_objects.h and refuses everything else by name. Limits: 16 MiB for each pickle, and 400,000 instructions for all
-// of a file, each of which makes at most one value. Not thread-safe.
+// torch_objects.h; for everything else it puts an object that has a name and nothing more. Limits: 16 MiB for each
+// pickle, and 400,000 instructions for all of a file, each of which makes at most one value. Not thread-safe.
 
 #ifndef SSL_IO_TORCH_PICKLE_H_
 #define SSL_IO_TORCH_PICKLE_H_

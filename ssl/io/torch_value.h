@@ -38,15 +38,14 @@ struct TorchValue {
     kList,    // list, tuple, torch.Size
     kDict,
     kTensor,
-    // While a file is read; never in a tree that was.
-    kGlobal,
-    kStorage,
+    kObject,   // a function, a class, or an object of one: nothing is known of it but the name
+    kStorage,  // while a file is read; never in a tree that was
   };
 
   Kind kind = Kind::kNull;
-  int64_t integer = 0;                   // kInt; kBool: 0 or 1
+  int64_t integer = 0;                   // kInt; kBool: 0 or 1; the reader's own of a kObject
   double number = 0.0;                   // kDouble
-  absl::string_view text;                // kString
+  absl::string_view text;                // kString; kObject: "module.name"
   std::vector<const TorchValue*> items;  // kList: the values. kDict: key, value, key, value, ...
   const TorchTensor* tensor = nullptr;   // kTensor
 

@@ -10,8 +10,9 @@
 
 namespace ssl {
 
-// For the end of an error message: the REMOVE_PREFIX that makes most names of the file those of the trunk, if there is
-// one, and up to 5 names of the file with the nearest one of the model each.
+// For the end of an error message: each REMOVE_PREFIX that makes many names of the file those of the trunk, and which
+// of them is usual where a file has an encoder and its moving average (MoCo's query and key, DINO's student and
+// teacher); and up to 5 names of the file with the nearest one of the model each.
 std::string AdviseOnNames(const std::vector<std::string>& file_names, const std::vector<std::string>& model_names);
 
 }  // namespace ssl

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/checkpointer.h"
@@ -109,6 +110,13 @@ std::string KeysWithTensors(const TorchValue& root) {
                       "; STATE_DICT_KEY_NAME names such a key ('' for the whole file)");
 }
 
+// The remedy for a file that holds more, or its weights otherwise, than is read here.
+absl::Status SaveAgain(const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; in Python, torch.save(model.state_dict(), FILE) of the loaded ",
+                                   "model writes a file of its weights alone"));
+}
+
 // The value at the end of `key`; null when there is none.
 const TorchValue* Descend(const TorchValue& root, const std::vector<std::string>& key) {
   const TorchValue* value = &root;
@@ -138,7 +146,10 @@ absl::Status AddClassyModel(const TorchValue& classy, const std::string& origin,
 
 absl::StatusOr<WeightsFile> ReadTorchWeights(FileSystem& file_system, const std::string& path,
                                              const std::vector<std::string>& key) {
-  SSL_ASSIGN_OR_RETURN(const TorchFile file, ReadTorchFile(file_system, path));
+  absl::StatusOr<TorchFile> read = ReadTorchFile(file_system, path);
+  if (absl::IsUnimplemented(read.status())) return SaveAgain(read.status());
+  SSL_RETURN_IF_ERROR(read.status());
+  const TorchFile& file = *read;
   const std::string key_text = absl::StrJoin(key, ".");
   WeightsFile weights;
   weights.origin = key_text.empty() ? path : absl::StrCat(path, " at '", key_text, "'");
@@ -158,10 +169,11 @@ absl::StatusOr<WeightsFile> ReadTorchWeights(FileSystem& file_system, const std:
     flattener.Add("", *value);
   }
   weights.tensors = flattener.Take();
-  if (weights.tensors.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(weights.origin, ": no tensors; ", KeysWithTensors(*file.root)));
-  }
-  return weights;
+  weights.passed_over = file.unknown;
+  if (!weights.tensors.empty()) return weights;
+  const absl::Status empty =
+      absl::InvalidArgumentError(absl::StrCat(weights.origin, ": no tensors; ", KeysWithTensors(*file.root)));
+  return value->kind == Kind::kObject ? SaveAgain(Annotate(empty, absl::StrCat("an object of ", value->text))) : empty;
 }
 
 // A file of a checkpoint, named by its own path, is checked as it would be with the whole checkpoint: one changed byte

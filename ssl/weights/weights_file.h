@@ -31,6 +31,8 @@ inline constexpr char kClassyStateDictKey[] = "classy_state_dict";
 struct WeightsFile {
   std::string origin;                // the file that was read, with the key inside it
   std::vector<NamedTensor> tensors;  // names are unique
+  // "module.name" of functions and classes in the file whose objects are passed over (ssl/io/torch_file.h).
+  std::vector<std::string> passed_over = {};
 };
 
 // key: where the state dict lies in a file of torch.save, from outside to inside; {} or {""} for the whole file. A part

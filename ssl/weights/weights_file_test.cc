@@ -24,6 +24,8 @@
 #include "ssl/io/file_system.h"
 #include "ssl/io/safetensors.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/io/testing/pickle_builder.h"
+#include "ssl/io/testing/zip_builder.h"
 #include "ssl/io/torch_writer.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
@@ -75,6 +77,28 @@ TEST(WeightsFile, TakesFlatFilesAsTheyAre) {
       EXPECT_EQ(names[0], "conv1.weight") << file;
     }
   }
+}
+
+// As DINO, MAE and MoCo v3 save a training.
+TEST(WeightsFile, ReadsWeightsBesideObjects) {
+  const std::string path = MakeTempDir("weights") + "/full.pth";
+  const std::string weight = PickleTensor(PickleStorage("FloatStorage", "0", 1), 0, {1}, {1});
+  const auto write = [&](const std::string& body) {
+    EXPECT_OK(
+        WriteFileAtomically(PosixFileSystem(), path, BuildZip({{"a/data.pkl", PickleOf(body)}, {"a/data/0", "1234"}})));
+  };
+  write(absl::StrCat("}(", PickleText("model"), "}", PickleText("conv1.weight"), weight, "s", PickleText("args"),
+                     "cargparse\nNamespace\n)\x81}", PickleText("lr"), "K\x01sbu"));
+  ASSERT_OK_AND_ASSIGN(const WeightsFile weights, ReadWeightsFile(path, {"model"}));
+  EXPECT_THAT(weights.tensors, testing::SizeIs(1));
+  EXPECT_THAT(weights.passed_over, ElementsAre("argparse.Namespace"));
+  // A whole model: its weights are attributes of objects.
+  write(absl::StrCat("cmy.models\nNet\n)\x81}", PickleText("weight"), weight, "sb"));
+  EXPECT_THAT(ReadWeightsFile(path, {""}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::AllOf(HasSubstr("an object of my.models.Net"), HasSubstr("model.state_dict()"))));
+  write("ctorch._utils\n_rebuild_qtensor\n");
+  EXPECT_THAT(ReadWeightsFile(path, {""}), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("state_dict(), FILE")));
 }
 
 TEST(WeightsFile, AMissingKeyNamesThoseThatHaveTensors) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -34,12 +35,16 @@ constexpr absl::string_view kTrunk = "trunk.";
 constexpr double kLeastTrunkShare = 0.5;
 constexpr size_t kListedNames = 5;
 
-// The places of the file's tensors under the names that they have in a model.
+// The places of the file's tensors under the names that they have in a model, whose own are `model_names`.
 absl::StatusOr<std::map<std::string, size_t>> IndexByModelName(const WeightsFile& weights,
+                                                               const std::vector<std::string>& model_names,
                                                                const WeightsInitOptions& options) {
+  const std::set<std::string> own(model_names.begin(), model_names.end());
   std::vector<std::string> names;
   for (const NamedTensor& entry : weights.tensors) {
-    names.push_back(absl::StrCat(options.append_prefix, absl::StripPrefix(entry.name, options.remove_prefix)));
+    const bool is_own = own.count(entry.name) > 0;
+    names.push_back(is_own ? entry.name
+                           : absl::StrCat(options.append_prefix, absl::StripPrefix(entry.name, options.remove_prefix)));
   }
   names = ToModelNames(names);
   std::map<std::string, size_t> index;
@@ -69,6 +74,7 @@ class Matcher {
  public:
   Matcher(const WeightsFile& weights, const HeadWeightRules& heads) : weights_(weights), heads_(heads) {
     report_.origin = weights.origin;
+    report_.passed_over = weights.passed_over;
   }
 
   absl::Status Match(const NamedTensor& entry, const std::map<std::string, size_t>& index) {
@@ -171,6 +177,15 @@ absl::StatusOr<HeadWeightRules> ReadHeadRules(const ConfigNode& config) {
   return rules;
 }
 
+// VISSL's files have "specify the model weights" where each user puts a file.
+absl::Status CheckNoPlaceholder(const std::string& file, const ConfigNode& section, const BuildContext& context) {
+  if (!absl::StrContains(file, "specify ") || context.file_system.Exists(file)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(section.Find("PARAMS_FILE")->location().ToString(), ": ", kSection, ".PARAMS_FILE is '", file,
+                   "', which holds the place of a file; expected a file of weights or the directory of a run, as ",
+                   kSection, ".PARAMS_FILE=resnet50.pth"));
+}
+
 absl::Status LoadConfigured(const WeightsInitOptions& options, const BuildContext& context, Model* model) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> key, ReadKey(options.state_dict_key_name));
   SSL_ASSIGN_OR_RETURN(const HeadWeightRules heads, ReadHeadRules(context.config));
@@ -194,21 +209,23 @@ void WeightsInitOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field("STATE_DICT_KEY_NAME", &state_dict_key_name,
                 Doc("Where a .pth or .torch file keeps the weights: a key, or a list of nested keys."));
   visitor.Field("SKIP_LAYERS", &skip_layers, Doc("Tensors whose names hold one of these keep their values."));
-  visitor.Field("REMOVE_PREFIX", &remove_prefix, Doc("Taken off the names in the file that begin with it."));
-  visitor.Field("APPEND_PREFIX", &append_prefix, Doc("Put before every name in the file."));
+  visitor.Field("REMOVE_PREFIX", &remove_prefix,
+                Doc("Taken off the names in the file that begin with it and are none of the model's."));
+  visitor.Field("APPEND_PREFIX", &append_prefix, Doc("Put before every name in the file that is none of the model's."));
 }
 
 std::string WeightsReport::ToString() const {
   return absl::StrCat("weights of ", origin, ": ", loaded.size(), " tensors loaded",
                       FirstNames("not in the file, left as they were", missing),
                       FirstNames("of another shape, left as they were", shape_mismatches),
-                      FirstNames("in the file only, not used", unexpected));
+                      FirstNames("in the file only, not used", unexpected),
+                      FirstNames("no weights, passed over", passed_over));
 }
 
 absl::StatusOr<WeightsReport> LoadWeights(const WeightsFile& weights, const WeightsInitOptions& options,
                                           const HeadWeightRules& heads, Model* model) {
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> state, CollectState(*model));
-  SSL_ASSIGN_OR_RETURN(auto index, IndexByModelName(weights, options));
+  SSL_ASSIGN_OR_RETURN(auto index, IndexByModelName(weights, NamesOf(state), options));
   Matcher matcher(weights, heads);
   for (const NamedTensor& entry : state) {
     if (!IsSkipped(entry.name, options)) SSL_RETURN_IF_ERROR(matcher.Match(entry, index));
@@ -232,6 +249,7 @@ absl::Status InitializeWeights(Model& model, const BuildContext& context) {
   WeightsInitOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(section, kSection, UnknownKeys::kIgnore, &options));
   if (options.params_file.empty()) return absl::OkStatus();
+  SSL_RETURN_IF_ERROR(CheckNoPlaceholder(options.params_file, section, context));
   const absl::Status loaded = GuardTorch("loading weights", [&] { return LoadConfigured(options, context, &model); });
   const ConfigNode& file = *section.Find("PARAMS_FILE");
   return Annotate(loaded, absl::StrCat(file.location().ToString(), ": ", kSection, ".PARAMS_FILE"));

@@ -2,10 +2,11 @@
 //
 // MODEL.WEIGHTS_INIT: fills a new model from a file of weights, ours or another program's (ssl/weights/weights_file.h).
 //
-// Names of the file become names of the model in three steps: REMOVE_PREFIX is taken off where a name begins with it,
-// APPEND_PREFIX is put before every name, then the rules of ssl/weights/weight_names.h. Every tensor of the model whose
-// name holds none of SKIP_LAYERS is then taken from the file; dtypes are converted, values are copied once. Nothing of
-// the model is changed when there is an error.
+// A name of the file that is a name of the model stays as it is: weights of our own runs need no prefixes, whatever
+// they are set to. Other names become names of the model in three steps: REMOVE_PREFIX is taken off where a name begins
+// with it, APPEND_PREFIX is put before the name, then the rules of ssl/weights/weight_names.h. Every tensor of the
+// model whose name holds none of SKIP_LAYERS is then taken from the file; dtypes are converted, values are copied once.
+// Nothing of the model is changed when there is an error.
 //
 // - The trunk is always loaded. Less than half of its tensors in the file is an error: a run that quietly starts from
 //   random weights is the mistake that this section exists to prevent. Less than all is a warning.
@@ -55,6 +56,7 @@ struct WeightsReport {
   std::vector<std::string> missing;           // in the model, not in the file; skipped ones are not listed
   std::vector<std::string> unexpected;        // in the file, not in the model
   std::vector<std::string> shape_mismatches;  // of heads: left as they were
+  std::vector<std::string> passed_over;       // as in WeightsFile
 
   // A few lines for the log: counts, and the first names of each kind.
   std::string ToString() const;

@@ -33,6 +33,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A small ResNet with a linear head; every seed gives other weights.
 std::unique_ptr<Model> MakeModel(int64_t seed, int64_t classes = 3) {
@@ -157,6 +158,50 @@ TEST(WeightsInit, AppliesPrefixes) {
   EXPECT_EQ(CountDifferent(*from, *to, "trunk."), 0);
 }
 
+// As MoCo, BYOL, MoCo v3 and DINO keep two encoders in one dictionary.
+TEST(WeightsInit, NamesEveryEncoderOfTheFile) {
+  const auto from = MakeModel(1);
+  const auto to = MakeModel(2);
+  const std::vector<std::pair<std::string, std::string>> pairs = {{"encoder_q.", "encoder_k."},
+                                                                  {"online_network.", "average_network."},
+                                                                  {"base_encoder.", "key_encoder."},
+                                                                  {"student.backbone.", "model_ema.backbone."}};
+  for (const auto& [trained, average] : pairs) {
+    std::vector<NamedTensor> tensors;
+    for (const NamedTensor& entry : StateOf(*from)) {
+      if (!absl::StartsWith(entry.name, "trunk.")) continue;
+      tensors.push_back({trained + entry.name.substr(6), entry.tensor});
+      tensors.push_back({average + entry.name.substr(6), at::rand(entry.tensor.sizes())});
+    }
+    const std::string path = MakeTempDir("weights") + "/model.pth";
+    ASSERT_OK(WriteTorchFile(PosixFileSystem(), path, tensors));
+    EXPECT_THAT(
+        InitializeFrom(*to, path).message(),
+        HasSubstr(absl::StrCat("REMOVE_PREFIX: '", trained, "' (with an empty APPEND_PREFIX) would name 120 of ",
+                               "them, or '", average, "' (with an empty APPEND_PREFIX) would name 120 of them; ",
+                               "by its name '", average, "' is a moving average")));
+    EXPECT_OK(InitializeFrom(*to, path, absl::StrCat("  REMOVE_PREFIX: ", trained, "\n")));
+    EXPECT_EQ(CountDifferent(*from, *to, "trunk."), 0);
+  }
+}
+
+// VISSL's files for linear evaluation and fine-tuning have APPEND_PREFIX, which its checkpoints ignore.
+TEST(WeightsInit, PrefixesHaveNoEffectOnTheModelsOwnNames) {
+  const auto from = MakeModel(1);
+  const std::string path = Save(*from, &Same);
+  for (const char* prefixes :
+       {"  APPEND_PREFIX: trunk.\n", "  REMOVE_PREFIX: trunk.\n",
+        "  APPEND_PREFIX: trunk.base_model._feature_blocks.\n", "  REMOVE_PREFIX: trunk.\n  APPEND_PREFIX: trunk.\n"}) {
+    const auto to = MakeModel(2);
+    EXPECT_OK(InitializeFrom(*to, path, prefixes));
+    EXPECT_EQ(CountDifferent(*from, *to, ""), 0);
+  }
+  const std::string little =
+      Save(*from, [](const std::string& name) { return absl::StrContains(name, "layer1") ? name : ""; });
+  EXPECT_THAT(InitializeFrom(*MakeModel(2), little).message(),
+              AllOf(HasSubstr("has 20 of the 100 tensors"), Not(HasSubstr("REMOVE_PREFIX"))));
+}
+
 TEST(WeightsInit, AnErrorChangesNothing) {
   const auto from = MakeModel(1);
   const auto to = MakeModel(2);
@@ -266,6 +311,10 @@ TEST(WeightsInit, RefusesSettingsByPlace) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a URL, expected a file: download it first")));
   EXPECT_THAT(InitializeFrom(*model, "/nowhere/a.pth"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("test.yaml:2: config.MODEL.WEIGHTS_INIT.PARAMS_FILE")));
+  EXPECT_THAT(InitializeFrom(*model, "specify the model weights"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("test.yaml:2: config.MODEL.WEIGHTS_INIT.PARAMS_FILE is 'specify the model weights', "
+                                 "which holds the place of a file; expected a file of weights")));
   EXPECT_THAT(InitializeFrom(*model, "a.pth", "  STATE_DICT_KEY_NAME: {a: b}\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("STATE_DICT_KEY_NAME is a map")));
   EXPECT_THAT(Initialize(*model, "WEIGHTS_INIT: {SKIP_LAYERS: {a: b}}"),
