@@ -20,6 +20,7 @@
 #include "ssl/config/find_file.h"
 #include "ssl/config/key_check.h"
 #include "ssl/config/merge.h"
+#include "ssl/config/unexpanded_text.h"
 #include "ssl/config/yaml.h"
 
 namespace ssl {
@@ -108,6 +109,9 @@ class Composer {
     RestoreSections(request_.defaults, &result_.root);
     for (const Override& token : values_) SetValue(token);
     RestoreSections(request_.defaults, &result_.root);
+    std::vector<ConfigProblem> unexpanded;
+    FindUnexpanded(result_.root, "", &unexpanded);
+    for (const ConfigProblem& problem : SortedProblems(std::move(unexpanded))) Add(problem.ToString());
     Append(problems_, problems);
     return std::move(result_);
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
+#include "ssl/config/unexpanded_text.h"
 
 namespace ssl {
 namespace {
@@ -68,6 +69,8 @@ std::string NearestFile(absl::string_view name, const std::vector<std::string>& 
 }
 
 absl::Status FileNotFound(absl::string_view name, const std::vector<std::string>& folders) {
+  const std::string unexpanded = UnexpandedIn(name);
+  if (!unexpanded.empty()) return absl::NotFoundError(absl::StrCat("config file ", unexpanded));
   std::vector<std::string> names;
   for (const std::string& folder : folders) {
     const std::vector<std::string> listed = ListNames(folder);

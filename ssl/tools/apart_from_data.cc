@@ -63,8 +63,9 @@ absl::Status CheckSplit(const std::string& run, const ConfigNode& root, absl::st
   if (sources == nullptr || paths == nullptr) return absl::OkStatus();
   const size_t count = std::min(sources->items().size(), paths->items().size());
   for (size_t i = 0; i < count; ++i) {
-    if (sources->items()[i].text() != kFolders) continue;
-    const std::string entanglement = Entanglement(run, paths->items()[i].text());
+    const std::string& images = paths->items()[i].text();
+    if (sources->items()[i].text() != kFolders || images.empty()) continue;  // who reads an empty path refuses it
+    const std::string entanglement = Entanglement(run, images);
     if (entanglement.empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(paths->location().ToString(), ": ", split, ".DATA_PATHS: ", entanglement, "; ", kDirectory,

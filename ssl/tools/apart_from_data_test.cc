@@ -42,6 +42,9 @@ TEST_F(ApartFromDataTest, ADirectoryAmongTheImages_IsRefusedWithTheKeyThatChoose
   }
 }
 
+// A variable of the shell that is not set, perhaps.
+TEST_F(ApartFromDataTest, AnEmptyPath_IsNotTheWorkingDirectory) { EXPECT_OK(Check("runs/folder", "")); }
+
 TEST_F(ApartFromDataTest, ALinkThatLeadsThere_IsNoWayAround) {
   std::filesystem::create_directory_symlink(photos_, folder_ + "/link");
   EXPECT_FALSE(Check(folder_ + "/link/run", photos_).ok());

@@ -10,6 +10,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/config/reader.h"
+#include "ssl/config/unexpanded_text.h"
 #include "ssl/config/yaml.h"
 #include "ssl/io/file_system.h"
 
@@ -41,7 +42,11 @@ absl::StatusOr<std::string> FindInCatalog(const std::string& catalog, const std:
     return absl::InvalidArgumentError(absl::StrCat(entry->second.location().ToString(), ": data set '", name,
                                                    "' has no paths [images, labels] for ", split));
   }
-  return paths->items()[place].text();
+  const ConfigNode& path = paths->items()[place];
+  const std::string unexpanded = UnexpandedIn(path.text());
+  if (unexpanded.empty()) return path.text();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.location().ToString(), ": the path of data set '", name, "' ", unexpanded));
 }
 
 // "a, b", of a catalog that FindInCatalog has read.
@@ -54,14 +59,14 @@ std::string NamesInCatalog(const std::string& catalog, FileSystem& file_system) 
 }
 
 // YAML and shells read some names otherwise than they stand there.
-absl::Status CheckPath(const std::string& path, const std::string& place, FileSystem& file_system) {
+absl::Status CheckPath(const std::string& path, const std::string& place) {
   if (path.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        place, " has an empty path; a name that YAML reads otherwise, such as null, stands in quotes: ['null']"));
+        place, " has an empty path: a variable of the shell may be unset; a name that YAML reads otherwise, such as ",
+        "null, stands in quotes: ['null']"));
   }
-  if (!absl::StartsWith(path, "~/") || file_system.Exists(path)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(place, " is [", path, "], which is not there: a shell replaces ~ at ",
-                                                 "the beginning of a word alone; expected $HOME", path.substr(1)));
+  const std::string unexpanded = UnexpandedIn(path);
+  return unexpanded.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(place, " ", unexpanded));
 }
 
 }  // namespace
@@ -73,7 +78,7 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
   SSL_RETURN_IF_ERROR(CheckSingle("DATASET_NAMES", options.dataset_names, data_split, context));
   const std::string place = SplitKey(data_split, context.config, key);
   if (!paths.empty()) {
-    SSL_RETURN_IF_ERROR(CheckPath(paths.front(), place, context.file_system));
+    SSL_RETURN_IF_ERROR(CheckPath(paths.front(), place));
     return paths.front();
   }
   if (options.dataset_names.empty()) {

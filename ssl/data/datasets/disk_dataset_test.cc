@@ -179,7 +179,8 @@ TEST(DiskFolder, PathsThatYamlOrTheShellReadOtherwise_AreRefusedWithAWayOut) {
   };
   EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [a,b]\n").status(), refused("in quotes: ['a,b']"));
   EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [null]\n").status(), refused("in quotes: ['null']"));
-  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [~/photos]\n").status(), refused("$HOME/photos"));
+  EXPECT_THAT(Make(MakeDiskFolder, "    DATA_PATHS: [~/photos]\n").status(),
+              refused("~/photos', in which nothing replaces ~"));
 }
 
 TEST(DiskFolder, ScanGoesThroughTheFileSystemOfTheRun_AndEndsWithItsStop) {
