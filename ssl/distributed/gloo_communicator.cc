@@ -135,8 +135,10 @@ absl::Status GlooCommunicator::Leave(const std::string& operation, absl::StatusC
   // Closed first: ranks that wait for this one learn of the failure now, and can answer the next call.
   group_.reset();
   const PeerReport known = rendezvous_->ExplainFailure(operation, std::min(options_.timeout, kLongestHearing));
+  const std::string event = absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what);
+  // Who is to blame comes first, and the words of Gloo last.
   failure_ = absl::Status(
-      code, absl::StrCat(operation, " on rank ", rank(), " of ", size(), " ", what, ": ", known.text, why));
+      code, why.empty() ? absl::StrCat(event, ": ", known.text) : absl::StrCat(known.text, ": ", event, why));
   // After a connection broke, others may just be busy: nobody has waited for them long enough.
   if (absl::IsDeadlineExceeded(failure_)) failure_ = WithDetail(std::move(failure_), kDetailSilent, known.silent);
   return failure_;

@@ -61,11 +61,12 @@ absl::Status RankGroup::Start(int64_t rank, const std::string& prefix, const Ran
   for (const int number : context_.signals->Take()) OnSignal(number);
   if (user_stopped()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(RankProcess process, StartRank(command));
-  ranks_.push_back(std::unique_ptr<Rank>(new Rank{rank,
-                                                  process.pid,
-                                                  {std::move(process.output), LineSplitter(prefix), context_.output},
-                                                  {std::move(process.error), LineSplitter(prefix), context_.error},
-                                                  {}}));
+  ranks_.push_back(std::unique_ptr<Rank>(
+      new Rank{rank,
+               process.pid,
+               {std::move(process.output), LineSplitter(rank == 0 ? "" : prefix), context_.output},
+               {std::move(process.error), LineSplitter(prefix), context_.error},
+               {}}));
   return absl::OkStatus();
 }
 

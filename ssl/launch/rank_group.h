@@ -60,8 +60,9 @@ class RankGroup {
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  // Each line of its output gets `prefix`. Signals that have come since the last start go to the ranks that are there;
-  // after a stop no further one is started. Errors are those of StartRank.
+  // Each line of its output gets `prefix`, but for the standard output of rank 0, where results are. Signals that have
+  // come since the last start go to the ranks that are there; after a stop no further one is started. Errors are those
+  // of StartRank.
   absl::Status Start(int64_t rank, const std::string& prefix, const RankCommand& command);
 
   // Until all have ended and their last lines are out.

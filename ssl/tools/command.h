@@ -27,7 +27,7 @@ struct CommandLine {
   std::vector<std::string> tokens;       // config=..., +config/GROUP=..., config.A.B=value, engine_name=...
   std::vector<std::string> search_dirs;  // where configuration files are looked up
   std::string config_dir;                // the first of them, where a flag gives it; "" for none
-  std::string run_files;                 // see RunFilesDirectory; "" for none
+  std::string run_files;                 // see RunFilesDirectory; "" for none, as in tests
   LaunchFlags launch;
 };
 

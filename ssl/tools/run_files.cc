@@ -18,7 +18,7 @@ std::string RunFilesDirectory(const std::string& program) {
       return std::filesystem::absolute(candidate, error).string();
     }
   }
-  return "";
+  return executable.string() + ".runfiles";
 }
 
 }  // namespace ssl

@@ -8,8 +8,9 @@
 
 namespace ssl {
 
-// The directory that Bazel lays beside the binary `program` (argv[0]); "" when there is none. Also found when the
-// binary is called through a link.
+// The directory that RUNFILES_DIR names, or that Bazel lays beside the binary `program` (argv[0]), also when that is
+// called through a link. When there is none, as beside a copy of the binary, where it would be: a message about a file
+// that is missing there says so.
 std::string RunFilesDirectory(const std::string& program);
 
 }  // namespace ssl

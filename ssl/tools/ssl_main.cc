@@ -92,6 +92,9 @@ A run keeps its files in config.CHECKPOINT.DIR, or in runs/<name of the configur
 at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR2 and SIGXCPU save and end it; the same command goes on. SIGUSR1 saves and
 goes on. A failed run leaves failure.json there, an evaluation <engine>_failure.json.
 
+The configurations that come with the program lie in ssl_main.runfiles beside it; copied elsewhere, it finds them where
+RUNFILES_DIR in the environment says: RUNFILES_DIR=/opt/ssl/ssl_main.runfiles.
+
 Exit codes: 0 finished, 2 configuration, 3 incomplete (--check_config), 4 damaged data, 5 storage, 6 memory, 7 another
 rank, 8 memory of the GPU, 75 stopped (same command resumes), 1 other.
 )";

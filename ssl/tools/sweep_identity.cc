@@ -20,10 +20,11 @@ constexpr char kWayOut[] =
 
 std::string File(const std::string& directory) { return absl::StrCat(directory, "/sweep_choices.json"); }
 
-// What a run leaves behind first.
+// What a run leaves behind first, or an evaluation in the end. A start that failed before leaves neither.
 bool HoldsARun(const std::string& directory, FileSystem& file_system) {
   return file_system.Exists(absl::StrCat(directory, "/", CommandConfigFile(kTrainCommand))) ||
-         file_system.Exists(CheckpointDirectory(directory));
+         file_system.Exists(CheckpointDirectory(directory)) ||
+         file_system.Exists(absl::StrCat(directory, "/results.json"));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadChoices(const std::string& directory, FileSystem& file_system) {
@@ -46,7 +47,7 @@ absl::Status CheckRunIdentity(const std::string& directory, const std::vector<st
                                                    absl::StrJoin(choices, " "), "; ", kWayOut));
   }
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> found, ReadChoices(directory, file_system));
-  if (found == choices) return absl::OkStatus();
+  if (found == choices || !HoldsARun(directory, file_system)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(directory, " is the run of ", absl::StrJoin(found, " "),
                                                  " of another sweep, expected ", absl::StrJoin(choices, " "), "; ",
                                                  kWayOut));
@@ -54,7 +55,7 @@ absl::Status CheckRunIdentity(const std::string& directory, const std::vector<st
 
 absl::Status WriteRunIdentity(const std::string& directory, const std::vector<std::string>& choices,
                               FileSystem& file_system) {
-  if (file_system.Exists(File(directory))) return absl::OkStatus();
+  if (HoldsARun(directory, file_system) && file_system.Exists(File(directory))) return absl::OkStatus();
   SSL_RETURN_IF_ERROR(file_system.CreateDirectories(directory));
   return WriteFileAtomically(file_system, File(directory), ToJson(ConfigNode::FromStrings(choices)));
 }

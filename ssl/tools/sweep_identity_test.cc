@@ -39,11 +39,24 @@ TEST_F(SweepIdentityTest, SameChoices_GoOn_OthersAreRefused) {
   ASSERT_OK(WriteRunIdentity(directory_, choices, PosixFileSystem()));
   ASSERT_OK(WriteRunIdentity(directory_, choices, PosixFileSystem()));
   EXPECT_OK(Check(choices));
+  std::ofstream(absl::StrCat(directory_, "/train_config.yaml")) << "config: {}\n";
+  ASSERT_OK(WriteRunIdentity(directory_, {"config.A=1"}, PosixFileSystem()));
+  EXPECT_OK(Check(choices)) << "the first one's";
   EXPECT_THAT(Check({"config.A=2", "config.B=[x, \"y\"]"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(directory_), HasSubstr("the run of config.A=1"),
                              HasSubstr("expected config.A=2"), HasSubstr("another config.CHECKPOINT.DIR"))));
   EXPECT_THAT(Check({"config.A=1"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("another sweep")));
+}
+
+TEST_F(SweepIdentityTest, WhatFailedBeforeItBegan_LeavesItsPlace) {
+  ASSERT_OK(WriteRunIdentity(directory_, {"config.DATA=[wrong]"}, PosixFileSystem()));
+  std::ofstream(absl::StrCat(directory_, "/failure.json")) << "{}\n";
+  EXPECT_OK(Check({"config.DATA=[right]"}));
+  ASSERT_OK(WriteRunIdentity(directory_, {"config.DATA=[right]"}, PosixFileSystem()));
+  std::ofstream(absl::StrCat(directory_, "/results.json")) << "{}\n";
+  EXPECT_OK(Check({"config.DATA=[right]"}));
+  EXPECT_FALSE(Check({"config.DATA=[wrong]"}).ok());
 }
 
 TEST_F(SweepIdentityTest, RunsOfNoSweep_AreRefused) {

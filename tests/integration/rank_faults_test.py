@@ -47,7 +47,7 @@ class WithinAStepTest(RanksCase):
         pid = world.rank(1)
         os.kill(pid, signal.SIGKILL)
         self.assertEqual(world.end(), 128 + signal.SIGKILL, world.output)
-        self.assertIn(f"lost a connection: rank 1 (process {pid} on ", world.output)
+        self.assertRegex(world.output, rf"rank 1 \(process {pid} on .*\) ended: all-.* lost a connection \(Gloo: ")
         self.assertNotIn("[ssl/", world.output)
         self.assertNotIn("UNAVAILABLE: ", world.output, "a message, not a status")
 

@@ -309,8 +309,8 @@ class MistakesTest(RanksCase):
                 logs = {0: self.read("log.txt", run=run), 1: self.read("logs/rank1.txt", run=run)}
                 self.assertIn("image is neither JPEG, PNG nor WebP; it starts with 'no image'", logs[culprit])
                 for text in (other_output, logs[1 - culprit]):
-                    self.assertRegex(text, rf" on rank {1 - culprit} of 2 lost a connection: .*"
-                                           rf"rank {culprit} \(process \d+ on ")
+                    self.assertRegex(text, rf"rank {culprit} \(process \d+ on .*"
+                                           rf" on rank {1 - culprit} of 2 lost a connection")
                 self.assertNotIn("did not finish within", other_output, "nobody waits for the timeout")
 
     def test_run_directories_of_each_hosts_own_are_refused_on_all_ranks(self):

@@ -4,7 +4,7 @@
 //
 //   LaunchCase launch(2, {"*:variable=RANK", "1:exit=3"});
 //   ASSERT_OK_AND_ASSIGN(const LaunchOutcome outcome, launch.Run());
-//   EXPECT_THAT(launch.Output(), UnorderedElementsAre("[0] RANK=0", "[1] RANK=1"));
+//   EXPECT_THAT(launch.Output(), UnorderedElementsAre("RANK=0", "[1] RANK=1"));
 #ifndef SSL_LAUNCH_TESTING_LAUNCH_CASE_H_
 #define SSL_LAUNCH_TESTING_LAUNCH_CASE_H_
 
