@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/launch_failure.h"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -190,6 +194,19 @@ std::string LostDirectory(const LaunchOutcome& outcome, bool had_locked, const s
   const bool was_storage = outcome.first_failure.has_value() && outcome.first_failure->code() == kExitStorage;
   if (!(was_storage || had_locked) || HadDirectory(outcome.ends, run_directory, file_system)) return "";
   return absl::StrCat("run directory ", run_directory, " is not that of these ranks");
+}
+
+std::string NoRoom(const LaunchOutcome& outcome, const std::string& run_directory, const std::string& command,
+                   FileSystem& file_system) {
+  if (!outcome.first_failure.has_value() || outcome.first_failure->code() != kExitStorage) return "";
+  const std::optional<ConfigNode> report = ReportOf(*outcome.first_failure, run_directory, command, file_system);
+  const ConfigNode* number = report.has_value() ? report->Find("errno") : nullptr;
+  const int64_t error = number == nullptr ? 0 : number->AsInt().value_or(0);
+  struct statvfs disk = {};
+  const bool is_full = statvfs(run_directory.c_str(), &disk) == 0 && disk.f_bavail == 0;
+  if (error != ENOSPC && error != EDQUOT && error != EFBIG && !is_full) return "";
+  return absl::StrCat("there is no room for what the run saves in ", run_directory, ": ",
+                      std::strerror(error != 0 ? static_cast<int>(error) : ENOSPC));
 }
 
 void WriteLaunchFailure(const std::string& run_directory, const std::string& command, int64_t world_size,

@@ -30,6 +30,11 @@ bool HasLocked(int64_t pid, const std::string& run_directory, FileSystem& file_s
 std::string LostDirectory(const LaunchOutcome& outcome, bool had_locked, const std::string& run_directory,
                           FileSystem& file_system);
 
+// Why ranks that start again would find no room for what they save, as those of `outcome` have: the first failure's
+// report names such an error, or the file system of the directory is full, so that there is no report. "" otherwise.
+std::string NoRoom(const LaunchOutcome& outcome, const std::string& run_directory, const std::string& command,
+                   FileSystem& file_system);
+
 // Writes the report of `outcome.first_failure`, or of the lowest rank that a user's second signal has ended before it
 // had saved, as the failure report of `command` (ssl/engines/run_files.h), with docs/exit_codes.md's members and
 // `restarts`: what that rank has said of itself, or else what is known of its end, with the step at which the others

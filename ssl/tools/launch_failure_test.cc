@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/launch_failure.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -99,6 +100,20 @@ TEST_F(LaunchFailureTest, WithoutAnyReport_TheLockTellsWhoseTheDirectoryIs) {
   EXPECT_EQ(Text(report, "step"), "(none)");
   EXPECT_EQ(Text(report, "last_checkpoint.step"), "30");
   EXPECT_EQ(SavedIn(directory_, files_).newest, "step 40");
+}
+
+TEST_F(LaunchFailureTest, ADiskThatIsFull_HasNoRoomForTheNextStartEither) {
+  const auto no_room = [this](int exit_code, int error) {
+    Leave("logs/rank1_failure.json", absl::StrCat(R"({"rank": 1, "pid": 101, "errno": )", error, "}"));
+    return NoRoom(Outcome({1, 101, exit_code}), directory_, "train", files_);
+  };
+  EXPECT_EQ(no_room(5, ENOSPC),
+            absl::StrCat("there is no room for what the run saves in ", directory_, ": No space left on device"));
+  EXPECT_THAT(no_room(5, EDQUOT), HasSubstr("quota"));
+  EXPECT_THAT(no_room(5, EFBIG), HasSubstr("File too large"));
+  EXPECT_EQ(no_room(5, EIO), "") << "the device may work again";
+  EXPECT_EQ(no_room(4, ENOSPC), "");
+  EXPECT_EQ(NoRoom(Outcome({1, 102, 5}), directory_, "train", files_), "") << "another start's report";
 }
 
 TEST_F(LaunchFailureTest, ADirectoryThatIsNotLockedByTheseRanks_IsLost) {

@@ -87,8 +87,9 @@ absl::StatusOr<LaunchOutcome> LaunchRanks(const ThisProgram& program, const RunW
   // At each failure: the ranks of the next start may be stopped before they have looked at what is there.
   options.on_failure = [&](const LaunchOutcome& outcome) {
     WriteLaunchFailure(directory, command, world.place.size, outcome, PosixFileSystem());
+    lost = NoRoom(outcome, directory, command, PosixFileSystem());
     if (!locks) return;
-    lost = LostDirectory(outcome, had_locked, directory, PosixFileSystem());
+    if (lost.empty()) lost = LostDirectory(outcome, had_locked, directory, PosixFileSystem());
     had_locked = false;
   };
   SSL_ASSIGN_OR_RETURN(LaunchOutcome outcome, LaunchLocalRanks(options));

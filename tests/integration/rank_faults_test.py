@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that hang, die, or are stopped at a bad moment: who is named, what is said, and with which code all end."""
+import errno
 import os
 import signal
 import unittest
@@ -348,6 +349,14 @@ class ReportTest(RanksCase):
         self.assertIn("no restart: damaged files", world.output)
         self.assertNotIn("restart 1 of", world.output)
         self.assertNotIn("last_checkpoint", self.failure())
+
+    def test_files_for_which_there_is_no_room_are_not_tried_again(self):
+        world = self.world(TWO, "config.OPTIMIZER.num_epochs=1", "--restarts=3",
+                           command=("prlimit", "--fsize=150000", BINARY))
+        self.assertEqual(world.end(), 5, world.output)
+        self.assertIn("no restart: there is no room for what the run saves in run: File too large", world.output)
+        self.assertNotIn("restart 1 of", world.output)
+        self.assertEqual(self.failure()["errno"], errno.EFBIG)
 
     def test_an_evaluation_that_crashes_says_where_its_training_ended(self):
         when = "evaluating the network with: checkpoint of iteration 5"
