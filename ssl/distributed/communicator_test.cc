@@ -322,9 +322,9 @@ TEST_P(CommunicatorTest, Abort_EndsTheOperationsOfTheOthers) {
     if (is_first) duplicate->Abort(absl::ResourceExhaustedError("no room"));
     for (int call = 0; call < 2; ++call) {
       const absl::Status status = duplicate->Barrier();
-      if (communicator.size() == 1) {
-        EXPECT_OK(status);
-      } else if (is_first) {
+      // Of a rank alone nothing has to end.
+      if (communicator.size() == 1 && status.ok()) continue;
+      if (is_first) {
         EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "no room"));
       } else {
         EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
