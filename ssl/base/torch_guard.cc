@@ -4,7 +4,9 @@
 
 #include <c10/util/Exception.h>
 #include <cxxabi.h>
+#include <oneapi/dnnl/dnnl_common.hpp>
 
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -64,6 +66,13 @@ bool DeviceIsOutOfMemory(const c10::Error& error, absl::string_view message) {
          absl::StrContains(message, "_STATUS_ALLOC_FAILED") || !NcclsMemoryLine(message).empty();
 }
 
+// Under deterministic algorithms, of which LibTorch says "put_ does not have a deterministic implementation, but you
+// set ..." with advice for programs in Python. "" for any other message.
+absl::string_view WithoutDeterministicVersion(absl::string_view message) {
+  const size_t end = message.find(" does not have a deterministic implementation");
+  return end == absl::string_view::npos ? "" : message.substr(0, end);
+}
+
 absl::Status OutOfMemory(absl::Status status) { return WithDetail(std::move(status), kDetailCause, kCauseMemory); }
 
 absl::StatusCode CodeOf(const c10::Error& error) {
@@ -87,12 +96,22 @@ absl::Status FromTorch(absl::string_view what, const c10::Error& error) {
   if (dynamic_cast<const c10::DistError*>(&error) != nullptr) {
     return WithDetail(FromMessage(absl::StatusCode::kUnavailable, what, message), kDetailCause, kCausePeer);
   }
+  const absl::string_view varying = WithoutDeterministicVersion(message);
+  if (!varying.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(what, ": ", varying,
+                     " has no deterministic version: change the settings that compute with it, or "
+                     "take what varies with config.REPRODUCIBILITY.CUDDN_DETERMINISTIC=False"));
+  }
   return FromMessage(CodeOf(error), what, message);
 }
 
 absl::Status FromException(absl::string_view what, const std::exception& error) {
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) return FromTorch(what, *torch_error);
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+  // oneDNN says no more than that it "could not create a primitive".
+  const auto* const of_onednn = dynamic_cast<const dnnl::error*>(&error);
+  const bool lacks_memory = of_onednn != nullptr && of_onednn->status == dnnl_out_of_memory;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr || lacks_memory) {
     return OutOfMemory(FromMessage(absl::StatusCode::kResourceExhausted, what, "out of memory"));
   }
   // What std::thread throws, in LibTorch's code as well.

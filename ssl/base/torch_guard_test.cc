@@ -2,8 +2,11 @@
 
 #include "ssl/base/torch_guard.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
+#include <oneapi/dnnl/dnnl_common.hpp>
 
 #include <new>
 #include <stdexcept>
@@ -88,6 +91,20 @@ TEST(GuardTorchTest, MemoryThatNcclLacks_IsThatOfTheDevice) {
   }
 }
 
+// As on a GPU: put_ has none on the CPU, either.
+TEST(GuardTorchTest, OperationWithoutADeterministicVersion_IsNamedWithTheKey) {
+  const absl::Status status = GuardTorch("backward", []() -> absl::Status {
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+    const at::Tensor places = at::zeros({1}, at::kLong);
+    at::zeros({1}).put_(places, at::zeros({1}));
+    return absl::OkStatus();
+  });
+  at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented,
+                               AllOf(StartsWith("backward: put_ has no deterministic version: "),
+                                     HasSubstr("config.REPRODUCIBILITY.CUDDN_DETERMINISTIC=False"))));
+}
+
 TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
   const absl::Status status = GuardTorch("step 1", []() -> absl::Status {
     at::empty({int64_t{1} << 58}, at::kByte);
@@ -96,6 +113,16 @@ TEST(GuardTorchTest, TensorThatDoesNotFit_IsOutOfMemory) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
   EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
   EXPECT_EQ(DetailOf(status, kDetailMemory), "");
+}
+
+TEST(GuardTorchTest, MemoryThatOneDnnLacks_IsToldFromItsOtherErrors) {
+  const char* message = "could not create a primitive";
+  const absl::Status status =
+      GuardTorch("backward", [&]() -> absl::Status { throw dnnl::error(dnnl_out_of_memory, message); });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "backward: out of memory"));
+  EXPECT_EQ(DetailOf(status, kDetailCause), kCauseMemory);
+  EXPECT_THAT(GuardTorch("backward", [&]() -> absl::Status { throw dnnl::error(dnnl_unimplemented, message); }),
+              StatusIs(absl::StatusCode::kInternal, absl::StrCat("backward: ", message)));
 }
 
 TEST(GuardTorchTest, ThreadThatCannotBeStarted_IsOutOfMemory) {

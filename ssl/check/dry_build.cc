@@ -15,6 +15,7 @@
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
 #include "ssl/config/world_shape.h"
+#include "ssl/core/algorithm_scope.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/hook.h"
@@ -131,7 +132,8 @@ class Builder {
     }
     const absl::StatusOr<TaskOptions> options = ReadTaskOptions(config_);
     if (!is_used || !options.ok()) return absl::OkStatus();
-    return RunDevice(options->machine, config_, *communicator_).status();
+    const absl::Status device = RunDevice(options->machine, config_, *communicator_).status();
+    return device.ok() ? CheckCublasWorkspace(*options, config_) : device;
   }
 
   // What an evaluation after the training would find wrong then.

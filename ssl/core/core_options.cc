@@ -118,8 +118,8 @@ void MachineOptions::VisitFields(FieldVisitor& visitor) {
 void ReproducibilityOptions::VisitFields(FieldVisitor& visitor) {
   visitor.Field(
       "CUDDN_DETERMINISTIC", &deterministic_convolutions,
-      Doc("on a GPU: convolutions that give the same bits each time, instead of the fastest ones (ssl_main; a host "
-          "program sets LibTorch's flags itself)")
+      Doc("on a GPU: algorithms that give the same bits each time, instead of the fastest ones; an operation that has "
+          "none ends the run (ssl_main; a host program holds an AlgorithmScope)")
           .MayChange());
 }
 

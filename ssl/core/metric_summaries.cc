@@ -3,9 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/aminmax.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/bucketize.h>
 #include <ATen/ops/dot.h>
-#include <ATen/ops/histc.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 
 #include <tuple>
@@ -49,9 +51,11 @@ MetricHistogram MakeHistogram(const at::Tensor& values) {
   histogram.sum_of_squares = at::dot(elements, elements).item<double>();
   const double margin = histogram.min == histogram.max ? kHalfWidthOfOneValue : 0.0;
   histogram.edges = EvenEdges(histogram.min - margin, histogram.max + margin);
-  const at::Tensor counts =
-      at::histc(elements, kHistogramBins, histogram.edges.front(), histogram.edges.back()).to(at::kCPU).contiguous();
-  const double* data = counts.const_data_ptr<double>();
+  // By whole numbers: LibTorch's histogram of floats has no deterministic version on a GPU.
+  const at::Tensor inner_edges = at::tensor(histogram.edges).narrow(0, 1, kHistogramBins - 1).to(elements.device());
+  const at::Tensor bins = at::bucketize(elements, inner_edges, /*out_int32=*/false, /*right=*/true);
+  const at::Tensor counts = at::bincount(bins, {}, kHistogramBins).to(at::kCPU);
+  const int64_t* data = counts.const_data_ptr<int64_t>();
   histogram.counts.assign(data, data + kHistogramBins);
   return histogram;
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "absl/strings/string_view.h"
+#include "ssl/tools/exit_codes.h"
 
 namespace ssl {
 namespace {
@@ -104,12 +105,15 @@ bool Fill(absl::string_view text, char* buffer) {
   return true;
 }
 
+// signal_number: 0 where memory is exhausted.
 FixedText ReportText(const char* message, int signal_number, const RunProgress& progress) {
   FixedText text;
-  text.Add("{\n  \"code\": \"SIGNAL\",\n  \"message\": ");
+  text.Add("{\n  \"code\": ");
+  text.AddQuoted(signal_number == 0 ? "RESOURCE_EXHAUSTED" : "SIGNAL");
+  text.Add(",\n  \"message\": ");
   text.AddQuoted(message);
-  text.AddMember("signal", signal_number);
-  text.AddMember("exit_code", kExitOfSignals + signal_number);
+  if (signal_number != 0) text.AddMember("signal", signal_number);
+  text.AddMember("exit_code", signal_number == 0 ? kExitMemory : kExitOfSignals + signal_number);
   text.AddMember("unix_time", static_cast<int64_t>(time(nullptr)));
   text.Add(",\n  \"phase\": ");
   text.AddQuoted(progress.phase);
@@ -144,6 +148,8 @@ bool RunIsBuilding() noexcept {
   const RunProgress* progress = armed.load();
   return progress != nullptr && progress->phase == kBuilding;
 }
+
+void WriteMemoryReport(const char* message) noexcept { WriteCrashReport(message, 0); }
 
 void WriteCrashReport(const char* message, int signal_number) noexcept {
   if (!BeginWriting()) return;

@@ -33,6 +33,9 @@ class CrashReportScope {
 // be a step old or new when another thread changes it.
 void WriteCrashReport(const char* message, int signal_number) noexcept;
 
+// The same of a process that ends with kExitMemory, because an exception of exhausted memory was caught by nobody.
+void WriteMemoryReport(const char* message) noexcept;
+
 // Whether the run of the present scope is still being built: there is nothing to save then. Async-signal-safe.
 bool RunIsBuilding() noexcept;
 

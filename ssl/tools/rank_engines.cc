@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/tools/rank_engines.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/check/named_components.h"
+#include "ssl/core/algorithm_scope.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/run_device.h"
@@ -197,29 +197,6 @@ class ComputeThreadsScope {
   const int earlier_;
 };
 
-// How cuDNN chooses convolutions for a run on a GPU, until the end of the scope: the fastest for each shape, which is
-// searched when it first comes (torch.backends.cudnn.benchmark), or those that give the same bits each time.
-class ConvolutionScope {
- public:
-  explicit ConvolutionScope(const TaskOptions& options)
-      : searched_(at::globalContext().benchmarkCuDNN()), was_deterministic_(at::globalContext().deterministicCuDNN()) {
-    if (options.machine.device == "cpu") return;
-    Set(!options.reproducibility.deterministic_convolutions, options.reproducibility.deterministic_convolutions);
-  }
-  ~ConvolutionScope() { Set(searched_, was_deterministic_); }
-  ConvolutionScope(const ConvolutionScope&) = delete;
-  ConvolutionScope& operator=(const ConvolutionScope&) = delete;
-
- private:
-  static void Set(bool searches, bool is_deterministic) {
-    at::globalContext().setBenchmarkCuDNN(searches);
-    at::globalContext().setDeterministicCuDNN(is_deterministic);
-  }
-
-  const bool searched_;
-  const bool was_deterministic_;
-};
-
 void LogComputeThreads(const Communicator& processes) {
   if (processes.rank() != 0 || at::get_num_threads() == 1) return;
   SSL_LOG(INFO) << "computing with " << at::get_num_threads()
@@ -252,7 +229,10 @@ absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildCon
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedEngine> engines, MakeEngines(root, context));
   bool trains = false;
   for (const NamedEngine& entry : engines) {
-    if (entry.engine->uses_device()) SSL_RETURN_IF_ERROR(CheckDeviceIsBuilt(options.machine, context.config));
+    if (entry.engine->uses_device()) {
+      SSL_RETURN_IF_ERROR(CheckDeviceIsBuilt(options.machine, context.config));
+      SSL_RETURN_IF_ERROR(CheckCublasWorkspace(options, context.config));
+    }
     trains |= entry.engine->trains();
   }
   return trains;
@@ -261,7 +241,8 @@ absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildCon
 absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions& world, Communicator& processes) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions options, ReadTaskOptions(*run.root.Find("config")));
   const int64_t seed = options.run.seed;
-  const ConvolutionScope convolutions(options);
+  std::optional<AlgorithmScope> algorithms;
+  if (options.machine.device != "cpu") algorithms.emplace(options.reproducibility.deterministic_convolutions);
   if (world.virtual_ranks == 0) {
     LogComputeThreads(processes);
     return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run.record);

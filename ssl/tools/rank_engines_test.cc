@@ -99,8 +99,8 @@ class RankEnginesTest : public ::testing::Test {
   ConfigNode config_ = ConfigNode::Map();
 };
 
-// How cuDNN chooses convolutions is LibTorch's state of the process.
-TEST_F(RankEnginesTest, OnAGpu_ConvolutionsAreSearchedUnlessTheyShallRepeat) {
+// How LibTorch chooses algorithms is its state of the process.
+TEST_F(RankEnginesTest, OnAGpu_TheFastestAlgorithmsAreTakenUnlessTheyShallBeDeterministic) {
   StandinDevice::Install();
   at::Context& torch = at::globalContext();
   const auto in_a_run = [&](const char* device, bool is_deterministic) {
@@ -108,11 +108,11 @@ TEST_F(RankEnginesTest, OnAGpu_ConvolutionsAreSearchedUnlessTheyShallRepeat) {
     config_.SetPath("REPRODUCIBILITY.CUDDN_DETERMINISTIC", ConfigNode::FromBool(is_deterministic));
     std::pair<bool, bool> found;
     const auto work = [&](EngineContext&) {
-      found = {torch.benchmarkCuDNN(), torch.deterministicCuDNN()};
+      found = {torch.benchmarkCuDNN(), torch.deterministicAlgorithms()};
       return absl::OkStatus();
     };
     EXPECT_OK(Run(work, WorldOptions()));
-    EXPECT_FALSE(torch.benchmarkCuDNN() || torch.deterministicCuDNN()) << "as before";
+    EXPECT_FALSE(torch.benchmarkCuDNN() || torch.deterministicAlgorithms()) << "as before";
     return found;
   };
   EXPECT_EQ(in_a_run("cpu", true), std::make_pair(false, false));

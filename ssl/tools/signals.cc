@@ -2,6 +2,7 @@
 #include "ssl/tools/signals.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,8 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "ssl/tools/crash_report.h"
@@ -70,7 +73,29 @@ extern "C" void RequestSnapshot(int) {
   if (stop != nullptr) stop->RequestSnapshot();
 }
 
+[[noreturn]] void EndWithoutMemory() {
+  constexpr char kText[] =
+      "out of memory: raise the limit of this process (ulimit -v, ulimit -u, or those of its container), or give it "
+      "less to do\n";
+  constexpr size_t kLength = sizeof(kText) - 1;
+  const ssize_t written = write(STDERR_FILENO, kText, kLength);
+  static_cast<void>(written);  // nobody to tell
+  WriteMemoryReport("out of memory");
+  _exit(kExitMemory);
+}
+
+// Libraries that find no memory may crash for it.
+bool HasNoMemory() {
+  constexpr size_t kLittle = size_t{64} << 20;
+  void* const memory = mmap(nullptr, kLittle, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return true;
+  munmap(memory, kLittle);
+  return false;
+}
+
 extern "C" void ReportCrash(int signal_number) {
+  const bool is_of_memory = signal_number == SIGSEGV || signal_number == SIGABRT;
+  if (is_of_memory && HasNoMemory()) EndWithoutMemory();
   WriteCrashReport("ended by a fatal signal", signal_number);
   EndBy(signal_number);
 }
@@ -84,6 +109,12 @@ extern "C" void ReportCrash(int signal_number) {
   if (exception != nullptr) {
     try {
       std::rethrow_exception(exception);
+    } catch (const std::bad_alloc&) {
+      EndWithoutMemory();
+    } catch (const std::system_error& error) {
+      // Of a thread, of which a process, its user or its memory may have no more.
+      if (error.code() == std::errc::resource_unavailable_try_again) EndWithoutMemory();
+      WriteCrashReport(error.what(), SIGABRT);
     } catch (const std::exception& error) {
       WriteCrashReport(error.what(), SIGABRT);
     } catch (...) {
@@ -91,6 +122,11 @@ extern "C" void ReportCrash(int signal_number) {
     }
   }
   std::abort();
+}
+
+// What libgomp does where it finds no memory or no thread: it says so, and calls exit(1). This program never does.
+void EndAtExit(int exit_code, void*) {
+  if (exit_code == EXIT_FAILURE && decided_code.load() == kUndecided) EndWithoutMemory();
 }
 
 void Handle(int signal_number, void (*handler)(int), int flags) {
@@ -127,6 +163,7 @@ void OpenStandardDescriptors() {
 }  // namespace
 
 void HoldSignals() {
+  std::set_terminate(ReportTerminate);
   const sigset_t requests = Requests();
   sigprocmask(SIG_BLOCK, &requests, nullptr);
 }
@@ -149,7 +186,8 @@ void PrepareProcess() {
   }
   const sigset_t requests = Requests();
   pthread_sigmask(SIG_UNBLOCK, &requests, nullptr);
-  std::set_terminate(ReportTerminate);
+  on_exit(EndAtExit, nullptr);
+  std::set_terminate(ReportTerminate);  // a library, such as glog, may have set its own since HoldSignals
 }
 
 void StopOnSignals(StopToken* stop, bool has_peers) {

@@ -14,8 +14,8 @@
 namespace ssl {
 
 // Lets the stop signals and SIGUSR1 wait for PrepareProcess. For an executable's DT_PREINIT_ARRAY, which runs before
-// the initialisers of its libraries: it calls nothing but the system. What was ignored is ignored still once it is
-// delivered.
+// the initialisers of its libraries: it calls nothing but the system, and std::set_terminate, which only keeps a
+// pointer. What was ignored is ignored still once it is delivered.
 void HoldSignals();
 
 // - SIGINT, SIGTERM, SIGUSR2, SIGXCPU and SIGHUP (unless it was ignored at the start, as under nohup) end the
@@ -28,6 +28,8 @@ void HoldSignals();
 // - SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT and SIGALRM leave a crash report (crash_report.h) and then do
 // what
 //   they do. Handlers that stand already, such as a sanitizer's, are left alone.
+// - Exhausted memory ends the process with kExitMemory where nobody catches it, in an initialiser of a library, too:
+//   an exception, exit(1) of a library before KeepExitCode, or a crash (SIGSEGV, SIGABRT) without 64 MiB that are left.
 // - Descriptors 0 to 2 that are closed lead to /dev/null: else the next file to be opened would get the number, and
 //   with it what is printed.
 void PrepareProcess();

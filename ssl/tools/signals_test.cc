@@ -7,8 +7,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <initializer_list>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -23,9 +27,11 @@
 namespace ssl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::KilledBySignal;
+using ::testing::Not;
 
 constexpr int kWentOn = 17;
 
@@ -170,6 +176,28 @@ TEST(SignalsDeathTest, SignalsThatEndTheRun_LeaveAReport) {
     const absl::StatusOr<std::string> report = PosixFileSystem().Read(path);
     EXPECT_THAT(report.value_or("(none)"), HasSubstr(absl::StrCat("\"signal\": ", number)));
   }
+}
+
+// Of a library's initialiser or thread, say.
+TEST(SignalsDeathTest, ExhaustedMemoryThatNobodyCaught_EndsTheProcessWithItsCode) {
+  const std::string path = absl::StrCat(MakeTempDir("signals"), "/failure.json");
+  const auto end_by = [&path](auto exception) {
+    HoldSignals();  // as the program does before its libraries' initialisers
+    const ReportFile report(path);
+    const RunProgress progress;
+    const CrashReportScope scope(report, "\"a\": 1", "checkpoints", progress);
+    const std::function<void()> work = [&] { throw exception; };
+    [&]() noexcept { work(); }();
+  };
+  EXPECT_EXIT(end_by(std::bad_alloc()), ExitedWithCode(6), "out of memory: raise the limit of this process");
+  const std::string report = PosixFileSystem().Read(path).value_or("(none)");
+  EXPECT_THAT(report, AllOf(HasSubstr("\"code\": \"RESOURCE_EXHAUSTED\""), HasSubstr("\"exit_code\": 6,"),
+                            Not(HasSubstr("signal"))));
+  const auto no_thread = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_EXIT(end_by(std::system_error(no_thread)), ExitedWithCode(6), "ulimit -u");
+  EXPECT_EXIT((PrepareProcess(), std::exit(EXIT_FAILURE)), ExitedWithCode(6), "out of memory") << "as libgomp";
+  EXPECT_EXIT((PrepareProcess(), KeepExitCode(EXIT_FAILURE), std::exit(EXIT_FAILURE)), ExitedWithCode(1), "");
+  EXPECT_EXIT(end_by(std::runtime_error("torn")), KilledBySignal(SIGABRT), "");
 }
 
 TEST(SignalsDeathTest, StopOfAnotherRank_MakesNoFirstSignalASecondOne) {
