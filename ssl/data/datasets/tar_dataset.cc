@@ -19,6 +19,7 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
+#include "ssl/base/utf8.h"
 #include "ssl/data/data_options.h"
 #include "ssl/data/datasets/dataset_path.h"
 #include "ssl/data/datasets/tar_index.h"
@@ -112,7 +113,9 @@ struct Shards {
   int64_t unknown = 0;
   int64_t other = 0;
   int64_t unread_json = 0;
+  int64_t second_images = 0;
   std::string first_unread_json;
+  std::string first_second_image;
   std::string first_dotted;
 
   void Add(size_t shard, const TarIndex& index) {
@@ -125,6 +128,8 @@ struct Shards {
     unknown += index.unknown_members;
     other += index.other_members;
     unread_json += index.unread_json;
+    second_images += index.second_images;
+    if (first_second_image.empty()) first_second_image = index.first_second_image;
     if (first_unread_json.empty()) first_unread_json = index.first_unread_json;
     if (first_dotted.empty()) first_dotted = index.first_dotted;
   }
@@ -133,7 +138,7 @@ struct Shards {
   std::string DottedText() const {
     return first_dotted.empty() ? ""
                                 : absl::StrCat("; what follows the first dot of a name says what it is, as WebDataset ",
-                                               "has it: '", absl::CHexEscape(first_dotted), "' is none");
+                                               "has it: '", EscapeForMessage(first_dotted), "' is none");
   }
 };
 
@@ -148,7 +153,7 @@ absl::Status CheckLabels(Shards* shards) {
   }
   const int64_t index = unlabelled - shards->labels.begin();
   return absl::InvalidArgumentError(absl::StrCat(
-      shards->files[shards->places[index].shard].path, ": '", absl::CHexEscape(shards->names[index]),
+      shards->files[shards->places[index].shard].path, ": '", EscapeForMessage(shards->names[index]),
       "' has no label, but ", "others have; expected .cls, or \"label\" in .json, for all samples or for none",
       shards->unread_json == 0 ? "" : absl::StrCat("; ", shards->first_unread_json)));
 }
@@ -183,6 +188,10 @@ std::vector<std::string> Rest(const Shards& shards) {
     rest.push_back(
         absl::StrCat(shards.unread_json, " .json members, which give no label, the first: ", shards.first_unread_json));
   }
+  if (shards.second_images > 0) {
+    rest.push_back(absl::StrCat(shards.second_images, " further images of samples that have one (of .jpg, .jpeg, .png ",
+                                "and .webp the first in this order is read), the first: ", shards.first_second_image));
+  }
   if (shards.without_image > 0 || shards.unknown > 0 || shards.other > 0) {
     rest.push_back(absl::StrCat(shards.without_image, " samples without an image, ", shards.unknown,
                                 " members that are neither image nor label, ", shards.other, " links and the like, of ",
@@ -201,7 +210,7 @@ TarDataset::TarDataset(std::vector<TarShard> shards, std::vector<TarPlace> place
       names_(std::move(names)) {}
 
 std::string TarDataset::ImagePath(int64_t index) const {
-  return absl::StrCat(shards_[places_[index].shard].path, "/", absl::CHexEscape(names_[index]));
+  return absl::StrCat(shards_[places_[index].shard].path, "/", names_[index]);
 }
 
 std::string TarDataset::SampleIdentity(int64_t index) const {

@@ -41,7 +41,7 @@ class TarDataset : public EncodedImageDataset {
   TarDataset(std::vector<TarShard> shards, std::vector<TarPlace> places, PathList names, std::vector<int64_t> labels,
              EncodedImageOptions options);
 
-  // "train-000.tar/0001.jpg"; bytes that are no ASCII are escaped.
+  // "train-000.tar/0001.jpg"
   std::string ImagePath(int64_t index) const override;
   // The same without the folder of the shard, and the size of its file.
   std::string SampleIdentity(int64_t index) const override;

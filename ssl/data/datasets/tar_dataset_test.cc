@@ -195,6 +195,9 @@ TEST(TarShards, CutOffFiles_AreRefusedAtAnyByte) {
         << size;
   }
   EXPECT_OK(Open(WriteTar(whole.substr(0, whole.size() - 512)))) << "one empty block says that nothing follows";
+  EXPECT_OK(Open(WriteTar(whole + std::string(9216, '\0') + "x")));
+  EXPECT_THAT(Open(WriteTar(whole + std::string(9216, '\0') + whole)),
+              StatusIs(kInvalid, HasSubstr("a.tar: another tar file follows its end mark")));
 }
 
 TEST(TarShards, DamagedHeaders_AreNamedWithTheirPlace) {
@@ -216,6 +219,47 @@ TEST(TarShards, ASampleInTwoPieces_IsRefused) {
   EXPECT_THAT(
       Open(WriteTar(TarMember("0.png", Png(1)) + TarMember("1.png", Png(2)) + TarMember("0.cls", "1") + TarEnd())),
       StatusIs(kInvalid, HasSubstr("the members of sample '0' do not follow one another")));
+}
+
+// The first image would get the last label.
+TEST(TarShards, AnEndingTwiceInASample_IsRefused) {
+  const std::string sample = TarMember("cat.png", Png(1)) + TarMember("cat.cls", "1");
+  EXPECT_THAT(
+      Open(WriteTar(sample + TarMember("cat.png", Png(2)) + TarMember("cat.cls", "2") + TarEnd())),
+      StatusIs(kInvalid, AllOf(HasSubstr("a.tar: sample 'cat' has 'cat.png' at byte 512 and 'cat.png' at byte "),
+                               HasSubstr("give each a name of its own"))));
+  for (const char* name : {"cat.cls", "cat.CLS"}) {
+    EXPECT_THAT(Open(WriteTar(sample + TarMember(name, "1") + TarEnd())),
+                StatusIs(kInvalid, AllOf(HasSubstr("'cat.cls' at byte "), HasSubstr(absl::StrCat("'", name, "' at")))));
+  }
+}
+
+TEST(TarShards, SeveralImagesInASample_AreReadByTheirEndingInAnyOrder) {
+  const std::string png = TarMember("0.png", Png(1)), jpeg = TarMember("0.JPEG", Png(2));
+  for (const std::string& images : {png + jpeg, jpeg + png}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(WriteTar(images + TarEnd())));
+    EXPECT_THAT(PixelsOf(*dataset), ElementsAre(2));
+    EXPECT_THAT(dataset->PassedOver(), ElementsAre(AllOf(HasSubstr("1 further images of samples that have one"),
+                                                         HasSubstr("'0.png' beside '0.JPEG'"))));
+  }
+}
+
+TEST(TarShards, LabelsOfASampleThatDiffer_AreRefusedInAnyOrder) {
+  const std::string png = TarMember("0.png", Png(1)), cls = TarMember("0.cls", "0");
+  const auto json = [](const std::string& text) { return TarMember("0.json", text); };
+  EXPECT_THAT(Open(WriteTar(png + cls + json("{\"label\": 7}") + TarEnd())),
+              StatusIs(kInvalid, HasSubstr("a.tar: member '0.json' holds the label 7, but '0.cls' of the same sample "
+                                           "holds 0, expected one label")));
+  EXPECT_THAT(
+      Open(WriteTar(png + json("{\"label\": 7}") + cls + TarEnd())),
+      StatusIs(kInvalid, HasSubstr("member '0.cls' holds the label 0, but '0.json' of the same sample holds 7")));
+  EXPECT_THAT(Open(WriteTar(png + json("{\"label\": 7, \"cls\": 3}") + TarEnd())),
+              StatusIs(kInvalid, HasSubstr("holds the label 3, but '0.json'")));
+  for (const char* equal :
+       {"{\"label\": 0}", "{\"label\": \"0\", \"cls\": \"cat\"}", "{\"cls\": 0, \"label\": null}"}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Open(WriteTar(png + cls + json(equal) + TarEnd())));
+    EXPECT_THAT(LabelsOf(*dataset), ElementsAre(0)) << equal;
+  }
 }
 
 TEST(TarShards, Labels_AreOfAllOrNoneAndClasses) {
@@ -251,12 +295,12 @@ TEST(TarShards, NamesWithSeveralDots_AreExplained) {
   EXPECT_THAT(dataset->PassedOver(), ElementsAre(HasSubstr("'IMG.2020.01.PNG' is none")));
 }
 
-TEST(TarShards, NamesThatAreNoText_AreEscaped) {
+TEST(TarShards, NamesThatAreNoText_AreTheirBytes) {
   ASSERT_OK_AND_ASSIGN(const auto dataset,
                        Open(WriteTar(TarMember("\xFF\xFE/\xC0.png", Png(5)) + TarMember("x/._0.png", "of macOS") +
                                      TarMember("Makefile", "") + TarEnd())));
   EXPECT_THAT(PixelsOf(*dataset), ElementsAre(5));
-  EXPECT_THAT(dataset->SampleName(0), HasSubstr("a.tar/\\xff\\xfe/\\xc0.png"));
+  EXPECT_THAT(dataset->ImagePath(0), HasSubstr("a.tar/\xFF\xFE/\xC0.png"));
 }
 
 TEST(TarShards, BrokenImages_AreReplacedAndCounted) {

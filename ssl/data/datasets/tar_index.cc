@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <unordered_set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/utf8.h"
 #include "ssl/data/datasets/tar_reader.h"
 #include "ssl/io/json_tree.h"
 
@@ -38,10 +39,17 @@ struct MemberName {
   bool is_of_sample = false;
 };
 
-bool IsImage(const std::string& ending) {
-  static constexpr absl::string_view kEndings[] = {"jpg", "jpeg", "png", "webp"};
-  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
+// By precedence, where a sample has several.
+constexpr absl::string_view kImageEndings[] = {"jpg", "jpeg", "png", "webp"};
+
+// Position among them; their number for what is no image.
+size_t ImageRank(absl::string_view ending) {
+  return std::find(std::begin(kImageEndings), std::end(kImageEndings), ending) - std::begin(kImageEndings);
 }
+
+bool IsImage(absl::string_view ending) { return ImageRank(ending) < std::size(kImageEndings); }
+
+std::string Quoted(absl::string_view name) { return absl::StrCat("'", EscapeForMessage(name), "'"); }
 
 class IndexBuilder {
  public:
@@ -58,7 +66,10 @@ class IndexBuilder {
       SSL_RETURN_IF_ERROR(Add(member));
     }
     EndSample();
-    return std::move(index_);
+    if (!reader_.IsFollowed()) return std::move(index_);
+    return absl::InvalidArgumentError(absl::StrCat(
+        path_, ": another tar file follows its end mark, as `cat` joins them, and would not be read; keep ",
+        "them apart, or join them by tar --concatenate"));
   }
 
  private:
@@ -73,10 +84,10 @@ class IndexBuilder {
       return absl::OkStatus();
     }
     if (!has_sample_ || name.key != key_) SSL_RETURN_IF_ERROR(BeginSample(name.key));
-    if (IsImage(name.ending) && sample_.name.empty()) {
-      sample_.offset = member.offset;
-      sample_.size = member.size;
-      sample_.name = member.name;
+    const auto [first, is_new] = members_.emplace(name.ending, member);
+    if (!is_new) return Repeated(first->second, member);
+    if (IsImage(name.ending)) {
+      TakeImage(member, ImageRank(name.ending));
       return absl::OkStatus();
     }
     if (name.ending == "cls") return TakeLabel(member);
@@ -93,14 +104,39 @@ class IndexBuilder {
     has_sample_ = true;
     if (keys_.insert(key_).second) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        path_, ": the members of sample '", absl::CHexEscape(key_),
-        "' do not follow one another, or two samples have this name; write the tar file sorted by name, each once"));
+        path_, ": the members of sample ", Quoted(key_),
+        " do not follow one another, or two samples have this name; write the tar file sorted by name, each once"));
+  }
+
+  // The image of one would get the label of the other.
+  absl::Status Repeated(const TarMember& first, const TarMember& second) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": sample ", Quoted(key_), " has ", Quoted(first.name), " at byte ", first.offset, " and ",
+                     Quoted(second.name), " at byte ", second.offset,
+                     ", expected one member of each ending; where these are two samples, give each a name of its own"));
   }
 
   void EndSample() {
     if (has_sample_ && sample_.name.empty()) ++index_.samples_without_image;
     if (!sample_.name.empty()) index_.samples.push_back(std::move(sample_));
     sample_ = {};
+    image_rank_ = std::size(kImageEndings);
+    members_.clear();
+    label_member_.clear();
+  }
+
+  void TakeImage(const TarMember& member, size_t rank) {
+    const bool is_second = !sample_.name.empty();
+    const bool is_taken = rank < image_rank_;
+    if (is_second && ++index_.second_images == 1) {
+      index_.first_second_image = absl::StrCat(Quoted(is_taken ? sample_.name : member.name), " beside ",
+                                               Quoted(is_taken ? member.name : sample_.name));
+    }
+    if (!is_taken) return;
+    sample_.offset = member.offset;
+    sample_.size = member.size;
+    sample_.name = member.name;
+    image_rank_ = rank;
   }
 
   absl::Status TakeLabel(const TarMember& member) {
@@ -115,11 +151,16 @@ class IndexBuilder {
     const absl::StatusOr<JsonTree> json = ParseJson(text);
     if (!json.ok()) return NoteUnread(LabelError(member, absl::StrCat("is no JSON map: ", json.status().message())));
     if (json->kind != JsonTree::Kind::kObject) return NoteUnread(LabelError(member, "is no JSON map"));
+    bool has_label = false;
     for (const char* key : {"label", "cls"}) {
       const JsonTree* label = json->Find(key);
       if (label == nullptr || label->kind == JsonTree::Kind::kNull) continue;
-      if (label->kind == JsonTree::Kind::kString) return SetLabel(member, label->text);
-      return SetLabel(member, absl::StripAsciiWhitespace(WriteJson(*label)));
+      // Beside a label, cls may be something else, such as a name.
+      if (has_label && label->kind != JsonTree::Kind::kCount) continue;
+      const bool is_text = label->kind == JsonTree::Kind::kString;
+      const std::string text = is_text ? label->text : WriteJson(*label);
+      SSL_RETURN_IF_ERROR(SetLabel(member, is_text ? text : absl::StripAsciiWhitespace(text)));
+      has_label = true;
     }
     return absl::OkStatus();
   }
@@ -137,15 +178,21 @@ class IndexBuilder {
   absl::Status SetLabel(const TarMember& member, absl::string_view text) {
     int64_t label = 0;
     if (!absl::SimpleAtoi(text, &label) || label < 0) {
-      return LabelError(member, absl::StrCat("holds the label '", absl::CHexEscape(text.substr(0, 80)),
-                                             "', expected a class from 0 on"));
+      return LabelError(member,
+                        absl::StrCat("holds the label ", Quoted(text.substr(0, 80)), ", expected a class from 0 on"));
+    }
+    if (!label_member_.empty() && label != sample_.label) {
+      return LabelError(member,
+                        absl::StrCat("holds the label ", label, ", but ", Quoted(label_member_), " of the same ",
+                                     "sample holds ", sample_.label, ", expected one label for a sample"));
     }
     sample_.label = label;
+    label_member_ = member.name;
     return absl::OkStatus();
   }
 
   absl::Status LabelError(const TarMember& member, absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(path_, ": member '", absl::CHexEscape(member.name), "' ", what));
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": member ", Quoted(member.name), " ", what));
   }
 
   TarReader reader_;
@@ -153,7 +200,10 @@ class IndexBuilder {
   TarIndex index_;
   TarSample sample_;  // begun
   bool has_sample_ = false;
-  std::string key_;  // of sample_
+  std::string key_;                               // of sample_
+  size_t image_rank_ = std::size(kImageEndings);  // of its image
+  std::map<std::string, TarMember> members_;      // of sample_, by ending
+  std::string label_member_;                      // the one that its label is from; "": it has none
   std::unordered_set<std::string> keys_;
 };
 

@@ -141,6 +141,17 @@ absl::StatusOr<bool> TarReader::Next(TarMember* member) {
   }
 }
 
+bool TarReader::IsFollowed() {
+  constexpr int64_t kMostPadding = int64_t{1} << 20;  // tar fills its last record up
+  const int64_t end = std::min(file_.size(), at_ + kMostPadding);
+  for (; at_ <= end - kBlock; at_ += kBlock) {
+    Header header;
+    const absl::StatusOr<bool> found = ReadHeader(&header);
+    if (!found.ok() || *found) return found.ok();
+  }
+  return false;
+}
+
 // Records are "<length> <key>=<value>\n"; the length counts the whole record.
 absl::Status TarReader::TakePax(const Header& header) {
   if (header.type == 'g' || header.type == 'K') return absl::OkStatus();  // times and the like; a link's target

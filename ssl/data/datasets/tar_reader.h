@@ -31,6 +31,9 @@ class TarReader {
   // no end mark.
   absl::StatusOr<bool> Next(TarMember* member);
 
+  // After the end mark: whether another tar file follows, as `cat` joins them. Its members are not handed out.
+  bool IsFollowed();
+
   // The bytes of a member that Next gave.
   absl::StatusOr<std::string> Read(const TarMember& member) const;
 
