@@ -86,6 +86,11 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
           "the sample is scaled down that much, others with the stored colours repeated instead of smoothed where "
           "pixels share them. (ours)")
           .OneOf({"exact", "fast"}));
+  visitor.Field("GRAY_16_BIT", &gray_16_bit,
+                Doc("What becomes of the grey values 0 to 65535 of a 16-bit PNG in the 8 bits that an image has here: "
+                    "scale, divided by 256; clip, above 255 all are white, as Pillow and so torchvision and VISSL have "
+                    "it. (ours)")
+                    .OneOf({"scale", "clip"}));
   visitor.Field("CACHE", &cache,
                 Doc("What is kept in memory of images that are files or in shards, so that later epochs need not read "
                     "them: none, raw (the files' bytes) or decoded; the batches are the same. (ours)")
@@ -140,8 +145,10 @@ void DataSplitOptions::VisitFields(FieldVisitor& visitor) {
           "lacks, for a data set without a test set of its own; of all together where no class has two; DATA_LIMIT "
           "draws from what SPLIT has then; 0: all samples.")
           .Between(0, 0.9));
-  visitor.Field("IMAGE_CHANNELS", &image_channels,
-                Doc("Channels of the network's input, 1 or 3; grey images are replicated into 3."));
+  visitor.Field(
+      "IMAGE_CHANNELS", &image_channels,
+      Doc("Channels of a batch's images: 3, of which grey images fill all; 1 with MODEL.INPUT_TYPE lab, whose "
+          "trunk takes one, and Grayscale among TRANSFORMS, as decoding gives 3."));
   visitor.Field(
       "DEFAULT_GRAY_IMG_SIZE", &default_gray_img_size,
       Doc("Side of synthetic images and of the grey ones that replace broken images.").Between(1, 4096).Unit("pixels"));
@@ -209,6 +216,10 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
                                                    options.image_channels, ", expected 1 or 3"));
   }
   return options;
+}
+
+Grey16 Grey16Of(const DataSplitOptions& options) {
+  return options.gray_16_bit == "clip" ? Grey16::kClip : Grey16::kScale;
 }
 
 absl::Status CheckAugmentOn(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config) {

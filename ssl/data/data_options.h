@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The configuration sections DATA, DATA.TRAIN and DATA.TEST. Keys and defaults are VISSL's; AUGMENT_ON, BROKEN_IMAGES,
-// CACHE, CACHE_BYTES, DATASET_CATALOG, DECODE, EXIF_ORIENTATION, HOLD_OUT_FRACTION, IMAGE_CHANNELS,
+// CACHE, CACHE_BYTES, DATASET_CATALOG, DECODE, EXIF_ORIENTATION, GRAY_16_BIT, HOLD_OUT_FRACTION, IMAGE_CHANNELS,
 // MAX_BROKEN_FRACTION, MINI_EPOCHS, MINI_EPOCH_GROUPS and SPLIT are ours.
 #ifndef SSL_DATA_DATA_OPTIONS_H_
 #define SSL_DATA_DATA_OPTIONS_H_
@@ -15,6 +15,7 @@
 #include "ssl/config/fields.h"
 #include "ssl/config/node.h"
 #include "ssl/core/shared_options.h"
+#include "ssl/data/image/decode_mode.h"
 
 namespace ssl {
 
@@ -70,6 +71,7 @@ struct DataSplitOptions : public BatchSizeOptions {
   double max_broken_fraction = 0.1;
   bool exif_orientation = false;
   std::string decode = "exact";
+  std::string gray_16_bit = "scale";
   std::string cache = "none";
   int64_t cache_bytes = int64_t{1} << 30;
   std::string paths_below;
@@ -102,6 +104,9 @@ absl::StatusOr<DataSplitOptions> ReadDataSplit(const ConfigNode& data_split, con
 
 // InvalidArgument where AUGMENT_ON asks a device to make the views, and the training has none or its images are grey.
 absl::Status CheckAugmentOn(const DataSplitOptions& options, const ConfigNode& data_split, const ConfigNode& config);
+
+// What GRAY_16_BIT says.
+Grey16 Grey16Of(const DataSplitOptions& options);
 
 // "config.DATA.TRAIN" or "config.DATA.TEST" for the nodes of the tree `config`; "config.DATA.<split>" for a copy of
 // one.

@@ -12,7 +12,7 @@ namespace {
 absl::Status CheckImage(const Image& image) {
   const bool has_pixels = image.height() > 0 && image.width() > 0;
   if (has_pixels && (image.channels() == 1 || image.channels() == 3)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the data set gave an image of ", image.height(), " x ", image.width(),
+  return absl::InvalidArgumentError(absl::StrCat("the data set gave an image of ", image.width(), " x ", image.height(),
                                                  " pixels and ", image.channels(),
                                                  " channels, expected pixels, and 1 or 3 channels"));
 }

@@ -17,8 +17,8 @@ absl::Status CheckSize(const ViewRule& rule, const Sample& sample, int v) {
   const Image& other = sample.view(v).image;
   if (other.height() == one.height() && other.width() == one.width()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("COLLATE_FUNCTION is ", rule.name, ", but view ", rule.first, " is ",
-                                                 one.height(), " x ", one.width(), " and view ", v, " is ",
-                                                 other.height(), " x ", other.width(), "; expected ", rule.text,
+                                                 one.width(), " x ", one.height(), " and view ", v, " is ",
+                                                 other.width(), " x ", other.height(), "; expected ", rule.text,
                                                  ", or multicrop_collator"));
 }
 

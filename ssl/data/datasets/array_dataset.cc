@@ -14,8 +14,8 @@ namespace ssl {
 
 absl::StatusOr<std::unique_ptr<ArrayDataset>> ArrayDataset::Create(ImageArray array, std::string description) {
   if (array.count < 1 || array.height < 1 || array.width < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(description, ": holds ", array.count, " images of ", array.height,
-                                                   " x ", array.width, " pixels, expected at least one of each"));
+    return absl::InvalidArgumentError(absl::StrCat(description, ": holds ", array.count, " images of ", array.width,
+                                                   " x ", array.height, " pixels, expected at least one of each"));
   }
   if (array.channels != 1 && array.channels != 3) {
     return absl::InvalidArgumentError(

@@ -118,6 +118,21 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
                                           ", has no ", absl::StrJoin(below, " or ")));
 }
 
+std::string AdviseSource(const std::string& path, const ConfigNode& data_split, const BuildContext& context) {
+  const auto advise = [&](absl::string_view source, absl::string_view what) {
+    return absl::StrCat("; ", SplitPath(data_split, context.config), ".DATA_SOURCES=[", source, "] reads ", what);
+  };
+  if (context.file_system.IsDirectory(path)) return advise("disk_folder", "a folder of images");
+  if (absl::EndsWithIgnoreCase(path, ".tar")) return advise("tar_shards", "tar files");
+  if (absl::EndsWithIgnoreCase(path, ".npy")) {
+    return absl::StrCat(advise("npy_images", "an array of images"), ", and [disk_filelist] one of paths");
+  }
+  for (const char* archive : {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip"}) {
+    if (absl::EndsWithIgnoreCase(path, archive)) return "; unpack it: archives are read as .tar alone";
+  }
+  return advise("disk_filelist", "a list of paths");
+}
+
 absl::Status CheckSingle(absl::string_view key, const std::vector<std::string>& values, const ConfigNode& data_split,
                          const BuildContext& context) {
   if (values.size() <= 1) return absl::OkStatus();

@@ -26,6 +26,10 @@ absl::StatusOr<std::string> FindDatasetPath(absl::string_view key, const std::ve
                                             const std::vector<std::string>& below, const DataSplitOptions& options,
                                             const ConfigNode& data_split, const BuildContext& context);
 
+// "; config.DATA.TRAIN.DATA_SOURCES=[tar_shards] reads tar files": what reads a path of such a kind and name, for a
+// message of a source that does not.
+std::string AdviseSource(const std::string& path, const ConfigNode& data_split, const BuildContext& context);
+
 // InvalidArgument, naming `key`, when a list that VISSL allows to be longer has several entries.
 absl::Status CheckSingle(absl::string_view key, const std::vector<std::string>& values, const ConfigNode& data_split,
                          const BuildContext& context);

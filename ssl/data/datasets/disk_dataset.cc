@@ -52,10 +52,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFolder(const ConfigNode& data_s
       IsTest(split) ? std::vector<std::string>{"val", "test"} : std::vector<std::string>{"train"};
   SSL_ASSIGN_OR_RETURN(const std::string folder,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
-  if (context.file_system.Exists(folder) && !context.file_system.IsDirectory(folder)) {
-    return absl::InvalidArgumentError(absl::StrCat(SplitKey(data_split, context.config, "DATA_PATHS"), ": ", folder,
-                                                   " is a file, expected a folder that holds one for each class; "
-                                                   "DATA_SOURCES [disk_filelist] reads a list of paths"));
+  const bool is_pattern = absl::EndsWith(folder, ".tar") && absl::StrContains(folder, "{");
+  if ((context.file_system.Exists(folder) || is_pattern) && !context.file_system.IsDirectory(folder)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        SplitKey(data_split, context.config, "DATA_PATHS"), ": ", folder, is_pattern ? " names files" : " is a file",
+        ", expected a folder that holds one for each class", AdviseSource(folder, data_split, context)));
   }
   SSL_ASSIGN_OR_RETURN(EncodedImageOptions options, ReadEncodedImageOptions(split, data_split, context));
   ScanOptions scan;
@@ -76,6 +77,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
                                                        : std::vector<std::string>{"train_images.npy"};
   SSL_ASSIGN_OR_RETURN(const std::string list,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
+  if (context.file_system.IsDirectory(list) || absl::EndsWith(list, ".tar")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list,
+        context.file_system.IsDirectory(list) ? " is a folder" : " is a tar file",
+        ", expected a file with one path a line, or a .npy array of paths", AdviseSource(list, data_split, context)));
+  }
   PathList paths;
   paths.Reserve(std::min(context.file_system.Size(list).value_or(0), kMostReserved));
   bool found_prefix = split.remove_img_path_prefix.empty();

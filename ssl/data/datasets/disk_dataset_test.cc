@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "ssl/config/yaml.h"
 #include "ssl/core/registries.h"
 #include "ssl/data/sample.h"
+#include "ssl/data/testing/png_of_16_bits.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/file_system.h"
@@ -88,6 +90,60 @@ TEST(DiskFolder, Images_HaveTheClassOfTheirFolder) {
   EXPECT_EQ(PixelsOf(*dataset, 3, 1).size(), 48u * 64 * 3);
   EXPECT_EQ(dataset->Label(3), 1);
   EXPECT_THAT(dataset->ClassNames(), testing::ElementsAre("cat", "dog"));
+}
+
+TEST(DiskFolder, GreyOf16Bits_IsReadAsTheKeySays) {
+  const std::string folder = MakeTempDir("disk");
+  WriteFile(folder + "/1.png", PngOf16Bits(1, {4095}));
+  for (const auto& [key, value] : std::map<std::string, char>{
+           {"", '\x0F'}, {"    GRAY_16_BIT: scale\n", '\x0F'}, {"    GRAY_16_BIT: clip\n", '\xFF'}}) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset,
+                         Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", folder, "]\n", key)));
+    EXPECT_EQ(PixelsOf(*dataset, 0, -1), std::string(3, value)) << key;
+  }
+}
+
+// Its parts would be the classes, of which one is the test set.
+TEST(DiskFolder, RootOfADataSet_IsRefused) {
+  const auto open = [](const std::string& root, const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      WriteFile(absl::StrCat(root, "/", folder, "/1.png"), EncodedImage("rgb.png"));
+    }
+    return Make(MakeDiskFolder, absl::StrCat("    DATA_PATHS: [", root, "/]\n")).status();
+  };
+  const std::pair<const char*, const char*> parts[] = {
+      {"train", "val"}, {"train", "test"}, {"Training", "Validation"}, {"train2017", "val2017"}, {"train", "valid"}};
+  for (const auto& [train, test] : parts) {
+    const std::string root = MakeTempDir("root");
+    const absl::Status refused = open(root, {absl::StrCat(train, "/cat"), absl::StrCat(test, "/cat"), "annotations"});
+    EXPECT_THAT(refused,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("run.yaml:3: config.DATA.TRAIN.DATA_PATHS: " + root + ": looks like the root"),
+                               HasSubstr(absl::StrCat("TRAIN.DATA_PATHS=[", root, "/", train, "] and")),
+                               HasSubstr(absl::StrCat("TEST.DATA_PATHS=[", root, "/", test, "];")))));
+  }
+  EXPECT_THAT(open(MakeTempDir("root"), {"train/cat", "train/dog"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("whose 2 folders would be classes")));
+  for (const std::vector<std::string>& classes :
+       {std::vector<std::string>{"train", "car"}, {"train"}, {"test", "val"}}) {
+    EXPECT_OK(open(MakeTempDir("classes"), classes));
+  }
+}
+
+TEST(DiskFolder, WhatAnotherSourceReads_IsAdvised) {
+  const std::string folder = MakeTempDir("others");
+  for (const char* name : {"x.tar", "x.npy", "x.txt", "x.tar.gz"}) WriteFile(absl::StrCat(folder, "/", name), "x");
+  const auto advice = [&](Maker maker, const std::string& name) {
+    return std::string(Make(maker, absl::StrCat("    DATA_PATHS: ['", folder, "/", name, "']\n")).status().message());
+  };
+  EXPECT_THAT(advice(MakeDiskFolder, "x.tar"), HasSubstr("; config.DATA.TRAIN.DATA_SOURCES=[tar_shards] reads tar"));
+  EXPECT_THAT(advice(MakeDiskFolder, "x-{0..1}.tar"), HasSubstr("DATA_SOURCES=[tar_shards] reads tar"));
+  EXPECT_THAT(advice(MakeDiskFolder, "x.npy"), HasSubstr("DATA_SOURCES=[npy_images] reads an array of images, and"));
+  EXPECT_THAT(advice(MakeDiskFolder, "x.txt"), HasSubstr("DATA_SOURCES=[disk_filelist] reads a list of paths"));
+  EXPECT_THAT(advice(MakeDiskFolder, "x.tar.gz"), HasSubstr("; unpack it"));
+  EXPECT_THAT(advice(MakeDiskFilelist, ""), AllOf(HasSubstr(" is a folder, expected a file with one path a line"),
+                                                  HasSubstr("DATA_SOURCES=[disk_folder] reads a folder")));
+  EXPECT_THAT(advice(MakeDiskFilelist, "x.tar"), HasSubstr("DATA_SOURCES=[tar_shards] reads tar"));
 }
 
 TEST(DiskFolder, BrokenImage_BecomesGrey) {

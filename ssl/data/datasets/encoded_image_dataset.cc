@@ -61,6 +61,7 @@ absl::StatusOr<EncodedImageOptions> ReadEncodedImageOptions(const DataSplitOptio
   const int64_t ranks = context.communicator.size();
   if (ranks > 1) options.reader = absl::StrCat("rank ", context.communicator.rank(), " of ", ranks);
   options.turns_upright = split.exif_orientation;
+  options.grey16 = Grey16Of(split);
   options.decode_mode = split.decode == "fast" ? DecodeMode::kFast : DecodeMode::kExact;
   if (!split.paths_below.empty()) {
     absl::StatusOr<std::unique_ptr<FolderRoot>> root = FolderRoot::Open(split.paths_below);
@@ -134,10 +135,13 @@ absl::StatusOr<bool> EncodedImageDataset::ReadEncoded(int64_t index, ByteBuffer*
 absl::Status EncodedImageDataset::DecodeBytes(absl::string_view bytes, NeededRegion needed, Sample* sample) const {
   Image* image = &sample->view(0).image;
   const int orientation = options_.turns_upright ? ExifOrientation(bytes) : 1;
-  if (orientation == 1) return DecodeImageRegion(bytes, options_.limits, options_.decode_mode, needed, image);
+  const auto decode = [&](NeededRegion part, Image* decoded) {
+    return DecodeImageRegion(bytes, options_.limits, options_.decode_mode, part, decoded, options_.grey16);
+  };
+  if (orientation == 1) return decode(needed, image);
   const auto turned = [&](int height, int width) { return BeforeTurning(orientation, needed, height, width); };
   Image* lying = &sample->image_buffer;
-  SSL_RETURN_IF_ERROR(DecodeImageRegion(bytes, options_.limits, options_.decode_mode, turned, lying));
+  SSL_RETURN_IF_ERROR(decode(turned, lying));
   TurnUpright(orientation, *lying, image);
   return absl::OkStatus();
 }

@@ -49,6 +49,7 @@ struct EncodedImageOptions {
   std::string split;             // "config.DATA.TRAIN", for messages; empty: they do not say
   bool turns_upright = false;    // by the orientation that EXIF gives
   DecodeMode decode_mode = DecodeMode::kExact;
+  Grey16 grey16 = Grey16::kScale;
   DecodeLimits limits;
   FileSystem* file_system = &PosixFileSystem();  // images are read through it; outlives the data set
   std::shared_ptr<const FolderRoot> root;        // instead of it: nothing is opened elsewhere; null: anywhere

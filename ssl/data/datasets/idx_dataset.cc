@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> ReadIdxDataset(FileSystem& file_system,
   }
   if (images.shape[1] > std::numeric_limits<int>::max() || images.shape[2] > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(image_path, ": images have ", images.shape[1], " x ", images.shape[2], " pixels, too many"));
+        absl::StrCat(image_path, ": images have ", images.shape[2], " x ", images.shape[1], " pixels, too many"));
   }
   ImageArray array;
   array.count = images.shape[0];

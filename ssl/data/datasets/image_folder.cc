@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
@@ -206,6 +207,38 @@ std::vector<std::string> TakeLinksBack(const std::string& root, const std::set<s
   return links;
 }
 
+// The first of the names that a folder has, in any case and with any number behind it, as "train2017"; "": none has it.
+std::string FindPart(const std::vector<std::string>& folders, std::initializer_list<absl::string_view> names) {
+  for (const absl::string_view name : names) {
+    for (const std::string& folder : folders) {
+      const absl::string_view stem = absl::string_view(folder).substr(0, folder.find_last_not_of("0123456789") + 1);
+      if (absl::EqualsIgnoreCase(stem, name)) return folder;
+    }
+  }
+  return "";
+}
+
+// The parts of a data set would be its classes, and the test images be trained on.
+absl::Status CheckNotRoot(const std::string& root, const std::vector<std::string>& folders,
+                          const ScanOptions& options) {
+  const std::string train = FindPart(folders, {"train", "training"});
+  const std::string test = FindPart(folders, {"val", "valid", "validation", "test", "testing"});
+  if (!train.empty() && !test.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        root, ": looks like the root of a data set, whose parts would be the classes: '", EscapeForMessage(train),
+        "' and '", EscapeForMessage(test), "'; expected config.DATA.TRAIN.DATA_PATHS=[", root, "/", train,
+        "] and, for the test images, config.DATA.TEST.DATA_PATHS=[", root, "/", test, "]; both together are ",
+        "DATA_SOURCES=[disk_folder,disk_folder] and DATA_PATHS=[", root, "/", train, ",", root, "/", test, "]"));
+  }
+  if (train.empty() || folders.size() > 1) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const Listing below, ListFolder(absl::StrCat(root, "/", train), options));
+  if (below.folders.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(root, ": looks like the root of a data set, whose one part would be the one class: '",
+                   EscapeForMessage(train), "'; expected DATA_PATHS=[", root, "/", train, "], whose ",
+                   Count(below.folders.size(), "folder"), " would be classes"));
+}
+
 // Images without classes. A walk into folders would find none: there are none.
 ImageFolder OfImagesAlone(const std::string& root, const Listing& top) {
   ImageFolder result;
@@ -266,6 +299,7 @@ absl::StatusOr<ImageFolder> ScanImageFolder(const std::string& folder, const Sca
     AddPassedOver(passed_over, &result);
     return result;
   }
+  SSL_RETURN_IF_ERROR(CheckNotRoot(root, top.folders, options));
   result.classes = std::move(top.folders);
   result.paths = PathList(absl::StrCat(root, "/"));
   ScanProgress progress(folder, *options.clock);

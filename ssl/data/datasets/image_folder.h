@@ -5,7 +5,8 @@
 // folder and then by name. What counts is the end of a name (jpg, jpeg, png, ppm, bmp, pgm, tif, tiff, webp, in any
 // case), not its content. Names are compared byte by byte, as Python compares UTF-8 names.
 //
-// Ours: a folder that has no folders, but images, is a data set without classes.
+// Ours: a folder that has no folders, but images, is a data set without classes. One that has the folders "train" and
+// "val" (or "test", ...), or "train" alone with folders in it, is refused: it is the root of a data set.
 //
 // Links are followed, as there (within `root`, they may not lead out of it), but a folder counts once in a class,
 // however many links lead to it, and a link back to the data set's folder or to one above it is passed over: a link to

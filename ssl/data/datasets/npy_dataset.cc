@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -32,7 +33,8 @@ absl::Status CheckArray(const NpyArray& array) {
   if (array.dtype != NpyDtype::kUint8) {
     return absl::InvalidArgumentError(absl::StrCat(
         NpyValues<uint8_t>(array).status().message(), ", 8-bit images; in numpy, images from 0 to 255 become ",
-        "such by images.astype('uint8'), those from 0 to 1 by (255 * images).round().astype('uint8')"));
+        "such by images.astype('uint8'), those from 0 to 65535 by (images // 256).astype('uint8'), those from 0 to 1 "
+        "by (255 * images).round().astype('uint8')"));
   }
   const std::vector<int64_t>& shape = array.shape;
   const bool has_channels = shape.size() == 4;
@@ -111,6 +113,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeNpyImages(const ConfigNode& data_sp
   SSL_ASSIGN_OR_RETURN(const std::string path,
                        FindDatasetPath("DATA_PATHS", split.data_paths, below, split, data_split, context));
   const std::string place = SplitKey(data_split, context.config, "DATA_PATHS");
+  if (context.file_system.IsDirectory(path) || absl::EndsWith(path, ".tar")) {
+    return absl::InvalidArgumentError(absl::StrCat(place, ": ", path, " is no .npy file, expected an array of images",
+                                                   AdviseSource(path, data_split, context)));
+  }
   absl::StatusOr<std::unique_ptr<NpyDataset>> dataset = NpyDataset::Open(context.file_system, path);
   if (!dataset.ok()) return Annotate(dataset.status(), place);
   return *std::move(dataset);

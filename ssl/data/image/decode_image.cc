@@ -20,16 +20,16 @@ constexpr absl::string_view kPngMagic = "\x89PNG\r\n\x1A\n";
 
 }  // namespace
 
-absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
-  return DecodeImageRegion(bytes, limits, DecodeMode::kExact, WholeImage, image);
+absl::Status DecodeImage(absl::string_view bytes, const DecodeLimits& limits, Image* image, Grey16 grey16) {
+  return DecodeImageRegion(bytes, limits, DecodeMode::kExact, WholeImage, image, grey16);
 }
 
 absl::Status DecodeImageRegion(absl::string_view bytes, const DecodeLimits& limits, DecodeMode mode,
-                               NeededRegion needed, Image* image) {
+                               NeededRegion needed, Image* image, Grey16 grey16) {
   if (bytes.empty()) return absl::DataLossError("image file is empty");
   SSL_RETURN_IF_ERROR(CheckFileSize(static_cast<int64_t>(bytes.size()), limits));
   if (absl::StartsWith(bytes, kJpegMagic)) return DecodeJpeg(bytes, limits, mode, needed, image);
-  if (absl::StartsWith(bytes, kPngMagic)) return DecodePng(bytes, limits, image);
+  if (absl::StartsWith(bytes, kPngMagic)) return DecodePng(bytes, limits, image, grey16);
   if (absl::StartsWith(bytes, "RIFF") && bytes.substr(0, 12).substr(std::min<size_t>(bytes.size(), 8)) == "WEBP") {
     return DecodeWebp(bytes, limits, image);
   }

@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "ssl/data/testing/golden_cases.h"
 #include "ssl/data/testing/jpeg_encoder.h"
+#include "ssl/data/testing/png_of_16_bits.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -67,7 +69,7 @@ TEST(DecodeImageGolden, PixelsAreThoseOfPillow) {
     const Image expected = ToImage(golden_case.steps[0].Expected("image").tensor);
     Image image;
 
-    ASSERT_OK(DecodeImage(bytes, DecodeLimits(), &image));
+    ASSERT_OK(DecodeImage(bytes, DecodeLimits(), &image, Grey16::kClip));
 
     EXPECT_LE(LargestDifference(image, expected), IsJpeg(bytes) ? 2 : 0);
   };
@@ -143,6 +145,28 @@ TEST(DecodeImage, OtherKinds_AreNamedByTheirFirstBytes) {
                        AllOf(HasSubstr("neither JPEG, PNG nor WebP"), HasSubstr("starts with 'GIF89a__'"))));
 }
 
+// All levels but 255 of 65536 were one, and those of no camera.
+TEST(DecodeImage, ValuesOf16Bits_AreScaled) {
+  const auto decoded = [](const std::vector<uint16_t>& pixel, Grey16 grey16) {
+    Image image;
+    EXPECT_OK(DecodeImage(PngOf16Bits(2, pixel), DecodeLimits(), &image, grey16));
+    const uint8_t* const first = image.pixels();
+    return std::vector<int>(first, first + 3);
+  };
+  using Pixel = std::vector<int>;
+  for (const int value : {0, 255, 256, 4095, 32768, 65535}) {
+    const auto grey = static_cast<uint16_t>(value);
+    const int high = value >> 8, clipped = std::min(value, 255);
+    EXPECT_EQ(decoded({grey}, Grey16::kScale), Pixel({high, high, high})) << value;
+    EXPECT_EQ(decoded({grey}, Grey16::kClip), Pixel({clipped, clipped, clipped})) << value;
+    // Of these Pillow keeps the high byte as well.
+    for (const Grey16 grey16 : {Grey16::kScale, Grey16::kClip}) {
+      EXPECT_EQ(decoded({grey, 700}, grey16), Pixel({high, high, high})) << value;
+      EXPECT_EQ(decoded({grey, 512, 65535}, grey16), Pixel({high, 2, 255})) << value;
+    }
+  }
+}
+
 // To copy such a file again would be in vain.
 TEST(DecodeImage, RareKindsOfJpeg_AreNotTakenForDamage) {
   const std::string jpeg = ReadBytes("images/rgb_q90.jpg");
@@ -170,9 +194,9 @@ TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {
   limits = DecodeLimits();
   limits.max_pixels = 1000;
   for (const char* name : {"images/rgb.png", "images/rgb_q90.jpg"}) {
-    EXPECT_THAT(
-        DecodeImage(ReadBytes(name), limits, &image),
-        StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("48 x 64 = 3072 pixels, expected at most 1000")));
+    EXPECT_THAT(DecodeImage(ReadBytes(name), limits, &image),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("64 x 48 pixels (width x height), which are 3072, expected at most 1000")));
   }
   limits = DecodeLimits();
   limits.max_side = 50;
@@ -184,7 +208,7 @@ TEST(DecodeImage, Limits_AreCheckedBeforeMemoryIsTaken) {
 TEST(DecodeImage, ThinImage_IsRefused) {
   Image image;
   DecodeLimits limits;
-  limits.max_proportion = 1;  // 48 x 64
+  limits.max_proportion = 1;  // 64 x 48
   EXPECT_THAT(DecodeImage(ReadBytes("images/rgb.png"), limits, &image),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("expected one side below 1 times the other")));
 }
@@ -224,7 +248,7 @@ TEST(DecodeImage, WidePng_IsTooLarge) {
       BigEndian(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()) + 12, kChecksum - 12))));
   Image image;
   EXPECT_THAT(DecodeImage(bytes, DecodeLimits(), &image),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000001 pixels")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1000001 x 48 pixels (width x height)")));
 }
 
 TEST(DecodeImage, HeaderThatClaimsAHugeImage_TakesNoMemory) {

@@ -58,8 +58,8 @@ class Decoder {
 
   // The three steps. False: error() says why.
   bool ReadHeader();
-  // Asks for 8-bit RGB; 16-bit grey stays what it is.
-  bool Start();
+  // Asks for 8-bit RGB; with `keeps_grey16`, 16-bit grey stays what it is.
+  bool Start(bool keeps_grey16);
   // first: of the first row; the others follow it, `stride` bytes apart.
   bool ReadRows(uint8_t* first, size_t stride);
 
@@ -92,9 +92,9 @@ bool Decoder::ReadHeader() {
   return true;
 }
 
-bool Decoder::Start() {
+bool Decoder::Start(bool keeps_grey16) {
   if (setjmp(png_jmpbuf(png_)) != 0) return false;
-  if (!is_grey16()) {
+  if (!keeps_grey16 || !is_grey16()) {
     const int type = png_get_color_type(png_, info_);
     if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
     if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
@@ -122,7 +122,7 @@ absl::Status DamagedError(const Decoder& decoder) {
 
 // values: `width` of them, big-endian, at the end of the row of RGB that they become: none is overwritten before it was
 // read.
-void Grey16ToRgb(const uint8_t* values, int64_t width, uint8_t* rgb) {
+void ClipGrey16(const uint8_t* values, int64_t width, uint8_t* rgb) {
   for (int64_t x = 0; x < width; ++x, values += 2, rgb += 3) {
     std::fill(rgb, rgb + 3, values[0] == 0 ? values[1] : uint8_t{255});
   }
@@ -130,7 +130,7 @@ void Grey16ToRgb(const uint8_t* values, int64_t width, uint8_t* rgb) {
 
 }  // namespace
 
-absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Image* image) {
+absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Image* image, Grey16 grey16) {
   Decoder decoder(bytes);
   if (!decoder.ReadHeader()) return DamagedError(decoder);
   const int64_t height = decoder.height();
@@ -138,10 +138,10 @@ absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Imag
   SSL_RETURN_IF_ERROR(CheckImageSize(height, width, limits));
   SSL_RETURN_IF_ERROR(CheckClaim(height * static_cast<int64_t>(decoder.row_bytes()), kMostBytesPerByte,
                                  static_cast<int64_t>(bytes.size()), "bytes of pixels"));
-  if (!decoder.Start()) return DamagedError(decoder);
-  const bool grey16 = decoder.is_grey16();
+  const bool clips = grey16 == Grey16::kClip && decoder.is_grey16();
+  if (!decoder.Start(clips)) return DamagedError(decoder);
   const size_t rgb_bytes = static_cast<size_t>(width) * 3;
-  const size_t row_bytes = grey16 ? static_cast<size_t>(width) * 2 : rgb_bytes;
+  const size_t row_bytes = clips ? static_cast<size_t>(width) * 2 : rgb_bytes;
   if (decoder.row_bytes() != row_bytes) {
     return absl::InternalError(
         absl::StrCat("PNG decoder makes rows of ", decoder.row_bytes(), " bytes, expected ", row_bytes));
@@ -149,8 +149,14 @@ absl::Status DecodePng(absl::string_view bytes, const DecodeLimits& limits, Imag
   uint8_t* pixels = image->Allocate(static_cast<int>(height), static_cast<int>(width), 3);
   const size_t first = rgb_bytes - row_bytes;
   if (!decoder.ReadRows(pixels + first, rgb_bytes)) return DamagedError(decoder);
-  for (int64_t y = 0; grey16 && y < height; ++y, pixels += rgb_bytes) Grey16ToRgb(pixels + first, width, pixels);
+  for (int64_t y = 0; clips && y < height; ++y, pixels += rgb_bytes) ClipGrey16(pixels + first, width, pixels);
   return absl::OkStatus();
+}
+
+bool IsPngOf16Bits(absl::string_view bytes) {
+  constexpr size_t kSignatureBytes = 8, kBitDepth = 24;
+  return bytes.size() > kBitDepth && bytes[kBitDepth] == 16 &&
+         png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes.data()), 0, kSignatureBytes) == 0;
 }
 
 }  // namespace ssl

@@ -20,6 +20,7 @@
 #include "ssl/data/get_image.h"
 #include "ssl/data/image/byte_buffer.h"
 #include "ssl/data/image/decode_image.h"
+#include "ssl/data/image/decode_png.h"
 #include "ssl/data/image/resample.h"
 #include "ssl/data/sample.h"
 
@@ -35,14 +36,17 @@ void AddMoments(const Image& image, SurveyedImage* result) {
   const int channels = image.channels();
   std::array<uint64_t, 3> sum = {};
   std::array<uint64_t, 3> sum_of_squares = {};
+  uint32_t brightest = 0;
   const uint8_t* pixels = image.pixels();
   for (int64_t i = 0; i < image.size_bytes(); i += channels) {
     for (int channel = 0; channel < channels; ++channel) {
       const uint32_t value = pixels[i + channel];
+      brightest = std::max(brightest, value);
       sum[channel] += value;
       sum_of_squares[channel] += value * value;
     }
   }
+  result->brightest = static_cast<int>(brightest);
   const double count = static_cast<double>(image.height()) * image.width();
   for (int channel = 0; channel < channels; ++channel) {
     result->mean[channel] = static_cast<double>(sum[channel]) / (255.0 * count);
@@ -80,7 +84,7 @@ class Surveyor {
     Image& image = sample_.view(0).image;
     if (*is_encoded) {
       result->content = KeyOf(bytes_.view());
-      const absl::Status status = DecodeImage(bytes_.view(), options_.limits, &image);
+      const absl::Status status = DecodeImage(bytes_.view(), options_.limits, &image, options_.grey16);
       return status.ok() ? status : Annotate(status, dataset_.SampleName(index));
     }
     if (const absl::Status status = GetImage(dataset_, index, &sample_); !status.ok()) return AsReadError(status);
@@ -92,6 +96,7 @@ class Surveyor {
     result->height = image.height();
     result->width = image.width();
     result->channels = image.channels();
+    result->has_16_bits = IsPngOf16Bits(bytes_.view());
     result->difference_hash = ComputeDifferenceHash(image, &resampler_);
     AddMoments(image, result);
   }

@@ -17,6 +17,7 @@
 #include "ssl/base/stop_token.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/image/decode_limits.h"
+#include "ssl/data/image/decode_mode.h"
 #include "ssl/data/inspection/difference_hash.h"
 #include "ssl/data/read_fault.h"
 
@@ -41,6 +42,8 @@ struct SurveyedImage {
   int height = 0;
   int width = 0;
   int channels = 0;
+  bool has_16_bits = false;  // the file, in which a value of 16 bits becomes one of 8 here
+  int brightest = 0;         // value of any channel
   std::optional<DifferenceHash> difference_hash;
   // Per channel, of all pixels, where 1 is white.
   std::array<double, 3> mean = {};
@@ -50,6 +53,7 @@ struct SurveyedImage {
 struct SurveyOptions {
   int64_t threads = 1;  // at least 1; the caller's is one of them
   DecodeLimits limits;
+  Grey16 grey16 = Grey16::kScale;
   const StopToken* stop = nullptr;                     // null: nobody stops it
   std::function<void(int64_t done)> on_progress = {};  // called by the caller's thread
 };

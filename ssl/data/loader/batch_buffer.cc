@@ -16,7 +16,7 @@
 namespace ssl {
 namespace {
 
-std::string ShapeText(int height, int width) { return absl::StrCat(height, " x ", width); }
+std::string ShapeText(int height, int width) { return absl::StrCat(width, " x ", height); }
 
 // Puts the floats of an erased box over what was written.
 void WriteErased(const View& view, int channels, float* output) {
@@ -37,8 +37,9 @@ absl::Status CheckView(const View& view, int channels) {
   }
   const int image_channels = view.image.channels();
   if (image_channels != 1 && image_channels != channels) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("image has ", image_channels, " channels, expected 1 or IMAGE_CHANNELS, which is ", channels));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "image has ", image_channels, " channels and IMAGE_CHANNELS is ", channels, "; expected ", image_channels,
+        ", or Grayscale among the transforms: files are decoded in three channels, of which ", "grey ones fill all"));
   }
   if (view.table->channels > channels) {
     return absl::InvalidArgumentError(
@@ -209,10 +210,10 @@ absl::Status BatchBuffer::WriteViews(const Sample& sample, int64_t row) {
     const View& view = sample.view(v);
     const ViewShape& shape = layout_.views[v];
     if (view.image.height() != shape.height || view.image.width() != shape.width) {
-      return absl::InvalidArgumentError(absl::StrCat("sample ", sample.index, ", view ", v, " is ",
-                                                     ShapeText(view.image.height(), view.image.width()), ", expected ",
-                                                     ShapeText(shape.height, shape.width),
-                                                     " as the first sample; add a crop or resize to the transforms"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sample ", sample.index, ", view ", v, " is ", ShapeText(view.image.height(), view.image.width()),
+          ", expected ", ShapeText(shape.height, shape.width),
+          " (width x height) as the first sample; add a crop or resize to the transforms"));
     }
     absl::Status status = CheckView(view, layout_.channels);
     if (!status.ok()) return status;

@@ -133,8 +133,8 @@ TEST_F(BatchBufferTest, OtherSize_NamesSampleViewAndBothSizes) {
   sample.index = 17;
   AddView(2, 3, 1, 0, &sample);
 
-  EXPECT_THAT(buffer.Write(sample, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sample 17, view 0 is 2 x 3, expected 2 x 2")));
+  EXPECT_THAT(buffer.Write(sample, 0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                HasSubstr("sample 17, view 0 is 3 x 2, expected 2 x 2 (width x")));
 }
 
 TEST_F(BatchBufferTest, OtherNumberOfViews_NamesBoth) {
@@ -219,7 +219,8 @@ TEST_F(BatchBufferTest, LayoutFor_ColourImageInOneChannel_NamesTheKey) {
   AddView(1, 1, 3, 0, &sample);
 
   EXPECT_THAT(LayoutFor(sample, Layout(1, 1, {})),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 channels, expected 1 or IMAGE_CHANNELS")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("3 channels and IMAGE_CHANNELS is 1; expected 3, or Grayscale")));
 }
 
 TEST_F(BatchBufferTest, LayoutFor_ThreeMeansInOneChannel_NamesNormalize) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/start_thread.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/pinned_memory.h"
 
@@ -62,7 +63,9 @@ absl::StatusOr<BatchLayout> DataLoader::FindLayout() {
     layout.targets = options_.collator->Targets(scratch_.sample);
     layout.inputs = options_.collator->inputs();
   }
-  SSL_ASSIGN_OR_RETURN(layout, LayoutFor(scratch_.sample, layout));
+  absl::StatusOr<BatchLayout> fitting = LayoutFor(scratch_.sample, layout);
+  if (!fitting.ok()) return Annotate(fitting.status(), pipeline_.dataset().SampleName(0));
+  layout = *std::move(fitting);
   if (!options_.augments_on_device) return layout;
   SSL_RETURN_IF_ERROR(CheckPlans(layout));
   layout.image_bytes = scratch_.sample.view(0).image.size_bytes();
@@ -233,7 +236,8 @@ absl::Status DataLoader::FillRow(int64_t index, int64_t row, PipelineScratch* sc
   SSL_RETURN_IF_ERROR(plans_views ? pipeline_.Plan(epoch_, index, scratch) : pipeline_.Read(epoch_, index, scratch));
   slot->faults[row] = scratch->sample.fault;
   if (plans_views) SSL_RETURN_IF_ERROR(slot->images->Write(scratch->sample.view(0).image, scratch->plans, row));
-  return slot->buffer.Write(scratch->sample, row);
+  const absl::Status written = slot->buffer.Write(scratch->sample, row);
+  return written.ok() ? written : Annotate(written, pipeline_.dataset().SampleName(index));
 }
 
 void DataLoader::FinishChunk(const Chunk& chunk, int64_t error_position, absl::Status status,

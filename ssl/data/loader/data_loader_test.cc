@@ -293,6 +293,17 @@ TEST(DataLoader, TooFewSamplesForABatchWithDropLast_NamesBothNumbers) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("batch size is 200, but a rank has only 103")));
 }
 
+TEST(DataLoader, ImageThatDoesNotFit_IsNamed) {
+  DataLoaderOptions options = LoaderOptions(0);
+  options.image_channels = 1;
+  SyntheticDatasetOptions colours;
+  colours.channels = 3;
+  auto dataset = std::make_unique<SyntheticDataset>(colours);
+  const std::string name = dataset->SampleName(0);
+  EXPECT_THAT(DataLoader::Create(MakePipeline(std::move(dataset)), Shuffled(), options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name + ": image has 3 channels and")));
+}
+
 TEST(DataLoader, WrongPipeline_IsReportedWhenTheLoaderIsMade) {
   EXPECT_THAT(DataLoader::Create(Pipeline(Images(), {}, LabelType::kStandard, 0), Shuffled(), LoaderOptions(2)),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected ToTensor")));

@@ -119,7 +119,7 @@ class OddImages : public Dataset {
 TEST(Pipeline, ImagesThatNoTransformCanWorkOn_AreErrorsOfTheDataSet) {
   const Pipeline pipeline(std::make_unique<OddImages>(), {}, LabelType::kStandard, 1);
   PipelineScratch scratch;
-  const std::string said[] = {"0 x 0 pixels and 0", "0 x 5 pixels and 3", "2 x 2 pixels and 2", "2 x 2 pixels and 4",
+  const std::string said[] = {"0 x 0 pixels and 0", "5 x 0 pixels and 3", "2 x 2 pixels and 2", "2 x 2 pixels and 4",
                               "-1 x -1 pixels and 3"};
   for (int64_t index = 1; index < 6; ++index) {
     ASSERT_OK(pipeline.Read(0, 0, &scratch));

@@ -18,7 +18,7 @@ absl::Status DrawPatchBoxes(int height, int width, int side, int jitter, Counter
                             std::vector<CropBox>* boxes) {
   const int cell = height / side;
   if (cell <= jitter || width < cell * side) {
-    return absl::InvalidArgumentError(absl::StrCat("image is ", height, " x ", width, ", expected at least ",
+    return absl::InvalidArgumentError(absl::StrCat("image is ", width, " x ", height, ", expected at least ",
                                                    side * (jitter + 1), " pixels high, for ", side, " x ", side,
                                                    " patches with a jitter of ", jitter, ", and as wide as high"));
   }

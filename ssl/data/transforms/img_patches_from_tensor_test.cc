@@ -81,7 +81,7 @@ TEST(ImgPatchesFromTensor, WrongUse_NamesTheReason) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform, MakeTransform("name: ImgPatchesFromTensor"));
   Sample low = Positions(65, 200);
   EXPECT_THAT(ApplyTransform(*transform, &low),
-              StatusIs(invalid, HasSubstr("image is 65 x 200, expected at least 66 pixels high")));
+              StatusIs(invalid, HasSubstr("image is 200 x 65, expected at least 66 pixels high")));
   Sample narrow = Positions(90, 89);
   EXPECT_THAT(ApplyTransform(*transform, &narrow), StatusIs(invalid, HasSubstr("as wide as high")));
   Sample two;

@@ -71,9 +71,9 @@ absl::Status RandomCrop::ApplyToView(const TransformContext& context, int index,
   const Starts columns = StartsAlong(image.width(), padding.left, padding.right, size.width, options_.pad_if_needed);
   if (rows.last < rows.first || columns.last < columns.first) {
     return absl::InvalidArgumentError(
-        absl::StrCat("image with padding is ", image.height() + padding.top + padding.bottom, " x ",
-                     image.width() + padding.left + padding.right, ", expected at least size, ", size.height, " x ",
-                     size.width, "; pad_if_needed: true would pad it"));
+        absl::StrCat("image with padding is ", image.width() + padding.left + padding.right, " x ",
+                     image.height() + padding.top + padding.bottom, ", expected at least size, ", size.width, " x ",
+                     size.height, " (width x height); pad_if_needed: true would pad it"));
   }
   CounterRandom random = context.Random(index);
   const int top = static_cast<int>(random.UniformInt(rows.first, rows.last));

@@ -86,9 +86,12 @@ TEST(RandomCrop, SmallImage_IsAnErrorWithTheSizes) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Transform> transform,
                        MakeTransform("{name: RandomCrop, size: [9, 4], padding: 1}"));
   Sample sample = Numbered(5, 6, 1);
-  EXPECT_THAT(ApplyTransform(*transform, &sample),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("image with padding is 7 x 8, expected at least size, 9 x 4; pad_if_needed: true")));
+  EXPECT_THAT(
+      ApplyTransform(*transform, &sample),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr(
+              "image with padding is 8 x 7, expected at least size, 4 x 9 (width x height); pad_if_needed: true")));
 }
 
 TEST(RandomCrop, WrongParameters_NameKeyAndValue) {
