@@ -73,10 +73,6 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
-std::string EscapeUnlessUtf8(absl::string_view text) {
-  return IsUtf8(text) ? std::string(text) : absl::CHexEscape(text);
-}
-
 std::string EscapeForMessage(absl::string_view text) { return Escape(text, /*keeps_line_feeds=*/false); }
 
 std::string EscapeForTerminal(absl::string_view text) { return Escape(text, /*keeps_line_feeds=*/true); }

@@ -13,10 +13,6 @@ namespace ssl {
 // By RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool IsUtf8(absl::string_view text);
 
-// `text` itself where it is UTF-8; else with C's escapes for backslashes, quotes and all that is no printable ASCII,
-// which absl::CUnescape (or Python's "unicode_escape" and "latin-1") takes back: two names stay two.
-std::string EscapeUnlessUtf8(absl::string_view text);
-
 // `text` for people, as part of one line: letters of any script stay as they are. Control characters (a line feed too),
 // characters that turn the direction of writing, and bytes that are no UTF-8 are escaped: "\n", "\x1b", "\u202e",
 // "\xff". What is escaped reads the same when it is escaped again; backslashes and quotes stay, so that two texts may

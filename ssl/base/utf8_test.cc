@@ -24,19 +24,6 @@ TEST(Utf8, WhatIsNone) {
   }
 }
 
-TEST(Utf8, Escaped_CanBeTakenBack) {
-  EXPECT_EQ(EscapeUnlessUtf8("\xC3\xA4\\n"), "\xC3\xA4\\n");
-  const std::string name =
-      "a\xFF"
-      "1\\\xC3\xA4\n.jpg";
-  const std::string escaped = EscapeUnlessUtf8(name);
-  EXPECT_TRUE(IsUtf8(escaped));
-  std::string back;
-  ASSERT_TRUE(absl::CUnescape(escaped, &back)) << escaped;
-  EXPECT_EQ(back, name);
-  EXPECT_NE(EscapeUnlessUtf8("\xFE"), EscapeUnlessUtf8("\xFF"));
-}
-
 TEST(Utf8, ForAMessage_IsOneLineAndKeepsLetters) {
   EXPECT_EQ(EscapeForMessage("\xC3\xA4 '\\\" \xE6\x97\xA5\xF0\x9F\x90\x88.jpg"),
             "\xC3\xA4 '\\\" \xE6\x97\xA5\xF0\x9F\x90\x88.jpg");

@@ -45,9 +45,17 @@ void AppendClassesOf(int64_t index, const Dataset& dataset, std::vector<int64_t>
   if (row.empty() && list.empty()) classes->push_back(dataset.Label(index));
 }
 
-DataDescription Describe(const std::string& split, const Dataset& dataset) {
+std::string TextOf16Bits(Grey16 grey16, const std::string& key) {
+  return grey16 == Grey16::kClip ? absl::StrCat("grey values above 255 become white (", key, " is clip)")
+                                 : absl::StrCat("values are divided by 256 (", key, " is scale)");
+}
+
+absl::StatusOr<DataDescription> Describe(const std::string& split, const Dataset& dataset, const ConfigNode& config) {
   DataDescription description;
   description.split = split;
+  const ConfigNode& node = config.Section(absl::StrCat("DATA.", split));
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions options, ReadDataSplit(node, config));
+  description.of_16_bits = TextOf16Bits(Grey16Of(options), SplitKey(node, config, "GRAY_16_BIT"));
   description.source = dataset.description();
   description.passed_over = dataset.PassedOver();
   description.class_names.assign(dataset.ClassNames().begin(), dataset.ClassNames().end());
@@ -66,7 +74,10 @@ absl::StatusOr<std::vector<SurveyedImage>> Survey(const std::string& split, cons
   DataOptions data;
   SSL_RETURN_IF_ERROR(ReadOptions(context.config.Section("DATA"), "config.DATA", UnknownKeys::kIgnore, &data));
   Progress progress(absl::StrCat("reading ", split), dataset.size(), Clock::Real());
+  SSL_ASSIGN_OR_RETURN(const DataSplitOptions read,
+                       ReadDataSplit(context.config.Section(absl::StrCat("DATA.", split)), context.config));
   SurveyOptions options;
+  options.grey16 = Grey16Of(read);
   options.threads = data.num_dataloader_workers;
   options.stop = &context.stop;
   options.on_progress = [&progress](int64_t done) { progress.Update(done); };
@@ -178,7 +189,7 @@ class CheckDataEngine : public Engine {
   absl::StatusOr<CheckedSplit> CheckOne(const std::string& name, EngineContext& context) const {
     CheckedSplit split;
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenSplitDataset(name, context));
-    split.description = Describe(name, *dataset);
+    SSL_ASSIGN_OR_RETURN(split.description, Describe(name, *dataset, context.config));
     SSL_ASSIGN_OR_RETURN(split.images, Survey(name, *dataset, context));
     Progress search(absl::StrCat("near duplicates of ", name), dataset->size(), Clock::Real());
     const auto on_progress = [&search](int64_t done) { search.Update(done); };

@@ -16,6 +16,7 @@
 #include "ssl/data/datasets/testing/tar_files.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
+#include "ssl/data/testing/png_of_16_bits.h"
 #include "ssl/distributed/testing/thread_communicator.h"
 #include "ssl/engines/engine.h"
 #include "ssl/engines/results_file.h"
@@ -241,6 +242,17 @@ TEST_F(CheckDataEngineTest, SeveralRanks_HaveOneVerdict) {
   }));
   EXPECT_EQ(verdicts[0].code(), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(verdicts[1].ok());
+}
+
+TEST_F(CheckDataEngineTest, ImagesOf16Bits_AreTold) {
+  WriteFolder();
+  Write("photos/ant/deep.png", PngOf16Bits(8, {4096}));
+  ASSERT_OK_AND_ASSIGN(EngineReport report, Run("check_data"));
+  EXPECT_THAT(report.summary, HasSubstr("1   values are divided by 256 (config.DATA.TRAIN.GRAY_16_BIT is scale); the "
+                                        "brightest value is then 16 of 255"));
+  Set("DATA.TRAIN.GRAY_16_BIT", "clip");
+  ASSERT_OK_AND_ASSIGN(report, Run("check_data"));
+  EXPECT_THAT(report.summary, HasSubstr("1   grey values above 255 become white ("));
 }
 
 TEST_F(CheckDataEngineTest, Stop_LeavesNothing) {

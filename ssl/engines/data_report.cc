@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -121,6 +122,7 @@ void AddSizes(const std::vector<SurveyedImage>& images, const DataReportLimits& 
     shorter.push_back(std::min(image.height, image.width));
     longer.push_back(std::max(image.height, image.width));
     if (shorter.back() < limits.tiny_side) report->tiny.push_back(i);
+    if (image.has_16_bits) report->of_16_bits.push_back(i);
     if (shorter.back() * longer.back() > limits.huge_pixels) report->huge.push_back(i);
   }
   report->median_shorter_side = Median(std::move(shorter));
@@ -167,6 +169,42 @@ void AppendGroups(absl::string_view what, const Groups& groups, const DataDescri
   AppendRow(what, NumRepetitions(groups), remark, table);
 }
 
+// Of images that use a part of the 16 bits alone, such as the 12 of a camera, few levels are left.
+void AppendOf16Bits(const DataReport& report, const DataDescription& description,
+                    const std::vector<SurveyedImage>& images, std::string* table) {
+  if (report.of_16_bits.empty()) return;
+  constexpr int kDark = 64;
+  int brightest = 0;
+  for (const int64_t position : report.of_16_bits) brightest = std::max(brightest, images[position].brightest);
+  const std::string dark =
+      brightest >= kDark ? ""
+                         : absl::StrCat("; the brightest value is then ", brightest, " of 255, so that few levels are ",
+                                        "left: stretch the files' values to 0 ... 65535");
+  AppendRow("16-bit", static_cast<int64_t>(report.of_16_bits.size()), absl::StrCat(description.of_16_bits, dark),
+            table);
+}
+
+// With quotes where a name begins or ends with a blank, which a table does not show.
+std::string ClassText(absl::string_view name) {
+  const bool is_plain = !name.empty() && name == absl::StripAsciiWhitespace(name);
+  return is_plain ? std::string(name) : absl::StrCat("'", name, "'");
+}
+
+// A std of 0 would be refused.
+void AppendNormalize(const DataReport& report, std::string* table) {
+  if (report.mean.empty()) return;
+  constexpr double kLeast = 5e-5;  // prints as 0.0001
+  const std::string mean = FormatList(report.mean), std = FormatList(report.std);
+  if (*std::min_element(report.std.begin(), report.std.end()) < kLeast) {
+    absl::StrAppend(table, "  mean ", mean, ", std ", std,
+                    ": where the std is 0, all pixels of a channel have the same ",
+                    "value, and Normalize, which divides by it, is not proposed\n");
+    return;
+  }
+  absl::StrAppend(table, "  for TRANSFORMS:\n        - name: Normalize\n          mean: ", mean,
+                  "\n          std: ", std, "\n");
+}
+
 std::string ClassName(int64_t label, const DataDescription& description) {
   const bool has_name = label < static_cast<int64_t>(description.class_names.size());
   return has_name ? description.class_names[label] : absl::StrCat("class ", label);
@@ -177,7 +215,7 @@ void AppendClasses(const DataReport& report, const DataDescription& description,
   std::vector<std::pair<int64_t, int64_t>> order(report.class_sizes.begin(), report.class_sizes.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto describe = [&](const std::pair<int64_t, int64_t>& label_and_size) {
-    return absl::StrCat(ClassName(label_and_size.first, description), " ", label_and_size.second);
+    return absl::StrCat(ClassText(ClassName(label_and_size.first, description)), " ", label_and_size.second);
   };
   std::vector<std::string> smallest;
   for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) smallest.push_back(describe(order[i]));
@@ -255,7 +293,7 @@ Positions SharedContent(const std::vector<SurveyedImage>& first, const std::vect
 std::string FormatDataReport(const DataReport& report, const DataDescription& description,
                              const std::vector<SurveyedImage>& images, const DataReportLimits& limits) {
   std::string table =
-      absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d\n", description.split,
+      absl::StrFormat("%s: %s, %d %s, %.1f MB, median size %d x %d (longer x shorter side)\n", description.split,
                       EscapeForMessage(description.source), report.images, report.images == 1 ? "image" : "images",
                       report.bytes / 1e6, report.median_longer_side, report.median_shorter_side);
   for (const std::string& what : description.passed_over) absl::StrAppend(&table, "  passed over: ", what, "\n");
@@ -264,12 +302,11 @@ std::string FormatDataReport(const DataReport& report, const DataDescription& de
             FirstOf(NamesOf(report.tiny, description), ", "), &table);
   AppendRow(absl::StrFormat("huge (> %.3g MP)", limits.huge_pixels / 1e6), static_cast<int64_t>(report.huge.size()),
             FirstOf(NamesOf(report.huge, description), ", "), &table);
+  AppendOf16Bits(report, description, images, &table);
   AppendGroups("exact duplicates", report.exact_duplicates, description, &table);
   AppendGroups("near duplicates", report.near_duplicates, description, &table);
   AppendClasses(report, description, &table);
-  if (report.mean.empty()) return table;
-  absl::StrAppend(&table, "  for TRANSFORMS:\n        - name: Normalize\n          mean: ", FormatList(report.mean),
-                  "\n          std: ", FormatList(report.std), "\n");
+  AppendNormalize(report, &table);
   return table;
 }
 
@@ -286,6 +323,7 @@ ConfigNode DataReportTree(const DataReport& report, const DataDescription& descr
   tree.Set("broken", BrokenTree(report, description, images));
   tree.Set("tiny", ConfigNode::FromStrings(NamesOf(report.tiny, description)));
   tree.Set("huge", ConfigNode::FromStrings(NamesOf(report.huge, description)));
+  tree.Set("of_16_bits", ConfigNode::FromStrings(NamesOf(report.of_16_bits, description)));
   tree.Set("exact_duplicates", GroupsTree(report.exact_duplicates, description));
   tree.Set("near_duplicates", GroupsTree(report.near_duplicates, description));
   ConfigNode classes = ConfigNode::Map();

@@ -31,6 +31,7 @@ struct DataDescription {
   std::vector<std::string> names;        // of each image: its path, or "image 17"
   std::vector<int64_t> labels;           // the classes of all images, of some several; empty: there are none
   std::vector<std::string> passed_over;  // Dataset::PassedOver
+  std::string of_16_bits;                // what becomes of values of 16 bits, and which key says so
   std::vector<std::string> class_names;  // by label; those beyond its end, or all when it is empty, are numbers
 };
 
@@ -41,6 +42,7 @@ struct DataReport {
   std::vector<std::vector<int64_t>> broken;  // by ReadFault; that of kNone is empty
   std::vector<int64_t> tiny;
   std::vector<int64_t> huge;
+  std::vector<int64_t> of_16_bits;
   std::vector<std::vector<int64_t>> exact_duplicates;  // groups of readable images of equal content
   // Groups that look alike: of equal content, the first stands for all.
   std::vector<std::vector<int64_t>> near_duplicates;

@@ -17,6 +17,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 SurveyedImage Image(uint64_t content, uint64_t difference_hash, int height = 375, int width = 500) {
@@ -117,6 +118,41 @@ TEST(DataReport, MeanAndStd_EachImageWeighsTheSame) {
   EXPECT_THAT(
       FormatDataReport(report, Names(2), {black, grey}, {}),
       HasSubstr("        - name: Normalize\n          mean: [0.2500, 0.2500, 0.2500]\n          std: [0.2598, "));
+}
+
+TEST(DataReport, StdOfZero_IsNotProposed) {
+  const std::vector<SurveyedImage> black = {Image(1, 1), Image(2, 2)};
+  const DataReport report = MakeDataReport(black, Names(2), {}).value();
+  EXPECT_THAT(
+      FormatDataReport(report, Names(2), black, {}),
+      AllOf(HasSubstr("std [0.0000, 0.0000, 0.0000]: where the std is 0, all pixels of a channel have the same"),
+            Not(HasSubstr("name: Normalize"))));
+}
+
+TEST(DataReport, ImagesOf16Bits_AreCountedWithWhatBecomesOfThem) {
+  std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2), Image(3, 4)};
+  images[0].has_16_bits = images[2].has_16_bits = true;
+  images[2].brightest = 200;
+  DataDescription description = Names(3);
+  description.of_16_bits = "values are divided by 256";
+  DataReport report = MakeDataReport(images, description, {}).value();
+  EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("  2   values are divided by 256\n"));
+  EXPECT_EQ(DataReportTree(report, description, images).FindPath("of_16_bits.1")->text(), "photos/2.jpg");
+  images[2].brightest = 15;
+  EXPECT_THAT(FormatDataReport(report, description, images, {}),
+              HasSubstr("by 256; the brightest value is then 15 of 255, so that few levels are left"));
+  images[0].has_16_bits = images[2].has_16_bits = false;
+  report = MakeDataReport(images, description, {}).value();
+  EXPECT_THAT(FormatDataReport(report, description, images, {}), Not(HasSubstr("16-bit")));
+}
+
+TEST(DataReport, NamesThatBeginOrEndWithABlank_HaveQuotes) {
+  DataDescription description = Names(2);
+  description.labels = {0, 1};
+  description.class_names = {"c0", "c0 "};
+  const std::vector<SurveyedImage> images = {Image(1, 1), Image(2, 2)};
+  const DataReport report = MakeDataReport(images, description, {}).value();
+  EXPECT_THAT(FormatDataReport(report, description, images, {}), HasSubstr("images: c0 1, 'c0 ' 1"));
 }
 
 TEST(DataReport, Classes_SmallestFirst) {

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/surrogate_escape.h"
 #include "ssl/core/session.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
@@ -77,7 +78,9 @@ class ExtractFeaturesEngineTest : public MatrixRun {
   std::vector<std::string> FileNames(const std::string& split) {
     const std::string text =
         PosixFileSystem().Read(absl::StrCat(directory_, "/features/", split, "_files.json")).value();
-    return nlohmann::json::parse(text).get<std::vector<std::string>>();
+    auto names = nlohmann::json::parse(MarkEscapes(text)).get<std::vector<std::string>>();
+    for (std::string& name : names) name = UnmarkBytes(name);
+    return names;
   }
 };
 
@@ -94,7 +97,7 @@ TEST_F(ExtractFeaturesEngineTest, EveryRow_IsOfTheFileThatItsIndexNames) {
         const std::string& name = names[set.indices[row].item<int64_t>()];
         const double level = (set.features[0][row][0].item<double>() / 64 * 0.25 + 0.5) * 255;
         const auto image = std::llround(level / 10);
-        const std::string file = image == 5 ? "5\\xff.png" : absl::StrCat(image, ".png");
+        const std::string file = image == 5 ? "5\xFF.png" : absl::StrCat(image, ".png");
         EXPECT_THAT(name, HasSubstr(absl::StrCat("/photos/class", image / kImagesOfEach, "/", file))) << split << row;
         seen.insert(name);
       }

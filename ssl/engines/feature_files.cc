@@ -22,7 +22,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/utf8.h"
+#include "ssl/base/surrogate_escape.h"
 #include "ssl/config/node.h"
 #include "ssl/config/yaml.h"
 #include "ssl/engines/broken_rows.h"
@@ -292,7 +292,7 @@ absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& direc
   if (!file_system.Exists(path)) return names;
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
   // JSON is a subset of YAML.
-  SSL_ASSIGN_OR_RETURN(const ConfigNode list, ParseYaml(text, path, nullptr));
+  SSL_ASSIGN_OR_RETURN(const ConfigNode list, ParseYaml(UnmarkBytes(MarkEscapes(text)), path, nullptr));
   for (const ConfigNode& name : list.items()) names.push_back(name.text());
   if (!names.empty()) return names;
   return absl::DataLossError(absl::StrCat(path, " holds no list of class names; extract the features again"));
@@ -304,8 +304,8 @@ absl::Status WriteImageFiles(const std::string& directory, const std::string& sp
   // Not by way of a tree, which would take many times the memory of ten million names.
   std::string json = "[";
   for (int64_t i = 0; i < dataset.size(); ++i) {
-    const nlohmann::json name = EscapeUnlessUtf8(dataset.ImagePath(i));
-    absl::StrAppend(&json, i == 0 ? "\n " : ",\n ", name.dump());
+    const nlohmann::json name = MarkBytes(dataset.ImagePath(i));
+    absl::StrAppend(&json, i == 0 ? "\n " : ",\n ", EscapeMarks(name.dump()));
   }
   json.append("\n]\n");
   return WriteFileAtomically(file_system, ImageFile(directory, split), json);

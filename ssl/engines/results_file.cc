@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/utf8.h"
+#include "ssl/base/surrogate_escape.h"
 #include "ssl/config/yaml.h"
 #include "ssl/io/atomic_file.h"
 
@@ -20,7 +20,7 @@ Json ScalarToJson(const ConfigNode& node) {
     if (const auto value = node.AsDouble(); value.ok()) return *value;
     if (const auto value = node.AsBool(); value.ok()) return *value;
   }
-  return EscapeUnlessUtf8(node.text());
+  return MarkBytes(node.text());
 }
 
 Json Convert(const ConfigNode& node) {
@@ -32,19 +32,19 @@ Json Convert(const ConfigNode& node) {
     return list;
   }
   Json map = Json::object();
-  for (const auto& [key, value] : node.entries()) map[EscapeUnlessUtf8(key)] = Convert(value);
+  for (const auto& [key, value] : node.entries()) map[MarkBytes(key)] = Convert(value);
   return map;
 }
 
 }  // namespace
 
-std::string ToJson(const ConfigNode& node) { return absl::StrCat(Convert(node).dump(2), "\n"); }
+std::string ToJson(const ConfigNode& node) { return absl::StrCat(EscapeMarks(Convert(node).dump(2)), "\n"); }
 
 absl::StatusOr<ConfigNode> ReadResults(const std::string& path, FileSystem& file_system) {
   if (!file_system.Exists(path)) return ConfigNode::Map();
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
-  // JSON is a subset of YAML.
-  SSL_ASSIGN_OR_RETURN(ConfigNode results, ParseYaml(text, path, nullptr));
+  // JSON is a subset of YAML, whose parser keeps bytes as they are.
+  SSL_ASSIGN_OR_RETURN(ConfigNode results, ParseYaml(UnmarkBytes(MarkEscapes(text)), path, nullptr));
   if (results.is_map()) return results;
   return absl::InvalidArgumentError(absl::StrCat(path, ": no JSON object"));
 }

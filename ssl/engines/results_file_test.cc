@@ -36,14 +36,18 @@ TEST(ResultsFileTest, WrittenResults_ReadBackEqual) {
 }
 
 // Names of files may be any bytes.
-TEST(ResultsFileTest, WhatIsNoUtf8_IsEscapedSoThatItCanBeFoundAgain) {
+TEST(ResultsFileTest, WhatIsNoUtf8_IsReadBack) {
   ConfigNode results = ConfigNode::Map();
   results.Set("text", ConfigNode::FromString("\xC3\xA4 and \\"));
   results.Set("bytes", ConfigNode::FromString("a\xFF\\\xC3\xA4"));
   results.Set("k\xFE", ConfigNode::FromInt(1));
   EXPECT_EQ(ToJson(results),
             "{\n  \"text\": \"\xC3\xA4 and \\\\\",\n  \"bytes\": "
-            "\"a\\\\xff\\\\\\\\\\\\xc3\\\\xa4\",\n  \"k\\\\xfe\": 1\n}\n");
+            "\"a\\udcff\\\\\xC3\xA4\",\n  \"k\\udcfe\": 1\n}\n");
+  const std::string path = MakeTempDir("results") + "/results.json";
+  ASSERT_OK(WriteResults(path, results, PosixFileSystem()));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode back, ReadResults(path, PosixFileSystem()));
+  EXPECT_EQ(back, results);
 }
 
 TEST(ResultsFileTest, MissingFile_IsAnEmptyMap) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
-#include "ssl/base/utf8.h"
+#include "ssl/base/surrogate_escape.h"
 #include "ssl/core/batch_source.h"
 #include "ssl/data/fault_counts.h"
 #include "ssl/distributed/agree.h"
@@ -82,7 +82,7 @@ absl::StatusOr<std::map<std::string, int64_t>> ReadBrokenImageCounts(FileSystem&
   std::map<std::string, int64_t> counts;
   if (!file_system.Exists(path)) return counts;
   SSL_ASSIGN_OR_RETURN(const std::string text, file_system.Read(path));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(MarkEscapes(text), nullptr, /*allow_exceptions=*/false);
   const auto kinds = json.is_object() ? json.find(kKinds) : json.end();
   if (kinds == json.end() || !kinds->is_object()) return ForeignFile(path, ReadFaultName(kKindsOfBroken[0]));
   for (const ReadFault fault : kKindsOfBroken) {
@@ -158,11 +158,10 @@ std::string BrokenImagesHook::ToJson(const ReplacedImages& source) const {
   }
   Json& list = json["images"] = Json::array();
   for (const auto& [index, fault] : images_) {
-    list.push_back({{"index", index},
-                    {"kind", std::string(ReadFaultName(fault))},
-                    {"name", EscapeUnlessUtf8(source.ImageName(index))}});
+    list.push_back(
+        {{"index", index}, {"kind", std::string(ReadFaultName(fault))}, {"name", MarkBytes(source.ImageName(index))}});
   }
-  return json.dump(1) + "\n";
+  return EscapeMarks(json.dump(1)) + "\n";
 }
 
 void BrokenImagesHook::VisitState(StateVisitor& visitor) {

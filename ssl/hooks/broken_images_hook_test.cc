@@ -148,6 +148,18 @@ TEST(BrokenImagesHook, FileOfAnEarlierVersion_IsRead) {
   EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value(), counts);
 }
 
+TEST(BrokenImagesHook, FileWithANameThatIsNoUtf8_IsReadBack) {
+  const std::string folder = MakeTempDir("images");
+  const std::string path = folder + "/broken_images.json";
+  std::string list;
+  for (int i = 0; i < 40; ++i) list += absl::StrCat(folder, "/\xC3\xA4\xFF", i, ".png\n");
+  WriteFile(folder + "/list.txt", list);
+  WriteFile(path, Train(absl::StrCat("DATA_SOURCES: [disk_filelist], DATA_PATHS: ['", folder, "/list.txt']"), 0, 0,
+                        ", MAX_BROKEN_FRACTION: 1"));
+  EXPECT_THAT(PosixFileSystem().Read(path).value(), HasSubstr("/\xC3\xA4\\udcff7.png\""));
+  EXPECT_EQ(ReadBrokenImageCounts(PosixFileSystem(), path).value().at("missing"), 40);
+}
+
 TEST(BrokenImagesHook, FileOfAnotherProgram_IsRefused) {
   const std::string path = MakeTempDir("counts") + "/broken_images.json";
   EXPECT_THAT(ReadBrokenImageCounts(PosixFileSystem(), path).value(), IsEmpty());

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of files that would tell a terminal what to do, or look like lines of the log: they are printed escaped, and the
 letters of good names stay."""
+import json
 import os
 import pathlib
 import random
@@ -64,6 +65,21 @@ class HostileNamesTest(unittest.TestCase):
         output, _, _ = self.of_folder("engine_name=check_data")
         self.assert_names(output)
         self.assertIn(r"not read: .\x1b[2j 1", output)
+
+    def assert_files(self, names):
+        """Names in JSON, taken back as docs/data.md says, are files that can be opened."""
+        paths = [os.fsencode(name) for name in names]
+        self.assertEqual(sorted(os.path.relpath(path, os.fsencode(self.images)) for path in paths), sorted(BROKEN))
+        for path in paths:
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), b"no image")
+
+    def test_names_in_json(self):
+        self.of_folder("engine_name=[train,check_data]")
+        broken = json.loads((self.folder / "run" / "broken_images.json").read_text(encoding="utf-8"))
+        self.assert_files(image["name"] for image in broken["images"])
+        checked = json.loads((self.folder / "run" / "data_check.json").read_text(encoding="utf-8"))
+        self.assert_files(image["file"] for image in checked["train"]["broken"]["not an image"])
 
     def test_log_of_a_training(self):
         _, error, log = self.of_folder("engine_name=train")
