@@ -90,6 +90,10 @@ std::vector<WrongConfig> WrongValues() {
       {"TestPhaseOfFewerViews",
        {"config.TEST_MODEL=True"},
        {"command line:2: config.TEST_MODEL is true", "1 view of an image (config.DATA.TEST.TRANSFORMS)"}},
+      {"OneChannelForATrunkOfThree",
+       {"config.DATA.TRAIN.IMAGE_CHANNELS=1"},
+       {"command line:2: config.DATA.TRAIN.IMAGE_CHANNELS is 1, but the trunk takes 3 channels",
+        "grey images are read as three equal channels"}},
       {"FlagIsNumber", {"config.DATA.TRAIN.DROP_LAST=3"}, {"command line:2", "DROP_LAST is '3'"}},
       {"SectionIsScalar", {"config.MODEL.TRUNK=resnet"}, {"command line", "config.MODEL.TRUNK is 'resnet'"}},
       {"TemperatureIsZero", {"config.LOSS.swav_loss.temperature=0"}, {"command line:2", "temperature is '0'"}},
@@ -257,6 +261,9 @@ TEST(CheckConfigTest, RightConfigurationsWouldRun) {
   EXPECT_EQ(FormatReport(report), "would run here\n");
   const ConfigReport supervised = CheckTiny(Supervised({}));
   EXPECT_EQ(VerdictOf(supervised), ConfigVerdict::kRuns) << FormatReport(supervised);
+  const ConfigReport grey = CheckTiny(
+      {"config.MODEL.INPUT_TYPE=lab", "config.DATA.TRAIN.IMAGE_CHANNELS=1", "config.DATA.TEST.IMAGE_CHANNELS=1"});
+  EXPECT_EQ(VerdictOf(grey), ConfigVerdict::kRuns) << FormatReport(grey);
 }
 
 TEST(CheckConfigTest, ManyMistakesComeAtOnceWithFileAndLine) {

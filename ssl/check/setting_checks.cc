@@ -12,6 +12,7 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/config/world_shape.h"
 #include "ssl/core/head_outputs.h"
+#include "ssl/core/shared_options.h"
 #include "ssl/data/data_options.h"
 #include "ssl/engines/folder_recipe.h"
 
@@ -184,6 +185,22 @@ void CheckInputKeys(const ConfigNode& config, const std::string& split, std::vec
                                    "; expected several inputs and a head for each, or one input and no mapping"));
 }
 
+// Found at the first pass through the trunk otherwise. A model of another program may take anything.
+void CheckImageChannels(const ConfigNode& config, const std::string& split, std::vector<std::string>* problems) {
+  const ConfigNode* model = config.FindPath("MODEL.BASE_MODEL_NAME");
+  const ConfigNode* sources = config.FindPath(absl::StrCat("DATA.", split, ".DATA_SOURCES"));
+  const ConfigNode* type = config.FindPath("MODEL.INPUT_TYPE");
+  const std::string path = absl::StrCat("DATA.", split, ".IMAGE_CHANNELS");
+  const bool is_ours = model == nullptr || model->text() == ModelNameOptions().base_model_name;
+  const bool is_read = sources != nullptr && !sources->items().empty();
+  const bool takes_one = type != nullptr && type->text() == "lab";
+  if (!is_ours || !is_read || takes_one || Int(config, path, 3) == 3) return;
+  problems->push_back(absl::StrCat(
+      PlaceOf(config, path), ": config.", path, " is 1, but the trunk takes 3 channels, as config.MODEL.INPUT_TYPE is ",
+      type == nullptr ? "rgb" : type->text(), "; expected 3: grey images are read as three equal channels. A trunk of ",
+      "one channel takes config.MODEL.INPUT_TYPE=lab, IMAGE_CHANNELS=1 and Grayscale among TRANSFORMS"));
+}
+
 void CollectKeys(const ConfigNode& node, const std::string& path, std::vector<std::string>* keys) {
   if (!path.empty()) keys->push_back(path);
   for (const auto& [key, value] : node.entries()) CollectKeys(value, JoinPath(path, key), keys);
@@ -214,6 +231,8 @@ std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool tr
   CheckTopK(config, &problems);
   CheckTransformTypes(config, &problems);
   CheckAllowedChanges(config, &problems);
+  CheckImageChannels(config, "TRAIN", &problems);
+  CheckImageChannels(config, "TEST", &problems);
   if (trains) {
     CheckSeveralImages(config, &problems);
     CheckTestViews(config, &problems);

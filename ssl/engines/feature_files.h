@@ -91,8 +91,8 @@ absl::Status WriteClassNames(const std::string& directory, const std::string& sp
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& directory, const std::string& split,
                                                         FileSystem& file_system);
 
-// Writes the list of Dataset::ImagePath by position, bytes that are no UTF-8 escaped (surrogate_escape.h); none where the
-// first image has no path.
+// Writes the list of Dataset::ImagePath by position, as JSON (ssl/base/surrogate_escape.h); none where the first image
+// has no path.
 absl::Status WriteImageFiles(const std::string& directory, const std::string& split, const Dataset& dataset,
                              FileSystem& file_system);
 
