@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ssl/base/error_detail.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/io/atomic_file.h"
 
@@ -120,6 +121,23 @@ absl::Status CheckpointNames::Keep(int64_t iteration) {
     SSL_RETURN_IF_ERROR(Write(name, {iteration, /*replaceable=*/false}));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointNames::DropDamaged() {
+  SSL_ASSIGN_OR_RETURN(const std::vector<std::string> files, file_system_.List(directory_));
+  std::vector<std::string> told;
+  for (const std::string& file : files) {
+    absl::string_view name = file;
+    if (!absl::ConsumeSuffix(&name, kNameSuffix)) continue;
+    const absl::Status status = Read(name).status();
+    const bool is_damaged = absl::IsDataLoss(status) && DetailOf(status, kDetailErrno).empty();
+    if (!is_damaged) continue;
+    SSL_RETURN_IF_ERROR(Drop(std::string(name)));
+    told.push_back(absl::StrCat(Path(name),
+                                " was damaged: it did not name a checkpoint, and is gone; who has given the "
+                                "name gives it anew"));
+  }
+  return told;
 }
 
 absl::Status CheckpointNames::DropAfter(int64_t iteration) {

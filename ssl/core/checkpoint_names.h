@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,6 +51,10 @@ class CheckpointNames {
   // Whether a name says that `iteration` is replaceable; Keep takes that back.
   absl::StatusOr<bool> IsReplaceable(int64_t iteration) const;
   absl::Status Keep(int64_t iteration);
+
+  // Removes the files that hold anything else; for people, a sentence for each. What is to have the name is told by
+  // the state of the run.
+  absl::StatusOr<std::vector<std::string>> DropDamaged();
 
   // OK, too, when nothing has the name.
   absl::Status Drop(const std::string& name);

@@ -15,7 +15,9 @@
 #include "gtest/gtest.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/distributed/local_communicator.h"
+#include "ssl/io/atomic_file.h"
 #include "ssl/io/testing/fault_file_system.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 #include "ssl/testing/temp_dir.h"
 
@@ -46,6 +48,20 @@ class CheckpointNamesTest : public ::testing::Test {
   const std::string directory_ = MakeTempDir("names");
   const std::unique_ptr<Communicator> communicator_ = MakeLocalCommunicator();
 };
+
+// A training starts: who has given a name knows what it stands for.
+TEST_F(CheckpointNamesTest, NameOfNoCheckpoint_GoesWhenTheStoreIsOpened) {
+  CheckpointNames names(directory_, posix_);
+  ASSERT_OK(names.Move("rolling", 7, true));
+  for (const char* text : {"", "step_x\n", "\x01\x02\x03\x04\x05\x06\x07\x08"}) {
+    ASSERT_OK(WriteFileAtomically(posix_, directory_ + "/best.step", text));
+    EXPECT_THAT(names.All(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("best.step")));
+    const CapturedLog log;
+    ASSERT_OK(Store(2).Open());
+    EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("best.step was damaged")));
+    EXPECT_THAT(*names.All(), ElementsAre(Pair("rolling", 7)));
+  }
+}
 
 TEST_F(CheckpointNamesTest, NameThatGoesMeanwhile_IsNone) {
   CheckpointNames names(directory_, posix_);

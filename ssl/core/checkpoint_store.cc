@@ -77,6 +77,8 @@ absl::Status CheckpointStore::Open() {
       if (!IsLeftOver(name)) continue;
       SSL_RETURN_IF_ERROR(file_system_.RemoveAll(absl::StrCat(options_.directory, "/", name)));
     }
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> damaged, names_.DropDamaged());
+    for (const std::string& what : damaged) SSL_LOG(WARNING) << what;
     return absl::OkStatus();
   };
   return OnRankZero(open, "opening the checkpoint directory", communicator_);
