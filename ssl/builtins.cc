@@ -4,6 +4,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/core/register_core.h"
 #include "ssl/data/register_data.h"
+#include "ssl/engines/online_evaluation.h"
 #include "ssl/engines/register_engines.h"
 #include "ssl/hooks/register_hooks.h"
 #include "ssl/meters/register_meters.h"
@@ -20,6 +21,7 @@ absl::Status RegisterBuiltins(Registries* registries) {
   SSL_RETURN_IF_ERROR(RegisterData(registries));
   SSL_RETURN_IF_ERROR(RegisterEngines(registries));
   SSL_RETURN_IF_ERROR(RegisterHooks(registries));
+  PlanOnlineEvaluations(registries);
   SSL_RETURN_IF_ERROR(RegisterMeters(registries));
   SSL_RETURN_IF_ERROR(RegisterMethods(registries));
   SSL_RETURN_IF_ERROR(RegisterModels(registries));

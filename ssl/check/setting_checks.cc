@@ -211,7 +211,8 @@ void CheckAllowedChanges(const ConfigNode& config, std::vector<std::string>* pro
   const ConfigNode* allowed = config.FindPath(kAllowChanges);
   if (allowed == nullptr || !allowed->is_list() || allowed->items().empty()) return;
   // What a checkpoint records beside the keys (ssl/core/run_identity.h).
-  std::vector<std::string> keys = {"DATA.TRAIN.classes", "DATA.TRAIN.num_samples", "DATA.TRAIN.updates_per_epoch"};
+  std::vector<std::string> keys = {"DATA.TRAIN.classes", "DATA.TRAIN.num_samples", "DATA.TRAIN.samples",
+                                   "DATA.TRAIN.updates_per_epoch"};
   CollectKeys(config, "", &keys);
   for (const ConfigNode& item : allowed->items()) {
     absl::string_view key = item.text();

@@ -19,6 +19,7 @@
 #include "ssl/base/host_name.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/utf8.h"
+#include "ssl/core/sample_digest.h"
 #include "ssl/distributed/agree.h"
 
 namespace ssl {
@@ -30,23 +31,6 @@ constexpr absl::string_view kEndOfName("\0", 1);  // no file has it in its name
 
 enum Number : int64_t { kSources, kSamples, kBatches, kClasses, kIdentities, kNumbers };
 
-// Whether the source can tell samples from others. One that cannot may be a stream, of more samples than can be asked.
-bool HasIdentities(const BatchSource& source) {
-  const int64_t samples = source.dataset_size();
-  return samples > 0 && !(source.SampleIdentity(0).empty() && source.SampleIdentity(samples - 1).empty());
-}
-
-// A checksum of what tells samples [begin, end) from others, as far as the source has these.
-int64_t IdentitiesOf(const BatchSource& source, int64_t begin, int64_t end) {
-  if (!HasIdentities(source)) return 0;
-  uint32_t checksum = 0;
-  for (int64_t index = begin; index < std::min(end, source.dataset_size()); ++index) {
-    checksum = ExtendCrc32c(checksum, source.SampleIdentity(index));
-    checksum = ExtendCrc32c(checksum, kEndOfName);
-  }
-  return checksum;
-}
-
 // [numbers]; of the classes' names and the samples checksums
 at::Tensor NumbersOf(const BatchSource* source) {
   at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
@@ -56,7 +40,7 @@ at::Tensor NumbersOf(const BatchSource* source) {
   values[kSamples] = source->dataset_size();
   values[kBatches] = source->batches_per_epoch();
   values[kClasses] = Crc32c(absl::StrJoin(source->ClassNames(), kEndOfName));
-  values[kIdentities] = IdentitiesOf(*source, 0, source->dataset_size());
+  values[kIdentities] = ChecksumOfSamples(*source, 0, source->dataset_size());
   return numbers;
 }
 
@@ -95,7 +79,7 @@ absl::StatusOr<int64_t> FirstOtherSample(const BatchSource* source, int64_t rank
   int64_t end = samples;
   while (end - begin > 1) {
     const int64_t middle = begin + (end - begin) / 2;
-    const int64_t identities = source == nullptr ? 0 : IdentitiesOf(*source, begin, middle);
+    const int64_t identities = source == nullptr ? 0 : ChecksumOfSamples(*source, begin, middle);
     const at::Tensor own = at::full({1}, identities, at::kLong);
     SSL_ASSIGN_OR_RETURN(const at::Tensor all, communicator.AllGather(own));  // [ranks, 1]
     const bool differ = all[rank].item<int64_t>() != all[0].item<int64_t>();

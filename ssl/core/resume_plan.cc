@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/core/run_identity.h"
 
 namespace ssl {
 namespace {
@@ -64,7 +65,7 @@ class Planner {
     }
     plan_.iteration = iteration;
     return identity_.CheckResume(saved, absl::StrCat(step, "/", kConfigFile), &plan_.notes,
-                                 {manifest.world_size, world_size_});
+                                 {manifest.world_size, world_size_}, iteration);
   }
 
   // RESUME_FROM. The same command again, after a stop, goes on: doing the same once more would give the same.

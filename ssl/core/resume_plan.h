@@ -15,11 +15,12 @@
 #include "ssl/config/option_catalog.h"
 #include "ssl/core/checkpoint_store.h"
 #include "ssl/core/core_options.h"
-#include "ssl/core/run_identity.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
+
+class RunIdentity;
 
 struct ResumePlan {
   int64_t iteration = -1;        // of the checkpoint to go on from; -1: the run starts from the beginning
@@ -30,9 +31,9 @@ struct ResumePlan {
 };
 
 // Reads only, and logs nothing; rank 0 calls it for all. InvalidArgument, naming keys and ways out, when the
-// checkpoints are another run's (other settings, more or fewer samples in an update over all ranks) or the settings forbid to use them
-// (AUTO_RESUME=False); NotFound when RESUME_FROM names none; DataLoss when there are checkpoints and none that could be
-// used is intact.
+// checkpoints are another run's (other settings, more or fewer samples in an update over all ranks) or the settings
+// forbid to use them (AUTO_RESUME=False); NotFound when RESUME_FROM names none; DataLoss when there are checkpoints and
+// none that could be used is intact.
 absl::StatusOr<ResumePlan> MakeResumePlan(const CheckpointOptions& options, const RunIdentity& identity,
                                           const CheckpointStore& store, int64_t world_size);
 

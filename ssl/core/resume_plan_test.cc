@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/core_options.h"
+#include "ssl/core/run_identity.h"
 #include "ssl/core/testing/resume_fixture.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/io/testing/fault_file_system.h"

@@ -13,9 +13,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/help.h"
-#include "ssl/core/saved_settings.h"
 #include "ssl/core/shared_options.h"
-#include "ssl/io/file_system.h"
 #include "ssl/io/json_tree.h"
 
 namespace ssl {
@@ -26,70 +24,8 @@ using Settings = SavedSettings;
 constexpr char kNotSet[] = "(not set)";
 constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 constexpr char kBatchesPerUpdate[] = "OPTIMIZER.grad_acc_steps";
-constexpr char kNumSamples[] = "DATA.TRAIN.num_samples";
-// A list of transforms is longer than a line; what differs in it is what matters.
-constexpr size_t kMaxQuoted = 160;
-constexpr size_t kContext = 40;
-
-// How the maps of a list are told: a key's place in one means nothing, but older versions kept it.
-enum class KeyOrder { kSorted, kAsWritten };
-
-// Equal values have equal texts: 0.1 and 1e-1, True and yes, {a: 1, b: 2} and {b: 2, a: 1}.
-ConfigNode Canonical(const ConfigNode& node, KeyOrder order) {
-  ConfigNode result = node;
-  if (node.is_list()) {
-    result = ConfigNode::List();
-    for (const ConfigNode& item : node.items()) result.Append(Canonical(item, order));
-  } else if (node.is_map()) {
-    auto entries = node.entries();
-    const auto by_key = [](const auto& left, const auto& right) { return left.first < right.first; };
-    if (order == KeyOrder::kSorted) std::sort(entries.begin(), entries.end(), by_key);
-    result = ConfigNode::Map();
-    for (const auto& [key, value] : entries) result.Set(key, Canonical(value, order));
-  } else if (const absl::StatusOr<int64_t> whole = node.AsInt(); whole.ok()) {
-    result = ConfigNode::FromInt(*whole);
-  } else if (const absl::StatusOr<double> number = node.AsDouble(); number.ok()) {
-    result = ConfigNode::FromDouble(*number);
-  } else if (const absl::StatusOr<bool> flag = node.AsBool(); flag.ok()) {
-    result = ConfigNode::FromBool(*flag);
-  }
-  return result;
-}
-
-// Bytes that are no UTF-8 are replaced, as they are in the file.
-std::string TextOf(const ConfigNode& node) {
-  const absl::StatusOr<JsonTree> read_back = ParseJson(WriteJson(JsonTree(FormatValue(node))));
-  return read_back->text;
-}
-
-// Maps are taken apart; everything else, a list of transforms too, is one value.
-void Flatten(const ConfigNode& node, const std::string& path, Settings* settings) {
-  if (node.is_map() && !node.entries().empty()) {
-    for (const auto& [key, value] : node.entries()) Flatten(value, JoinPath(path, key), settings);
-    return;
-  }
-  (*settings)[path] = TextOf(Canonical(node, KeyOrder::kSorted));
-}
-
-// Where the innermost value stands that the text of `node` has at `offset`.
-SourceLocation PlaceAt(const ConfigNode& node, size_t offset) {
-  std::vector<ConfigNode::Entry> children = node.entries();
-  std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const ConfigNode& item : node.items()) children.emplace_back("", item);
-  const std::string text = TextOf(Canonical(node, KeyOrder::kSorted));
-  size_t end = 0;
-  for (const auto& [key, child] : children) {
-    const std::string label = key.empty() ? "" : absl::StrCat(key, ": ");
-    const std::string value = TextOf(Canonical(child, KeyOrder::kSorted));
-    const size_t begin = text.find(label + value, end);
-    if (begin == std::string::npos || offset < begin) break;
-    end = begin + label.size() + value.size();
-    if (offset > end) continue;
-    const SourceLocation place = PlaceAt(child, offset - std::min(offset, begin + label.size()));
-    return place.file.empty() ? node.location() : place;
-  }
-  return node.location();
-}
+constexpr char kEpochs[] = "OPTIMIZER.num_epochs";
+constexpr char kVirtualRanks[] = "DISTRIBUTED.VIRTUAL_RANKS";
 
 // "counted in photos; command line:2": where the samples of DATA.TRAIN, or DATA.TEST, lie; "" where no path says it.
 std::string CountedIn(const ConfigNode& config, const char* split) {
@@ -100,7 +36,9 @@ std::string CountedIn(const ConfigNode& config, const char* split) {
 }
 
 // Whether the number of updates in an epoch may follow from this setting.
-bool DecidesUpdates(absl::string_view key) { return absl::StartsWith(key, "DATA.TRAIN.") || key == kBatchesPerUpdate; }
+bool DecidesUpdates(absl::string_view key) {
+  return (absl::StartsWith(key, "DATA.TRAIN.") && key != "DATA.TRAIN.TRANSFORMS") || key == kBatchesPerUpdate;
+}
 
 // The number at `key`, which may be any that a file says; a run whose options do not have the key has the default.
 double CountIn(const Settings& settings, const std::string& key, int64_t by_default) {
@@ -115,43 +53,16 @@ double SamplesPerUpdate(const Settings& settings, int64_t ranks) {
          CountIn(settings, kBatchesPerUpdate, UpdateOptions().batches_per_update);
 }
 
-size_t FirstDifference(const std::string& value, const std::string& other) {
-  const size_t most = std::min(value.size(), other.size());
-  return std::mismatch(value.begin(), value.begin() + most, other.begin()).first - value.begin();
-}
-
-// The part of a long value that begins a little before the place where it differs from `other`.
-std::string Quote(const std::string& value, const std::string& other) {
-  if (value.size() <= kMaxQuoted) return value;
-  const size_t differs = FirstDifference(value, other);
-  const size_t begin = differs > kContext ? differs - kContext : 0;
-  const bool cut = begin + kMaxQuoted < value.size();
-  return absl::StrCat(begin > 0 ? "..." : "", value.substr(begin, kMaxQuoted), cut ? "..." : "");
-}
-
 }  // namespace
-
-struct RunIdentity::Difference {
-  std::string key;
-  std::string saved;
-  std::string now;
-  std::string location;  // of the new value, or of what was counted; "" when it stands nowhere
-  std::string hint = {};
-
-  std::string ToString() const {
-    const std::string where = location.empty() ? "" : absl::StrCat(" (", location, ")");
-    return absl::StrCat(key, ": ", Quote(saved, now), " in the checkpoint, ", Quote(now, saved), " now", where, hint);
-  }
-};
 
 RunIdentity::RunIdentity(const ConfigNode& config, const OptionCatalog& catalog, std::vector<std::string> allow_changes)
     : config_(config), catalog_(catalog), allow_changes_(std::move(allow_changes)) {
-  Flatten(config, "", &settings_);
+  settings_ = SettingsOf(config);
   SettleAmpDtype(catalog_.Defaults(), &settings_);
 }
 
 void RunIdentity::SetClasses(const std::vector<std::string>& names) {
-  if (!names.empty()) classes_ = TextOf(ConfigNode::FromStrings(names));
+  if (!names.empty()) classes_ = SettingText(ConfigNode::FromStrings(names));
 }
 
 std::string RunIdentity::ToJson() const {
@@ -163,6 +74,7 @@ std::string RunIdentity::ToJson() const {
   root.emplace_back("format_version", JsonTree(kSettingsFormatVersion));
   root.emplace_back("settings", JsonTree(std::move(settings)));
   if (!classes_.empty()) counts.emplace_back(std::string(kClasses), JsonTree(classes_));
+  if (!samples_.parts.empty()) counts.emplace_back(std::string(kSamples), JsonTree(samples_.ToString()));
   root.emplace_back("counts", JsonTree(std::move(counts)));
   return WriteJson(JsonTree(std::move(root)));
 }
@@ -171,7 +83,7 @@ std::string RunIdentity::ToJson() const {
 std::string RunIdentity::DefaultOf(const std::string& key) const {
   const ConfigNode& defaults = catalog_.Defaults();
   const ConfigNode* value = defaults.FindPath(key);
-  return value == nullptr ? kNotSet : FormatValue(Canonical(*value, KeyOrder::kSorted));
+  return value == nullptr ? kNotSet : SettingText(*value);
 }
 
 bool RunIdentity::TestsOnly() const {
@@ -189,8 +101,7 @@ bool RunIdentity::IsAllowed(absl::string_view key) const {
 std::string RunIdentity::Describe(absl::string_view key) const {
   const ConfigNode* node = config_.FindPath(key);
   if (node == nullptr) return absl::StrCat("config.", key, " is ", kNotSet);
-  return absl::StrCat(node->location().ToString(), ": config.", key, " is ",
-                      FormatValue(Canonical(*node, KeyOrder::kSorted)));
+  return absl::StrCat(node->location().ToString(), ": config.", key, " is ", SettingText(*node));
 }
 
 absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json, absl::string_view origin) const {
@@ -199,65 +110,105 @@ absl::StatusOr<RunIdentity::Settings> RunIdentity::Parse(absl::string_view json,
   return settings;
 }
 
-bool RunIdentity::MayDiffer(absl::string_view key, const RankCounts& ranks) const {
-  const bool makes_batches = key == kBatchSize || key == kBatchesPerUpdate;
-  return catalog_.MayChange(key) || IsAllowed(key) || (makes_batches && ranks.saved != ranks.now);
+RunIdentity::Settings RunIdentity::Counted() const {
+  Settings counted;
+  for (const auto& [name, count] : counts_) counted[name] = absl::StrCat(count);
+  if (!classes_.empty()) counted[std::string(kClasses)] = classes_;
+  if (!samples_.parts.empty()) counted[std::string(kSamples)] = samples_.ToString();
+  return counted;
+}
+
+// Before the data is opened, whether its samples are the same is not known yet.
+bool RunIdentity::IsMoved(const Difference& difference, const Settings& saved) const {
+  const bool names_data = absl::StartsWith(difference.key, "DATA.TRAIN.") && NamesPaths(difference.key);
+  if (!names_data || !PathsAreGone(difference.saved)) return false;
+  const auto samples = saved.find(std::string(kSamples));
+  return counts_.empty() || (samples != saved.end() && samples->second == samples_.ToString());
+}
+
+bool RunIdentity::MayDiffer(const Difference& difference, const Settings& saved, const RankCounts& ranks) const {
+  const bool makes_batches = difference.key == kBatchSize || difference.key == kBatchesPerUpdate;
+  return catalog_.MayChange(difference.key) || IsAllowed(difference.key) ||
+         (makes_batches && ranks.saved != ranks.now) || IsMoved(difference, saved);
 }
 
 // Position and schedules count updates, and a place in an epoch is counted in the samples that all ranks take together.
-absl::Status RunIdentity::CheckSamplesPerUpdate(const Settings& saved, const RankCounts& ranks,
-                                                absl::string_view origin) const {
-  if (ranks.saved == ranks.now) return absl::OkStatus();
+std::string RunIdentity::OtherSamplesPerUpdate(const Settings& saved, const RankCounts& ranks,
+                                               std::string* way_out) const {
+  if (ranks.saved == ranks.now) return "";
   const double batches = CountIn(settings_, kBatchesPerUpdate, UpdateOptions().batches_per_update) * ranks.now;
   const double before = SamplesPerUpdate(saved, ranks.saved);
   const double now = SamplesPerUpdate(settings_, ranks.now);
-  if (before == now) return absl::OkStatus();
+  if (before == now) return "";
   const double share = before / batches;
-  const std::string way_out = share == std::floor(share)
-                                  ? absl::StrCat("set config.", kBatchSize, "=", share)
-                                  : absl::StrCat("go on with a number of ranks that divides ", before);
-  return absl::InvalidArgumentError(absl::StrCat(
-      origin, ": was saved by ", ranks.saved, ranks.saved == 1 ? " rank that takes " : " ranks that take ", before,
-      " samples in an update, and would go on with ", ranks.now, ranks.now == 1 ? " that takes " : " that take ", now,
-      " (", Describe(kBatchSize), "); ", way_out, ", or choose another config.CHECKPOINT.DIR"));
+  *way_out = share == std::floor(share) ? absl::StrCat("set config.", kBatchSize, "=", share)
+                                        : absl::StrCat("go on with a number of ranks that divides ", before);
+  return absl::StrCat("was saved by ", ranks.saved, ranks.saved == 1 ? " rank that takes " : " ranks that take ",
+                      before, " samples in an update, and would go on with ", ranks.now,
+                      ranks.now == 1 ? " that takes " : " that take ", now, " (", Describe(kBatchSize), ")");
 }
 
 bool RunIdentity::IsSameRun(absl::string_view json, absl::string_view acted, const RankCounts& ranks) const {
   const absl::StatusOr<Settings> saved = Parse(json, "");
-  if (!saved.ok() || !CheckSamplesPerUpdate(*saved, ranks, "").ok()) return false;
+  std::string way_out;
+  if (!saved.ok() || !OtherSamplesPerUpdate(*saved, ranks, &way_out).empty()) return false;
+  const Settings counted = Counted();
   const std::vector<Difference> differences = Differences(*saved);
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
-    const bool counted = difference.key == kClasses || counts_.count(difference.key) > 0;
-    return difference.key != acted && (counted || MayDiffer(difference.key, ranks));
+    const bool is_counted = counted.count(difference.key) > 0 || difference.key == kClasses;
+    return difference.key != acted && (is_counted || MayDiffer(difference, *saved, ranks));
   });
+}
+
+bool RunIdentity::IsSame(const std::string& key, const std::string& saved, const std::string& now) const {
+  if (saved == now) return true;
+  if (NamesPaths(key) && WithNormalPaths(saved) == WithNormalPaths(now)) return true;
+  const ConfigNode* node = config_.FindPath(key);
+  return node != nullptr && IsSavedAsWritten(*node, saved);
+}
+
+RunIdentity::Difference RunIdentity::Describe(const std::string& key, const std::string& saved,
+                                              const std::string& now) const {
+  Difference difference{key, saved, now, ""};
+  const ConfigNode* node = config_.FindPath(key);
+  if (node != nullptr) {
+    const size_t differs =
+        std::mismatch(now.begin(), now.begin() + std::min(now.size(), saved.size()), saved.begin()).first - now.begin();
+    difference.location = PlaceInText(*node, differs).ToString();
+    difference.hint = AmpDtypeHint(key, *node, saved);
+  }
+  const bool counts_samples = key == kNumSamples || key == kSamples;
+  if (counts_samples) difference.location = CountedIn(config_, TestsOnly() ? "DATA.TEST" : "DATA.TRAIN");
+  if (key == kNumSamples) difference.counted = absl::StrCat("the ", saved, " samples");
+  if (key == kClasses) difference.counted = "the classes";
+  if (key == kSamples) {
+    difference.counted = "the samples";
+    difference.told = absl::StrCat("other names or labels than in the checkpoint; now the first that differ are in ",
+                                   samples_.FirstOther(saved));
+  }
+  return difference;
 }
 
 std::vector<RunIdentity::Difference> RunIdentity::Differences(const Settings& saved) const {
   Settings now = settings_;
-  for (const auto& [name, count] : counts_) now[name] = absl::StrCat(count);
-  if (!classes_.empty()) now[std::string(kClasses)] = classes_;
+  for (const auto& [name, count] : Counted()) now[name] = count;
   std::set<std::string> keys;
   for (const auto& [key, value] : saved) keys.insert(key);
   for (const auto& [key, value] : now) keys.insert(key);
   const bool have_formats = UsesAmpDtype(catalog_.Defaults(), saved) && UsesAmpDtype(catalog_.Defaults(), now);
   if (!have_formats) keys.erase(kAmpDtype);  // a run in float32 has none that the other could go on in
+  for (const absl::string_view told : {kUpdatesPerEpoch, kClasses, kSamples}) {
+    const std::string key(told);
+    if (saved.count(key) == 0 || now.count(key) == 0) keys.erase(key);
+  }
+  const std::string number(kNumSamples);
+  const bool are_as_many = saved.count(number) == 0 || now.count(number) == 0 || saved.at(number) == now.at(number);
+  if (!are_as_many) keys.erase(std::string(kSamples));  // the number says that they are others
   std::vector<Difference> differences;
   for (const std::string& key : keys) {
-    const auto before = saved.find(key);
-    const auto after = now.find(key);
-    Difference difference{key, before != saved.end() ? before->second : DefaultOf(key),
-                          after != now.end() ? after->second : kNotSet, ""};
-    if (difference.saved == difference.now) continue;
-    const ConfigNode* node = config_.FindPath(key);
-    const bool is_as_written = node != nullptr && TextOf(Canonical(*node, KeyOrder::kAsWritten)) == difference.saved;
-    if (is_as_written) continue;
-    const bool may_be_unknown = key == kUpdatesPerEpoch || key == kClasses;
-    if (may_be_unknown && (before == saved.end() || after == now.end())) continue;  // not told
-    const size_t differs = FirstDifference(difference.now, difference.saved);
-    if (node != nullptr) difference.location = PlaceAt(*node, differs).ToString();
-    if (node != nullptr) difference.hint = AmpDtypeHint(key, *node, difference.saved);
-    if (key == kNumSamples) difference.location = CountedIn(config_, TestsOnly() ? "DATA.TEST" : "DATA.TRAIN");
-    differences.push_back(std::move(difference));
+    const std::string before = saved.count(key) > 0 ? saved.at(key) : DefaultOf(key);
+    const std::string after = now.count(key) > 0 ? now.at(key) : kNotSet;
+    if (!IsSame(key, before, after)) differences.push_back(Describe(key, before, after));
   }
   return differences;
 }
@@ -277,11 +228,12 @@ absl::Status RunIdentity::CheckClasses(const std::vector<std::string>& names, ab
                                        absl::string_view json, absl::string_view origin) {
   SSL_ASSIGN_OR_RETURN(const Settings saved, ParseSavedSettings(json, /*with_counts=*/true, origin));
   const auto trained = saved.find(std::string(kClasses));
-  const std::string now = TextOf(ConfigNode::FromStrings(names));
+  const std::string now = SettingText(ConfigNode::FromStrings(names));
   if (trained == saved.end() || trained->second == now) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      origin, ": the outputs of the network are the classes ", Quote(trained->second, now), ", and those of ", section,
-      " are ", Quote(now, trained->second), "; name the training's class folders in ", section, ".DATA_PATHS"));
+  return absl::InvalidArgumentError(absl::StrCat(origin, ": the outputs of the network are the classes ",
+                                                 QuotedDifference(trained->second, now), ", and those of ", section,
+                                                 " are ", QuotedDifference(now, trained->second),
+                                                 "; name the training's class folders in ", section, ".DATA_PATHS"));
 }
 
 absl::StatusOr<std::string> RunIdentity::SavedSetting(const std::string& key, absl::string_view json,
@@ -291,89 +243,62 @@ absl::StatusOr<std::string> RunIdentity::SavedSetting(const std::string& key, ab
   return value != saved.end() ? value->second : DefaultOf(key);
 }
 
-absl::Status RunIdentity::CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
-                                               absl::string_view origin) const {
+std::string RunIdentity::OtherUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences) const {
   const auto now = counts_.find(std::string(kUpdatesPerEpoch));
-  if (now == counts_.end()) return absl::OkStatus();
-  std::vector<std::string> others;
-  bool may_differ = false;
-  for (const Difference& difference : differences) {
-    if (difference.key == kUpdatesPerEpoch || catalog_.MayChange(difference.key)) continue;
-    others.push_back(difference.ToString());
-    may_differ = may_differ || DecidesUpdates(difference.key);
-  }
+  if (now == counts_.end()) return "";
   const auto before = saved.find(now->first);
   const bool recorded = before != saved.end();
-  if (recorded ? before->second == absl::StrCat(now->second) : !may_differ) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(origin, ": an epoch of the run has ",
-                   recorded ? before->second : "a number of updates that an older version did not record",
-                   recorded ? " updates" : "", ", and would go on with ", now->second,
-                   others.empty() ? "" : absl::StrCat(":\n  ", absl::StrJoin(others, "\n  ")),
-                   "\nposition and schedules of a run count updates, so that config.CHECKPOINT.ALLOW_CHANGES cannot "
-                   "accept this; put "
-                   "back batch size, gradient accumulation and data, or begin a new run with these weights: another "
-                   "config.CHECKPOINT.DIR and config.MODEL.WEIGHTS_INIT.PARAMS_FILE=",
-                   ParentDirectory(origin)));
+  const bool may_differ = std::any_of(differences.begin(), differences.end(), [this](const Difference& difference) {
+    return DecidesUpdates(difference.key) && !catalog_.MayChange(difference.key);
+  });
+  if (recorded ? before->second == absl::StrCat(now->second) : !may_differ) return "";
+  return absl::StrCat(
+      "position and schedules of a run count updates, and an epoch of it has ",
+      recorded ? absl::StrCat(before->second, " updates") : "a number of updates that an older version did not record",
+      ", and would go on with ", now->second);
 }
 
-std::vector<const RunIdentity::Difference*> RunIdentity::Refused(const std::vector<Difference>& differences,
-                                                                 const RankCounts& ranks) const {
-  std::vector<const Difference*> refused;
-  for (const Difference& difference : differences) {
-    if (!MayDiffer(difference.key, ranks)) refused.push_back(&difference);
-  }
-  return refused;
-}
-
-absl::Status RunIdentity::Refusal(const std::vector<const Difference*>& refused, absl::string_view origin) const {
-  if (refused.empty()) return absl::OkStatus();
-  std::vector<std::string> lines;
-  std::vector<std::string> keys;
-  for (const Difference* difference : refused) {
-    lines.push_back(difference->ToString());
-    keys.push_back(difference->key);
-  }
-  const std::string found = absl::StrCat(
-      origin, ": the run was started with other settings than it would go on with:\n  ", absl::StrJoin(lines, "\n  "));
-  if (TestsOnly()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(found, "\na test of its weights is a run of its own: choose a new config.CHECKPOINT.DIR, with ",
-                     "config.MODEL.WEIGHTS_INIT.PARAMS_FILE=", ParentDirectory(origin)));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(found,
-                   "\nput them back, choose another config.CHECKPOINT.DIR, start anew with "
-                   "config.CHECKPOINT.OVERWRITE_EXISTING=True config.CHECKPOINT.AUTO_RESUME=False, or accept the "
-                   "change with config.CHECKPOINT.ALLOW_CHANGES=[",
-                   absl::StrJoin(keys, ","), "]"));
-}
-
-// Which batch size another number of ranks needs is of no use to whoever has to put back another setting, such as that
-// number itself.
-absl::Status RunIdentity::CheckRanks(const Settings& saved, const std::vector<const Difference*>& refused,
-                                     const RankCounts& ranks, absl::string_view origin) const {
-  if (ranks.saved == ranks.now) return absl::OkStatus();
-  std::vector<const Difference*> settings;
-  for (const Difference* difference : refused) {
-    if (difference->key != kClasses && counts_.count(difference->key) == 0) settings.push_back(difference);
-  }
-  SSL_RETURN_IF_ERROR(Refusal(settings, origin));
-  return CheckSamplesPerUpdate(saved, ranks, origin);
+std::string RunIdentity::BehindTheEnd(int64_t iteration) const {
+  if (updates_of_run_ == 0 || iteration <= updates_of_run_) return "";
+  return absl::StrCat("lies behind the end of this run: iteration ", iteration, " of ", updates_of_run_);
 }
 
 absl::Status RunIdentity::CheckResume(absl::string_view json, absl::string_view origin,
-                                      std::vector<std::string>* changes, const RankCounts& ranks) const {
+                                      std::vector<std::string>* changes, const RankCounts& ranks,
+                                      int64_t iteration) const {
   SSL_ASSIGN_OR_RETURN(const Settings saved, Parse(json, origin));
   const std::vector<Difference> differences = Differences(saved);
-  const std::vector<const Difference*> refused = Refused(differences, ranks);
-  SSL_RETURN_IF_ERROR(CheckRanks(saved, refused, ranks, origin));
-  SSL_RETURN_IF_ERROR(CheckUpdatesPerEpoch(saved, differences, origin));
+  std::string way_out;
+  const std::string samples = OtherSamplesPerUpdate(saved, ranks, &way_out);
+  // Another number of samples in an update is another number of updates: one of the two is told.
+  const std::string updates = samples.empty() ? OtherUpdatesPerEpoch(saved, differences) : "";
+  const std::string end = BehindTheEnd(iteration);
+  ResumeRefusal refusal{std::string(origin), {}, allow_changes_, TestsOnly()};
   for (const Difference& difference : differences) {
-    if (!MayDiffer(difference.key, ranks)) continue;
-    changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
+    if (difference.key == kUpdatesPerEpoch) continue;  // told as an obstacle
+    const bool may_differ = MayDiffer(difference, saved, ranks);
+    if (may_differ) changes->push_back(absl::StrCat("changed since the checkpoint: ", difference.ToString()));
+    if (may_differ && catalog_.MayChange(difference.key)) continue;
+    (may_differ ? refusal.accepted : refusal.others).push_back(&difference);
+    // Which batch size another number of ranks needs is of no use to whoever has to put back that number itself.
+    const bool is_number_of_ranks = !may_differ && !samples.empty() && difference.key == kVirtualRanks;
+    if (is_number_of_ranks) way_out.clear();
+    const bool decides_updates = !updates.empty() && DecidesUpdates(difference.key);
+    const bool decides_end = !end.empty() && updates.empty() && difference.key == kEpochs;
+    const bool shapes_weights = !misfit_.empty() && absl::StartsWith(difference.key, "MODEL.");
+    if (is_number_of_ranks || decides_updates || decides_end || shapes_weights)
+      refusal.to_put_back.push_back(&difference);
   }
-  return Refusal(refused, origin);
+  const std::string misfit = misfit_.empty() ? "" : absl::StrCat("its weights do not fit the network: ", misfit_);
+  for (const std::string& obstacle : {samples, updates, end, misfit}) {
+    if (!obstacle.empty()) refusal.obstacles.push_back(obstacle);
+  }
+  if (!way_out.empty()) refusal.remedies.push_back(way_out);
+  if (!end.empty() && refusal.to_put_back.empty()) refusal.remedies.push_back("raise config.OPTIMIZER.num_epochs");
+  if (!refusal.obstacles.empty() && refusal.remedies.empty() && refusal.to_put_back.empty()) {
+    refusal.remedies.push_back("put back what has changed");
+  }
+  return refusal.ToStatus();
 }
 
 }  // namespace ssl

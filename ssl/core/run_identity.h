@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes two sessions the same run: the resolved settings, and how much data there is. Every checkpoint records it
+// Two sessions are the same run by their resolved settings and their data. Every checkpoint records it
 // (config.json), and a run that resumes compares. An AMP_DTYPE that is empty counts as the one of the device. The rule
 // for each setting stands where it is declared (Doc::MayChange); docs/checkpoints.md tells users.
 //
@@ -21,6 +21,9 @@
 #include "absl/strings/string_view.h"
 #include "ssl/config/node.h"
 #include "ssl/config/option_catalog.h"
+#include "ssl/core/resume_refusal.h"
+#include "ssl/core/sample_digest.h"
+#include "ssl/core/saved_settings.h"
 
 namespace ssl {
 
@@ -43,28 +46,40 @@ class RunIdentity {
   // without names. A checkpoint from before they were recorded goes on with any.
   void SetClasses(const std::vector<std::string>& names);
 
+  // The digest tells the training samples from others of the same number, under "DATA.TRAIN.samples"; it is empty for a
+  // source that cannot tell. A checkpoint from before they were recorded goes on with any.
+  void SetSamples(SampleDigest digest) { samples_ = std::move(digest); }
+
+  // The weights of the checkpoint do not fit this run's network, which nothing lets differ; "": they do.
+  void SetMisfit(std::string why) { misfit_ = std::move(why); }
+
   // OK when the run that saved `json` was trained on the classes `names`, those of `section` ("config.DATA.TRAIN"), or
   // does not say on which. InvalidArgument with both lists; DataLoss as for CheckResume.
   static absl::Status CheckClasses(const std::vector<std::string>& names, absl::string_view section,
                                    absl::string_view json, absl::string_view origin);
 
-  // The updates of an epoch, as the count "DATA.TRAIN.updates_per_epoch": nothing lets them change within a run,
-  // because its position and its schedules count updates. With a checkpoint from before they were recorded, what they
-  // follow from (DATA.TRAIN, OPTIMIZER.grad_acc_steps) may not change either.
-  void SetUpdatesPerEpoch(int64_t updates) { counts_[std::string(kUpdatesPerEpoch)] = updates; }
+  // The updates of an epoch, as the count "DATA.TRAIN.updates_per_epoch", and of the whole run: nothing lets the first
+  // change within a run, because its position and its schedules count updates, and no checkpoint may lie behind the
+  // last. With a checkpoint from before updates were recorded, what they follow from (DATA.TRAIN,
+  // OPTIMIZER.grad_acc_steps) may not change either.
+  void SetUpdates(int64_t per_epoch, int64_t of_run) {
+    counts_[std::string(kUpdatesPerEpoch)] = per_epoch;
+    updates_of_run_ = of_run;
+  }
 
   // {"format_version": 1, "settings": {"OPTIMIZER.num_epochs": "100", ...}, "counts": {...}}: one text for one
   // identity.
   std::string ToJson() const;
 
-  // OK when the run that saved `json` may go on as this one; settings that may change and did are appended to
-  // `changes`, a line with both values for each. InvalidArgument names every other difference with both values, the
-  // place of the new one, and what a user can do. `origin` (the path of the checkpoint's file) opens the message.
-  // DataLoss for a text that ToJson did not write. Counts are compared when this object has any: before the data is
-  // opened, there are none. Another number of ranks has to take as many samples in an update, by other batches or
-  // another accumulation of their gradients, which may change then.
+  // OK when the run that saved `json` at `iteration` may go on as this one; settings that may change and did are
+  // appended to `changes`, a line with both values for each. InvalidArgument names every other difference with both
+  // values, the place of the new one, and what a user can do (resume_refusal.h). `origin` (the path of the checkpoint's
+  // file) opens the message. DataLoss for a text that ToJson did not write. Counts are compared when this object has
+  // any: before the data is opened, there are none. Paths are compared as places; a folder that was moved, so that
+  // nothing is where it was, may be another one where its samples are the same. Another number of ranks has to take as
+  // many samples in an update, by other batches or another accumulation of their gradients, which may change then.
   absl::Status CheckResume(absl::string_view json, absl::string_view origin, std::vector<std::string>* changes,
-                           const RankCounts& ranks = {}) const;
+                           const RankCounts& ranks = {}, int64_t iteration = 0) const;
 
   // Whether this run saved `json`, or wants to go on with it: what may change, is allowed to, or is counted from the
   // data does not make it another run (CheckResume may refuse it nevertheless). `acted` is the key of what a
@@ -86,25 +101,29 @@ class RunIdentity {
 
  private:
   static constexpr absl::string_view kClasses = "DATA.TRAIN.classes";
+  static constexpr absl::string_view kNumSamples = "DATA.TRAIN.num_samples";
+  static constexpr absl::string_view kSamples = "DATA.TRAIN.samples";
   static constexpr absl::string_view kUpdatesPerEpoch = "DATA.TRAIN.updates_per_epoch";
 
-  struct Difference;
-  using Settings = std::map<std::string, std::string>;
+  using Difference = SettingDifference;
+  using Settings = SavedSettings;
 
   // What was counted is left out before this run's data is opened.
   absl::StatusOr<Settings> Parse(absl::string_view json, absl::string_view origin) const;
+  // The counted things, by name.
+  Settings Counted() const;
   std::vector<Difference> Differences(const Settings& saved) const;
+  bool IsSame(const std::string& key, const std::string& saved, const std::string& now) const;
+  Difference Describe(const std::string& key, const std::string& saved, const std::string& now) const;
+  // True when the folder of the data was moved: all else of it is the same, as far as that is known.
+  bool IsMoved(const Difference& difference, const Settings& saved) const;
   bool IsAllowed(absl::string_view key) const;
-  bool MayDiffer(absl::string_view key, const RankCounts& ranks) const;
+  bool MayDiffer(const Difference& difference, const Settings& saved, const RankCounts& ranks) const;
   bool TestsOnly() const;
-  absl::Status CheckSamplesPerUpdate(const Settings& saved, const RankCounts& ranks, absl::string_view origin) const;
-  absl::Status CheckRanks(const Settings& saved, const std::vector<const Difference*>& refused, const RankCounts& ranks,
-                          absl::string_view origin) const;
-  // Of `differences`, those that make it another run; and the error that names them.
-  std::vector<const Difference*> Refused(const std::vector<Difference>& differences, const RankCounts& ranks) const;
-  absl::Status Refusal(const std::vector<const Difference*>& refused, absl::string_view origin) const;
-  absl::Status CheckUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences,
-                                    absl::string_view origin) const;
+  // Each says why the run cannot go on, whatever is allowed; "" for nothing.
+  std::string OtherSamplesPerUpdate(const Settings& saved, const RankCounts& ranks, std::string* way_out) const;
+  std::string OtherUpdatesPerEpoch(const Settings& saved, const std::vector<Difference>& differences) const;
+  std::string BehindTheEnd(int64_t iteration) const;
   std::string DefaultOf(const std::string& key) const;
 
   const ConfigNode& config_;
@@ -112,7 +131,10 @@ class RunIdentity {
   const std::vector<std::string> allow_changes_;
   Settings settings_;
   std::map<std::string, int64_t> counts_;
-  std::string classes_;  // as YAML on one line; "" when not told
+  int64_t updates_of_run_ = 0;  // 0: not known
+  std::string classes_;         // as YAML on one line; "" when not told
+  SampleDigest samples_;
+  std::string misfit_;
 };
 
 }  // namespace ssl

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kConfig[] = R"(
 OPTIMIZER: {lr: 0.1, num_epochs: 10}
@@ -204,25 +206,14 @@ TEST_F(RunIdentityTest, ClassesThatOneSideDoesNotTell_AreNotCompared) {
   EXPECT_OK(untold.CheckResume(told.ToJson(), "step_7", &changes_));
 }
 
-TEST_F(RunIdentityTest, CheckClasses_ComparesThoseOfATrainedNetwork) {
-  const ConfigNode config = Parsed(kConfig);
-  RunIdentity saved(config, catalog_, {});
-  EXPECT_OK(RunIdentity::CheckClasses({"ant"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"));
-  saved.SetClasses({"ant", "bee"});
-  EXPECT_OK(RunIdentity::CheckClasses({"ant", "bee"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"));
-  EXPECT_THAT(RunIdentity::CheckClasses({"bee", "zant"}, "config.DATA.TRAIN", saved.ToJson(), "step_7"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("step_7"), HasSubstr("ant, bee"), HasSubstr("config.DATA.TRAIN are"))));
-}
-
 TEST_F(RunIdentityTest, UpdatesPerEpoch_CannotChangeWhateverIsAllowed) {
   const ConfigNode config = Parsed(kConfig);
   RunIdentity saved(config, catalog_, {});
   saved.AddCount("DATA.TRAIN.num_samples", 60000);
-  saved.SetUpdatesPerEpoch(100);
+  saved.SetUpdates(100, 1000);
   RunIdentity now(config, catalog_, {"DATA", "DATA.TRAIN.updates_per_epoch"});
   now.AddCount("DATA.TRAIN.num_samples", 30000);
-  now.SetUpdatesPerEpoch(50);
+  now.SetUpdates(50, 500);
   EXPECT_THAT(now.CheckResume(saved.ToJson(), "run/step_7/config.json", &changes_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("has 100 updates, and would go on with 50"),
@@ -238,7 +229,7 @@ TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
     const ConfigNode changed = Parsed(text);
     RunIdentity now(changed, catalog_, {"DATA", "OPTIMIZER"});
     now.AddCount("DATA.TRAIN.num_samples", samples);
-    now.SetUpdatesPerEpoch(100);
+    now.SetUpdates(100, 1000);
     return now.CheckResume(saved.ToJson(), "run/step_7/config.json", &changes_);
   };
   EXPECT_OK(resume(kConfig, 60000));
@@ -253,17 +244,48 @@ TEST_F(RunIdentityTest, UpdatesThatWereNotRecorded_ForbidWhatTheyFollowFrom) {
   }
 }
 
+TEST_F(RunIdentityTest, WhatCannotGoOn_SaysSoWithAllThatDiffersAndWhatIsAllowedAlready) {
+  const ConfigNode config = Parsed(kConfig);
+  RunIdentity saved(config, catalog_, {});
+  saved.SetUpdates(7, 70);
+  const ConfigNode shorter = Parsed(absl::StrReplaceAll(kConfig, {{"num_epochs: 10", "num_epochs: 1"}}));
+  RunIdentity now(shorter, catalog_, {"OPTIMIZER.num_epochs"});
+  now.SetUpdates(7, 7);
+  EXPECT_OK(now.CheckResume(saved.ToJson(), "run/step_7/config.json", &changes_, {}, 7));
+  EXPECT_THAT(now.CheckResume(saved.ToJson(), "run/step_21/config.json", &changes_, {}, 21),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("step_21/config.json: lies behind the end of this run: iteration 21 of 7:\n"),
+                             HasSubstr("cannot accept this; put back config.OPTIMIZER.num_epochs=10, or start"),
+                             HasSubstr("PARAMS_FILE=run/step_21"), Not(HasSubstr("ALLOW_CHANGES=[")))));
+  const ConfigNode other = Parsed(absl::StrReplaceAll(kConfig, {{"num_epochs: 10", "num_epochs: 1"}, {"0.1", "0.2"}}));
+  RunIdentity both(other, catalog_, {"LOG_FREQUENCY"});
+  both.SetUpdates(7, 7);
+  EXPECT_THAT(both.CheckResume(saved.ToJson(), "run/step_21/config.json", &changes_, {}, 21),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("OPTIMIZER.lr: 0.1 in"), HasSubstr("put back config.OPTIMIZER.num_epochs=10 ("),
+                             HasSubstr("the rest, or accept it with "
+                                       "config.CHECKPOINT.ALLOW_CHANGES=[LOG_FREQUENCY,OPTIMIZER.lr])"))));
+}
+
+TEST_F(RunIdentityTest, AdviceNamesWhatIsAllowedAlready) {
+  EXPECT_THAT(
+      Resume(absl::StrReplaceAll(kConfig, {{"lr: 0.1", "lr: 0.2"}, {"num_epochs: 10", "num_epochs: 20"}}),
+             {"OPTIMIZER.lr"}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("ALLOW_CHANGES=[OPTIMIZER.lr,OPTIMIZER.num_epochs]")));
+}
+
 // A number of ranks that is fixed: a batch size that fits to another one would not help.
 TEST_F(RunIdentityTest, OtherVirtualRanks_AreNamedThemselves) {
   const ConfigNode four = Parsed("DISTRIBUTED: {VIRTUAL_RANKS: 4}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
   const ConfigNode two = Parsed("DISTRIBUTED: {VIRTUAL_RANKS: 2}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 8}}\n");
   RunIdentity saved(four, catalog_, {});
   RunIdentity now(two, catalog_, {});
-  for (RunIdentity* identity : {&saved, &now}) identity->SetUpdatesPerEpoch(identity == &saved ? 5 : 10);
+  for (RunIdentity* identity : {&saved, &now}) identity->SetUpdates(identity == &saved ? 5 : 10, 100);
   EXPECT_THAT(now.CheckResume(saved.ToJson(), "step_7", &changes_, {4, 2}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("DISTRIBUTED.VIRTUAL_RANKS: 4 in the checkpoint, 2 now"),
-                             HasSubstr("put them back"), Not(HasSubstr("BATCHSIZE_PER_REPLICA=")))));
+                             HasSubstr("put back config.DISTRIBUTED.VIRTUAL_RANKS=4,"),
+                             Not(HasSubstr("BATCHSIZE_PER_REPLICA=")))));
   EXPECT_THAT(
       RunIdentity(two, catalog_, {"DISTRIBUTED.VIRTUAL_RANKS"})
           .CheckResume(RunIdentity(four, catalog_, {}).ToJson(), "step_7", &changes_, {4, 2}),

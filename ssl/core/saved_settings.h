@@ -4,6 +4,7 @@
 #ifndef SSL_CORE_SAVED_SETTINGS_H_
 #define SSL_CORE_SAVED_SETTINGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,27 @@ using SavedSettings = std::map<std::string, std::string>;
 
 inline constexpr uint64_t kSettingsFormatVersion = 1;
 inline constexpr char kAmpDtype[] = "MODEL.AMP_PARAMS.AMP_DTYPE";
+
+// The value as YAML on one line. Equal values have equal texts: 0.1 and 1e-1, True and yes, {a: 1, b: 2} and
+// {b: 2, a: 1}. Bytes that are no UTF-8 are replaced, as they are in the file.
+std::string SettingText(const ConfigNode& value);
+
+// True when an older version, which kept the order of keys, has saved `value` as `text`.
+bool IsSavedAsWritten(const ConfigNode& value, absl::string_view text);
+
+// All settings of the tree under "config". Maps are taken apart; everything else, a list of transforms too, is one
+// value.
+SavedSettings SettingsOf(const ConfigNode& config);
+
+// The place of the innermost value that the text of `value` has at `offset`.
+SourceLocation PlaceInText(const ConfigNode& value, size_t offset);
+
+// True for a setting that names files or folders, which may be named in several ways.
+bool NamesPaths(absl::string_view key);
+// The text of such a setting with each path absolute and without links, '.', '..' and '/' at its end.
+std::string WithNormalPaths(absl::string_view text);
+// True when nothing is at any of its paths any more.
+bool PathsAreGone(absl::string_view text);
 
 // What RunIdentity::ToJson has written; what was counted among it where `with_counts`. DataLoss, which names `origin`,
 // for another text.

@@ -35,6 +35,7 @@
 #include "ssl/core/resume_position.h"
 #include "ssl/core/run_device.h"
 #include "ssl/core/run_identity.h"
+#include "ssl/core/task_identity.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/local_communicator.h"
 
@@ -99,25 +100,6 @@ absl::Status WithAllowedChanges(const absl::Status& restored, const std::vector<
                    "with config.MODEL.WEIGHTS_INIT"));
 }
 
-// What checkpoints record of this run, and compare with that of a run that goes on.
-RunIdentity IdentityOf(const ConfigNode& config, const OptionCatalog& catalog, const SelfSupervisionTask& task) {
-  RunIdentity identity(config, catalog, task.options().checkpoint.allow_changes);
-  identity.AddCount("DATA.TRAIN.num_samples", task.num_train_samples());
-  identity.SetClasses(task.train_classes());
-  if (task.updates_per_epoch() > 0) identity.SetUpdatesPerEpoch(task.updates_per_epoch());
-  return identity;
-}
-
-// For a preview: what the start would be refused for because of the run that lies in its directory. Rank 0 looks.
-absl::Status CheckGoesOn(const RunIdentity& identity, const CheckpointOptions& options, FileSystem& file_system,
-                         Communicator& communicator) {
-  const auto look = [&] {
-    const CheckpointStore store({CheckpointDirectory(options.directory), 0, ""}, file_system, communicator);
-    return MakeResumePlan(options, identity, store, communicator.size()).status();
-  };
-  return OnRankZero(look, "looking at the run that is there", communicator);
-}
-
 }  // namespace
 
 absl::StatusOr<ConfigNode> ResolveConfig(const ConfigNode& config, const Registries& registries) {
@@ -173,8 +155,8 @@ absl::Status Session::Build(SessionOptions options) {
                        SelfSupervisionTask::Build(options_, context, std::move(sources), device_));
   trainer_ = std::make_unique<Trainer>(std::move(task), *communicator_, *stop_);
   if (!options_.checkpoint.directory.empty() && only_preview_) {
-    const RunIdentity identity = IdentityOf(config_, registries_.options, trainer_->task());
-    SSL_RETURN_IF_ERROR(CheckGoesOn(identity, options_.checkpoint, *file_system_, *communicator_));
+    SSL_RETURN_IF_ERROR(CheckGoesOn(IdentityOf(config_, registries_.options, trainer_->task()), options_.checkpoint,
+                                    *file_system_, *communicator_, model()));
   } else if (!options_.checkpoint.directory.empty()) {
     SSL_RETURN_IF_ERROR(OpenRunDirectory(options.run_directory));
     SSL_RETURN_IF_ERROR(BuildCheckpointer());

@@ -18,6 +18,7 @@
 #include "ssl/core/hook.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
+#include "ssl/core/start_refusal.h"
 #include "ssl/core/step_context.h"
 #include "ssl/core/training_pause.h"
 #include "ssl/distributed/agree.h"
@@ -130,8 +131,8 @@ class EstimateEngine : public Engine {
     int64_t done = 0;
     const auto look = [&]() -> absl::Status {
       if (context.run_directory.empty()) return absl::OkStatus();
-      SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckResume(context.config, context.registries.options,
-                                                              context.file_system, context.communicator));
+      SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckWholeResume(context.config, context.registries,
+                                                                   context.file_system, context.communicator));
       if (!plan.removes_earlier) done = std::max<int64_t>(plan.iteration, 0);
       return plan.iteration >= 0 ? CheckGoesOnWithData(context) : absl::OkStatus();
     };

@@ -13,8 +13,17 @@
 namespace ssl {
 namespace {
 
+absl::Status CheckHasData(const std::string& split, const ConfigNode& config) {
+  const ConfigNode* sources = config.Section(absl::StrCat("DATA.", split)).Find("DATA_SOURCES");
+  if (split != "TEST" || (sources != nullptr && !sources->items().empty())) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "config.DATA.TEST.DATA_SOURCES is empty, expected a test set: config.DATA.TEST.DATA_PATHS=[...] names one, and a "
+      "config.DATA.TRAIN.HOLD_OUT_FRACTION above 0 holds one out");
+}
+
 absl::StatusOr<std::unique_ptr<BatchSource>> Open(const std::string& split, const TaskOptions& task,
                                                   EngineContext& context) {
+  SSL_RETURN_IF_ERROR(CheckHasData(split, context.config));
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   return MakeSplitEvaluationSource(split, /*most_samples=*/-1, MakeBuildContext(context, task.run.seed));
@@ -48,6 +57,7 @@ const Dataset* DatasetBehind(const BatchSource& source) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplitDataset(const std::string& split, EngineContext& context) {
+  SSL_RETURN_IF_ERROR(CheckHasData(split, context.config));
   const OpeningScope opening(context);
   SSL_RETURN_IF_ERROR(opening.CheckNotStopped());
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/config/same_value.h"
+#include "ssl/engines/images_of_run.h"
 #include "ssl/engines/left_at_default.h"
 
 namespace ssl {
@@ -179,18 +181,21 @@ bool HasTestPart(const std::string& source, bool has_paths) {
   return (source == kDiskFolder || source == kFileList) && !has_paths;
 }
 
+// A file that says even that DATA.TEST has no DATA_SOURCES has every key, as train_config.yaml does: who set which
+// cannot be told there.
+bool HasEveryKey(const std::string& file, const ConfigNode& test, const ConfigNode& defaults) {
+  const ConfigNode* no_sources = test.Find("DATA_SOURCES");
+  return !IsLeftAtDefault(no_sources, defaults.Find("DATA_SOURCES")) && no_sources->location().file == file;
+}
+
 // Whether `key` of DATA.TEST is somebody's word. A value that is its default's is told by its place, but for an empty
-// list, which names nothing. A file that says even that there are no DATA_SOURCES has every key, as train_config.yaml
-// does: who set which cannot be told there.
+// list, which names nothing.
 bool IsSaid(const std::string& key, const ConfigNode& test, const ConfigNode& defaults) {
   const ConfigNode* value = test.Find(key);
   const ConfigNode* usual = defaults.Find(key);
   if (IsLeftAtDefault(value, usual)) return false;
   if (usual == nullptr || !SameValue(*value, *usual)) return true;
-  const ConfigNode* no_sources = test.Find("DATA_SOURCES");
-  const bool has_every_key = !IsLeftAtDefault(no_sources, defaults.Find("DATA_SOURCES")) &&
-                             no_sources->location().file == value->location().file;
-  return !has_every_key && (value->is_scalar() || !value->items().empty());
+  return !HasEveryKey(value->location().file, test, defaults) && (value->is_scalar() || !value->items().empty());
 }
 
 // DATA.TRAIN with the keys of DATA.TEST that somebody has set. Where the data lie may be among them.
@@ -270,7 +275,16 @@ std::string HoldOut(const ConfigNode& test, ConfigNode* train, ConfigNode* split
   return absl::StrCat(
       "the test set is ", 100 * fraction, "% of the data set of DATA.TRAIN, of each class where it has classes, which ",
       "neighbours and classifiers do not see (pre-training may have); config.DATA.TEST.DATA_PATHS=[...] names another "
-      "one, config.DATA.TRAIN.HOLD_OUT_FRACTION another share");
+      "one, config.DATA.TRAIN.HOLD_OUT_FRACTION another share, or none with 0");
+}
+
+// True when somebody has said that nothing is to be held out.
+bool HoldsNothingOut(const ConfigNode& train, const ConfigNode& test, const ConfigNode& defaults) {
+  constexpr char kFraction[] = "HOLD_OUT_FRACTION";
+  const ConfigNode* fraction = train.Find(kFraction);
+  return fraction != nullptr && fraction->AsDouble().value_or(1.0) == 0.0 &&
+         !IsLeftAtDefault(fraction, defaults.Section(kTrain).Find(kFraction)) &&
+         !HasEveryKey(fraction->location().file, test, defaults.Section(kTest));
 }
 
 void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, EvaluationPlan* plan) {
@@ -297,6 +311,10 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
     split.Set("DATA_PATHS", ConfigNode::FromStrings(beside));
     choice =
         absl::StrCat("the test set is ", absl::StrJoin(beside, ", "), ", beside the training folder", kSaysOtherwise);
+  } else if (HoldsNothingOut(train, test, defaults)) {
+    plan->choices.push_back(
+        "there is no test set: config.DATA.TRAIN.HOLD_OUT_FRACTION is 0; config.DATA.TEST.DATA_PATHS=[...] names one");
+    return;
   } else {
     choice = HoldOut(test, &train, &split);
   }
@@ -305,68 +323,17 @@ void ChooseTestSet(const ConfigNode& defaults, FileSystem& file_system, Evaluati
   plan->config.SetPath(kTest, std::move(split));
 }
 
-// Beside the engine's own results: what was chosen stands in no configuration file.
-void NoteTransforms(const std::string& engine, const ConfigNode& config, ConfigNode* results) {
-  const ConfigNode* transforms = config.Section(kTest).Find("TRANSFORMS");
-  if (results->Find(engine) == nullptr || transforms == nullptr || transforms->items().empty()) return;
-  results->SetPath(absl::StrCat(engine, ".transforms"), *transforms);
-}
-
 }  // namespace
 
 bool DescribesEvaluation(const ConfigNode& config) { return HasItems(config.Section(kTest), "TRANSFORMS"); }
 
-EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system) {
+EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system,
+                              const RecordedRun* run) {
   EvaluationPlan plan{config, {}};
+  if (run != nullptr && !DescribesEvaluation(config)) plan.choices = TakeImagesOfRun(*run, defaults, &plan.config);
   ChooseTestSet(defaults, file_system, &plan);
   ChooseTransforms(&plan);
   return plan;
-}
-
-EngineContext WithConfig(const ConfigNode& config, const EngineContext& context) {
-  EngineContext complete{config,         context.registries,  context.communicator,
-                         context.stop,   context.file_system, context.run_directory,
-                         context.results};
-  complete.held_directory = context.held_directory;
-  complete.progress = context.progress;
-  return complete;
-}
-
-absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
-                                                absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run) {
-  const EvaluationPlan plan =
-      PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system);
-  for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
-  EngineContext complete = WithConfig(plan.config, context);
-  absl::StatusOr<EngineReport> report = run(complete);
-  if (absl::IsCancelled(report.status())) return StoppedReport(engine);
-  if (report.ok() && !report->stopped) NoteTransforms(engine, complete.config, &context.results);
-  return report;
-}
-
-absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
-  const EvaluationPlan plan =
-      PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system);
-  EngineContext complete = WithConfig(plan.config, context);
-  return check(complete);
-}
-
-EngineReport StoppedReport(const std::string& engine) {
-  EngineReport report;
-  report.stopped = true;
-  report.summary = absl::StrCat(engine, ": stopped before the end, nothing is written, and what was there stays");
-  return report;
-}
-
-void SetResults(const std::string& engine, const ConfigNode& findings, const EvaluatedWeights& weights,
-                ConfigNode* results) {
-  const ConfigNode* earlier = results->FindPath(absl::StrCat(engine, ".weights"));
-  const bool are_the_same = earlier != nullptr && earlier->text() == weights.description;
-  ConfigNode section = are_the_same ? *results->Find(engine) : ConfigNode::Map();
-  for (const auto& [key, value] : findings.entries()) section.Set(key, value);
-  section.Set("weights", ConfigNode::FromString(weights.description));
-  if (weights.iteration >= 0) section.Set("iteration", ConfigNode::FromInt(weights.iteration));
-  results->Set(engine, std::move(section));
 }
 
 }  // namespace ssl

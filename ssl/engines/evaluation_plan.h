@@ -5,13 +5,17 @@
 //
 //   test set    the part "test" of a data set that has parts; else the folder "val" or "test" beside a training folder
 //               of the name "train" or "training"; else a tenth of each class, which DATA.TRAIN then lacks, whatever
-//               its DATA_LIMIT. Of several sources: the parts "test" of those that have some; the folders beside all
+//               its DATA_LIMIT; none with DATA.TRAIN.HOLD_OUT_FRACTION 0. Of several sources: the parts "test" of
+//               those that have some; the folders beside all
 //   transforms  resize and centre crop of the size of the largest training crop, then the ToTensor and Normalize of
 //               training, or what makes tensors there in their place
 //
 // A key of DATA.TEST that somebody has set stays as it is, be it to its default. Of one with all keys, as a run's own
 // train_config.yaml, those count that are not their defaults, and what is set beside it. A configuration with
 // DATA.TEST.DATA_SOURCES and DATA.TEST.TRANSFORMS, as all of VISSL's evaluations have, is taken as it is.
+//
+// Where a run lies in the run directory, the transforms of training are that run's (images_of_run.h), whichever images
+// the evaluation is of.
 #ifndef SSL_ENGINES_EVALUATION_PLAN_H_
 #define SSL_ENGINES_EVALUATION_PLAN_H_
 
@@ -22,6 +26,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
+#include "ssl/core/recorded_run.h"
 #include "ssl/engines/engine.h"
 #include "ssl/io/file_system.h"
 
@@ -35,15 +40,17 @@ struct EvaluationPlan {
 // Whether the user described the evaluation: DATA.TEST.TRANSFORMS has entries.
 bool DescribesEvaluation(const ConfigNode& config);
 
-// config: the resolved tree; defaults: OptionCatalog::Defaults(). Looks for folders, reads no images.
-EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system);
+// config: the resolved tree; defaults: OptionCatalog::Defaults(); run: the one whose network is evaluated, nullptr for
+// one whose settings are those of `config`. Looks for folders, reads no images.
+EvaluationPlan PlanEvaluation(const ConfigNode& config, const ConfigNode& defaults, FileSystem& file_system,
+                              const RecordedRun* run = nullptr);
 
 // Of an evaluation that was stopped: it has no results.
 EngineReport StoppedReport(const std::string& engine);
 
 // Plans, logs the choices, and calls `run` with a context whose configuration is complete. Cancelled becomes the
 // StoppedReport of `engine`. The results that `run` leaves under the key `engine` get the transforms that images went
-// through, as a configuration has them: "transforms".
+// through, as a configuration has them, "transforms", and which data they are of, "data.train" and "data.test".
 absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
                                                 absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run);
 

@@ -376,18 +376,17 @@ TEST_F(EvaluationPlanTest, CompleteConfiguration_IsItsOwnPlan) {
   EXPECT_THAT(again.choices, IsEmpty());
 }
 
-TEST(SetResultsTest, FiguresOfTheSameWeightsStay) {
-  ConfigNode results =
-      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.6, weights: w, iteration: 7}, other: 1}", "results.json", nullptr)
-          .value();
-  ConfigNode findings = ConfigNode::Map();
-  findings.Set("trained", ConfigNode::FromDouble(0.7));
-  SetResults("knn", findings, {"w", 7}, &results);
-  EXPECT_TRUE(
-      results ==
-      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.7, weights: w, iteration: 7}, other: 1}", "", nullptr).value());
-  SetResults("knn", findings, {"v", -1}, &results);
-  EXPECT_TRUE(results == ParseYaml("{knn: {trained: 0.7, weights: v}, other: 1}", "", nullptr).value());
+// Nobody can tell of a resolved configuration whether it is said.
+TEST_F(EvaluationPlanTest, NothingHeldOut_IsWhatSomebodySays) {
+  const std::string folder = MakeFolder("whole", {"a"});
+  const EvaluationPlan plan = Plan(FolderRun(folder, "  HOLD_OUT_FRACTION: 0\n"));
+  EXPECT_THAT(Texts(plan, "DATA.TEST.DATA_SOURCES"), IsEmpty());
+  EXPECT_EQ(Text(plan, "DATA.TRAIN.HOLD_OUT_FRACTION"), "0");
+  EXPECT_EQ(TransformNames(plan).size(), 4u);
+  EXPECT_THAT(plan.choices[0], HasSubstr("config.DATA.TRAIN.HOLD_OUT_FRACTION is 0; config.DATA.TEST.DATA_PATHS"));
+  const ConfigNode written = ParseYaml(WriteYaml(Config(FolderRun(folder))), "train_config.yaml", nullptr).value();
+  const EvaluationPlan again = PlanEvaluation(written, registries_.options.Defaults(), PosixFileSystem());
+  EXPECT_EQ(Text(again, "DATA.TEST.HOLD_OUT_FRACTION"), "0.1");
 }
 
 }  // namespace

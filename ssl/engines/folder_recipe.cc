@@ -4,21 +4,30 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/config/world_shape.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/core_options.h"
+#include "ssl/core/recorded_run.h"
+#include "ssl/core/saved_settings.h"
 #include "ssl/data/dataset.h"
 #include "ssl/data/datasets/dataset_builder.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/left_at_default.h"
+#include "ssl/io/file_system.h"
 
 namespace ssl {
 namespace {
@@ -28,6 +37,7 @@ constexpr char kPlace[] = "folder recipe";  // where a chosen value says that it
 constexpr char kEpochs[] = "OPTIMIZER.num_epochs";
 constexpr char kBatchSize[] = "DATA.TRAIN.BATCHSIZE_PER_REPLICA";
 constexpr char kTransforms[] = "DATA.TRAIN.TRANSFORMS";
+constexpr char kSize[] = "size";
 constexpr char kAuto[] = "auto";
 
 constexpr int64_t kAssumedImages = 1000;
@@ -50,13 +60,18 @@ bool IsOpen(const ConfigNode& config, const ConfigNode& defaults, const char* pa
   return IsLeftAtDefault(config.FindPath(path), defaults.FindPath(path));
 }
 
-bool HasAutoSize(const ConfigNode& config) {
+// The keys that are to be chosen.
+std::vector<std::string> OpenPaths(const ConfigNode& config, const ConfigNode& defaults) {
+  std::vector<std::string> open;
+  for (const char* path : {kBatchSize, kEpochs}) {
+    if (IsOpen(config, defaults, path)) open.push_back(path);
+  }
   const ConfigNode* transforms = config.FindPath(kTransforms);
-  if (transforms == nullptr) return false;
-  return std::any_of(transforms->items().begin(), transforms->items().end(), [](const ConfigNode& transform) {
-    const ConfigNode* size = transform.Find("size");
-    return size != nullptr && size->text() == kAuto;
-  });
+  for (size_t i = 0; transforms != nullptr && i < transforms->items().size(); ++i) {
+    const ConfigNode* size = transforms->items()[i].Find(kSize);
+    if (size != nullptr && size->text() == kAuto) open.push_back(absl::StrCat(kTransforms, ".", i, ".", kSize));
+  }
+  return open;
 }
 
 struct CountedImages {
@@ -84,22 +99,15 @@ ConfigNode Chosen(int64_t value) {
   return node;
 }
 
-void Choose(const char* path, int64_t value, const std::string& why, const CountedImages& images, ConfigNode* config) {
+void Choose(const std::string& path, int64_t value, const std::string& why, const CountedImages& images,
+            ConfigNode* config) {
   config->SetPath(path, Chosen(value));
   Log(images, absl::StrCat("config.", path, "=", value), why);
 }
 
-void ChooseCropSize(int64_t size, const CountedImages& images, ConfigNode* config) {
-  if (!HasAutoSize(*config)) return;
-  const size_t count = config->FindPath(kTransforms)->items().size();
-  for (size_t i = 0; i < count; ++i) {
-    const std::string path = absl::StrCat(kTransforms, ".", i, ".size");
-    const ConfigNode* node = config->FindPath(path);
-    if (node == nullptr || node->text() != kAuto) continue;
-    config->SetPath(path, Chosen(size));
-    Log(images, absl::StrCat("config.", path, "=", size),
-        size == kLargeCrop ? "few images leave time for large crops" : "many images take the time of larger crops");
-  }
+std::string WhyCropSize(const FolderChoices& choices) {
+  return choices.crop_size == kLargeCrop ? "few images leave time for large crops"
+                                         : "many images take the time of larger crops";
 }
 
 int64_t PowerOfTwoBelow(int64_t value) {
@@ -140,6 +148,67 @@ std::string WhyEpochs(const FolderChoices& choices, int64_t images) {
                       " on two cores; config.DATA.TRAIN.DATA_LIMIT takes a part of the images");
 }
 
+bool HasDataOf(const RecordedRun& run, const ConfigNode& config) {
+  constexpr char kPaths[] = "DATA.TRAIN.DATA_PATHS";
+  const auto before = run.settings.find(kPaths);
+  const ConfigNode* now = config.FindPath(kPaths);
+  return before != run.settings.end() && now != nullptr &&
+         WithNormalPaths(before->second) == WithNormalPaths(SettingText(*now));
+}
+
+// The run in CHECKPOINT.DIR, whose choices stay; none where a training removes it.
+std::optional<RecordedRun> RunThatHasChosen(const ConfigNode& config) {
+  const absl::StatusOr<TaskOptions> task = ReadTaskOptions(config);
+  if (!task.ok() || task->checkpoint.directory.empty()) return std::nullopt;
+  std::optional<RecordedRun> run = FindRecordedRun(task->checkpoint.directory, PosixFileSystem());
+  if (!run.has_value() || !task->checkpoint.overwrite_existing) return run;
+  const bool goes_on = task->checkpoint.auto_resume && HasDataOf(*run, config);
+  return goes_on ? std::move(run) : std::nullopt;
+}
+
+// The value that the run had at `path`; below 0 where it had nothing that can stand there.
+int64_t ValueOfRun(const RecordedRun& run, const std::string& path, const ConfigNode& config) {
+  const std::string section = absl::StartsWith(path, kTransforms) ? kTransforms : path;
+  const auto saved = run.settings.find(section);
+  if (saved == run.settings.end()) return -1;
+  const absl::StatusOr<ConfigNode> value = ParseYaml(saved->second, run.origin, nullptr);
+  if (!value.ok()) return -1;
+  if (section == path) return value->AsInt().value_or(-1);
+  // "1.size", of the transform that stands there now.
+  const std::vector<std::string> place = absl::StrSplit(path.substr(section.size() + 1), '.');
+  const ConfigNode* then = value->FindPath(absl::StrCat(place[0], ".name"));
+  const ConfigNode* now = config.FindPath(absl::StrCat(kTransforms, ".", place[0], ".name"));
+  const ConfigNode* size = value->FindPath(absl::StrCat(place[0], ".", kSize));
+  const bool is_same = then != nullptr && now != nullptr && then->text() == now->text() && size != nullptr;
+  return is_same ? size->AsInt().value_or(-1) : -1;
+}
+
+// Takes what the run had for `open`, and returns what is open still.
+std::vector<std::string> KeepChoices(const RecordedRun& run, const std::vector<std::string>& open,
+                                     const Registries& registries, int64_t ranks, ConfigNode* config) {
+  const bool has_other_data = !HasDataOf(run, *config);
+  std::vector<std::string> rest;
+  std::vector<std::string> kept;
+  for (const std::string& path : open) {
+    int64_t value = ValueOfRun(run, path, *config);
+    if (path == kBatchSize && value > 0) {
+      value = std::max<int64_t>(1, value * run.ranks / ranks);
+      if (has_other_data) value = std::clamp<int64_t>(CountImages(registries, *config).count / ranks, 1, value);
+    }
+    if (value <= 0) {
+      rest.push_back(path);
+      continue;
+    }
+    config->SetPath(path, Chosen(value));
+    kept.push_back(absl::StrCat("config.", path, "=", value));
+  }
+  if (!kept.empty()) {
+    SSL_LOG(INFO) << "folder recipe: " << absl::StrJoin(kept, ", ") << ", as the run that lies in "
+                  << config->FindPath("CHECKPOINT.DIR")->text() << " has it (" << run.origin << ")";
+  }
+  return rest;
+}
+
 }  // namespace
 
 void FolderRecipeOptions::VisitFields(FieldVisitor& visitor) {
@@ -163,20 +232,23 @@ absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* confi
   SSL_RETURN_IF_ERROR(
       ReadOptions(config->Section(kSection), absl::StrCat("config.", kSection), UnknownKeys::kIgnore, &options));
   if (!options.enabled) return absl::OkStatus();
-  const ConfigNode defaults = registries.options.Defaults();
-  const bool has_open_epochs = IsOpen(*config, defaults, kEpochs);
-  const bool has_open_batch_size = IsOpen(*config, defaults, kBatchSize);
-  if (!has_open_epochs && !has_open_batch_size && !HasAutoSize(*config)) return absl::OkStatus();
+  std::vector<std::string> open = OpenPaths(*config, registries.options.Defaults());
+  if (open.empty()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*config));
+  const std::optional<RecordedRun> run = RunThatHasChosen(*config);
+  if (run.has_value()) open = KeepChoices(*run, open, registries, world.ranks(), config);
+  if (open.empty()) return absl::OkStatus();
   const CountedImages images = CountImages(registries, *config);
   const FolderChoices choices = ChooseForFolder(images.count);
-  if (has_open_batch_size) {
-    Choose(kBatchSize, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
-           images, config);
-  }
-  ChooseCropSize(choices.crop_size, images, config);
-  if (has_open_epochs) {
-    Choose(kEpochs, choices.num_epochs, WhyEpochs(choices, images.count), images, config);
+  for (const std::string& path : open) {
+    if (path == kBatchSize) {
+      Choose(path, std::max<int64_t>(1, choices.batch_size / world.ranks()), WhyBatchSize(choices, images.count),
+             images, config);
+    } else if (path == kEpochs) {
+      Choose(path, choices.num_epochs, WhyEpochs(choices, images.count), images, config);
+    } else {
+      Choose(path, choices.crop_size, WhyCropSize(choices), images, config);
+    }
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,9 @@
 // The aim is a training of about the same length on two cores for any folder from a few hundred images to some
 // thousand: few images are seen often and in large crops, many less often and in smaller ones. More take longer, which
 // the log says.
+//
+// Where a run lies in CHECKPOINT.DIR, what it had stays: it goes on, or its network is evaluated, also on other images
+// or on more of them. A batch takes no more than there are of other images.
 #ifndef SSL_ENGINES_FOLDER_RECIPE_H_
 #define SSL_ENGINES_FOLDER_RECIPE_H_
 
@@ -36,8 +39,8 @@ struct FolderChoices {
 // images: at least 1. A pure function.
 FolderChoices ChooseForFolder(int64_t images);
 
-// A resolver (registries.h). Looks at DATA.TRAIN for its size when there is something to choose. Where the data cannot
-// be opened, which whoever trains on it will tell, 1000 images are assumed.
+// A resolver (registries.h). Looks at DATA.TRAIN for its size when there is something to choose and no run that has
+// chosen. Where the data cannot be opened, which whoever trains on it will tell, 1000 images are assumed.
 absl::Status ResolveFolderRecipe(const Registries& registries, ConfigNode* config);
 
 // Whether the data that it has chosen for are a single image, which a training has nothing to compare with. config: of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -10,12 +11,18 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/yaml.h"
+#include "ssl/core/checkpoint_store.h"
 #include "ssl/core/register_core.h"
+#include "ssl/core/run_identity.h"
 #include "ssl/core/session.h"
 #include "ssl/data/register_data.h"
+#include "ssl/distributed/local_communicator.h"
 #include "ssl/engines/register_engines.h"
+#include "ssl/io/atomic_file.h"
+#include "ssl/io/file_system.h"
 #include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
+#include "ssl/testing/temp_dir.h"
 
 namespace ssl {
 namespace {
@@ -170,6 +177,64 @@ TEST_F(FolderRecipeTest, DataThatCannotBeOpened_IsForTheTrainingToTell) {
 TEST_F(FolderRecipeTest, SeveralRanks_ShareTheBatch) {
   const ConfigNode config = Resolve("DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 2}\n");
   EXPECT_EQ(At(config, kBatchSize), absl::StrCat(ChooseForFolder(300).batch_size / 2));
+}
+
+// A run of 300 images, and what another command in its directory resolves to.
+class FolderRecipeOfRunTest : public FolderRecipeTest {
+ protected:
+  void SetUp() override {
+    FolderRecipeTest::SetUp();
+    Save(3, Resolve(Directory()));
+  }
+
+  std::string Directory() const { return absl::StrCat("CHECKPOINT: {DIR: '", run_, "'}\n"); }
+
+  void Save(int64_t iteration, const ConfigNode& config) {
+    const std::unique_ptr<Communicator> alone = MakeLocalCommunicator();
+    CheckpointStoreOptions options{CheckpointDirectory(run_), 0, "hash"};
+    options.config_json = RunIdentity(config, registries_.options, {}).ToJson();
+    CheckpointStore store(options, PosixFileSystem(), *alone);
+    ASSERT_OK(store.Open());
+    ASSERT_OK(store.Save(iteration, {{"model.safetensors", {}}}));
+  }
+
+  const std::string run_ = MakeTempDir("run");
+};
+
+TEST_F(FolderRecipeOfRunTest, ItsChoicesStay_WhateverTheNumberOfImages) {
+  for (const int64_t images : {7, 5000}) {
+    const CapturedLog log;
+    const ConfigNode config = Resolve(Directory(), images);
+    for (const char* path : {kEpochs, kBatchSize, kSize}) EXPECT_EQ(At(config, path), At(Resolve(), path)) << path;
+    EXPECT_THAT(log.Text(), HasSubstr("has it ("));
+  }
+  EXPECT_EQ(At(Resolve(Directory() + "OPTIMIZER: {num_epochs: 5}\n"), kEpochs), "5") << "what is said stays";
+}
+
+TEST_F(FolderRecipeOfRunTest, OtherImages_AreABatchAtMost) {
+  ConfigNode other = ParseYaml(absl::StrCat(kConfig, Directory()), "mine.yaml", nullptr).value();
+  other.SetPath("DATA.TRAIN.DATA_PATHS", ConfigNode::FromStrings({"others"}));
+  other.SetPath("DATA.TRAIN.DATA_LIMIT", ConfigNode::FromInt(7));
+  ASSERT_OK_AND_ASSIGN(const ConfigNode config, ResolveConfig(other, registries_));
+  EXPECT_EQ(At(config, kBatchSize), "7");
+  EXPECT_EQ(At(config, kSize), At(Resolve(), kSize));
+}
+
+TEST_F(FolderRecipeOfRunTest, OtherRanks_ShareItsBatch) {
+  const ConfigNode config = Resolve(Directory() + "DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 2}\n", 7);
+  EXPECT_EQ(At(config, kBatchSize), absl::StrCat(ChooseForFolder(300).batch_size / 2));
+}
+
+TEST_F(FolderRecipeOfRunTest, CheckpointThatTellsNothing_IsPassedOver) {
+  Save(4, Resolve(Directory(), 5000));
+  ASSERT_OK(WriteFileAtomically(PosixFileSystem(), CheckpointDirectory(run_) + "/step_4/config.json", "{"));
+  EXPECT_EQ(At(Resolve(Directory(), 7), kEpochs), absl::StrCat(ChooseForFolder(300).num_epochs));
+}
+
+TEST_F(FolderRecipeOfRunTest, RunThatIsStartedAnew_ChoosesAnew) {
+  const std::string anew = absl::StrCat("CHECKPOINT: {DIR: '", run_, "', OVERWRITE_EXISTING: True, AUTO_RESUME: ");
+  EXPECT_EQ(At(Resolve(anew + "False}\n", 7), kSize), absl::StrCat(ChooseForFolder(7).crop_size));
+  EXPECT_EQ(At(Resolve(anew + "True}\n", 7), kSize), absl::StrCat(ChooseForFolder(300).crop_size)) << "it goes on";
 }
 
 TEST(ChooseForFolder, SensibleFromAHandfulToThousands) {

@@ -103,8 +103,17 @@ absl::Status BestCheckpointHook::OnStart(StepContext& context) {
   if (context.checkpoints == nullptr) return absl::OkStatus();
   for (Best& best : bests_) {
     SSL_ASSIGN_OR_RETURN(const int64_t named, context.checkpoints->Named(CheckpointName(best)));
-    best.is_to_be_settled = named > best.iteration;
-    if (!best.is_to_be_settled) SSL_RETURN_IF_ERROR(Settle(context, &best));
+    // The checkpoint that this run goes on from may have become the best after it was saved: its test phase comes
+    // again.
+    best.is_to_be_settled = named > best.iteration && named == context.state.iteration;
+    if (best.is_to_be_settled) continue;
+    SSL_RETURN_IF_ERROR(Settle(context, &best));
+    const bool was_wrong = best.iteration >= 0 && named > best.iteration;
+    if (was_wrong && context.communicator.rank() == 0) {
+      SSL_LOG(WARNING) << instance_name() << ": " << CheckpointName(best) << ".step named iteration " << named
+                       << ", and the run's state says that the best by " << best.metric << " is that of "
+                       << best.iteration << ": the file was damaged, and is written anew";
+    }
   }
   return absl::OkStatus();
 }

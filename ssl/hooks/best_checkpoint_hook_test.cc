@@ -140,6 +140,24 @@ TEST(BestCheckpointHook, Restart_KeepsTheBestWhileItsCheckpointIsThere) {
   EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", 60)));
 }
 
+// A file of a few bytes is no reason to give up what it stands for.
+TEST(BestCheckpointHook, NameOfAnotherCheckpoint_IsGivenBackByTheState) {
+  for (const int64_t wrong : {15, 25, 9999, -1}) {
+    FakeStep step;
+    BestCheckpointHook before(Options("max"));
+    for (const double value : {0.5, 0.4, 0.3}) ASSERT_OK(Evaluate(before, step, value));
+    ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> state, CollectFiniteState(before));
+    BestCheckpointHook after(Options("max"));
+    ASSERT_OK(RestoreState(after, state, "test"));
+    step.saver.names.erase("best");
+    if (wrong > 0) step.saver.names["best"] = wrong;
+    const CapturedLog log;
+    ASSERT_OK(after.OnStart(step.context));
+    EXPECT_THAT(step.saver.names, ElementsAre(Pair("best", 10))) << wrong;
+    if (wrong > 0) EXPECT_THAT(log.warnings, ElementsAre(HasSubstr("best.step named iteration"))) << wrong;
+  }
+}
+
 // The checkpoint at the end of an epoch is saved before the test phase that makes it the best.
 TEST(BestCheckpointHook, LaterCheckpoint_KeepsTheNameUntilItIsMeasuredAgain) {
   for (const double again : {0.7, 0.2}) {

@@ -3,17 +3,17 @@
 
 #include <memory>
 
-#include "ssl/core/resume_plan.h"
+#include "ssl/core/start_refusal.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/preview_communicator.h"
 
 namespace ssl {
 
-absl::Status CheckAdmission(const ConfigNode& config, const OptionCatalog& options, int64_t ranks,
+absl::Status CheckAdmission(const ConfigNode& config, const Registries& registries, int64_t ranks,
                             FileSystem& file_system, Communicator& processes) {
   const auto look = [&]() -> absl::Status {
     const std::unique_ptr<Communicator> world = MakePreviewCommunicator(ranks);
-    absl::Status status = CheckResume(config, options, file_system, *world).status();
+    absl::Status status = CheckWholeResume(config, registries, file_system, *world).status();
     const bool refuses = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     return refuses ? status : absl::OkStatus();
   };

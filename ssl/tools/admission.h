@@ -8,16 +8,16 @@
 
 #include "absl/status/status.h"
 #include "ssl/config/node.h"
-#include "ssl/config/option_catalog.h"
+#include "ssl/core/registries.h"
 #include "ssl/distributed/communicator.h"
 #include "ssl/io/file_system.h"
 
 namespace ssl {
 
-// InvalidArgument or NotFound where CheckResume (ssl/core/resume_plan.h) refuses the resolved `config` for a world of
-// `ranks`. What is wrong with the checkpoints themselves, or their place, is for the training to find, and for its
+// Refuses what CheckWholeResume (ssl/core/start_refusal.h) refuses the resolved `config` for in a world of `ranks`.
+// What is wrong with the checkpoints themselves, or their place, is for the training to find, and for its
 // report of failure. Rank 0 of `processes` looks, which may take long: the newest checkpoint is read whole. Collective.
-absl::Status CheckAdmission(const ConfigNode& config, const OptionCatalog& options, int64_t ranks,
+absl::Status CheckAdmission(const ConfigNode& config, const Registries& registries, int64_t ranks,
                             FileSystem& file_system, Communicator& processes);
 
 }  // namespace ssl

@@ -52,7 +52,7 @@ TEST(CheckAdmissionTest, WhileRankZeroReads_OthersMeetItAgainAndAgain) {
     CollectiveCounts counts;
     absl::Notification unused;
     PatientCommunicator patient(communicator, &counts, communicator.rank() == 1 ? &has_met_twice : &unused);
-    return CheckAdmission(ConfigOf(run), OptionCatalog(), 2, slow, patient);
+    return CheckAdmission(ConfigOf(run), Registries(), 2, slow, patient);
   }));
   EXPECT_GT(slow.calls(), 0);
 }
@@ -62,7 +62,7 @@ TEST(CheckAdmissionTest, WhatRankZeroRefuses_AllRanksDo) {
   ConfigNode config = ConfigOf(run);
   config.SetPath("CHECKPOINT.RESUME_FROM", ConfigNode::FromInt(5));
   EXPECT_OK(ThreadWorld(2, absl::Seconds(30)).Run([&](Communicator& communicator) {
-    EXPECT_THAT(CheckAdmission(config, OptionCatalog(), 2, PosixFileSystem(), communicator),
+    EXPECT_THAT(CheckAdmission(config, Registries(), 2, PosixFileSystem(), communicator),
                 StatusIs(communicator.rank() == 0 ? absl::StatusCode::kNotFound : absl::StatusCode::kAborted,
                          HasSubstr("there is no ")));
     return absl::OkStatus();

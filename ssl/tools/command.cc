@@ -20,8 +20,8 @@
 #include "ssl/config/compose.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
-#include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
+#include "ssl/core/start_refusal.h"
 #include "ssl/data/collators/collators.h"
 #include "ssl/data/samplers/sampler_keys.h"
 #include "ssl/distributed/agree.h"
@@ -34,6 +34,7 @@
 #include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/launch_failure.h"
 #include "ssl/tools/leftovers.h"
+#include "ssl/tools/moved_run.h"
 #include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
 #include "ssl/tools/run_world.h"
@@ -166,6 +167,10 @@ absl::StatusOr<Composition> ComposeUnresolved(const CommandLine& line, const Reg
     for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
     return values;
   }
+  for (const std::string& file : composed.files) {
+    std::string moved = TakeDirectoryOfFile(file, PosixFileSystem(), &composition.root);
+    if (!moved.empty()) composition.warnings.push_back(std::move(moved));
+  }
   ChooseDirectory(composed.files, &composition.root);
   return composition;
 }
@@ -250,8 +255,7 @@ absl::Status CheckStart(const ConfigNode& root, const Registries& registries) {
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(*root.Find("config")));
   const ConfigNode& config = *root.Find("config");
   const std::unique_ptr<Communicator> communicator = MakePreviewCommunicator(world.ranks());
-  SSL_ASSIGN_OR_RETURN(const ResumePlan plan,
-                       CheckResume(config, registries.options, PosixFileSystem(), *communicator));
+  SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckWholeResume(config, registries, PosixFileSystem(), *communicator));
   if (plan.iteration < 0) return absl::OkStatus();
   // What only the data tells: how many samples there are.
   SessionOptions options;
@@ -281,7 +285,7 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
   // A start that the settings forbid changes nothing.
   const auto admit = [&] {
     const int64_t ranks = world.virtual_ranks > 0 ? world.virtual_ranks : communicator.size();
-    return CheckAdmission(config, registries.options, ranks, file_system, communicator);
+    return CheckAdmission(config, registries, ranks, file_system, communicator);
   };
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecord> record,
                        RunRecord::Open(path, EngineNames(root), trains, root, admit, file_system, communicator));

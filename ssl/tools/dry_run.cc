@@ -14,6 +14,7 @@
 #include "ssl/config/world_shape.h"
 #include "ssl/core/resume_plan.h"
 #include "ssl/core/session.h"
+#include "ssl/core/start_refusal.h"
 #include "ssl/distributed/preview_communicator.h"
 #include "ssl/hooks/configured_hooks.h"
 #include "ssl/io/file_system.h"
@@ -25,7 +26,7 @@ constexpr char kDirectory[] = "CHECKPOINT.DIR";
 
 absl::Status PrintStart(const ConfigNode& config, const Registries& registries, Communicator& communicator,
                         std::ostream& out) {
-  SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckResume(config, registries.options, PosixFileSystem(), communicator));
+  SSL_ASSIGN_OR_RETURN(const ResumePlan plan, CheckWholeResume(config, registries, PosixFileSystem(), communicator));
   if (plan.removes_earlier) out << "the run that is there is removed; a start begins anew\n";
   if (plan.iteration < 0) return absl::OkStatus();
   out << "a run is there: a start goes on after iteration " << plan.iteration << ", of the whole run below\n";

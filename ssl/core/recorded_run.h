@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checkpoints in a run's directory tell of that run, to whoever works on it and does not train it.
+#ifndef SSL_CORE_RECORDED_RUN_H_
+#define SSL_CORE_RECORDED_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ssl/core/saved_settings.h"
+#include "ssl/io/file_system.h"
+
+namespace ssl {
+
+struct RecordedRun {
+  SavedSettings settings;
+  int64_t ranks = 1;   // that saved it
+  std::string origin;  // the file that says so: <run directory>/checkpoints/step_120/config.json
+};
+
+// Reads the newest checkpoint in `run_directory` that tells its settings; its tensors are not looked at. There is none
+// where no run lies.
+std::optional<RecordedRun> FindRecordedRun(const std::string& run_directory, FileSystem& file_system);
+
+}  // namespace ssl
+
+#endif  // SSL_CORE_RECORDED_RUN_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/engines/images_of_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/saved_settings.h"
+#include "ssl/engines/left_at_default.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kCommandLine[] = "command line";  // the "file" of what is typed (ssl/config/node.h)
+
+// Or a part of it.
+bool IsTyped(const ConfigNode& value) {
+  return value.location().file == kCommandLine ||
+         std::any_of(value.items().begin(), value.items().end(),
+                     [](const ConfigNode& item) { return IsTyped(item); }) ||
+         std::any_of(value.entries().begin(), value.entries().end(),
+                     [](const ConfigNode::Entry& entry) { return IsTyped(entry.second); });
+}
+
+bool IsSetByHand(const ConfigNode& value, const ConfigNode* by_default) {
+  return IsTyped(value) || (value.location().file.empty() && !IsLeftAtDefault(&value, by_default));
+}
+
+}  // namespace
+
+std::vector<std::string> TakeImagesOfRun(const RecordedRun& run, const ConfigNode& defaults, ConfigNode* config) {
+  std::vector<std::string> choices;
+  for (const char* path :
+       {"DATA.TRAIN.TRANSFORMS", "DATA.TRAIN.IMAGE_CHANNELS", "DATA.TRAIN.EXIF_ORIENTATION", "DATA.TRAIN.DECODE"}) {
+    const ConfigNode* now = config->FindPath(path);
+    const auto saved = run.settings.find(path);
+    if (now == nullptr || saved == run.settings.end() || IsSetByHand(*now, defaults.FindPath(path))) continue;
+    if (SettingText(*now) == saved->second || IsSavedAsWritten(*now, saved->second)) continue;
+    absl::StatusOr<ConfigNode> of_run = ParseYaml(saved->second, run.origin, nullptr);
+    if (!of_run.ok()) continue;
+    choices.push_back(absl::StrCat("config.", path, " is what the run was trained with (", run.origin,
+                                   "), not what stands in ", now->location().ToString()));
+    config->SetPath(path, *std::move(of_run));
+  }
+  return choices;
+}
+
+}  // namespace ssl

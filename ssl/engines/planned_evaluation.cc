@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of evaluation_plan.h that runs an evaluation by its plan, and notes what it was of.
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ssl/base/log.h"
+#include "ssl/base/status_macros.h"
+#include "ssl/core/checkpoint_names.h"
+#include "ssl/core/checkpoint_store.h"
+#include "ssl/core/core_options.h"
+#include "ssl/engines/evaluation_plan.h"
+
+namespace ssl {
+namespace {
+
+constexpr char kTrain[] = "DATA.TRAIN";
+constexpr char kTest[] = "DATA.TEST";
+
+bool HasItems(const ConfigNode& section, const char* key) {
+  const ConfigNode* list = section.Find(key);
+  return list != nullptr && !list->items().empty();
+}
+
+// Beside the engine's own results: what was chosen stands in no configuration file.
+void NoteImages(const std::string& engine, const ConfigNode& config, ConfigNode* results) {
+  const ConfigNode* transforms = config.Section(kTest).Find("TRANSFORMS");
+  if (results->Find(engine) == nullptr || transforms == nullptr || transforms->items().empty()) return;
+  results->SetPath(absl::StrCat(engine, ".transforms"), *transforms);
+  ConfigNode data = ConfigNode::Map();
+  for (const auto& [name, split] : {std::pair("train", kTrain), std::pair("test", kTest)}) {
+    const ConfigNode& section = config.Section(split);
+    if (!HasItems(section, "DATA_SOURCES")) continue;
+    data.Set(name, *section.Find(HasItems(section, "DATA_PATHS") ? "DATA_PATHS" : "DATASET_NAMES"));
+  }
+  results->SetPath(absl::StrCat(engine, ".data"), std::move(data));
+}
+
+// There is none in a command that trains as well: its settings are the run's, or were allowed to differ.
+std::optional<RecordedRun> EvaluatedRun(const EngineContext& context) {
+  if (context.held_directory != nullptr || context.run_directory.empty()) return std::nullopt;
+  return FindRecordedRun(context.run_directory, context.file_system);
+}
+
+// A name that no checkpoint has and no hook will give would be missed after the training only.
+absl::Status CheckNamedCheckpoint(const EngineContext& context) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  const std::string& name = task.checkpoint.evaluate;
+  const ConfigNode* hooks = context.config.FindPath("hooks");
+  const ConfigNode* rolling = context.config.FindPath("CHECKPOINT.ROLLING_FREQUENCY");
+  const bool may_be_given =
+      (HasItems(context.config.Section("HOOKS.BEST_CHECKPOINT"), "METRICS") && absl::StartsWith(name, "best")) ||
+      (rolling != nullptr && rolling->AsInt().value_or(0) > 0 && absl::StartsWith(name, "rolling")) ||
+      (hooks != nullptr && !hooks->items().empty());
+  if (name.empty() || may_be_given) return absl::OkStatus();
+  const CheckpointNames names(CheckpointDirectory(context.run_directory), context.file_system);
+  const absl::StatusOr<std::map<std::string, int64_t>> all = names.All();
+  if (!all.ok() || all->count(name) > 0) return absl::OkStatus();  // reading it will tell
+  constexpr char kKey[] = "CHECKPOINT.EVALUATE";
+  return absl::InvalidArgumentError(
+      absl::StrCat(context.config.FindPath(kKey)->location().ToString(), ": config.", kKey, " is '", name,
+                   "', and no checkpoint in ", context.run_directory,
+                   " has that name, nor does a hook of this configuration give it; ",
+                   "config.HOOKS.BEST_CHECKPOINT.METRICS=[...] makes a training keep its best checkpoint"));
+}
+
+EvaluationPlan PlanOf(const EngineContext& context) {
+  const std::optional<RecordedRun> run = EvaluatedRun(context);
+  return PlanEvaluation(context.config, context.registries.options.Defaults(), context.file_system,
+                        run.has_value() ? &*run : nullptr);
+}
+
+}  // namespace
+
+EngineContext WithConfig(const ConfigNode& config, const EngineContext& context) {
+  EngineContext complete{config,         context.registries,  context.communicator,
+                         context.stop,   context.file_system, context.run_directory,
+                         context.results};
+  complete.held_directory = context.held_directory;
+  complete.progress = context.progress;
+  return complete;
+}
+
+absl::StatusOr<EngineReport> WithEvaluationPlan(const std::string& engine, EngineContext& context,
+                                                absl::FunctionRef<absl::StatusOr<EngineReport>(EngineContext&)> run) {
+  const EvaluationPlan plan = PlanOf(context);
+  for (const std::string& choice : plan.choices) SSL_LOG(INFO) << "evaluation: " << choice;
+  EngineContext complete = WithConfig(plan.config, context);
+  absl::StatusOr<EngineReport> report = run(complete);
+  if (absl::IsCancelled(report.status())) return StoppedReport(engine);
+  if (report.ok() && !report->stopped) NoteImages(engine, complete.config, &context.results);
+  return report;
+}
+
+absl::Status CheckWithEvaluationPlan(EngineContext& context, absl::FunctionRef<absl::Status(EngineContext&)> check) {
+  SSL_RETURN_IF_ERROR(CheckNamedCheckpoint(context));
+  const EvaluationPlan plan = PlanOf(context);
+  EngineContext complete = WithConfig(plan.config, context);
+  return check(complete);
+}
+
+EngineReport StoppedReport(const std::string& engine) {
+  EngineReport report;
+  report.stopped = true;
+  report.summary = absl::StrCat(engine, ": stopped before the end, nothing is written, and what was there stays");
+  return report;
+}
+
+void SetResults(const std::string& engine, const ConfigNode& findings, const EvaluatedWeights& weights,
+                ConfigNode* results) {
+  const ConfigNode* earlier = results->FindPath(absl::StrCat(engine, ".weights"));
+  const bool are_the_same = earlier != nullptr && earlier->text() == weights.description;
+  ConfigNode section = are_the_same ? *results->Find(engine) : ConfigNode::Map();
+  for (const auto& [key, value] : findings.entries()) section.Set(key, value);
+  section.Set("weights", ConfigNode::FromString(weights.description));
+  if (weights.iteration >= 0) section.Set("iteration", ConfigNode::FromInt(weights.iteration));
+  results->Set(engine, std::move(section));
+}
+
+}  // namespace ssl

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An evaluation takes how images are seen from the run whose network it evaluates; and how its results are kept.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/config/yaml.h"
+#include "ssl/core/recorded_run.h"
+#include "ssl/core/saved_settings.h"
+#include "ssl/data/register_data.h"
+#include "ssl/engines/evaluation_plan.h"
+#include "ssl/io/file_system.h"
+#include "ssl/testing/status_matchers.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ImagesOfRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(RegisterData(&registries_)); }
+
+  // DATA.TRAIN of synthetic images with crops of `size`, and the lines `more` of it.
+  ConfigNode Config(int size, const std::string& more = "") {
+    const ConfigNode train =
+        ParseYaml(absl::StrCat("DATA_SOURCES: [synthetic]\nTRANSFORMS: [{name: RandomCrop, size: ", size,
+                               "}, {name: ToTensor}, {name: Normalize, mean: [0.", size, "], std: [0.5]}]\n", more),
+                  "run.yaml", nullptr)
+            .value();
+    ConfigNode config = registries_.options.Defaults();
+    for (const auto& [key, value] : train.entries()) config.SetPath(absl::StrCat("DATA.TRAIN.", key), value);
+    return config;
+  }
+
+  static RecordedRun RunOf(const ConfigNode& config) { return {SettingsOf(config), 1, "run/step_7/config.json"}; }
+
+  EvaluationPlan Plan(const ConfigNode& config, const RecordedRun& run) {
+    return PlanEvaluation(config, registries_.options.Defaults(), PosixFileSystem(), &run);
+  }
+
+  Registries registries_;
+};
+
+std::string At(const EvaluationPlan& plan, const std::string& path) {
+  const ConfigNode* node = plan.config.FindPath(path);
+  return node == nullptr ? "(none)" : node->text();
+}
+
+TEST_F(ImagesOfRunTest, WhatTheRunHad_CountsWhateverTheConfigurationLeadsTo) {
+  const EvaluationPlan plan =
+      Plan(Config(48), RunOf(Config(32, "IMAGE_CHANNELS: 1\nEXIF_ORIENTATION: True\nDECODE: fast\n")));
+  EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.1.size"), "32");
+  EXPECT_EQ(At(plan, "DATA.TEST.TRANSFORMS.3.mean.0"), "0.32");
+  for (const char* split : {"DATA.TRAIN.", "DATA.TEST."}) {
+    EXPECT_EQ(At(plan, absl::StrCat(split, "IMAGE_CHANNELS")), "1") << split;
+    EXPECT_EQ(At(plan, absl::StrCat(split, "EXIF_ORIENTATION")), "true") << split;
+    EXPECT_EQ(At(plan, absl::StrCat(split, "DECODE")), "fast") << split;
+  }
+  EXPECT_THAT(plan.choices[0], HasSubstr("config.DATA.TRAIN.TRANSFORMS is what the run was trained with "
+                                         "(run/step_7/config.json), not what stands in run.yaml:2"));
+}
+
+TEST_F(ImagesOfRunTest, WhatIsTyped_Stays) {
+  ConfigNode config = Config(48);
+  ConfigNode size = ConfigNode::FromInt(24);
+  size.Relocate({"command line", 3});
+  config.SetPath("DATA.TRAIN.TRANSFORMS.0.size", std::move(size));
+  EXPECT_EQ(At(Plan(config, RunOf(Config(32))), "DATA.TEST.TRANSFORMS.1.size"), "24");
+  config.SetPath("DATA.TEST.TRANSFORMS", ParseYaml("[{name: ToTensor}]", "run.yaml", nullptr).value());
+  EXPECT_EQ(At(Plan(config, RunOf(Config(32))), "DATA.TEST.TRANSFORMS.0.name"), "ToTensor");
+}
+
+TEST_F(ImagesOfRunTest, SameSettings_AreNotTold) {
+  const EvaluationPlan plan = Plan(Config(32), RunOf(Config(32)));
+  EXPECT_EQ(plan.config, PlanEvaluation(Config(32), registries_.options.Defaults(), PosixFileSystem()).config);
+  for (const std::string& choice : plan.choices) EXPECT_EQ(choice.find("was trained with"), std::string::npos);
+}
+
+TEST(SetResultsTest, FiguresOfTheSameWeightsStay) {
+  ConfigNode results =
+      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.6, weights: w, iteration: 7}, other: 1}", "results.json", nullptr)
+          .value();
+  ConfigNode findings = ConfigNode::Map();
+  findings.Set("trained", ConfigNode::FromDouble(0.7));
+  SetResults("knn", findings, {"w", 7}, &results);
+  EXPECT_TRUE(
+      results ==
+      ParseYaml("{knn: {raw_pixels: 0.5, trained: 0.7, weights: w, iteration: 7}, other: 1}", "", nullptr).value());
+  SetResults("knn", findings, {"v", -1}, &results);
+  EXPECT_TRUE(results == ParseYaml("{knn: {trained: 0.7, weights: v}, other: 1}", "", nullptr).value());
+}
+
+}  // namespace
+}  // namespace ssl
