@@ -136,12 +136,12 @@ class Builder {
     return device.ok() ? CheckCublasWorkspace(*options, config_) : device;
   }
 
-  // What an evaluation after the training would find wrong then.
-  void CheckEngines() {
+  // What an evaluation after the training would find wrong then. run: the directory, where the configuration has one:
+  // engines look into it, and write nothing there.
+  void CheckEngines(const std::string& run) {
     StopToken stop;
     ConfigNode results = ConfigNode::Map();
-    EngineContext context{config_, context_.registries, *communicator_, stop, context_.file_system, kNoDirectory,
-                          results};
+    EngineContext context{config_, context_.registries, *communicator_, stop, context_.file_system, run, results};
     for (const std::string& name : EngineNames(root_)) {
       const auto check = [&]() -> absl::Status {
         const absl::StatusOr<std::unique_ptr<Engine>> engine =
@@ -149,6 +149,7 @@ class Builder {
         return engine.ok() ? (*engine)->Check(context) : absl::OkStatus();  // MakeParts has said so
       };
       Add(GuardTorch(name, check), *root_.Find("engine_name"), absl::StrCat("engine ", name));
+      context.earlier_engines.push_back(name);
     }
   }
 
@@ -246,7 +247,7 @@ std::vector<absl::Status> DryBuild(const ConfigNode& root, const Registries& reg
       builder.CheckTrainLabels();
     }
   }
-  if (builder.ok()) builder.CheckEngines();
+  if (builder.ok()) builder.CheckEngines(is_chosen ? directory->text() : kNoDirectory);
   return builder.Take();
 }
 

@@ -29,6 +29,7 @@
 #include "ssl/core/core_options.h"
 #include "ssl/core/device_memory.h"
 #include "ssl/core/generator_scope.h"
+#include "ssl/core/last_batch.h"
 #include "ssl/core/model_replicas.h"
 #include "ssl/core/parameter_shards.h"
 #include "ssl/core/register_core.h"
@@ -162,8 +163,9 @@ absl::Status Session::Build(SessionOptions options) {
     SSL_RETURN_IF_ERROR(BuildCheckpointer());
   }
   SSL_RETURN_IF_ERROR(CheckKeepsItsWeights());
-  const bool needs_weights = !Resumes() && !only_preview_;
-  if (needs_weights && registries_.initialize_weights != nullptr) SSL_RETURN_IF_ERROR(InitializeWeights(context));
+  const bool needs_weights = !Resumes() && !only_preview_ && registries_.initialize_weights != nullptr;
+  if (needs_weights) SSL_RETURN_IF_ERROR(InitializeWeights(context));
+  SSL_RETURN_IF_ERROR(TryLastBatch(config_, trainer_->task(), *communicator_));
   SSL_RETURN_IF_ERROR(trainer_->Prepare());
   if (registries_.configured_hooks != nullptr) {
     BuildContext for_hooks = context;
@@ -183,10 +185,9 @@ absl::Status Session::CheckKeepsItsWeights() const {
   if (!plan_.removes_earlier || weights == nullptr || !weights->is_scalar() || weights->text().empty()) {
     return absl::OkStatus();
   }
-  namespace fs = std::filesystem;
   std::error_code unknown;  // then the paths are compared as they are
-  const fs::path directory = fs::weakly_canonical(options_.checkpoint.directory, unknown);
-  const fs::path file = fs::weakly_canonical(weights->text(), unknown);
+  const std::filesystem::path directory = std::filesystem::weakly_canonical(options_.checkpoint.directory, unknown);
+  const std::filesystem::path file = std::filesystem::weakly_canonical(weights->text(), unknown);
   if (std::mismatch(directory.begin(), directory.end(), file.begin(), file.end()).first != directory.end()) {
     return absl::OkStatus();
   }
@@ -351,8 +352,7 @@ absl::Status Session::Finish() {
   const absl::Status status = Guarded("finishing", device_, [this] { return FinishRun(); });
   // What was being written when the run failed is part of what it leaves.
   if (!status.ok() && checkpointer_ != nullptr) checkpointer_->LetEnd();
-  const bool stopped = trainer_->stop_reason() != kStopNone;
-  return Note(!status.ok() ? "finishing" : stopped ? "stopped" : "finished", status);
+  return Note(!status.ok() ? "finishing" : trainer_->stop_reason() != kStopNone ? "stopped" : "finished", status);
 }
 
 absl::Status Session::FinishRun() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,8 @@ struct EngineContext {
   // What an engine that trains in the run directory calls when nothing refuses the training any more: what a program
   // writes there before would be another run's, where the start is refused. Null: nobody asks.
   std::function<absl::Status()> on_training_begins = nullptr;
+  // For Check: the names of the engines that come before in the same command, and will have done their work by then.
+  std::vector<std::string> earlier_engines = {};
 };
 
 // How an engine makes the parts that a configuration names.
@@ -74,9 +77,10 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual absl::StatusOr<EngineReport> Run(EngineContext& context) = 0;
-  // What can be known to be wrong before anything runs, such as classes of the test set that the training set lacks: an
-  // engine that comes after a training is asked before that begins. Needs no trained weights, writes nothing, and
-  // computes on the CPU, so that a configuration for another device can be checked where that is missing.
+  // What can be known to be wrong before anything runs, such as classes of the test set that the training set lacks,
+  // layers that the network does not have, or a folder that cannot be made: an engine that comes after another one is
+  // asked before the first begins. Needs no trained weights, leaves no file, and computes on the CPU, so that a
+  // configuration for another device can be checked where that is missing.
   virtual absl::Status Check(EngineContext& context) const { return absl::OkStatus(); }
   // Whether it trains in the run directory itself, which it then has to have for itself.
   virtual bool trains() const { return false; }

@@ -250,7 +250,8 @@ TEST_F(EnginesTest, Export_WritesTheTensorsAndSaysHowToOpenThem) {
 // What the data tell no labels of has no targets and no accuracies: those of an earlier extraction are of other rows.
 TEST_F(EnginesTest, LabelPredictions_ReplaceAllOfAnEarlierExtraction) {
   SaveRandomCheckpoint();
-  ASSERT_OK(Run("extract_label_predictions").status());
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("extract_label_predictions"));
+  EXPECT_THAT(report.summary, HasSubstr(" samples    top-1    95 % interval\n")) << "one k has one column";
   const std::string prefix = directory_ + "/rank0_test_";
   ASSERT_TRUE(PosixFileSystem().Exists(prefix + "heads_targets.npy"));
   ASSERT_OK(WriteFileDurably(PosixFileSystem(), prefix + "gone_targets.npy", "of a head that there was"));

@@ -83,18 +83,21 @@ class EvaluateEngine : public Engine {
   absl::StatusOr<EngineReport> RunAll(EngineContext& configured, EngineContext& context) const {
     std::string reason;
     SSL_ASSIGN_OR_RETURN(const bool knows_classes, KnowsClasses(configured, context, &reason));
-    std::string summary;
+    EngineReport report;
     if (knows_classes) {
-      SSL_ASSIGN_OR_RETURN(EngineReport report, knn_->Run(context));
+      SSL_ASSIGN_OR_RETURN(report, knn_->Run(context));
       if (report.stopped) return report;
-      summary = std::move(report.summary);
     } else {
       SSL_LOG(INFO) << "evaluation: " << reason
                     << ", so that there is no accuracy; folders of images, one for each class, with several images in "
                        "each, would be such";
     }
-    SSL_ASSIGN_OR_RETURN(EngineReport report, neighbors_->Run(context));
-    report.summary = absl::StrCat(summary, report.summary);
+    const absl::StatusOr<EngineReport> neighbors = neighbors_->Run(context);
+    report.verdict.Update(neighbors.status());
+    // The accuracies are there whatever becomes of the sheets. Without them, an error is all that is left to tell.
+    if (!neighbors.ok()) return knows_classes ? report : absl::StatusOr<EngineReport>(neighbors.status());
+    report.stopped = neighbors->stopped;
+    absl::StrAppend(&report.summary, neighbors->summary);
     return report;
   }
 

@@ -128,6 +128,15 @@ TEST_F(EvaluateEngineTest, TestSet_IsToldOnce) {
   EXPECT_EQ(parts.size(), 2u) << log.Text();
 }
 
+TEST_F(EvaluateEngineTest, SheetsThatFail_LeaveTheAccuracies) {
+  fail_at_call_ = 9;  // of the sheets: the accuracies take seven
+  ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));
+  EXPECT_THAT(report.verdict, StatusIs(absl::StatusCode::kInternal, HasSubstr("call 9 fails")));
+  EXPECT_THAT(report.summary, HasSubstr("trained network"));
+  EXPECT_GT(Result("knn.trained"), 0.0);
+  EXPECT_FALSE(HasSheet());
+}
+
 TEST_F(EvaluateEngineTest, Stop_EndsBoth) {
   stop_at_call_ = 1;
   ASSERT_OK_AND_ASSIGN(const EngineReport report, Run("evaluate"));

@@ -25,6 +25,7 @@
 #include "ssl/core/state_dict.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/checkpoint_settings.h"
+#include "ssl/hooks/best_checkpoint_hook.h"
 #include "ssl/io/safetensors.h"
 
 namespace ssl {
@@ -55,17 +56,52 @@ absl::Status OfNamedStep(const absl::Status& status, int64_t wanted, const std::
                                           "; name another one, or none for the newest that is intact"));
 }
 
+constexpr char kBestKeeps[] = "config.HOOKS.BEST_CHECKPOINT.METRICS makes a training keep its best one";
+
+std::string EvaluatePlace(const ConfigNode& config) {
+  const ConfigNode* node = config.FindPath("CHECKPOINT.EVALUATE");
+  const SourceLocation place = node != nullptr ? node->location() : SourceLocation();
+  return absl::StrCat(place.ToString(), ": config.CHECKPOINT.EVALUATE");
+}
+
 // The checkpoint that CHECKPOINT.EVALUATE names.
-absl::StatusOr<int64_t> NamedStep(const CheckpointStore& store, const std::string& name, const std::string& directory) {
+absl::StatusOr<int64_t> NamedStep(const CheckpointStore& store, const std::string& name, const std::string& directory,
+                                  const ConfigNode& config) {
   SSL_ASSIGN_OR_RETURN(const auto names, store.Names());
   const auto found = names.find(name);
   if (found != names.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [other, iteration] : names) known.push_back(other);
-  return absl::InvalidArgumentError(absl::StrCat("config.CHECKPOINT.EVALUATE is '", name, "', and no checkpoint in ",
-                                                 directory, " has that name", DidYouMean(name, known),
-                                                 "; names: ", known.empty() ? "none" : absl::StrJoin(known, ", "),
-                                                 "; config.HOOKS.BEST_CHECKPOINT makes a training keep its best one"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      EvaluatePlace(config), " is '", name, "', and no checkpoint in ", directory, " has that name",
+      DidYouMean(name, known), "; names: ", known.empty() ? "none" : absl::StrJoin(known, ", "), "; ", kBestKeeps));
+}
+
+bool TrainsBefore(const EngineContext& context) {
+  const std::vector<std::string>& engines = context.earlier_engines;
+  return std::find(engines.begin(), engines.end(), "train") != engines.end();
+}
+
+// Whether there is, or will be, a checkpoint that CHECKPOINT.EVALUATE names; a run without checkpoints may get some.
+absl::Status CheckName(const CheckpointOptions& options, EngineContext& context) {
+  const std::string& name = options.evaluate;
+  if (name.empty()) return absl::OkStatus();
+  const std::vector<std::string> to_come =
+      TrainsBefore(context) ? BestCheckpointNames(context.config) : std::vector<std::string>();
+  if (std::find(to_come.begin(), to_come.end(), name) != to_come.end()) return absl::OkStatus();
+  const std::string directory = CheckpointDirectory(context.run_directory);
+  const bool goes = TrainsBefore(context) && options.overwrite_existing;
+  const bool has_run = !goes && !context.run_directory.empty() && context.file_system.IsDirectory(directory);
+  if (!has_run && !TrainsBefore(context)) return absl::OkStatus();
+  if (has_run) {
+    const CheckpointStore store({directory, 0, ""}, context.file_system, context.communicator);
+    const absl::Status named = NamedStep(store, name, directory, context.config).status();
+    if (to_come.empty() || named.ok()) return named;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(EvaluatePlace(context.config), " is '", name,
+                   "', and the training before gives no checkpoint that name", DidYouMean(name, to_come),
+                   "; names: ", to_come.empty() ? absl::StrCat("none; ", kBestKeeps) : absl::StrJoin(to_come, ", ")));
 }
 
 // The checkpoint that the settings ask for; below 0 for the newest. A name counts before RESUME_FROM, and that one only
@@ -73,8 +109,9 @@ absl::StatusOr<int64_t> NamedStep(const CheckpointStore& store, const std::strin
 absl::StatusOr<int64_t> WantedStep(const CheckpointStore& store, const CheckpointOptions& options,
                                    const std::string& directory, EngineContext& context) {
   if (options.evaluate.empty()) return context.held_directory == nullptr ? options.resume_from : int64_t{-1};
-  const absl::StatusOr<int64_t> named =
-      context.communicator.rank() == 0 ? NamedStep(store, options.evaluate, directory) : absl::StatusOr<int64_t>(0);
+  const absl::StatusOr<int64_t> named = context.communicator.rank() == 0
+                                            ? NamedStep(store, options.evaluate, directory, context.config)
+                                            : absl::StatusOr<int64_t>(0);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(named.status(), "looking for a checkpoint", context.communicator));
   at::Tensor iteration = at::full({1}, *named, at::kLong);
   SSL_RETURN_IF_ERROR(context.communicator.Broadcast(iteration, 0));
@@ -190,6 +227,13 @@ absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, Eval
   }));
   SSL_LOG(INFO) << "evaluating the network with: " << result.weights;
   return result;
+}
+
+absl::StatusOr<EvaluationModel> MakeModelToCheck(EngineContext& context) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  const auto look = [&] { return CheckName(task.checkpoint, context); };
+  SSL_RETURN_IF_ERROR(OnRankZero(look, "looking for a checkpoint", context.communicator));
+  return MakeEvaluationModel(context, EvaluationWeights::kInitial);
 }
 
 absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network) {

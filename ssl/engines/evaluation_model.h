@@ -36,6 +36,11 @@ struct EvaluationModel {
 // a Status. Collective.
 absl::StatusOr<EvaluationModel> MakeEvaluationModel(EngineContext& context, EvaluationWeights weights);
 
+// For Engine::Check: the network with random weights, in the place of the one that will be evaluated. InvalidArgument
+// for a CHECKPOINT.EVALUATE that no checkpoint has and that no training before in the command will give one.
+// Collective.
+absl::StatusOr<EvaluationModel> MakeModelToCheck(EngineContext& context);
+
 // To the device that MACHINE.DEVICE names for this process, for an engine that computes with it. LibTorch's exceptions
 // become a Status, which says what to lower where memory of that device is exhausted. Collective.
 absl::Status MoveToRunDevice(EngineContext& context, EvaluationModel* network);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,10 +16,12 @@
 #include "ssl/base/did_you_mean.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
 #include "ssl/core/class_map.h"
 #include "ssl/core/core_options.h"
 #include "ssl/data/loader/evaluation_source.h"
+#include "ssl/data/shared_images.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/broken_rows.h"
@@ -25,6 +29,7 @@
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/feature_files.h"
 #include "ssl/engines/feature_layers.h"
+#include "ssl/engines/run_files.h"
 
 namespace ssl {
 namespace {
@@ -97,6 +102,7 @@ class Splits {
     SSL_ASSIGN_OR_RETURN(const SplitClasses train, ClassesOf("TRAIN", *splits.train_, context.config));
     SSL_ASSIGN_OR_RETURN(const SplitClasses test, ClassesOf("TEST", *splits.test_, context.config));
     SSL_ASSIGN_OR_RETURN(splits.classes_, ClassMap::Create(train, test));
+    splits.shared_images_ = CountSharedImages(*splits.train_, *splits.test_);
     if (train.numbers.size() == 1) {
       SSL_LOG(WARNING) << "evaluation: " << train.place
                        << " has one class only, so that every answer is right; figures "
@@ -128,20 +134,30 @@ class Splits {
   }
 
   const ClassMap& classes() const { return classes_; }
+  int64_t shared_images() const { return shared_images_; }
 
  private:
   std::unique_ptr<BatchSource> train_;
   std::unique_ptr<BatchSource> test_;
   ClassMap classes_;
+  int64_t shared_images_ = 0;
 };
 
+// Each error is one of all ranks: they may go on with the next subject.
 absl::Status EvaluateLayers(const Subject& subject, const std::vector<std::string>& names, const ClassMap& classes,
                             const EvaluatedWeights& weights, FeatureSet train, FeatureSet test,
-                            absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+                            absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate,
+                            Communicator& communicator) {
   for (size_t i = 0; i < names.size(); ++i) {
-    SubjectFeatures features{subject.name, subject.title, names[i], TakeLayer(&train, i), TakeLayer(&test, i), weights};
-    SSL_RETURN_IF_ERROR(CheckLabels(features));
-    SSL_ASSIGN_OR_RETURN(features.test.labels, classes.Apply(features.test.labels, features.train.labels));
+    SubjectFeatures features{subject.name, subject.title, names[i], {}, {}, weights};
+    const absl::Status taken = GuardTorch(subject.title, [&]() -> absl::Status {
+      features.train = TakeLayer(&train, i);
+      features.test = TakeLayer(&test, i);
+      SSL_RETURN_IF_ERROR(CheckLabels(features));
+      SSL_ASSIGN_OR_RETURN(features.test.labels, classes.Apply(features.test.labels, features.train.labels));
+      return absl::OkStatus();
+    });
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(taken, subject.title, communicator));
     SSL_RETURN_IF_ERROR(evaluate(features));
   }
   return absl::OkStatus();
@@ -153,10 +169,20 @@ struct PreparedSubject {
   FeatureLayers layers;
 };
 
-enum class ComputesOn { kCpu, kRunDevice };
+// The layers of the network, which config.<section>.LAYERS lists as `requests`.
+absl::Status ChooseLayers(const std::vector<FeatureRequest>& requests, const std::string& section,
+                          EngineContext& context, PreparedSubject* prepared) {
+  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
+  Model& model = *prepared->network.model;
+  SSL_RETURN_IF_ERROR(CheckFeatureNames(model, requests, absl::StrCat(section, ".LAYERS"), context.config));
+  const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
+  prepared->layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);
+  if (!requests.empty()) prepared->layers = JoinLayers(std::move(prepared->layers));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeights weights,
-                                        const std::vector<FeatureRequest>& requests, ComputesOn where,
+                                        const std::vector<FeatureRequest>& requests, const std::string& section,
                                         EngineContext& context) {
   PreparedSubject prepared;
   if (!subject.has_model) {
@@ -164,13 +190,9 @@ absl::StatusOr<PreparedSubject> Prepare(const Subject& subject, EvaluationWeight
     SSL_ASSIGN_OR_RETURN(prepared.layers, PixelLayers(transforms != nullptr ? *transforms : ConfigNode::List()));
     return prepared;
   }
-  SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   SSL_ASSIGN_OR_RETURN(prepared.network, MakeEvaluationModel(context, weights));
-  if (where == ComputesOn::kRunDevice) SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &prepared.network));
-  Model& model = *prepared.network.model;
-  const std::vector<FeatureRequest> wanted = requests.empty() ? UsualFeatures(model, context.config) : requests;
-  prepared.layers = ChooseFeatureLayers(model, wanted, task.precision.autocast);
-  if (!requests.empty()) prepared.layers = JoinLayers(std::move(prepared.layers));
+  SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &prepared.network));
+  SSL_RETURN_IF_ERROR(ChooseLayers(requests, section, context, &prepared));
   return prepared;
 }
 
@@ -180,10 +202,11 @@ absl::Status EvaluateData(const Subject& subject, const PreparedSubject& prepare
   FeatureSet train;
   FeatureSet test;
   SSL_RETURN_IF_ERROR(splits.Extract(prepared.layers, subject, context, &train, &test));
+  if (!subject.has_model) CountGreyPixelsOnce(&train, &test);
   EvaluatedWeights weights;
   if (subject.is_trained) weights = {prepared.network.weights, prepared.network.iteration};
   return EvaluateLayers(subject, prepared.layers.names, splits.classes(), weights, std::move(train), std::move(test),
-                        evaluate);
+                        evaluate, context.communicator);
 }
 
 // The named layers of a split as one set of several tensors.
@@ -215,19 +238,37 @@ struct FeatureFiles {
   ClassMap classes;
 };
 
-absl::StatusOr<FeatureFiles> LoadFiles(const std::string& path, const std::vector<FeatureRequest>& requests,
-                                       FileSystem& file_system) {
-  if (!file_system.IsDirectory(path)) {
-    return absl::NotFoundError(absl::StrCat("FEATURES.PATH is ", path,
-                                            ", and there is no such folder; "
+// The names of the layers to load from `path`, config.<section>.FEATURES.PATH: those that are asked for, or all.
+absl::StatusOr<std::vector<std::string>> FileLayers(const std::string& path, const std::string& section,
+                                                    const std::vector<FeatureRequest>& requests,
+                                                    const EngineContext& context) {
+  const std::string key = absl::StrCat(section, ".FEATURES.PATH");
+  const std::string place = absl::StrCat(context.config.FindPath(key)->location().ToString(), ": config.", key);
+  if (!context.file_system.IsDirectory(path)) {
+    return absl::NotFoundError(absl::StrCat(place, " is ", path, ", and there is no such folder; ",
                                             "engine_name=extract_features writes one: <run directory>/features"));
   }
-  FeatureFiles files;
-  files.names = LayerNames(requests);
-  if (files.names.empty()) {
-    SSL_ASSIGN_OR_RETURN(files.names, FeatureFileLayers(path, "train", file_system));
+  std::vector<std::string> names = LayerNames(requests);
+  for (const char* split : {"train", "test"}) {
+    SSL_ASSIGN_OR_RETURN(const std::vector<std::string> there, FeatureFileLayers(path, split, context.file_system));
+    if (there.empty()) {
+      return absl::NotFoundError(absl::StrCat(place, " is ", path, ", which has no features of ", split));
+    }
+    for (const std::string& name : names) {
+      if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+      return absl::NotFoundError(absl::StrCat(place, " is ", path, ", which has no features of ", split, " of '", name,
+                                              "' (config.", section, ".LAYERS); layers: ", absl::StrJoin(there, ", ")));
+    }
+    if (names.empty()) names = there;
   }
-  if (files.names.empty()) return absl::NotFoundError(absl::StrCat(path, " has no features of train"));
+  return names;
+}
+
+absl::StatusOr<FeatureFiles> LoadFiles(const std::string& path, const std::string& section,
+                                       const std::vector<FeatureRequest>& requests, const EngineContext& context) {
+  FileSystem& file_system = context.file_system;
+  FeatureFiles files;
+  SSL_ASSIGN_OR_RETURN(files.names, FileLayers(path, section, requests, context));
   SSL_ASSIGN_OR_RETURN(files.train, LoadLayers(path, "train", files.names, file_system));
   SSL_ASSIGN_OR_RETURN(files.test, LoadLayers(path, "test", files.names, file_system));
   if (!requests.empty()) {
@@ -237,6 +278,19 @@ absl::StatusOr<FeatureFiles> LoadFiles(const std::string& path, const std::vecto
   }
   SSL_ASSIGN_OR_RETURN(files.classes, FileClasses(path, file_system));
   return files;
+}
+
+// Whether an extraction before in the command writes features there.
+bool IsWrittenBefore(const std::string& path, const EngineContext& context) {
+  const std::vector<std::string>& engines = context.earlier_engines;
+  if (std::find(engines.begin(), engines.end(), "extract_features") == engines.end()) return false;
+  const std::string& chosen = context.config.Section("EXTRACT_FEATURES").FindPath("OUTPUT_DIR")->text();
+  if (chosen.empty() && context.run_directory.empty()) return true;  // the run's folder, which is not known here
+  const auto plain = [](const std::string& name) {
+    std::error_code unknown;  // then the paths differ
+    return (std::filesystem::absolute(name, unknown) / "").lexically_normal();
+  };
+  return plain(path) == plain(chosen.empty() ? absl::StrCat(context.run_directory, "/", kFeaturesFolder) : chosen);
 }
 
 absl::StatusOr<ConfigNode> BrokenImagesOfFiles(const std::string& path, FileSystem& file_system) {
@@ -249,12 +303,13 @@ absl::StatusOr<ConfigNode> BrokenImagesOfFiles(const std::string& path, FileSyst
 }
 
 // Each rank reads all of it.
-absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::vector<FeatureRequest>& requests,
-                           EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
-  absl::StatusOr<FeatureFiles> files = LoadFiles(path, requests, context.file_system);
+absl::Status EvaluateFiles(const Subject& subject, const std::string& path, const std::string& section,
+                           const std::vector<FeatureRequest>& requests, EngineContext& context,
+                           absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate) {
+  absl::StatusOr<FeatureFiles> files = LoadFiles(path, section, requests, context);
   SSL_RETURN_IF_ERROR(AgreeOnStatus(files.status(), "reading features", context.communicator));
   return EvaluateLayers(subject, files->names, files->classes, {absl::StrCat("features in ", path)},
-                        std::move(files->train), std::move(files->test), evaluate);
+                        std::move(files->train), std::move(files->test), evaluate, context.communicator);
 }
 
 }  // namespace
@@ -263,17 +318,18 @@ void FeatureFilesSection::VisitFields(FieldVisitor& visitor) {
   visitor.Field("PATH", &path, Doc("folder that extract_features wrote, instead of a run over the data; \"\": none"));
 }
 
-EvaluationSubjects::EvaluationSubjects(SubjectOptions options, std::vector<FeatureRequest> requests)
-    : options_(std::move(options)), requests_(std::move(requests)) {}
+EvaluationSubjects::EvaluationSubjects(SubjectOptions options, std::string section,
+                                       std::vector<FeatureRequest> requests)
+    : options_(std::move(options)), section_(std::move(section)), requests_(std::move(requests)) {}
 
 absl::StatusOr<EvaluationSubjects> EvaluationSubjects::Create(SubjectOptions options, const std::string& section,
                                                               const ConfigNode& config) {
   SSL_ASSIGN_OR_RETURN(options.baselines, ReadBaselines(options, section, config));
   SSL_ASSIGN_OR_RETURN(std::vector<FeatureRequest> requests, ParseFeatureRequests(options.layers));
-  return EvaluationSubjects(std::move(options), std::move(requests));
+  return EvaluationSubjects(std::move(options), section, std::move(requests));
 }
 
-absl::StatusOr<ConfigNode> EvaluationSubjects::ForEach(
+absl::StatusOr<EvaluatedSubjects> EvaluationSubjects::ForEach(
     EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const {
   // A rank that was stopped or failed by itself would leave the others waiting for it at the next subject.
   const auto evaluate = [&](const SubjectFeatures& subject) {
@@ -290,32 +346,45 @@ absl::StatusOr<ConfigNode> EvaluationSubjects::ForEach(
     SSL_ASSIGN_OR_RETURN(splits, Splits::Open(context, options_));
   }
   if (!from_files) {
-    SSL_ASSIGN_OR_RETURN(network,
-                         Prepare(trained, EvaluationWeights::kTrained, requests_, ComputesOn::kRunDevice, context));
+    SSL_ASSIGN_OR_RETURN(network, Prepare(trained, EvaluationWeights::kTrained, requests_, section_, context));
     SSL_RETURN_IF_ERROR(splits->TryTest(network.layers, trained, context.communicator));
   }
+  EvaluatedSubjects all;
   for (const Subject& subject : kSubjects) {
     if (subject.is_trained || !IsBaseline(subject.name)) continue;
-    SSL_ASSIGN_OR_RETURN(const PreparedSubject baseline,
-                         Prepare(subject, EvaluationWeights::kInitial, requests_, ComputesOn::kRunDevice, context));
-    SSL_RETURN_IF_ERROR(
-        GuardTorch(subject.title, [&] { return EvaluateData(subject, baseline, *splits, context, evaluate); }));
+    const auto evaluate_baseline = [&]() -> absl::Status {
+      const absl::StatusOr<PreparedSubject> baseline =
+          Prepare(subject, EvaluationWeights::kInitial, requests_, section_, context);
+      SSL_RETURN_IF_ERROR(AgreeOnStatus(baseline.status(), subject.title, context.communicator));
+      return EvaluateData(subject, *baseline, *splits, context, evaluate);
+    };
+    const absl::Status status = GuardTorch(subject.title, evaluate_baseline);
+    if (absl::IsCancelled(status)) return status;
+    all.baselines.Update(Annotate(status, "a baseline failed, and the figures of the others are without it"));
   }
   SSL_RETURN_IF_ERROR(GuardTorch(trained.title, [&] {
-    return from_files ? EvaluateFiles(trained, options_.features_path, requests_, context, evaluate)
+    return from_files ? EvaluateFiles(trained, options_.features_path, section_, requests_, context, evaluate)
                       : EvaluateData(trained, network, *splits, context, evaluate);
   }));
-  return from_files ? BrokenImagesOfFiles(options_.features_path, context.file_system)
-                    : splits->BrokenImages(context.communicator);
+  SSL_ASSIGN_OR_RETURN(all.broken_images, from_files ? BrokenImagesOfFiles(options_.features_path, context.file_system)
+                                                     : splits->BrokenImages(context.communicator));
+  if (!from_files) all.shared_images = splits->shared_images();
+  return all;
 }
 
 absl::Status EvaluationSubjects::Check(EngineContext& context) const {
+  const std::string& path = options_.features_path;
+  if (!path.empty() && !IsWrittenBefore(path, context)) {
+    const absl::Status files = FileLayers(path, section_, requests_, context).status();
+    SSL_RETURN_IF_ERROR(AgreeOnStatus(files, "looking for features", context.communicator));
+  }
   if (!NeedsImages()) return absl::OkStatus();
   SSL_ASSIGN_OR_RETURN(const Splits splits, Splits::Open(context, options_));
-  if (!options_.features_path.empty()) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const PreparedSubject network,
-                       Prepare(Trained(), EvaluationWeights::kInitial, requests_, ComputesOn::kCpu, context));
-  return splits.TryTest(network.layers, Trained(), context.communicator);
+  if (!path.empty()) return absl::OkStatus();
+  PreparedSubject prepared;
+  SSL_ASSIGN_OR_RETURN(prepared.network, MakeModelToCheck(context));
+  SSL_RETURN_IF_ERROR(ChooseLayers(requests_, section_, context, &prepared));
+  return splits.TryTest(prepared.layers, Trained(), context.communicator);
 }
 
 bool EvaluationSubjects::IsBaseline(const std::string& name) const {

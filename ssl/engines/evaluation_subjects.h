@@ -55,6 +55,16 @@ struct SubjectFeatures {
   EvaluatedWeights weights;  // of the trained network; else ""
 };
 
+// How ForEach has ended for the trained network, which it found no error for.
+struct EvaluatedSubjects {
+  // How many images of either split could not be read (broken_images_results.h); they are in no subject's sets.
+  ConfigNode broken_images = ConfigNode::Map();
+  // How many test images are training images (ssl/data/shared_images.h).
+  int64_t shared_images = 0;
+  // The first error of a baseline, which has no row then; one on all ranks.
+  absl::Status baselines;
+};
+
 class EvaluationSubjects {
  public:
   // section: "NEAREST_NEIGHBOR", for messages. InvalidArgument, with the place, for an unknown baseline or a layer
@@ -69,12 +79,13 @@ class EvaluationSubjects {
   // Labels are class numbers, [N] int64, from 0; those of the test set are numbered as in the training set. Cancelled
   // when a stop is requested. What can be checked is checked before the first feature: both data sets, their classes,
   // the trained weights, the layers. All ranks have the same features; what one rank's `evaluate` returns is agreed on.
-  // context: with a complete configuration (evaluation_plan.h). Returns how many images of either split could not be
-  // read (broken_images_results.h); they are in no subject's sets. Collective.
-  absl::StatusOr<ConfigNode> ForEach(EngineContext& context,
-                                     absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
+  // A baseline that fails costs the others nothing. context: with a complete configuration (evaluation_plan.h).
+  // Collective.
+  absl::StatusOr<EvaluatedSubjects> ForEach(
+      EngineContext& context, absl::FunctionRef<absl::Status(const SubjectFeatures&)> evaluate_here) const;
 
-  // What ForEach would find wrong with data, classes and layers, by one image through a network with random weights.
+  // What ForEach would find wrong with data, classes, layers and files of features, by one image through a network with
+  // random weights.
   // context: likewise.
   absl::Status Check(EngineContext& context) const;
 
@@ -82,10 +93,11 @@ class EvaluationSubjects {
   std::string ResultKey(const SubjectFeatures& subject) const;
 
  private:
-  EvaluationSubjects(SubjectOptions options, std::vector<FeatureRequest> requests);
+  EvaluationSubjects(SubjectOptions options, std::string section, std::vector<FeatureRequest> requests);
   bool IsBaseline(const std::string& name) const;
 
   const SubjectOptions options_;
+  const std::string section_;
   const std::vector<FeatureRequest> requests_;  // what options_.layers says
 };
 

@@ -2,15 +2,20 @@
 #include "ssl/engines/export_engine.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/base/status_util.h"
 #include "ssl/config/reader.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/chosen_folder.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/io/file_system.h"
@@ -55,6 +60,15 @@ class ExportEngine : public Engine {
     return EngineReport{false, FormatTable(result, options_.format, network.weights)};
   }
 
+  absl::Status Check(EngineContext& context) const override {
+    SSL_RETURN_IF_ERROR(CheckChosenFolder("EXPORT.OUTPUT_DIR", context));
+    SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeModelToCheck(context));
+    std::vector<std::string> left_out;
+    const ConfigNode& format = *context.config.FindPath("EXPORT.FORMAT");
+    return Annotate(ExportedTensors(*network.model, options_.format, &left_out).status(),
+                    absl::StrCat(format.location().ToString(), ": config.EXPORT.FORMAT"));
+  }
+
   bool uses_device() const override { return false; }
 
  private:
@@ -96,6 +110,10 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeExportEngine(const ConfigNode& confi
   if (options.files.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(section.location().ToString(), ": config.EXPORT.FILES is empty, expected at least one name"));
+  }
+  for (size_t i = 0; i < options.files.size(); ++i) {
+    const std::string place = section.Find("FILES")->items()[i].location().ToString();
+    SSL_RETURN_IF_ERROR(Annotate(CheckExportName(options.files[i]), absl::StrCat(place, ": config.EXPORT.FILES")));
   }
   return std::make_unique<ExportEngine>(std::move(options));
 }

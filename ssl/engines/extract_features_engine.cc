@@ -17,6 +17,7 @@
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/broken_rows.h"
+#include "ssl/engines/chosen_folder.h"
 #include "ssl/engines/evaluation_data.h"
 #include "ssl/engines/evaluation_model.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -33,6 +34,7 @@ namespace ssl {
 namespace {
 
 constexpr char kSection[] = "EXTRACT_FEATURES";
+constexpr char kLayersKey[] = "EXTRACT_FEATURES.LAYERS";
 constexpr char kPrefix[] = "extract_features";
 
 class ExtractFeaturesEngine : public Engine {
@@ -45,7 +47,12 @@ class ExtractFeaturesEngine : public Engine {
   }
 
   absl::Status Check(EngineContext& context) const override {
-    return CheckWithEvaluationPlan(context, [](EngineContext& complete) { return OpenSplits(complete).status(); });
+    SSL_RETURN_IF_ERROR(CheckChosenFolder("EXTRACT_FEATURES.OUTPUT_DIR", context));
+    return CheckWithEvaluationPlan(context, [this](EngineContext& complete) -> absl::Status {
+      SSL_RETURN_IF_ERROR(OpenSplits(complete).status());
+      SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeModelToCheck(complete));
+      return CheckFeatureNames(*network.model, requests_, kLayersKey, complete.config);
+    });
   }
 
  private:
@@ -62,6 +69,7 @@ class ExtractFeaturesEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     SSL_ASSIGN_OR_RETURN(std::vector<Split> splits, OpenSplits(context));
     SSL_ASSIGN_OR_RETURN(EvaluationModel network, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(CheckFeatureNames(*network.model, requests_, kLayersKey, context.config));
     SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &network));
     const std::vector<FeatureRequest> requests =
         requests_.empty() ? UsualFeatures(*network.model, context.config) : requests_;

@@ -196,12 +196,13 @@ absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLay
   return share;
 }
 
-absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what) {
+absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what,
+                           LabelNeed labels) {
   SSL_RETURN_IF_ERROR(source.StartEpoch(0, 0));
   SSL_ASSIGN_OR_RETURN(const Batch* batch, source.Next());
   if (batch == nullptr) return absl::InvalidArgumentError(absl::StrCat(what, ": the data set gives no batch"));
   SSL_RETURN_IF_ERROR(CheckViews(*batch, what));
-  if (!batch->targets.defined()) return MissingLabels(what);
+  if (labels == LabelNeed::kRequired && !batch->targets.defined()) return MissingLabels(what);
   return GuardInference(what, layers, [&] {
     layers.compute(batch->views[0].slice(0, 0, 1));
     return absl::OkStatus();

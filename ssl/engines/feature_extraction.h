@@ -71,7 +71,8 @@ absl::StatusOr<FeatureSet> ExtractFeatures(BatchSource& source, const FeatureLay
 
 // Finds out on one image whether ExtractFeatures would run: the number of views, labels, the layers' names, shapes that
 // do not fit. Leaves the source in the middle of epoch 0.
-absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what);
+absl::Status TryFirstImage(BatchSource& source, const FeatureLayers& layers, const std::string& what,
+                           LabelNeed labels = LabelNeed::kRequired);
 
 }  // namespace ssl
 

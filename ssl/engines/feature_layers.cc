@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "ssl/base/did_you_mean.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/data/loader/denormalizer.h"
@@ -24,15 +25,17 @@ namespace {
 constexpr char kPooled[] = "res5avg";
 constexpr int64_t kLargestSide = 32;  // pixels, of the pixel baseline
 
-// images: [B, C, H, W]. Returns [B, D].
-at::Tensor Rows(const at::Tensor& images) {
-  const at::Tensor first = images.slice(1, 0, 1);
-  const bool is_grey = images.size(1) == 3 && at::equal(images, first.expand_as(images));
-  const at::Tensor distinct = is_grey ? first : images;
-  const int64_t height = std::min(distinct.size(2), kLargestSide);
-  const int64_t width = std::min(distinct.size(3), kLargestSide);
-  const bool fits = height == distinct.size(2) && width == distinct.size(3);
-  return (fits ? distinct : at::adaptive_avg_pool2d(distinct, {height, width})).flatten(1);
+// images: [B, C, H, W]. Returns [B, C, h, w].
+at::Tensor AveragedDown(const at::Tensor& images) {
+  const int64_t height = std::min(images.size(2), kLargestSide);
+  const int64_t width = std::min(images.size(3), kLargestSide);
+  const bool fits = height == images.size(2) && width == images.size(3);
+  return fits ? images : at::adaptive_avg_pool2d(images, {height, width});
+}
+
+// images: [N, C, h, w].
+bool IsGrey(const at::Tensor& images) {
+  return images.size(1) == 3 && at::equal(images, images.slice(1, 0, 1).expand_as(images));
 }
 
 }  // namespace
@@ -76,6 +79,23 @@ std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& 
   // The same feature has a second name after it, "flatten"; this one is how it is known.
   if (!wants_heads && std::find(stages.begin(), stages.end(), kPooled) != stages.end()) request.name = kPooled;
   return {request};
+}
+
+absl::Status CheckFeatureNames(const Model& model, const std::vector<FeatureRequest>& requests, const std::string& key,
+                               const ConfigNode& config) {
+  std::vector<std::string> known = model.feature_names();
+  known.emplace_back(kHeads);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const std::string& name = requests[i].name;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const ConfigNode* list = config.FindPath(key);
+    const bool is_listed = list != nullptr && i < list->items().size();
+    const SourceLocation place = is_listed ? list->items()[i].location() : SourceLocation();
+    return absl::InvalidArgumentError(absl::StrCat(place.ToString(), ": config.", key, " has '", name,
+                                                   "', expected stages of the network: ", absl::StrJoin(known, ", "),
+                                                   DidYouMean(name, known)));
+  }
+  return absl::OkStatus();
 }
 
 FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast) {
@@ -124,8 +144,13 @@ absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms) {
   SSL_ASSIGN_OR_RETURN(Denormalizer denormalizer, Denormalizer::Create(transforms));
   return FeatureLayers{{"pixels"},
                        [denormalizer = std::move(denormalizer)](const at::Tensor& images) -> std::vector<at::Tensor> {
-                         return {Rows(denormalizer.ToUnit(images))};
+                         return {AveragedDown(denormalizer.ToUnit(images))};
                        }};
+}
+
+void CountGreyPixelsOnce(FeatureSet* train, FeatureSet* test) {
+  if (!IsGrey(train->features[0]) || !IsGrey(test->features[0])) return;
+  for (FeatureSet* set : {train, test}) set->features[0] = set->features[0].slice(1, 0, 1).contiguous();
 }
 
 }  // namespace ssl

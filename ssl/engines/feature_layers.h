@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/config/node.h"
 #include "ssl/core/autocast.h"
@@ -29,6 +30,11 @@ inline constexpr char kHeads[] = "heads";
 // says that an evaluation of theirs is configured. A model without stages has heads only.
 std::vector<FeatureRequest> UsualFeatures(const Model& model, const ConfigNode& config);
 
+// InvalidArgument, with the place, for one of `requests` that the model does not have: they are those that config.<key>
+// lists, "NEIGHBORS.LAYERS", of the tree `config`.
+absl::Status CheckFeatureNames(const Model& model, const std::vector<FeatureRequest>& requests, const std::string& key,
+                               const ConfigNode& config);
+
 // The features of `requests`, among them perhaps "heads". The model outlives the function, which runs it in the mode
 // that it is in, on the device where it lies now; images and features are on the host.
 FeatureLayers ChooseFeatureLayers(Model& model, std::vector<FeatureRequest> requests, Autocast autocast);
@@ -39,10 +45,14 @@ FeatureLayers JoinLayers(FeatureLayers layers);
 // [N, D]: what JoinLayers computes, of tensors.
 at::Tensor JoinFeatures(const std::vector<at::Tensor>& features);
 
-// One layer, "pixels", [B, D]: the images in [0, 1] as they are in the files, averaged down to at most 32 x 32, which
-// is what such a baseline is usually given and bounds its memory. `transforms` is the list that made the batches; its
-// Normalize is undone. A grey image that the loader repeated for three channels counts once.
+// One layer, "pixels", [B, C, h, w]: the images in [0, 1] as they are in the files, averaged down to at most 32 x 32,
+// which is what such a baseline is usually given and bounds its memory. `transforms` is the list that made the batches;
+// its Normalize is undone.
 absl::StatusOr<FeatureLayers> PixelLayers(const ConfigNode& transforms);
+
+// Takes two of the three channels out of the pixels of both sets where all images of both are grey, which the loader
+// has repeated for three channels: a grey data set counts each pixel once. One image in colour keeps all of them.
+void CountGreyPixelsOnce(FeatureSet* train, FeatureSet* test);
 
 }  // namespace ssl
 

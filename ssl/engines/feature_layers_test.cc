@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -135,21 +136,42 @@ TEST(PixelLayersTest, NormalizeIsUndoneExactly) {
   const at::Tensor pictures = at::randint(256, {4, 3, 5, 5}, at::kFloat).div(255.0);
   const at::Tensor mean = at::tensor({0.1, 0.5, 0.9}, at::kFloat).view({1, 3, 1, 1});
   const at::Tensor std = at::tensor({0.2, 0.3, 0.7}, at::kFloat).view({1, 3, 1, 1});
-  EXPECT_TRUE(at::equal(layers.compute(pictures.sub(mean).div(std))[0], pictures.flatten(1)));
+  EXPECT_TRUE(at::equal(layers.compute(pictures.sub(mean).div(std))[0], pictures));
 }
 
-TEST(PixelLayersTest, RepeatedGreyChannel_CountsOnce) {
-  ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(ConfigNode::List()));
+// The pixels of a set of `images`, [N, C, H, W], which come in two batches.
+FeatureSet PixelsOf(const at::Tensor& images) {
+  const FeatureLayers layers = PixelLayers(ConfigNode::List()).value();
+  return {{at::cat({layers.compute(images.slice(0, 0, 2))[0], layers.compute(images.slice(0, 2))[0]})}, {}, {}};
+}
+
+TEST(PixelLayersTest, RepeatedGreyChannels_OfAWholeDataSet_CountOnce) {
   const at::Tensor grey = at::randint(256, {4, 1, 5, 5}, at::kFloat).div(255.0);
-  EXPECT_TRUE(at::equal(layers.compute(grey.expand({4, 3, 5, 5}))[0], grey.flatten(1)));
+  FeatureSet train = PixelsOf(grey.expand({4, 3, 5, 5}));
+  FeatureSet test = PixelsOf(grey.slice(0, 0, 3).expand({3, 3, 5, 5}));
+  CountGreyPixelsOnce(&train, &test);
+  EXPECT_TRUE(at::equal(train.features[0], grey));
+  EXPECT_TRUE(at::equal(test.features[0], grey.slice(0, 0, 3)));
+}
+
+TEST(PixelLayersTest, GreyImages_AmongColouredOnes_KeepTheirChannels) {
+  at::Tensor images = at::randint(256, {4, 1, 5, 5}, at::kFloat).div(255.0).repeat({1, 3, 1, 1});
+  FeatureSet grey = PixelsOf(images);
+  images.select(0, 3).select(0, 1).mul_(0.5);  // the first batch stays grey
+  FeatureSet mixed = PixelsOf(images);
+  CountGreyPixelsOnce(&mixed, &grey);
+  EXPECT_EQ(mixed.features[0].sizes(), at::IntArrayRef({4, 3, 5, 5}));
+  EXPECT_EQ(grey.features[0].sizes(), at::IntArrayRef({4, 3, 5, 5}));
+  CountGreyPixelsOnce(&grey, &mixed);
+  EXPECT_EQ(grey.features[0].sizes(), at::IntArrayRef({4, 3, 5, 5}));
 }
 
 TEST(PixelLayersTest, LargeImages_AreAveragedDown) {
   ASSERT_OK_AND_ASSIGN(const FeatureLayers layers, PixelLayers(ConfigNode::List()));
   const at::Tensor images = at::randint(256, {2, 3, 64, 20}, at::kFloat).div(255.0);
   const at::Tensor rows = layers.compute(images)[0];
-  ASSERT_EQ(rows.sizes(), at::IntArrayRef({2, 3 * 32 * 20}));
-  EXPECT_TRUE(at::allclose(rows.view({2, 3, 32, 20}), images.view({2, 3, 32, 2, 20}).mean(3)));
+  ASSERT_EQ(rows.sizes(), at::IntArrayRef({2, 3, 32, 20}));
+  EXPECT_TRUE(at::allclose(rows, images.view({2, 3, 32, 2, 20}).mean(3)));
 }
 
 }  // namespace

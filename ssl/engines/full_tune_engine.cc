@@ -221,6 +221,7 @@ class FullTuneEngine : public Engine {
 
   absl::Status Check(EngineContext& context) const override {
     return CheckWithEvaluationPlan(context, [this](EngineContext& complete) -> absl::Status {
+      SSL_RETURN_IF_ERROR(MakeModelToCheck(complete).status());
       SSL_ASSIGN_OR_RETURN(const FullTuneTask task, PrepareData(complete));
       // What the weights decide, data sets do not ask for.
       return OpenPhases(FullTuneConfig(complete.config, complete.registries.options.Defaults(), options_, task),

@@ -13,7 +13,9 @@
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
+#include "ssl/data/shared_images.h"
 #include "ssl/distributed/agree.h"
+#include "ssl/engines/accuracy_remarks.h"
 #include "ssl/engines/array_set.h"
 #include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_plan.h"
@@ -102,34 +104,42 @@ class KnnEngine : public Engine {
   // What an evaluation has found so far. It becomes the run's results when all of it is there.
   struct Findings {
     std::string rows;
+    AccuracyRemarks remarks;
     ConfigNode results = ConfigNode::Map();
     EvaluatedWeights weights;
+    int64_t test_images = 0;
+    bool shows_top5 = true;
   };
 
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
     Findings findings;
     std::vector<int64_t> topk;
-    int64_t test_images = 0;
-    absl::StatusOr<ConfigNode> broken = subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
-      topk = TopkFor(subject.train.labels.size(0));
-      test_images = subject.test.labels.size(0);
-      findings.weights = subject.weights;  // the trained network comes last
-      for (const int64_t k : topk) {
-        SSL_RETURN_IF_ERROR(Evaluate(subject, k, k == topk.front(), context, &findings));
-      }
-      return absl::OkStatus();
-    });
-    if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
-    SSL_RETURN_IF_ERROR(broken.status());
+    const absl::StatusOr<EvaluatedSubjects> all =
+        subjects_.ForEach(context, [&](const SubjectFeatures& subject) -> absl::Status {
+          topk = TopkFor(subject.train.labels.size(0));
+          findings.test_images = subject.test.labels.size(0);
+          findings.shows_top5 = ShowsTop5(subject.train.labels);
+          findings.weights = subject.weights;  // the trained network comes last
+          for (const int64_t k : topk) {
+            SSL_RETURN_IF_ERROR(Evaluate(subject, k, k == topk.front(), context, &findings));
+          }
+          return absl::OkStatus();
+        });
+    if (absl::IsCancelled(all.status())) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(all.status());
     findings.results.Set("k", ConfigNode::FromInt(topk.front()));
-    findings.results.Set(kBrokenImagesKey, *broken);
+    findings.results.Set(kBrokenImagesKey, all->broken_images);
+    findings.results.Set(kSharedImagesKey, ConfigNode::FromInt(all->shared_images));
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
-    report.summary = absl::StrFormat(
-        "%-20s %8s %8s   (%s kNN, k=%s, T=%g, %s, %d test images)\n%s", "features", "top-1", "top-5",
-        settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
-        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"), test_images, findings.rows);
-    absl::StrAppend(&report.summary, BrokenImagesLine(*broken));
+    report.summary =
+        absl::StrFormat("%-20s %8s%s%s   (%s kNN, k=%s, T=%g, %s, %d test images)\n%s", "features", "top-1",
+                        findings.shows_top5 ? "    top-5" : "", kIntervalHeading,
+                        settings_.cosine ? "cosine" : "dot product", absl::StrJoin(topk, ", "), settings_.sigma,
+                        options_.layers.empty() ? "each layer" : absl::StrJoin(options_.layers, "+"),
+                        findings.test_images, findings.rows);
+    absl::StrAppend(&report.summary, findings.remarks.Text(all->shared_images), BrokenImagesLine(all->broken_images));
+    report.verdict = all->baselines;
     return report;
   }
 
@@ -151,10 +161,13 @@ class KnnEngine : public Engine {
     // Before anything of it is written.
     SSL_RETURN_IF_ERROR(AgreeOnStatus(measured.status(), subject.title, context.communicator));
     const KnnAccuracy& accuracy = *measured;
-    const std::string key = subjects_.ResultKey(subject);
-    findings->results.SetPath(is_first ? key : absl::StrCat(key, "_k", k), ConfigNode::FromDouble(accuracy.top1));
-    absl::StrAppendFormat(&findings->rows, "%-20s %7.2f%% %7.2f%%%s\n", subject.title, 100 * accuracy.top1,
-                          100 * accuracy.top5, Remark(subject, k));
+    const std::string key = absl::StrCat(subjects_.ResultKey(subject), is_first ? "" : absl::StrCat("_k", k));
+    findings->results.SetPath(key, ConfigNode::FromDouble(accuracy.top1));
+    findings->results.SetPath(absl::StrCat(key, kIntervalEnd), IntervalTree(accuracy.top1, findings->test_images));
+    if (is_first) findings->remarks.Add(subject, accuracy.top1);
+    const std::string top5 = findings->shows_top5 ? absl::StrFormat(" %7.2f%%", 100 * accuracy.top5) : "";
+    absl::StrAppendFormat(&findings->rows, "%-20s %7.2f%%%s%s%s\n", subject.title, 100 * accuracy.top1, top5,
+                          IntervalColumn(accuracy.top1, findings->test_images), Remark(subject, k));
     const bool saved = options_.save_predictions && is_first && subject.name == "trained";
     return saved ? SavePredictions(subject, accuracy.predictions, context) : absl::OkStatus();
   }

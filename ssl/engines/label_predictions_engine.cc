@@ -4,8 +4,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/softmax.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -26,6 +28,7 @@
 #include "ssl/core/renumbered_source.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/distributed/communicator.h"
+#include "ssl/engines/accuracy_remarks.h"
 #include "ssl/engines/array_set.h"
 #include "ssl/engines/checkpoint_settings.h"
 #include "ssl/engines/evaluation_data.h"
@@ -66,15 +69,28 @@ struct SplitPredictions {
   std::vector<at::Tensor> indices;
 };
 
+// What each head gives, a row of scores for each image.
+FeatureLayers HeadScores(Model& model, Autocast autocast) {
+  FeatureLayers heads;
+  heads.device = DeviceOf(model);
+  heads.compute = [&model, autocast, device = heads.device](const at::Tensor& images) {
+    const AutocastScope scope(autocast);
+    std::vector<at::Tensor> outputs = model.Forward({images.to(device)});
+    for (size_t head = 0; head < outputs.size(); ++head) {
+      TORCH_CHECK_VALUE(outputs[head].dim() == 2, "extract_label_predictions: head ", head, " gives [",
+                        absl::StrJoin(outputs[head].sizes(), ", "),
+                        "], expected [batch, classes]; check config.MODEL.HEAD.PARAMS");
+      outputs[head] = outputs[head].to(at::kCPU, at::kFloat);
+    }
+    return outputs;
+  };
+  return heads;
+}
+
 absl::Status AddBatch(const FeatureBatch& batch, int64_t topk, SplitPredictions* all) {
   all->heads.resize(batch.features.size());
   for (size_t head = 0; head < batch.features.size(); ++head) {
     const at::Tensor& scores = batch.features[head];
-    if (scores.dim() != 2) {
-      return absl::InvalidArgumentError(absl::StrCat("extract_label_predictions: head ", head, " gives [",
-                                                     absl::StrJoin(scores.sizes(), ", "),
-                                                     "], expected [batch, classes]; check config.MODEL.HEAD.PARAMS"));
-    }
     const int64_t k = std::min(topk, scores.size(1));
     const auto [probabilities, classes] = at::softmax(scores, 1).topk(k, 1);
     all->heads[head].classes.push_back(classes);
@@ -118,7 +134,15 @@ class LabelPredictionsEngine : public Engine {
   }
 
   absl::Status Check(EngineContext& context) const override {
-    return CheckWithEvaluationPlan(context, [](EngineContext& complete) { return OpenSources(complete).status(); });
+    return CheckWithEvaluationPlan(context, [](EngineContext& complete) -> absl::Status {
+      SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(complete.config));
+      SSL_ASSIGN_OR_RETURN(const Sources sources, OpenSources(complete));
+      SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeModelToCheck(complete));
+      const absl::Status tried =
+          TryFirstImage(*sources.back().second, HeadScores(*network.model, task.precision.autocast), "first image",
+                        LabelNeed::kOptional);
+      return AgreeOnStatus(tried, "first image", complete.communicator);
+    });
   }
 
  private:
@@ -157,7 +181,8 @@ class LabelPredictionsEngine : public Engine {
     // What follows is of all ranks: the accuracies, and the files, which are one set.
     SSL_RETURN_IF_ERROR(AgreeOnStatus(status, kPrefix, context.communicator));
     std::string table =
-        absl::StrFormat("%-6s %-14s %8s %8s %8s\n", "split", "head", "samples", "top-1", absl::StrCat("top-", topk_));
+        absl::StrFormat("%-6s %-14s %8s %8s%s%s\n", "split", "head", "samples", "top-1",
+                        topk_ > 1 ? absl::StrFormat(" %8s", absl::StrCat("top-", topk_)) : "", kIntervalHeading);
     std::vector<NamedArray> arrays;
     ConfigNode results = ConfigNode::Map();
     SSL_RETURN_IF_ERROR(GuardTorch(kPrefix, [&] {
@@ -201,15 +226,7 @@ class LabelPredictionsEngine : public Engine {
 
   absl::Status Predict(const std::string& split, BatchSource& source, Model& model, Autocast autocast,
                        const StopToken& stop, SplitPredictions* predictions) const {
-    FeatureLayers heads;
-    heads.device = DeviceOf(model);
-    heads.compute = [&model, autocast, device = heads.device](const at::Tensor& images) {
-      const AutocastScope scope(autocast);
-      std::vector<at::Tensor> outputs = model.Forward({images.to(device)});
-      for (at::Tensor& output : outputs) output = output.to(at::kCPU, at::kFloat);
-      return outputs;
-    };
-    return ForEachFeatureBatch(source, heads, absl::StrCat("predictions for ", split), stop,
+    return ForEachFeatureBatch(source, HeadScores(model, autocast), absl::StrCat("predictions for ", split), stop,
                                [&](const FeatureBatch& batch) { return AddBatch(batch, topk_, predictions); });
   }
 
@@ -247,14 +264,19 @@ class LabelPredictionsEngine : public Engine {
     return all.flatten(0, 1);
   }
 
-  static void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes,
-                     const at::Tensor& labels, ConfigNode* results, std::string* table) {
-    absl::StrAppendFormat(table, "%-6s %-14s %8d", split, name, classes.size(0));
+  void AddRow(const std::string& split, const std::string& name, const at::Tensor& classes, const at::Tensor& labels,
+              ConfigNode* results, std::string* table) const {
+    const int64_t samples = classes.size(0);
+    absl::StrAppendFormat(table, "%-6s %-14s %8d", split, name, samples);
     if (labels.defined() && labels.dim() == 1) {
       const at::Tensor hits = classes.eq(labels.unsqueeze(1)).to(at::kDouble);
       const double top1 = hits.select(1, 0).mean().item<double>();
-      absl::StrAppendFormat(table, " %7.2f%% %7.2f%%", 100 * top1, 100 * hits.sum(1).mean().item<double>());
-      results->SetPath(absl::StrCat(split, ".", name), ConfigNode::FromDouble(top1));
+      absl::StrAppendFormat(table, " %7.2f%%", 100 * top1);
+      if (topk_ > 1) absl::StrAppendFormat(table, " %7.2f%%", 100 * hits.sum(1).mean().item<double>());
+      absl::StrAppend(table, IntervalColumn(top1, samples));
+      const std::string key = absl::StrCat(split, ".", name);
+      results->SetPath(key, ConfigNode::FromDouble(top1));
+      results->SetPath(absl::StrCat(key, kIntervalEnd), IntervalTree(top1, samples));
     }
     absl::StrAppend(table, "\n");
   }

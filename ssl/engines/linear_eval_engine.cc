@@ -11,6 +11,8 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
+#include "ssl/data/shared_images.h"
+#include "ssl/engines/accuracy_remarks.h"
 #include "ssl/engines/broken_images_results.h"
 #include "ssl/engines/evaluation_plan.h"
 #include "ssl/engines/progress.h"
@@ -35,7 +37,7 @@ LinearProbeOptions ProbeOptions(const LinearEvalOptions& options, int64_t seed) 
 }
 
 // The rates of one subject, and the accuracy of the chosen one.
-std::string FormatRows(const SubjectFeatures& subject, const LinearProbeResult& result) {
+std::string FormatRows(const SubjectFeatures& subject, const LinearProbeResult& result, bool shows_top5) {
   std::string rows;
   for (size_t i = 0; i < result.rates.size(); ++i) {
     const LinearProbeRate& rate = result.rates[i];
@@ -43,7 +45,9 @@ std::string FormatRows(const SubjectFeatures& subject, const LinearProbeResult& 
     absl::StrAppendFormat(&rows, "%-20s %-14s %8g %9s", i == 0 ? subject.title : "", i == 0 ? subject.layer : "",
                           rate.learning_rate, held_out);
     if (i == result.best) {
-      absl::StrAppendFormat(&rows, " %7.2f%% %7.2f%%", 100 * result.top1, 100 * result.top5);
+      absl::StrAppendFormat(&rows, " %7.2f%%", 100 * result.top1);
+      if (shows_top5) absl::StrAppendFormat(&rows, " %7.2f%%", 100 * result.top5);
+      absl::StrAppend(&rows, IntervalColumn(result.top1, subject.test.labels.size(0)));
     }
     absl::StrAppend(&rows, "\n");
   }
@@ -68,6 +72,8 @@ class LinearEvalEngine : public Engine {
   // What an evaluation has found so far. It becomes the run's results when all of it is there.
   struct Findings {
     std::string rows;
+    AccuracyRemarks remarks;
+    bool shows_top5 = true;
     ConfigNode results = ConfigNode::Map();
     EvaluatedWeights weights;
     int64_t train_images = 0;
@@ -77,19 +83,21 @@ class LinearEvalEngine : public Engine {
   absl::StatusOr<EngineReport> EvaluateAll(EngineContext& context) const {
     SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
     Findings findings;
-    absl::StatusOr<ConfigNode> broken = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
+    const absl::StatusOr<EvaluatedSubjects> all = subjects_.ForEach(context, [&](const SubjectFeatures& subject) {
       return Evaluate(subject, task.run.seed, context.stop, &findings);
     });
-    if (absl::IsCancelled(broken.status())) return StoppedReport(kPrefix);
-    SSL_RETURN_IF_ERROR(broken.status());
-    findings.results.Set(kBrokenImagesKey, *broken);
+    if (absl::IsCancelled(all.status())) return StoppedReport(kPrefix);
+    SSL_RETURN_IF_ERROR(all.status());
+    findings.results.Set(kBrokenImagesKey, all->broken_images);
+    findings.results.Set(kSharedImagesKey, ConfigNode::FromInt(all->shared_images));
     SetResults(kPrefix, findings.results, findings.weights, &context.results);
     EngineReport report;
-    report.summary =
-        absl::StrFormat("%-20s %-14s %8s %9s %8s %8s   (linear probe, %d epochs, %d training and %d test images)\n%s",
-                        "features", "layer", "rate", "held out", "top-1", "top-5", options_.num_epochs,
-                        findings.train_images, findings.test_images, findings.rows);
-    absl::StrAppend(&report.summary, BrokenImagesLine(*broken));
+    report.summary = absl::StrFormat(
+        "%-20s %-14s %8s %9s %8s%s%s   (linear probe, %d epochs, %d training and %d test images)\n%s", "features",
+        "layer", "rate", "held out", "top-1", findings.shows_top5 ? "    top-5" : "", kIntervalHeading,
+        options_.num_epochs, findings.train_images, findings.test_images, findings.rows);
+    absl::StrAppend(&report.summary, findings.remarks.Text(all->shared_images), BrokenImagesLine(all->broken_images));
+    report.verdict = all->baselines;
     return report;
   }
 
@@ -101,13 +109,16 @@ class LinearEvalEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const LinearProbeResult result,
                          TrainLinearProbe(subject.train.features[0], subject.train.labels, subject.test.features[0],
                                           subject.test.labels, probe, stop));
-    absl::StrAppend(&findings->rows, FormatRows(subject, result));
+    findings->shows_top5 = ShowsTop5(subject.train.labels);
+    findings->remarks.Add(subject, result.top1);
+    absl::StrAppend(&findings->rows, FormatRows(subject, result, findings->shows_top5));
     findings->weights = subject.weights;  // the trained network comes last
     findings->train_images = subject.train.labels.size(0);
     findings->test_images = subject.test.labels.size(0);
     const std::string key = subjects_.ResultKey(subject);
     ConfigNode& results = findings->results;
     results.SetPath(key, ConfigNode::FromDouble(result.top1));
+    results.SetPath(absl::StrCat(key, kIntervalEnd), IntervalTree(result.top1, findings->test_images));
     results.SetPath(absl::StrCat(key, "_top5"), ConfigNode::FromDouble(result.top5));
     results.SetPath(absl::StrCat(key, "_learning_rate"),
                     ConfigNode::FromDouble(result.rates[result.best].learning_rate));

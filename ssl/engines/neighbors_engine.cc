@@ -21,6 +21,7 @@
 #include "ssl/data/dataset.h"
 #include "ssl/data/image/image.h"
 #include "ssl/data/image/png_encoder.h"
+#include "ssl/data/shared_images.h"
 #include "ssl/data/sheets/contact_sheet.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/engines/broken_images_results.h"
@@ -40,6 +41,7 @@ namespace {
 
 constexpr char kSection[] = "NEIGHBORS";
 constexpr char kPrefix[] = "neighbors";
+constexpr char kLayersKey[] = "NEIGHBORS.LAYERS";
 constexpr int kGap = 4;  // pixels
 
 // Positions in their data sets; row i belongs to query i.
@@ -143,11 +145,12 @@ class NeighborsEngine : public Engine {
   }
 
   absl::Status Check(EngineContext& context) const override {
-    return CheckWithEvaluationPlan(context, [](EngineContext& complete) -> absl::Status {
+    return CheckWithEvaluationPlan(context, [this](EngineContext& complete) -> absl::Status {
       for (const char* split : {"TRAIN", "TEST"}) {
         SSL_RETURN_IF_ERROR(MakeSplitSource(split, complete).status());
       }
-      return absl::OkStatus();
+      SSL_ASSIGN_OR_RETURN(const EvaluationModel network, MakeModelToCheck(complete));
+      return CheckFeatureNames(*network.model, requests_, kLayersKey, complete.config);
     });
   }
 
@@ -157,6 +160,7 @@ class NeighborsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchSource> test, MakeSplitSource("TEST", context));
     // Trained weights that are missing come out before the features of any network.
     SSL_ASSIGN_OR_RETURN(EvaluationModel trained, MakeEvaluationModel(context, EvaluationWeights::kTrained));
+    SSL_RETURN_IF_ERROR(CheckFeatureNames(*trained.model, requests_, kLayersKey, context.config));
     SSL_RETURN_IF_ERROR(MoveToRunDevice(context, &trained));
     std::vector<Subject> subjects;
     for (const std::string& baseline : options_.baselines) {
@@ -170,13 +174,16 @@ class NeighborsEngine : public Engine {
     SSL_ASSIGN_OR_RETURN(const ConfigNode broken,
                          BrokenImagesOf({{"train", train.get()}, {"test", test.get()}}, context.communicator));
     SSL_ASSIGN_OR_RETURN(const Originals originals, OriginalsOf(*train, *test));
+    const int64_t shared = CountSharedImages(*train, *test);
     EngineReport report;
     const auto write = [&] {
       return context.communicator.rank() == 0 ? WriteAll(subjects, originals, broken, context, &report)
                                               : absl::OkStatus();
     };
     SSL_RETURN_IF_ERROR(AgreeOnWork(write, "writing neighbours", context.communicator));
-    AddResults(subjects, trained, broken, &context.results);
+    AddResults(subjects, trained, broken, shared, &context.results);
+    const std::string sentence = SharedImagesSentence(shared, test->dataset_size());
+    if (context.communicator.rank() == 0 && shared > 0) absl::StrAppend(&report.summary, sentence, "\n");
     return report;
   }
 
@@ -224,7 +231,7 @@ class NeighborsEngine : public Engine {
   }
 
   static void AddResults(const std::vector<Subject>& subjects, const EvaluationModel& trained, const ConfigNode& broken,
-                         ConfigNode* results) {
+                         int64_t shared_images, ConfigNode* results) {
     ConfigNode findings = ConfigNode::Map();
     for (const Subject& subject : subjects) {
       findings.Set("queries", ConfigNode::FromInt(subject.neighbors.queries.size(0)));
@@ -232,6 +239,7 @@ class NeighborsEngine : public Engine {
                    ConfigNode::FromDouble(subject.neighbors.distances.select(1, 0).mean().item<double>()));
     }
     findings.Set(kBrokenImagesKey, broken);
+    findings.Set(kSharedImagesKey, ConfigNode::FromInt(shared_images));
     SetResults(kPrefix, findings, {trained.weights, trained.iteration}, results);
   }
 

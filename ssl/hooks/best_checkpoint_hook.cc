@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/hooks/hook_entries.h"
 #include "ssl/hooks/measured_names.h"
 #include "ssl/hooks/phase_values.h"
 #include "ssl/hooks/register_component.h"
@@ -24,6 +26,7 @@ constexpr char kAuto[] = "auto";
 constexpr char kMin[] = "min";
 constexpr char kDefaultMetric[] = "Testing/loss_mean";
 constexpr char kMetrics[] = "METRICS";
+constexpr char kType[] = "best_checkpoint";
 
 // As a part of a file's name and of a scope.
 std::string Flat(std::string metric) {
@@ -31,6 +34,21 @@ std::string Flat(std::string metric) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
   }
   return metric;
+}
+
+// metrics: how many the hook has; instance: "" for the one without a name of its own.
+std::string CheckpointName(const std::string& instance, size_t metrics, const std::string& metric) {
+  std::string text = "best";
+  if (!instance.empty()) absl::StrAppend(&text, ".", instance);
+  if (metrics > 1) absl::StrAppend(&text, ".", Flat(metric));
+  return text;
+}
+
+// metrics: the list METRICS, or null.
+void AddNames(const std::string& instance, const ConfigNode* metrics, std::vector<std::string>* names) {
+  const std::vector<ConfigNode> none = {ConfigNode::FromString(kDefaultMetric)};
+  const std::vector<ConfigNode>& items = metrics == nullptr || metrics->items().empty() ? none : metrics->items();
+  for (const ConfigNode& metric : items) names->push_back(CheckpointName(instance, items.size(), metric.text()));
 }
 
 absl::StatusOr<std::unique_ptr<Hook>> MakeBestCheckpoint(const BestCheckpointOptions& options, const ConfigNode& params,
@@ -84,17 +102,15 @@ void BestCheckpointHook::Best::VisitState(StateVisitor& visitor) {
   visitor.Int("iteration", iteration);
 }
 
-std::string BestCheckpointHook::CheckpointName(const Best& best) const {
-  std::string text = "best";
-  if (instance_name() != name()) absl::StrAppend(&text, ".", instance_name());
-  if (bests_.size() > 1) absl::StrAppend(&text, ".", Flat(best.metric));
-  return text;
+std::string BestCheckpointHook::NameFor(const Best& best) const {
+  const std::string instance = instance_name() == name() ? "" : std::string(instance_name());
+  return CheckpointName(instance, bests_.size(), best.metric);
 }
 
 std::vector<PlannedAction> BestCheckpointHook::Plan() const {
   std::vector<PlannedAction> plan;
   for (const Best& best : bests_) {
-    plan.push_back(LooksForBetter(best.metric, absl::StrCat("checkpoints/", CheckpointName(best), ".step")));
+    plan.push_back(LooksForBetter(best.metric, absl::StrCat("checkpoints/", NameFor(best), ".step")));
   }
   return plan;
 }
@@ -102,7 +118,7 @@ std::vector<PlannedAction> BestCheckpointHook::Plan() const {
 absl::Status BestCheckpointHook::OnStart(StepContext& context) {
   if (context.checkpoints == nullptr) return absl::OkStatus();
   for (Best& best : bests_) {
-    SSL_ASSIGN_OR_RETURN(const int64_t named, context.checkpoints->Named(CheckpointName(best)));
+    SSL_ASSIGN_OR_RETURN(const int64_t named, context.checkpoints->Named(NameFor(best)));
     // The checkpoint that this run goes on from may have become the best after it was saved: its test phase comes
     // again.
     best.is_to_be_settled = named > best.iteration && named == context.state.iteration;
@@ -110,7 +126,7 @@ absl::Status BestCheckpointHook::OnStart(StepContext& context) {
     SSL_RETURN_IF_ERROR(Settle(context, &best));
     const bool was_wrong = best.iteration >= 0 && named > best.iteration;
     if (was_wrong && context.communicator.rank() == 0) {
-      SSL_LOG(WARNING) << instance_name() << ": " << CheckpointName(best) << ".step named iteration " << named
+      SSL_LOG(WARNING) << instance_name() << ": " << NameFor(best) << ".step named iteration " << named
                        << ", and the run's state says that the best by " << best.metric << " is that of "
                        << best.iteration << ": the file was damaged, and is written anew";
     }
@@ -122,7 +138,7 @@ absl::Status BestCheckpointHook::OnStart(StepContext& context) {
 absl::Status BestCheckpointHook::Settle(StepContext& context, Best* best) const {
   best->is_to_be_settled = false;
   if (best->iteration < 0) return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved(CheckpointName(*best), best->iteration));
+  SSL_ASSIGN_OR_RETURN(const bool is_there, context.checkpoints->NameSaved(NameFor(*best), best->iteration));
   if (is_there) return absl::OkStatus();
   if (context.communicator.rank() == 0) {
     SSL_LOG(WARNING) << instance_name() << ": the checkpoint of iteration " << best->iteration << ", the best by "
@@ -174,7 +190,7 @@ absl::Status BestCheckpointHook::OnEnd(StepContext& context) {
 
 absl::Status BestCheckpointHook::Keep(const Best& best, StepContext& context) const {
   if (context.checkpoints == nullptr) return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(context.checkpoints->SaveAs(CheckpointName(best), /*replaceable=*/false));
+  SSL_RETURN_IF_ERROR(context.checkpoints->SaveAs(NameFor(best), /*replaceable=*/false));
   if (context.communicator.rank() != 0) return absl::OkStatus();
   SSL_LOG(INFO) << instance_name() << ": " << best.metric << " is " << best.value << " at iteration " << best.iteration
                 << ", the best so far";
@@ -186,9 +202,21 @@ void BestCheckpointHook::VisitState(StateVisitor& visitor) {
   for (Best& best : bests_) visitor.Scope(Flat(best.metric), best);
 }
 
+std::vector<std::string> BestCheckpointNames(const ConfigNode& config) {
+  std::vector<std::string> names;
+  const ConfigNode* metrics = config.Section(BestCheckpointOptions().section()).Find(kMetrics);
+  if (metrics != nullptr && !metrics->items().empty()) AddNames("", metrics, &names);
+  for (const HookEntry& entry : ReadHookEntries(config).value_or(std::vector<HookEntry>())) {
+    if (entry.type != kType) continue;
+    const ConfigNode* own = entry.kwargs.Find(kMetrics);
+    AddNames(entry.name, own == nullptr && entry.name.empty() ? metrics : own, &names);
+  }
+  return names;
+}
+
 absl::Status RegisterBestCheckpointHook(Registries* registries) {
   constexpr int kRank = -1;  // before checkpoint
-  return RegisterHook(registries, {"best_checkpoint", "keeps the checkpoint with the best value of a metric", kRank},
+  return RegisterHook(registries, {kType, "keeps the checkpoint with the best value of a metric", kRank},
                       &MakeBestCheckpoint);
 }
 

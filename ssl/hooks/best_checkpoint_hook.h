@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ssl/config/fields.h"
+#include "ssl/config/node.h"
 #include "ssl/core/component.h"
 #include "ssl/core/hook.h"
 #include "ssl/core/registries.h"
@@ -77,7 +78,7 @@ class BestCheckpointHook : public Hook {
     void VisitState(StateVisitor& visitor) override;
   };
 
-  std::string CheckpointName(const Best& best) const;
+  std::string NameFor(const Best& best) const;
   // Gives the name to the best; there is none when its checkpoint is gone.
   absl::Status Settle(StepContext& context, Best* best) const;
   absl::Status Compare(double value, StepContext& context, Best* best) const;
@@ -86,6 +87,10 @@ class BestCheckpointHook : public Hook {
   const std::string path_;
   std::vector<Best> bests_;
 };
+
+// The names that such hooks of `config`, the resolved tree under "config", give to checkpoints. None of an entry of
+// config.hooks that cannot be read.
+std::vector<std::string> BestCheckpointNames(const ConfigNode& config);
 
 absl::Status RegisterBestCheckpointHook(Registries* registries);
 

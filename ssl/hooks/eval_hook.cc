@@ -32,6 +32,7 @@
 #include "ssl/data/loader/data_source_builder.h"
 #include "ssl/data/loader/evaluation_source.h"
 #include "ssl/data/replaced_images.h"
+#include "ssl/data/shared_images.h"
 #include "ssl/distributed/agree.h"
 #include "ssl/hooks/evaluation_mode.h"
 #include "ssl/hooks/register_component.h"
@@ -131,13 +132,13 @@ absl::StatusOr<LabelledSource> OpenSplit(const std::string& split, int64_t most_
   return source;
 }
 
-absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext& context) {
+absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const ConfigNode& params, const BuildContext& context) {
   SSL_ASSIGN_OR_RETURN(const TaskOptions task, ReadTaskOptions(context.config));
   EvalData data;
   data.autocast = task.precision.autocast;
   data.seed = task.run.seed;
   data.method = context.method;
-  data.features_path = PathOfKey("FEATURES", context);
+  data.features_path = PlaceOf(params, "FEATURES", context);
   if (options.loss) {
     SSL_ASSIGN_OR_RETURN(data.loss, OpenLossData(options, context));
     if (context.method->labels_are_classes()) data.num_classes = LastHeadOutputs(context.config);
@@ -145,6 +146,11 @@ absl::StatusOr<EvalData> OpenData(const EvalOptions& options, const BuildContext
   if (!options.classifies()) return data;
   SSL_ASSIGN_OR_RETURN(data.train, OpenSplit("TRAIN", options.num_train_samples, context));
   SSL_ASSIGN_OR_RETURN(data.test, OpenSplit("TEST", options.num_test_samples, context));
+  const int64_t shared = CountSharedImages(*data.train.batches, *data.test.batches);
+  if (shared > 0 && context.communicator.rank() == 0) {
+    SSL_LOG(WARNING) << "evaluation during the training: "
+                     << SharedImagesSentence(shared, data.test.batches->dataset_size());
+  }
   SSL_ASSIGN_OR_RETURN(data.test.batches,
                        NumberedAsInTraining(std::move(data.test.batches), *data.train.batches, context.config));
   return data;
@@ -159,7 +165,7 @@ absl::StatusOr<std::unique_ptr<Hook>> MakeEval(const EvalOptions& options, const
         PlaceOf(params, "KNN", context),
         " is false, and so are LINEAR and LOSS, so that nothing is measured; expected one of them to be true"));
   }
-  absl::StatusOr<EvalData> data = OpenData(options, context);
+  absl::StatusOr<EvalData> data = OpenData(options, params, context);
   if (!data.ok()) return Annotate(data.status(), "the data of the hook eval");
   return std::make_unique<EvalHook>(options, *std::move(data));
 }

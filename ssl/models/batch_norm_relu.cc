@@ -327,6 +327,7 @@ BatchNormTensors TensorsOf(const BatchNormLayer& layer, NormMode mode) {
 }  // namespace
 
 bool CanFuseBatchNormRelu(const BatchNormLayer& layer, const at::Tensor& input, const at::Tensor& residual) {
+  if (input.numel() == input.size(1)) return false;  // one value per channel: the layer says that it cannot be trained
   const auto is_fusable = [&](const at::Tensor& map) { return IsFusableMap(map) || TakesKernel(layer, map); };
   if (!is_fusable(input) || layer.weight.scalar_type() != at::kFloat || layer.weight.device() != input.device()) {
     return false;

@@ -12,6 +12,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
@@ -175,6 +176,15 @@ at::Tensor ForwardOverRanks(const BatchNormLayer& layer, const at::Tensor& input
   return NormalizeOverRanks(input, layer.weight, layer.bias, layer.eps, moments, layer.group);
 }
 
+// Throws, as torch.nn.functional.batch_norm does, where there is one value per channel to train on: every output would
+// be the bias, and the unbiased variance is none.
+void CheckHasValuesToNormalize(const BatchNormLayer& layer, const at::Tensor& input, NormMode mode) {
+  const bool is_shared = layer.group != nullptr && layer.group->size() > 1;
+  TORCH_CHECK_VALUE(mode == NormMode::kEvaluation || is_shared || input.numel() != input.size(1),
+                    "Batch norm needs more than 1 value per channel in training, and a batch gives it ", input.sizes(),
+                    "; config.DATA.TRAIN.DROP_LAST=True leaves out a last batch of 1 image");
+}
+
 }  // namespace
 
 at::Generator MakeGenerator(int64_t seed) { return at::detail::createCPUGenerator(static_cast<uint64_t>(seed)); }
@@ -245,6 +255,7 @@ ConvLayer MakeConv(const ConvShape& shape, ConvInit init, at::Generator& generat
 }
 
 at::Tensor BatchNormLayer::Forward(const at::Tensor& input, NormMode mode) const {
+  CheckHasValuesToNormalize(*this, input, mode);
   if (group != nullptr && mode != NormMode::kEvaluation) return ForwardOverRanks(*this, input, mode);
   if (mode == NormMode::kRecompute) {
     return at::batch_norm(input, weight, bias, /*running_mean=*/{}, /*running_var=*/{}, /*training=*/true, momentum,

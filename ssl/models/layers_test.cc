@@ -9,6 +9,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <cmath>
 #include <string>
@@ -137,6 +138,17 @@ TEST(BatchNormLayer, Training_NormalizesByTheBatchAndTracksIt) {
   EXPECT_TRUE(at::allclose(layer.running_mean, input.mean(0) * 0.25));
   EXPECT_TRUE(at::allclose(layer.running_var, input.var(0) * 0.25 + 0.75));
   EXPECT_EQ(layer.num_batches_tracked.item<int64_t>(), 1);
+}
+
+TEST(BatchNormLayer, OneValueForEachChannel_CannotBeTrainedOn) {
+  const BatchNormLayer layer = MakeBatchNorm(3);
+  for (const at::Tensor& input : {Wave({1, 3}, 0.0), Wave({1, 3, 1, 1}, 0.0)}) {
+    EXPECT_THROW(layer.Forward(input, NormMode::kTraining), c10::ValueError);
+    EXPECT_THROW(layer.Forward(input, NormMode::kRecompute), c10::ValueError);
+    EXPECT_NO_THROW(layer.Forward(input, NormMode::kEvaluation));
+  }
+  EXPECT_NO_THROW(layer.Forward(Wave({1, 3, 1, 2}, 0.0), NormMode::kTraining));
+  EXPECT_NO_THROW(layer.Forward(Wave({2, 3}, 0.0), NormMode::kTraining));
 }
 
 TEST(BatchNormLayer, Evaluation_UsesAndKeepsRunningStatistics) {

@@ -109,9 +109,11 @@ class RankEngines {
   // What an evaluation will find wrong with its data or layers is not worth a training before it. The first engine
   // finds it by itself.
   absl::StatusOr<bool> CheckOthers(const std::vector<NamedEngine>& engines) {
+    EngineContext context = context_;
     for (size_t i = 1; i < engines.size(); ++i) {
+      context.earlier_engines.push_back(engines[i - 1].name);
       SSL_ASSIGN_OR_RETURN(const bool went_on,
-                           Watched(engines[i], "building", [&] { return engines[i].engine->Check(context_); }));
+                           Watched(engines[i], "building", [&] { return engines[i].engine->Check(context); }));
       if (!went_on) return false;
     }
     return true;

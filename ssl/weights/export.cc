@@ -121,8 +121,10 @@ absl::StatusOr<std::vector<NamedTensor>> ExportedTensors(Model& model, const std
   return exported;
 }
 
+absl::Status CheckExportName(const std::string& file) { return FindSuffix(file).status(); }
+
 absl::StatusOr<ExportResult> ExportWeights(FileSystem& file_system, Model& model, const ExportOptions& options) {
-  for (const std::string& path : options.files) SSL_RETURN_IF_ERROR(FindSuffix(path).status());
+  for (const std::string& path : options.files) SSL_RETURN_IF_ERROR(CheckExportName(path));
   ExportResult result;
   SSL_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
                        ExportedTensors(model, options.format, &result.left_out));

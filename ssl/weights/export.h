@@ -8,7 +8,8 @@
 //                 of timm's vision transformers
 //
 // In torchvision's and timm's names, a model whose heads are one linear layer (an mlp with two dims) has it as
-// fc.weight and fc.bias, of a vision transformer head.weight and head.bias; other heads have no place there and are left out, which the result says.
+// fc.weight and fc.bias, of a vision transformer head.weight and head.bias; other heads have no place there and are
+// left out, which the result says.
 
 #ifndef SSL_WEIGHTS_EXPORT_H_
 #define SSL_WEIGHTS_EXPORT_H_
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ssl/core/model.h"
 #include "ssl/io/file_system.h"
@@ -46,6 +48,9 @@ struct ExportResult {
 // an unknown format or a trunk that the format has no names for, with what is known.
 absl::StatusOr<std::vector<NamedTensor>> ExportedTensors(Model& model, const std::string& format,
                                                          std::vector<std::string>* left_out);
+
+// InvalidArgument for the name of a file with another suffix than those.
+absl::Status CheckExportName(const std::string& file);
 
 // Each file is replaced as a whole or stays as it was. InvalidArgument for another suffix, before anything is written.
 absl::StatusOr<ExportResult> ExportWeights(FileSystem& file_system, Model& model, const ExportOptions& options);

@@ -59,7 +59,7 @@ MatrixModel::MatrixModel(std::function<void()> on_features)
     : weight(at::randn({64, 4})), on_features_(std::move(on_features)) {}
 
 std::vector<at::Tensor> MatrixModel::Forward(const std::vector<at::Tensor>& views) {
-  return {views[0].flatten(1).matmul(weight)};
+  return {views[0].mean(1).flatten(1).matmul(weight)};
 }
 
 std::vector<at::Tensor> MatrixModel::Features(const at::Tensor& images, const std::vector<FeatureRequest>& requests) {
@@ -67,7 +67,7 @@ std::vector<at::Tensor> MatrixModel::Features(const at::Tensor& images, const st
   std::vector<at::Tensor> stages;
   for (const FeatureRequest& request : requests) {
     TORCH_CHECK_VALUE(request.name == "half" || request.name == "all", "no stage ", request.name);
-    const at::Tensor all = images.flatten(1).matmul(weight);
+    const at::Tensor all = images.mean(1).flatten(1).matmul(weight);
     const at::Tensor stage = request.name == "half" ? all.slice(1, 0, 2) : all;
     stages.push_back(request.pool.kind == FeaturePool::Kind::kIdentity ? stage : stage.mean(1, /*keepdim=*/true));
   }
@@ -83,6 +83,7 @@ void MatrixRun::SetUp() {
   ASSERT_OK(registries_.models.Register("multi_input_output_model", [this](const ConfigNode&, const BuildContext&) {
     const auto count = [this] {
       if (++feature_calls_ == stop_at_call_) stop_->Request(kStopTerminate);
+      TORCH_CHECK(feature_calls_ != fail_at_call_, "call ", fail_at_call_, " fails");
     };
     return absl::StatusOr<std::unique_ptr<Model>>(std::make_unique<MatrixModel>(count));
   }));
@@ -114,6 +115,7 @@ void MatrixRun::Set(const std::string& path, const std::string& yaml) {
 void MatrixRun::Restart() {
   stop_ = std::make_unique<StopToken>();
   stop_at_call_ = -1;
+  fail_at_call_ = -1;
   feature_calls_ = 0;
   results_ = ConfigNode::Map();
 }

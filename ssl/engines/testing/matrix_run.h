@@ -25,7 +25,7 @@
 
 namespace ssl {
 
-// 8x8 grey images times a matrix [64, 4]. Stage "half" has the first two columns, "all" has all; the heads give all.
+// 8x8 images, their channels averaged, times a matrix [64, 4]. Stage "half" has the first two columns, "all" has all; the heads give all.
 // A pooled stage is the mean of its columns.
 class MatrixModel : public Model {
  public:
@@ -76,6 +76,7 @@ class MatrixRun : public ::testing::Test {
   std::unique_ptr<StopToken> stop_ = std::make_unique<StopToken>();
   int feature_calls_ = 0;  // of all networks
   int stop_at_call_ = -1;  // a stop is requested in that call
+  int fail_at_call_ = -1;  // that call throws
 
   MatrixRun();
 };
