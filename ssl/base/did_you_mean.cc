@@ -38,6 +38,24 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return previous[b.size()];
 }
 
+// The shortest candidate that has the lower-case `wanted` as its whole first or, if there is none, last words: "swav"
+// of "swav_loss". "" for none, and for words that are too short to mean one.
+std::string WholeWords(const std::string& wanted, const std::vector<std::string>& candidates) {
+  constexpr size_t kShortest = 4;
+  std::string found;
+  bool found_first = false;
+  for (const std::string& candidate : candidates) {
+    const std::string lower = absl::AsciiStrToLower(candidate);
+    const bool is_first = absl::StartsWith(lower, wanted + "_");
+    if (wanted.size() < kShortest || !(is_first || absl::EndsWith(lower, "_" + wanted))) continue;
+    const bool is_better = is_first == found_first ? candidate.size() < found.size() : is_first;
+    if (!found.empty() && !is_better) continue;
+    found = candidate;
+    found_first = is_first;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string NearestName(absl::string_view name, const std::vector<std::string>& candidates, size_t greatest_distance) {
@@ -58,7 +76,8 @@ std::string NearestName(absl::string_view name, const std::vector<std::string>& 
     nearest = candidate;
     best = found;
   }
-  return nearest;
+  const bool may_be_longer = nearest.empty() && greatest_distance == std::numeric_limits<size_t>::max();
+  return may_be_longer ? WholeWords(wanted, candidates) : nearest;
 }
 
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& candidates) {

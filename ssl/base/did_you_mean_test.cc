@@ -72,6 +72,15 @@ TEST(NearestNameTest, ANameThatTheWordBegins_ComesBeforeNearerOnes) {
   EXPECT_EQ(NearestName("swav_h", {"swav_head", "swav_hd"}), "swav_hd") << "the nearest of these";
 }
 
+TEST(NearestNameTest, WholeWordsOfALongerName_StandForItWhereNoneIsNear) {
+  EXPECT_EQ(NearestName("BATCHSIZE", Names()), "BATCHSIZE_PER_REPLICA");
+  EXPECT_EQ(NearestName("swav", {"dino_loss", "swav_momentum_loss", "swav_loss"}), "swav_loss") << "the shortest";
+  EXPECT_EQ(NearestName("epochs", {"num_epochs_of_all", "num_epochs"}), "num_epochs");
+  EXPECT_EQ(NearestName("batchs", Names()), "") << "a part of a word";
+  EXPECT_EQ(NearestName("num", Names()), "") << "too short";
+  EXPECT_EQ(NearestName("BATCHSIZE", Names(), 4), "") << "has to be near";
+}
+
 TEST(NearestNameTest, HugeName_IsAnsweredWithoutQuadraticWork) {
   EXPECT_EQ(NearestName(std::string(10'000'000, 'a'), Names()), "");
 }

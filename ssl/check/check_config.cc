@@ -16,8 +16,11 @@
 #include "absl/strings/strip.h"
 #include "ssl/base/did_you_mean.h"
 #include "ssl/check/dry_build.h"
+#include "ssl/check/message_places.h"
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
+#include "ssl/check/settings_without_effect.h"
+#include "ssl/check/tokens_for_here.h"
 #include "ssl/config/merge.h"
 #include "ssl/config/problem.h"
 #include "ssl/optim/zero_resolver.h"
@@ -36,6 +39,8 @@ struct ClosedKey {
 constexpr ClosedKey kClosedKeys[] = {
     {"DATA.TEST.COLLATE_FUNCTION", "collator"},
     {"DATA.TRAIN.COLLATE_FUNCTION", "collator"},
+    {"DATA.TEST.TARGET_KEY_NAMES", "target"},
+    {"DATA.TRAIN.TARGET_KEY_NAMES", "target"},
     {"MACHINE.DEVICE", "device"},
     {"MODEL.TRUNK.REGNET.activation", "RegNet activation"},
     {"MODEL.TRUNK.REGNET.block_type", "RegNet block"},
@@ -44,6 +49,7 @@ constexpr ClosedKey kClosedKeys[] = {
 };
 
 constexpr char kNoPlace[] = "built in";
+constexpr char kDataSet[] = "data set";
 
 // "file:line" of "file:line: what is wrong"; the whole of a line without a place.
 absl::string_view PlaceOf(absl::string_view line) { return line.substr(0, line.find(": ")); }
@@ -83,13 +89,19 @@ std::string ValuePath(absl::string_view path, const ConfigNode& defaults) {
   return std::string(path);
 }
 
+ConfigNode ListOf(const ConfigNode& item) {
+  ConfigNode list = ConfigNode::List();
+  list.Append(item);
+  return list;
+}
+
 class Checker {
  public:
   Checker(const Registries& registries, const WorldPlacement& place_world)
       : registries_(registries), place_world_(place_world) {}
 
   ConfigReport Run(ComposeRequest request) {
-    request.strict_files = true;
+    request.lists_all_unknown_keys = true;
     std::vector<std::string> problems;
     ComposedConfig composed = ComposeWithProblems(request, &problems);
     report_.warnings = std::move(composed.warnings);
@@ -115,8 +127,11 @@ class Checker {
 
     UseDefaults(wrong_values, config);
     EndStage();
-    if (place_world_ != nullptr) AddStatus(place_world_(&root));
-    Resolve(config);
+    if (MeansToTrain(root)) {
+      for (std::string& line : SettingsWithoutEffect(*config, registries_)) report_.warnings.push_back(std::move(line));
+    }
+    PlaceWorld(&root);
+    Resolve(&root);
     report_.config = *config;
     EndStage();
     for (const std::string& problem : ContradictingSettings(*config, MeansToTrain(root))) AddMistake(problem);
@@ -125,7 +140,10 @@ class Checker {
     CheckDevice(root);
     if (!can_be_built) return;
     EndStage();
-    for (const absl::Status& status : DryBuild(root, registries_)) AddStatus(status);
+    for (const absl::Status& status : DryBuild(root, registries_)) {
+      const bool stands_nowhere = PlaceOf(status.message()) == kNoPlace;  // and follows from what was found
+      if (!stands_nowhere || places_.empty()) AddStatus(WithPlaces(status, root));
+    }
   }
 
   // Puts the default in the place of each wrong value, where what follows from it is found, too.
@@ -146,11 +164,16 @@ class Checker {
     for (const auto& [path, kind] : kClosedKeys) {
       const ConfigNode* node = config.FindPath(path);
       const ConfigNode* by_default = defaults.FindPath(path);
-      if (node == nullptr || by_default == nullptr || !IsVisslName(kind, node->text())) continue;
-      ConfigNode alone = ConfigNode::Map();
-      alone.SetPath(path, *node);
-      if (registries_.options.Check(alone).ok()) continue;
-      AddMissing(node->location(), kind, node->text(), absl::StrCat("config.", path));
+      if (node == nullptr || by_default == nullptr) continue;
+      const std::vector<ConfigNode> names = node->is_list() ? node->items() : std::vector<ConfigNode>{*node};
+      const auto is_missing = [&, path = path, kind = kind](const ConfigNode& name) {
+        ConfigNode alone = ConfigNode::Map();
+        alone.SetPath(path, node->is_list() ? ListOf(name) : name);
+        return IsVisslName(kind, name.text()) && !registries_.options.Check(alone).ok();
+      };
+      const auto missing = std::find_if(names.begin(), names.end(), is_missing);
+      if (missing == names.end()) continue;
+      AddMissing(missing->location(), kind, missing->text(), absl::StrCat("config.", path));
       config.SetPath(path, *by_default);
     }
     return config;
@@ -196,13 +219,20 @@ class Checker {
     }
   }
 
+  // What this machine alone has not been told is no mistake; the rest is checked as for all nodes.
+  void PlaceWorld(ConfigNode* root) {
+    const absl::Status status = place_world_ == nullptr ? absl::OkStatus() : WithPlaces(place_world_(root), *root);
+    if (!absl::IsUnimplemented(status)) return AddStatus(status);
+    report_.missing_nodes = std::string(status.message());
+  }
+
   // All resolvers, whatever the ones before find.
-  void Resolve(ConfigNode* config) {
+  void Resolve(ConfigNode* root) {
     ConfigNode resolved = registries_.options.Defaults();
-    MergeInto(&resolved, *config);
-    for (const Resolver& resolve : registries_.resolvers) AddStatus(resolve(registries_, &resolved));
+    MergeInto(&resolved, *root->Find("config"));
+    for (const Resolver& resolve : registries_.resolvers) AddStatus(WithPlaces(resolve(registries_, &resolved), *root));
     AddStatus(registries_.options.Check(resolved));
-    *config = std::move(resolved);
+    root->Set("config", std::move(resolved));
   }
 
   // Data sets of which only the name is given have to be known.
@@ -223,7 +253,7 @@ class Checker {
         const std::string path = absl::StrCat("config.", split, ".DATASET_NAMES");
         const std::string nearest = NearestName(name.text(), known);
         if (nearest.empty()) {
-          AddMissing(name.location(), "data set", name.text(), absl::StrCat(path, "; DATA_PATHS is empty"));
+          AddMissing(name.location(), kDataSet, name.text(), absl::StrCat(path, "; DATA_PATHS is empty"));
         } else {
           AddMistake(absl::StrCat(name.location().ToString(), ": ", path, " is '", name.text(), "' and DATA_PATHS is ",
                                   "empty; did you mean '", nearest, "'?"));
@@ -295,19 +325,14 @@ class Checker {
   bool names_are_known_ = true;  // as far as there is a nearest one
 };
 
-void AppendLines(absl::string_view title, const std::vector<std::string>& lines, std::string* text) {
-  if (lines.empty()) return;
-  absl::StrAppend(text, title, "\n  ", absl::StrJoin(lines, "\n  "), "\n");
-}
-
-std::string SummaryOf(const ConfigReport& report) {
-  if (!report.mistakes.empty()) {
-    const size_t count = report.mistakes.size();
-    return absl::StrCat(count, count == 1 ? " mistake" : " mistakes");
-  }
-  if (!report.damaged_data.empty()) return "right, but the data are damaged";
-  if (report.is_fragment) return absl::StrCat("right as a part of a configuration: ", report.fragment_reason);
-  return VerdictOf(report) == ConfigVerdict::kRuns ? "would run here" : "right, but cannot run here";
+// Whether it lacks nothing but what is elsewhere: the device, the other nodes, the data.
+bool IsForAnotherMachine(const ConfigReport& report) {
+  const auto is_data = [](const std::string& line) {
+    return absl::StrContains(line, absl::StrCat(": ", kDataSet, " '"));
+  };
+  const std::vector<std::string>& missing = report.missing_components;
+  if (report.is_fragment || !std::all_of(missing.begin(), missing.end(), is_data)) return false;
+  return !missing.empty() || !report.missing_device.empty() || !report.missing_nodes.empty();
 }
 
 }  // namespace
@@ -317,6 +342,21 @@ ConfigReport CheckConfig(const ComposeRequest& request, const Registries& regist
   return Checker(registries, place_world).Run(request);
 }
 
+std::vector<std::string> FindTokensForHere(const ComposeRequest& request, const Registries& registries,
+                                           const WorldPlacement& place_world, const ConfigReport& report) {
+  if (!IsForAnotherMachine(report)) return {};
+  std::vector<std::string> tokens = TokensForThisMachine(report.config);
+  // Only what has been tried is said.
+  for (const std::vector<std::string>& more : {std::vector<std::string>(), TokensForSyntheticData(report.config)}) {
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    if (tokens.empty()) continue;
+    ComposeRequest here = request;
+    here.tokens.insert(here.tokens.end(), tokens.begin(), tokens.end());
+    if (VerdictOf(CheckConfig(here, registries, place_world)) == ConfigVerdict::kRuns) return tokens;
+  }
+  return {};
+}
+
 ComposeRequest MakeRunRequest(const Registries& registries) {
   ComposeRequest request;
   request.defaults = ConfigNode::Map();
@@ -324,29 +364,6 @@ ComposeRequest MakeRunRequest(const Registries& registries) {
   request.defaults.Set("engine_name", ConfigNode::FromString("train"));
   request.defaults.Set("config", registries.options.Defaults());
   return request;
-}
-
-ConfigVerdict VerdictOf(const ConfigReport& report) {
-  if (!report.mistakes.empty()) return ConfigVerdict::kMistakes;
-  if (!report.damaged_data.empty()) return ConfigVerdict::kDamagedData;
-  const bool is_complete = report.missing_components.empty() && report.missing_device.empty() && !report.is_fragment;
-  return is_complete ? ConfigVerdict::kRuns : ConfigVerdict::kIncomplete;
-}
-
-bool LacksDeviceAlone(const ConfigReport& report) {
-  return VerdictOf(report) == ConfigVerdict::kIncomplete && report.missing_components.empty() && !report.is_fragment;
-}
-
-std::string FormatReport(const ConfigReport& report) {
-  std::string text;
-  AppendLines("mistakes:", report.mistakes, &text);
-  AppendLines("damaged data:", report.damaged_data, &text);
-  std::vector<std::string> missing = report.missing_components;
-  if (!report.missing_device.empty()) missing.push_back(report.missing_device);
-  AppendLines("not available here:", missing, &text);
-  AppendLines("warnings:", report.warnings, &text);
-  absl::StrAppend(&text, SummaryOf(report), "\n");
-  return text;
 }
 
 }  // namespace ssl

@@ -31,8 +31,10 @@ struct ConfigReport {
   std::vector<std::string> mistakes;            // "file:line: config.KEY is VALUE, expected ..."
   std::vector<std::string> missing_components;  // "file:line: trunk 'xcit' (config.MODEL.TRUNK.NAME)"
   std::string missing_device;                   // "file:line: config.MACHINE.DEVICE is gpu: ..."; "" when it is here
+  std::string missing_nodes;                    // "file:line: config.DISTRIBUTED.RUN_ID is auto: ..."; "" for none
   std::vector<std::string> damaged_data;        // "sample 0 of photos: ...": what a start would end with
   std::vector<std::string> warnings;            // as Compose gives them
+  std::vector<std::string> tokens_for_here;     // FindTokensForHere, where a program has asked for them
   // The files and the command line leave out what a run needs: a part to be put on top of others. Only the values that
   // are there are checked then.
   bool is_fragment = false;
@@ -54,10 +56,11 @@ enum class ConfigVerdict {
 ComposeRequest MakeRunRequest(const Registries& registries);
 
 // Puts the ranks that a start would have into NUM_NODES and NUM_PROC_PER_NODE of the composed tree, {engine_name,
-// config}, whose values have the right types; InvalidArgument says why there would be no start.
+// config}, whose values have the right types; InvalidArgument says why there would be no start, Unimplemented why there
+// would be one elsewhere.
 using WorldPlacement = std::function<absl::Status(ConfigNode* root)>;
 
-// request: as for a run; strict_files does not matter. A wrong value counts as its default from then on, and a mistyped
+// request: as for a run; all unknown keys are listed. A wrong value counts as its default from then on, and a mistyped
 // name as the nearest one, so that one mistake hides no other: the parts of the run are built all the same, which reads
 // the data set's list of samples; the session, up to its first step, when all parts can be. What is found at a
 // place (file:line) where something was found before, or about the same key, follows from that and is left out.
@@ -65,6 +68,12 @@ using WorldPlacement = std::function<absl::Status(ConfigNode* root)>;
 // as rank 0 of them, connected to nobody.
 ConfigReport CheckConfig(const ComposeRequest& request, const Registries& registries,
                          const WorldPlacement& place_world = nullptr);
+
+// Tokens that, behind those of the request, make a configuration run here that CheckConfig has found to lack nothing
+// but what another machine has: the device, the other nodes, the data. Empty for any other, and where no tokens do.
+// Logs what a check logs.
+std::vector<std::string> FindTokensForHere(const ComposeRequest& request, const Registries& registries,
+                                           const WorldPlacement& place_world, const ConfigReport& report);
 
 ConfigVerdict VerdictOf(const ConfigReport& report);
 

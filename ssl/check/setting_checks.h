@@ -18,7 +18,7 @@ namespace ssl {
 // - an accuracy of more classes than the last head has outputs,
 // - a transform_type other than none and augly,
 // - a key that is allowed to change at resume and that nothing has,
-// - where something is trained, a folder of one image,
+// - where something is trained, a folder of one image, and images of one channel,
 // - where something is trained, a test phase on fewer or more views of an image than training has.
 // What one method asks for is its resolver's to check. Values of a wrong type are left to OptionCatalog::Check.
 std::vector<std::string> ContradictingSettings(const ConfigNode& config, bool trains);

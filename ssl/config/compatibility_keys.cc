@@ -81,7 +81,8 @@ absl::string_view Mismatch(const ConfigNode& node, ValueType type) {
 }
 
 void CheckValue(const ConfigNode& node, const std::string& path, ValueType type, std::vector<ConfigProblem>* problems) {
-  if (node.is_null()) return;
+  // Files of VISSL have lists and maps where its defaults have a scalar, and nothing here reads them.
+  if (node.is_null() || (!node.is_scalar() && type != ValueType::kList)) return;
   const absl::string_view expected = Mismatch(node, type);
   if (!expected.empty()) problems->push_back(WrongValue(node, path, expected));
 }

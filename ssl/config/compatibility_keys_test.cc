@@ -106,7 +106,9 @@ TEST(CompatibilityKeysTest, Check_NamesValuesOfAnotherType) {
   EXPECT_THAT(ProblemsOf("false", "1"), ElementsAre("f.yaml:1: config.K is '1', expected true or false"));
   EXPECT_THAT(ProblemsOf("3", "3.5"), ElementsAre("f.yaml:1: config.K is '3.5', expected an integer"));
   EXPECT_THAT(ProblemsOf("0.5", "x"), ElementsAre("f.yaml:1: config.K is 'x', expected a number"));
-  EXPECT_THAT(ProblemsOf("tcp", "[a]"), ElementsAre("f.yaml:1: config.K is a list, expected a string"));
+  EXPECT_THAT(ProblemsOf("tcp", "[a]"), IsEmpty());
+  EXPECT_THAT(ProblemsOf("0.025", "[0.1, 0.2]"), IsEmpty());
+  EXPECT_THAT(ProblemsOf("tcp", "{a: 1}"), IsEmpty());
   EXPECT_THAT(ProblemsOf("[0]", "7"), ElementsAre("f.yaml:1: config.K is '7', expected a list"));
   EXPECT_THAT(ProblemsOf("[0]", "{a: 1}"), ElementsAre("f.yaml:1: config.K is a map, expected a list"));
   EXPECT_THAT(ProblemsOf("[0]", "[1, x,\n  y]"), ElementsAre("f.yaml:1: config.K.1 is 'x', expected an integer",

@@ -27,6 +27,7 @@ namespace ssl {
 namespace {
 
 constexpr char kCommandLine[] = "command line";
+constexpr char kAllowUnknownKeys[] = "config.ALLOW_UNKNOWN_KEYS";
 // With the depth of a value this stays far from any limit of the stack.
 constexpr size_t kMaxKeyParts = 32;
 
@@ -61,14 +62,15 @@ std::vector<std::string> NonEmptyParts(std::vector<std::string> parts) {
 
 bool IsNullText(absl::string_view text) { return text == "null" || text == "Null" || text == "NULL" || text == "~"; }
 
-absl::StatusOr<ConfigNode> ParseValue(const Override& token) {
+absl::StatusOr<ConfigNode> ParseValue(const Override& token, std::vector<std::string>* repeated_keys) {
   const SourceLocation location{kCommandLine, token.position};
   const std::string& text = token.value;
   if (IsNullText(text)) return ConfigNode::Null(location);
   if (text.empty() || !absl::StrContains("[{\"'", text.substr(0, 1))) {
     return ConfigNode::Scalar(text, /*quoted=*/text.empty(), location);
   }
-  absl::StatusOr<ConfigNode> value = ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), nullptr);
+  absl::StatusOr<ConfigNode> value =
+      ParseYaml(text, absl::StrCat(kCommandLine, ": value of ", token.key), repeated_keys);
   if (value.ok()) value->Relocate(location);
   return value;
 }
@@ -107,6 +109,7 @@ class Composer {
     SplitTokens();
     for (const Override& token : files_) MergeFile(token);
     RestoreSections(request_.defaults, &result_.root);
+    Append(unknown_keys_, AllowsUnknownKeys() ? &result_.warnings : &problems_);
     for (const Override& token : values_) SetValue(token);
     RestoreSections(request_.defaults, &result_.root);
     std::vector<ConfigProblem> unexpanded;
@@ -159,21 +162,24 @@ class Composer {
     result_.files.push_back(*path);
     const absl::StatusOr<std::string> text = ReadText(*path);
     if (!text.ok()) return Add(text.status().message());
-    absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &result_.warnings);
+    absl::StatusOr<ConfigNode> file = ParseYaml(*text, *path, &problems_);
     if (!file.ok()) return Add(file.status().message());
     if (!file->is_map()) {
       return Add(absl::StrCat(*path, ": config file is ", file->Describe(), ", expected a map with the key 'config'"));
     }
     DropHydra(&*file, &result_.warnings);
     KeyProblems found;
-    if (request_.strict_files) found.max_listed_keys = kMaxListedKeysOfCheck;
+    if (request_.lists_all_unknown_keys) found.max_listed_keys = kMaxListedKeysOfCheck;
     CheckKeys(request_.defaults, *file, "", request_.defaults, &found);
     if (found.unlisted_keys > 0) {
       found.unknown_keys.push_back(absl::StrCat(*path, ": ", found.unlisted_keys, " further unknown keys"));
     }
     Append(found.wrong_kinds, &problems_);
-    const bool refused = request_.strict_files || HasUnknownSection(*file);
-    Append(found.unknown_keys, refused ? &problems_ : &result_.warnings);
+    if (HasUnknownSection(*file)) {
+      Append(found.unknown_keys, &problems_);
+    } else {
+      for (const std::string& line : found.unknown_keys) unknown_keys_.push_back(WithWayOut(line));
+    }
     if (group != token.key) WarnOfReplacedLists(token.key, *file);
     MergeInto(&result_.root, *file);
   }
@@ -200,16 +206,41 @@ class Composer {
                        [this](const auto& entry) { return request_.defaults.Find(entry.first) == nullptr; });
   }
 
+  // Whoever has keys for another program learns how to keep them.
+  std::string WithWayOut(const std::string& line) const {
+    const bool has_hint = absl::EndsWith(line, "?");
+    if (has_hint || request_.defaults.FindPath(kAllowUnknownKeys) == nullptr) return line;
+    return absl::StrCat(line, "; ", kAllowUnknownKeys, "=True makes such keys warnings");
+  }
+
+  // The value on the command line, or else that of the files.
+  bool AllowsUnknownKeys() const {
+    const ConfigNode* in_files = result_.root.FindPath(kAllowUnknownKeys);
+    bool allows = in_files != nullptr && in_files->AsBool().value_or(false);
+    for (const Override& token : values_) {
+      if (token.key != kAllowUnknownKeys) continue;
+      allows = ConfigNode::Scalar(token.value, /*quoted=*/false, {}).AsBool().value_or(false);
+    }
+    return allows;
+  }
+
   void SetValue(const Override& token) {
     if (!CheckPath(token)) return;
-    const absl::StatusOr<ConfigNode> value = ParseValue(token);
+    const absl::StatusOr<ConfigNode> value = ParseValue(token, &problems_);
     if (!value.ok()) return Add(value.status().message());
+    bool adds_keys = false;
     if (const ConfigNode* defaults = request_.defaults.FindPath(token.key)) {
       KeyProblems found;
       CheckKeys(*defaults, *value, token.key, request_.defaults, &found);
       Append(found.wrong_kinds, &problems_);
       if (!token.is_addition) Append(found.unknown_keys, &problems_);
       if (!found.wrong_kinds.empty()) return;
+      adds_keys = !found.unknown_keys.empty();
+    } else {
+      adds_keys = !HasKey(request_.defaults, token.key);
+    }
+    if (token.is_addition && adds_keys && request_.defaults.FindPath(kAllowUnknownKeys) != nullptr) {
+      result_.root.SetPath(kAllowUnknownKeys, ConfigNode::Scalar("true", /*quoted=*/false, value->location()));
     }
     ConfigNode merged = ConfigNode::Null();
     if (const ConfigNode* present = result_.root.FindPath(token.key)) merged = *present;
@@ -268,6 +299,7 @@ class Composer {
   std::map<std::string, std::vector<ConfigNode>> fragments_;  // by their group
   std::vector<Override> files_;
   std::vector<Override> values_;
+  std::vector<std::string> unknown_keys_;  // of files
   std::vector<std::string> problems_;
 };
 

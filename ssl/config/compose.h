@@ -39,8 +39,8 @@ struct ComposeRequest {
   ConfigNode defaults;  // The root: {engine_name: ..., config: {...}}.
   std::vector<std::string> tokens;
   std::vector<std::string> search_dirs;
-  // Makes an unknown key in a file an error instead of a warning.
-  bool strict_files = false;
+  // Else only the first 50 of a file.
+  bool lists_all_unknown_keys = false;
 };
 
 struct ComposedConfig {
@@ -50,8 +50,10 @@ struct ComposedConfig {
 };
 
 // InvalidArgument with one line for each problem of all tokens and files: a token that is no
-// override, a file that is missing or no YAML, an unknown key with the nearest right one, a
-// scalar where the defaults have a section. The types of values are checked by ReadOptions.
+// override, a file that is missing or no YAML, an unknown key with the nearest right one, a key
+// that stands twice in a map, a scalar where the defaults have a section. The types of values are
+// checked by ReadOptions. Where the defaults have config.ALLOW_UNKNOWN_KEYS and it is set to True,
+// unknown keys of files are warnings; a +config.NEW token sets it, so that the tree can be read again.
 absl::StatusOr<ComposedConfig> Compose(const ComposeRequest& request);
 
 // The same without an end at problems, for a check that goes on: what is wrong is left out of the tree, and its lines

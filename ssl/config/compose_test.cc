@@ -34,7 +34,8 @@ class ComposeTest : public ::testing::Test {
         "  OPTIMIZER: {name: sgd, num_epochs: 90, betas: [0.9, 0.95]}\n"
         "  LOSS: {name: '', swav_loss: {temperature: 0.1}}\n"
         "  PARAMS: {}\n"
-        "  LIST: [{a: 1}, {a: 2}]\n",
+        "  LIST: [{a: 1}, {a: 2}]\n"
+        "  ALLOW_UNKNOWN_KEYS: false\n",
         "defaults", nullptr);
     EXPECT_OK(defaults);
     request_.defaults = *std::move(defaults);
@@ -86,15 +87,12 @@ TEST_F(ComposeTest, Files_MergeInTheOrderOfTheirTokens) {
                                 "config: {OPTIMIZER: {name: adamw, num_epochs: 1}}\n");
   const std::string group = Make("pretrain/swav/epochs/ep2", "config: {OPTIMIZER: {num_epochs: 2}}\n");
   const std::string last = Make("ep3", "config: {OPTIMIZER: {betas: [0.5]}}\n");
-
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed,
                        Run({"config=pretrain/swav/base", "+config/pretrain/swav/epochs=ep2", "+config=ep3.yaml"}));
-
   EXPECT_THAT(composed.files, ElementsAre(base, group, last));
   EXPECT_EQ(composed.root.Find("engine_name")->text(), "extract_features");
   EXPECT_EQ(WriteYaml(*composed.root.FindPath("config.OPTIMIZER")), "name: adamw\nnum_epochs: 2\nbetas: [0.5]\n");
   EXPECT_EQ(composed.root.FindPath("config.OPTIMIZER.num_epochs")->location().ToString(), absl::StrCat(group, ":1"));
-  EXPECT_THAT(composed.warnings, IsEmpty());
 }
 
 TEST_F(ComposeTest, LaterFile_WinsInTheOtherOrderToo) {
@@ -179,7 +177,7 @@ TEST_F(ComposeTest, Plus_AddsKeys_AndMayMeetPresentOnes) {
 
 TEST_F(ComposeTest, KeyOfAFile_AndKeysBelowFreeForm_MayBeSet) {
   Make("a", "config: {OWN: {x: 1}}\n");
-  EXPECT_EQ(Get({"config=a", "config.OWN.x=2"}, "config.OWN.x"), "2\n");
+  EXPECT_EQ(Get({"config=a", "config.OWN.x=2", "config.ALLOW_UNKNOWN_KEYS=True"}, "config.OWN.x"), "2\n");
   EXPECT_EQ(Get({"config.PARAMS.deep.key=2"}, "config.PARAMS.deep.key"), "2\n");
 }
 
@@ -192,22 +190,44 @@ TEST_F(ComposeTest, NullSection_GoesBackToItsDefaults) {
   EXPECT_EQ(Get({"config=b", "config.OPTIMIZER.num_epochs=4"}, "config.OPTIMIZER.num_epochs"), "4\n");
 }
 
-TEST_F(ComposeTest, UnknownKeysOfFiles_AreWarnings_OrErrorsWhenStrict) {
+TEST_F(ComposeTest, UnknownKeysOfFiles_AreErrors) {
   const std::string path = Make("a", "config:\n  OPTIMISER: {num_epochs: 1}\n");
-  const std::string line = absl::StrCat(path, ":2: unknown key 'config.OPTIMISER'; did you mean 'config.OPTIMIZER'?");
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
-  EXPECT_THAT(composed.warnings, ElementsAre(line));
-  EXPECT_EQ(composed.root.FindPath("config.OPTIMISER.num_epochs")->text(), "1");
-  request_.strict_files = true;
-  EXPECT_EQ(ErrorOf({"config=a"}), line);
+  EXPECT_EQ(ErrorOf({"config=a"}),
+            absl::StrCat(path, ":2: unknown key 'config.OPTIMISER'; did you mean 'config.OPTIMIZER'?"));
 }
 
-TEST_F(ComposeTest, StrictFiles_NameEveryUnknownKeyOfEveryFile) {
+TEST_F(ComposeTest, UnknownKeysOfFiles_AreWarningsWhereTheyAreAllowed) {
+  const std::string path = Make("a", "config:\n  OPTIMISER: {num_epochs: 1}\n  ZZ: 1\n");
+  const std::string typo = absl::StrCat(path, ":2: unknown key 'config.OPTIMISER'; did you mean 'config.OPTIMIZER'?");
+  const std::string other =
+      absl::StrCat(path, ":3: unknown key 'config.ZZ'; config.ALLOW_UNKNOWN_KEYS=True makes such keys warnings");
+  EXPECT_EQ(ErrorOf({"config=a"}), absl::StrCat(typo, "\n", other));
+  Make("b", "config: {ALLOW_UNKNOWN_KEYS: True}\n");
+  for (const char* allow : {"config.ALLOW_UNKNOWN_KEYS=True", "+config=b"}) {
+    ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a", allow}));
+    EXPECT_THAT(composed.warnings, ElementsAre(typo, other));
+    EXPECT_EQ(composed.root.FindPath("config.OPTIMISER.num_epochs")->text(), "1");
+  }
+  EXPECT_THAT(ErrorOf({"config=a", "+config=b", "config.ALLOW_UNKNOWN_KEYS=False"}), HasSubstr("'config.ZZ'"));
+}
+
+// What a run writes down, it reads again.
+TEST_F(ComposeTest, KeyAddedOnTheCommandLine_LetsTheTreeBeReadAgain) {
+  for (const char* token : {"+config.NEW.A=1", "+config.LOSS={dino: {a: 1}}"}) {
+    ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({token}));
+    Make("again", WriteYaml(composed.root));
+    ASSERT_OK_AND_ASSIGN(const ComposedConfig again, Run({"config=again"}));
+    EXPECT_EQ(again.root, composed.root) << token;
+  }
+  EXPECT_EQ(Get({"+config.OPTIMIZER.name=lars", "+config.PARAMS.own=1"}, "config.ALLOW_UNKNOWN_KEYS"), "false\n");
+}
+
+TEST_F(ComposeTest, EveryUnknownKeyOfEveryFile_IsNamedOnRequest) {
   std::string text;
   for (int i = 0; i < 60; ++i) absl::StrAppend(&text, "OPTIMIZR", i, ": 1\n");
   const std::string many = Make("many", text);
   const std::string typo = Make("typo", "config:\n  LOSS: {swav_loss: {\n    tempreture: 1}}\n");
-  request_.strict_files = true;
+  request_.lists_all_unknown_keys = true;
   std::string expected;
   for (int i = 0; i < 60; ++i) absl::StrAppend(&expected, many, ":", i + 1, ": unknown key 'OPTIMIZR", i, "'\n");
   absl::StrAppend(
@@ -228,24 +248,17 @@ TEST_F(ComposeTest, FileOfAnotherProgram_DoesNotFloodTheErrors) {
 // United Perception's files have their hooks there.
 TEST_F(ComposeTest, SectionBesideConfig_IsRefused) {
   const std::string path = Make("a", "LOSS: {name: x}\nconfig: {}\n");
-  EXPECT_EQ(ErrorOf({"config=a"}), absl::StrCat(path, ":1: unknown key 'LOSS'; did you mean 'config.LOSS'?"));
+  EXPECT_EQ(ErrorOf({"config=a"}),
+            absl::StrCat(path, ":1: unknown key 'LOSS'; did you mean 'config.LOSS', a map of name, swav_loss?"));
 }
 
-TEST_F(ComposeTest, DuplicateKeysOfFiles_AreWarnings) {
-  const std::string path = Make("a", "config: {LOSS: {name: a, name: b}}\n");
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
-  EXPECT_THAT(composed.warnings,
-              ElementsAre(absl::StrCat(path, ":1: key 'name' stands twice, first in line 1; the last one counts")));
-}
-
-TEST_F(ComposeTest, DuplicateKeysOfEveryFile_ReachTheWarningsWithBothLines) {
+TEST_F(ComposeTest, KeysThatStandTwice_AreErrorsWithBothLines) {
   const std::string a = Make("a", "config:\n  LOSS:\n    name: x\n    name: y\n");
   const std::string b = Make("b", "config:\n  PARAMS: {x: 1}\nconfig: {}\n");
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a", "+config=b"}));
-  EXPECT_EQ(composed.root.FindPath("config.LOSS.name")->text(), "y");
-  EXPECT_THAT(composed.warnings,
-              ElementsAre(a + ":4: key 'name' stands twice, first in line 3; the last one counts",
-                          b + ":3: key 'config' stands twice, first in line 1; the last one counts"));
+  EXPECT_EQ(ErrorOf({"config=a", "+config=b", "config.PARAMS={k: 1, k: 2}"}),
+            absl::StrCat(a, ":4: key 'name' stands twice, first in line 3\n", b,
+                         ":3: key 'config' stands twice, first in line 1\n",
+                         "command line: value of config.PARAMS:1: key 'k' stands twice, first in line 1"));
 }
 
 TEST_F(ComposeTest, ListThatAFragmentOfTheSameGroupReplaces_IsWarnedOf) {
@@ -255,20 +268,17 @@ TEST_F(ComposeTest, ListThatAFragmentOfTheSameGroupReplaces_IsWarnedOf) {
   EXPECT_THAT(composed.warnings, ElementsAre(b + ":2: config.LIST replaces that of " + a + ":1: lists are not joined"));
 }
 
-TEST_F(ComposeTest, HydraInAFile_IsIgnoredWithAWarning) {
-  const std::string path = Make("a", "config: {}\nhydra:\n  verbose: true\nengine_name: knn\n");
-  request_.strict_files = true;
+TEST_F(ComposeTest, SettingsOfHydra_AreIgnoredWithAWarning) {
+  const std::string path = Make("a", "config: {}\nhydra: {verbose: true}\nengine_name: knn\n");
   ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"config=a"}));
   EXPECT_THAT(composed.warnings, ElementsAre(path + ":2: 'hydra' has no effect here"));
   EXPECT_EQ(composed.root.Find("hydra"), nullptr);
   EXPECT_EQ(composed.root.Find("engine_name")->text(), "knn");
-}
 
-TEST_F(ComposeTest, HydraTokens_AreIgnoredWithAWarning) {
-  ASSERT_OK_AND_ASSIGN(const ComposedConfig composed, Run({"hydra.verbose=true", "+hydra/launcher=x"}));
-  EXPECT_THAT(composed.warnings, ElementsAre("command line: 'hydra.verbose=true' has no effect here",
-                                             "command line: '+hydra/launcher=x' has no effect here"));
-  EXPECT_EQ(composed.root, request_.defaults);
+  ASSERT_OK_AND_ASSIGN(const ComposedConfig typed, Run({"hydra.verbose=true", "+hydra/launcher=x"}));
+  EXPECT_THAT(typed.warnings, ElementsAre("command line: 'hydra.verbose=true' has no effect here",
+                                          "command line: '+hydra/launcher=x' has no effect here"));
+  EXPECT_EQ(typed.root, request_.defaults);
 }
 
 TEST_F(ComposeTest, TokensThatAreNoOverride_AreNamed) {
@@ -278,9 +288,6 @@ TEST_F(ComposeTest, TokensThatAreNoOverride_AreNamed) {
   EXPECT_EQ(ErrorOf({"config/pretrain/swav=x"}),
             "command line: 'config/pretrain/swav=x' lacks its plus, expected "
             "'+config/pretrain/swav=x'");
-}
-
-TEST_F(ComposeTest, SecondBaseFile_IsAnError) {
   Make("a", "config: {}\n");
   EXPECT_EQ(ErrorOf({"config=a", "config=a"}), "command line: 'config=a' is a second base file, expected '+config=a'");
 }
@@ -326,8 +333,7 @@ TEST_F(ComposeTest, BrokenFiles_AreNamed) {
 }
 
 TEST_F(ComposeTest, FileWithoutConfig_ChangesNothing) {
-  Make("a", "config:\n");
-  Make("b", "{}\n");
+  Make("a", "config:\n"), Make("b", "{}\n");
   EXPECT_EQ(Get({"config=a", "+config=b"}, "config.OPTIMIZER.num_epochs"), "90\n");
 }
 
@@ -340,7 +346,7 @@ TEST_F(ComposeTest, FileWithTensOfThousandsOfKeys_Merges) {
   EXPECT_THAT(composed.warnings, IsEmpty());
 }
 
-TEST_F(ComposeTest, BinaryFileAndHugeScalar_AreStatuses) {
+TEST_F(ComposeTest, BinaryHugeAndDeepFiles_AreStatuses) {
   const std::string binary = Make("binary",
                                   "\x7f"
                                   "ELF\x02\x01\x01\xff\xfe");
@@ -348,27 +354,23 @@ TEST_F(ComposeTest, BinaryFileAndHugeScalar_AreStatuses) {
   const std::string scalar = Make("scalar", std::string(1 << 20, 'a'));
   EXPECT_THAT(ErrorOf({"config=scalar"}), HasSubstr("expected a map with the key 'config'"));
   EXPECT_LT(ErrorOf({"config=scalar"}).size(), 1000u);
-}
-
-TEST_F(ComposeTest, DeepFile_IsRefused) {
   std::string text = "config:\n  ";
   for (int i = 0; i < 100000; ++i) text += "- ";
-  const std::string path = Make("deep", text);
-  EXPECT_EQ(ErrorOf({"config=deep"}), path + ":2: document is nested more than 64 levels deep");
+  const std::string deep = Make("deep", text);
+  EXPECT_EQ(ErrorOf({"config=deep"}), deep + ":2: document is nested more than 64 levels deep");
 }
 
 TEST_F(ComposeTest, WrongKindOfASection_IsReportedOnce) {
   const std::string path = Make("a", "config:\n  OPTIMIZER: [x]\n");
   EXPECT_EQ(ErrorOf({"config=a", "config.OPTIMIZER.num_epochs=3"}),
-            path + ":2: config.OPTIMIZER is a list, expected a map");
+            path + ":2: config.OPTIMIZER is a list, expected a map of name, num_epochs, betas");
   EXPECT_EQ(ErrorOf({"config.OPTIMIZER=3", "config.OPTIMIZER.num_epochs=3"}),
-            "command line:1: config.OPTIMIZER is '3', expected a map");
+            "command line:1: config.OPTIMIZER is '3', expected a map of name, num_epochs, betas");
 }
 
 TEST_F(ComposeTest, WithProblems_TheRestOfTheTreeIsThere) {
   const std::string path = Make("a", "config: {OPTIMIZER: {num_epochs: 1, nme: x}, LOSS: 3}\n");
   request_.tokens = {"config=a", "config.OPTIMIZER.name=adamw", "config.OPTIMIZR.name=sgd", "config..x=1"};
-  request_.strict_files = true;
   std::vector<std::string> problems;
   const ComposedConfig composed = ComposeWithProblems(request_, &problems);
   EXPECT_EQ(problems.size(), 4u);
@@ -380,17 +382,16 @@ TEST_F(ComposeTest, WithProblems_TheRestOfTheTreeIsThere) {
 
 TEST_F(ComposeTest, AllProblems_AreReportedAtOnce) {
   const std::string path = Make("a", "config:\n  LOSS: swav\n  OPTIMIZER: [x]\n");
-  request_.strict_files = true;
   const std::string strict = Make("g/b", "config: {LOSSS: 1}\n");
   EXPECT_EQ(ErrorOf({"oops", "config=a", "config.OPTIMIZER.num_epoch=3", "+config/g=b", "config.LOSS=3",
                      "config.OPTIMIZER={nam: 1}", "node_id=4"}),
             absl::StrCat("command line: 'oops' is no override, expected KEY=VALUE\n", path,
-                         ":2: config.LOSS is 'swav', expected a map\n", path,
-                         ":3: config.OPTIMIZER is a list, expected a map\n", strict,
+                         ":2: config.LOSS is 'swav', expected a map of name, swav_loss\n", path,
+                         ":3: config.OPTIMIZER is a list, expected a map of name, num_epochs, betas\n", strict,
                          ":1: unknown key 'config.LOSSS'; did you mean 'config.LOSS'?\n",
                          "command line: unknown key 'config.OPTIMIZER.num_epoch'"
                          "; did you mean 'config.OPTIMIZER.num_epochs'?\n"
-                         "command line:5: config.LOSS is '3', expected a map\n"
+                         "command line:5: config.LOSS is '3', expected a map of name, swav_loss\n"
                          "command line:6: unknown key 'config.OPTIMIZER.nam'"
                          "; did you mean 'config.OPTIMIZER.name'?"));
 }

@@ -63,6 +63,16 @@ std::string Corrected(absl::string_view path, const ConfigNode& root) {
   return known;
 }
 
+// "a map of name, values, milestones, ...": what may stand in the place of a section.
+std::string MapOf(const ConfigNode& section) {
+  constexpr size_t kMostKeys = 16;
+  std::vector<std::string> keys;
+  for (const ConfigNode::Entry& entry : section.entries()) keys.push_back(entry.first);
+  const bool is_long = keys.size() > kMostKeys;
+  if (is_long) keys.resize(kMostKeys);
+  return absl::StrCat("a map of ", absl::StrJoin(keys, ", "), is_long ? ", ..." : "");
+}
+
 // The paths that the user may have meant.
 std::vector<std::string> NearestPaths(absl::string_view path, const ConfigNode& root) {
   const std::string whole = JoinPath("config", std::string(path));
@@ -94,7 +104,8 @@ void CheckKeys(const ConfigNode& defaults, const ConfigNode& overlay, const std:
   if (!IsSection(defaults) || overlay.is_null()) return;
   const std::string location = overlay.location().ToString();
   if (!overlay.is_map()) {
-    problems->wrong_kinds.push_back(absl::StrCat(location, ": ", path, " is ", overlay.Describe(), ", expected a map"));
+    problems->wrong_kinds.push_back(
+        absl::StrCat(location, ": ", path, " is ", overlay.Describe(), ", expected ", MapOf(defaults)));
     return;
   }
   for (const auto& [key, value] : overlay.entries()) {
@@ -120,9 +131,13 @@ bool HasKey(const ConfigNode& tree, absl::string_view path) {
 }
 
 std::string UnknownKey(absl::string_view path, const ConfigNode& root) {
-  const std::string nearest = absl::StrJoin(NearestPaths(path, root), "' or '");
-  const std::string hint = nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
-  return absl::StrCat("unknown key '", path, "'", hint);
+  const std::vector<std::string> nearest = NearestPaths(path, root);
+  if (nearest.empty()) return absl::StrCat("unknown key '", path, "'");
+  // Who gives a value to the name of a section elsewhere means a key in it.
+  const ConfigNode& found = *root.FindPath(nearest.front());
+  const bool is_section = nearest.size() == 1 && IsSection(found) && SharedParts(path, nearest.front()) > 0;
+  return absl::StrCat("unknown key '", path, "'; did you mean '", absl::StrJoin(nearest, "' or '"), "'",
+                      is_section ? absl::StrCat(", ", MapOf(found)) : "", "?");
 }
 
 }  // namespace ssl

@@ -50,7 +50,7 @@ TEST(CheckKeysTest, UnknownKeys_AreListedWithTheirPlaceAndTheNearestName) {
                     "  MONITOR_PERF_STATS: true\n"
                     "TRANSFORMS: []\n")
                   .unknown_keys,
-              ElementsAre("f.yaml:1: unknown key 'engine'",
+              ElementsAre("f.yaml:1: unknown key 'engine'; did you mean 'engine_name'?",
                           "f.yaml:4: unknown key 'config.LOSS.swav_loss.tempreture'"
                           "; did you mean 'config.LOSS.swav_loss.temperature'?",
                           "f.yaml:5: unknown key 'config.LOSS.zzz'",
@@ -65,8 +65,8 @@ TEST(CheckKeysTest, BelowListsFreeFormAndEmptyMaps_NothingIsChecked) {
 
 TEST(CheckKeysTest, ValueForASection_IsAWrongKind_NullIsNot) {
   const KeyProblems problems = Check("config:\n  LOSS: swav\n  HOOKS: [a]\n");
-  EXPECT_THAT(problems.wrong_kinds, ElementsAre("f.yaml:2: config.LOSS is 'swav', expected a map",
-                                                "f.yaml:3: config.HOOKS is a list, expected a map"));
+  EXPECT_THAT(problems.wrong_kinds, ElementsAre("f.yaml:2: config.LOSS is 'swav', expected a map of name, swav_loss",
+                                                "f.yaml:3: config.HOOKS is a list, expected a map of PERF_STATS"));
   EXPECT_THAT(Check("config:\n  LOSS:\n").wrong_kinds, IsEmpty());
 }
 
@@ -142,6 +142,11 @@ TEST(UnknownKeyTest, AFewKeysThatMayBeMeant_AreAllNamed_AndOfManyNone) {
             "unknown key 'config.CACHE_BYTES'"
             "; did you mean 'config.DATA.TEST.CACHE_BYTES' or 'config.DATA.TRAIN.CACHE_BYTES'?");
   EXPECT_EQ(UnknownKey("config.name", Splits()), "unknown key 'config.name'");
+}
+
+TEST(UnknownKeyTest, ASectionThatIsMeant_ComesWithItsKeys) {
+  EXPECT_EQ(UnknownKey("config.LOSS.TRAINER", Splits()),
+            "unknown key 'config.LOSS.TRAINER'; did you mean 'config.TRAINER', a map of name?");
 }
 
 }  // namespace

@@ -199,8 +199,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
     if (warnings_ != nullptr) {
       warnings_->push_back(absl::StrCat(file_, ":", map->key_line, ": key '", map->key,
-                                        "' stands twice, first in line ", map->first_lines[found->second],
-                                        "; the last one counts"));
+                                        "' stands twice, first in line ", map->first_lines[found->second]));
     }
     entries[found->second].second = std::move(node);
   }

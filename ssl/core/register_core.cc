@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ssl/base/status_macros.h"
+#include "ssl/config/fields.h"
 #include "ssl/core/core_options.h"
 #include "ssl/core/cuda_graph.h"
 #include "ssl/core/graph_train_step.h"
@@ -11,11 +12,24 @@
 #include "ssl/core/world_options.h"
 
 namespace ssl {
+namespace {
+
+// Read where the files are put together (ssl/config/compose.h), before there are any structs.
+struct FileOptions : public Options {
+  bool allow_unknown_keys = false;
+  void VisitFields(FieldVisitor& visitor) override {
+    visitor.Field("ALLOW_UNKNOWN_KEYS", &allow_unknown_keys,
+                  Doc("keys of files that nothing here knows are warnings, not errors (ours)").MayChange());
+  }
+};
+
+}  // namespace
 
 absl::Status RegisterCore(Registries* registries) {
   if (!registries->AddPackage("core")) return absl::OkStatus();
   OptionCatalog& options = registries->options;
   SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<RunOptions>(); }));
+  SSL_RETURN_IF_ERROR(options.Add("", [] { return std::make_unique<FileOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("CHECKPOINT", [] { return std::make_unique<CheckpointOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("DATA", [] { return std::make_unique<ReductionOptions>(); }));
   SSL_RETURN_IF_ERROR(options.Add("DISTRIBUTED", [] { return std::make_unique<ReplicaOptions>(); }));

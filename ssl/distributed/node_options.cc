@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -31,6 +32,15 @@ absl::StatusOr<int64_t> NodeOf(const NodeOptions& options, const EnvironmentRead
                                                  ")"));
 }
 
+// A file for several hosts names the first one where it is run, not where it is written: nothing is wrong with it.
+absl::Status FirstHostIsNotNamed(const NodeOptions& options) {
+  const bool is_auto = options.run_id == kAuto;
+  return absl::UnimplementedError(absl::StrCat(
+      "config.DISTRIBUTED.RUN_ID is \"", options.run_id, "\", expected HOST:PORT of the first node (NUM_NODES is ",
+      options.nodes, "); add config.DISTRIBUTED.NUM_NODES=1", is_auto ? "" : " config.DISTRIBUTED.RUN_ID=auto",
+      " to run on this one alone, or start it by srun"));
+}
+
 // The last colon parts host and port: an IPv6 address has colons of its own.
 absl::Status ReadHostAndPort(const NodeOptions& options, WorldPlace* place) {
   const absl::string_view text = options.run_id;
@@ -46,11 +56,10 @@ absl::Status ReadHostAndPort(const NodeOptions& options, WorldPlace* place) {
 }
 
 absl::Status ReadTcp(const NodeOptions& options, const EnvironmentReader&, WorldPlace* place) {
-  if (options.run_id != kAuto) return ReadHostAndPort(options, place);
-  if (options.nodes == 1) return absl::OkStatus();
-  return KeyError("RUN_ID", kAuto,
-                  absl::StrCat("HOST:PORT of the first node (NUM_NODES is ", options.nodes,
-                               "; config.DISTRIBUTED.NUM_NODES=1 runs on this one alone)"));
+  const bool is_auto = options.run_id == kAuto;
+  if (is_auto && options.nodes == 1) return absl::OkStatus();
+  if (options.nodes > 1 && !absl::StrContains(options.run_id, ':')) return FirstHostIsNotNamed(options);
+  return ReadHostAndPort(options, place);
 }
 
 absl::Status ReadFile(const NodeOptions& options, const EnvironmentReader& reader, WorldPlace* place) {

@@ -31,7 +31,8 @@ struct NodeOptions {
 // it
 //   finds. "auto" is that of tcp, which needs no file.
 // - env: not read; MASTER_ADDR and MASTER_PORT of the environment. VISSL allows one host only, here all may.
-// InvalidArgument, with the key, its value and what was expected, for anything else.
+// Unimplemented, with the tokens that run it here, for several hosts without a first one: "auto", or a text that stands
+// for a HOST:PORT to come. InvalidArgument, with the key, its value and what was expected, for anything else.
 absl::StatusOr<WorldPlace> PlaceFromOptions(const NodeOptions& options, const EnvironmentVariable& variable);
 
 // InvalidArgument, with the ways out, where srun has started one task on each of several nodes, and the options ask for

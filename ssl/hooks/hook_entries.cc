@@ -25,6 +25,10 @@ bool IsName(const std::string& text) {
 absl::StatusOr<HookEntry> ReadEntry(const ConfigNode& node, std::string path) {
   HookEntry entry;
   entry.path = std::move(path);
+  if (node.is_scalar() && !node.text().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(node.location().ToString(), ": ", entry.path, " is '", node.text(),
+                                                   "', expected a map, as {type: ", node.text(), "}"));
+  }
   absl::Status status = ReadOptions(node, entry.path, UnknownKeys::kError, &entry);
   const auto wrong = [&node, &entry](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(node.location().ToString(), ": ", entry.path, what));

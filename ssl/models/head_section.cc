@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ssl/models/head_section.h"
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/config/reader.h"
 
@@ -19,7 +22,11 @@ absl::StatusOr<HeadSection> ReadHeadSection(const ConfigNode& config) {
   if (const ConfigNode* node = config.FindPath("MODEL.HEAD")) {
     SSL_RETURN_IF_ERROR(ReadOptions(*node, "config.MODEL.HEAD", UnknownKeys::kIgnore, &section));
   }
-  return section;
+  const std::vector<ConfigNode>& heads = section.params.items();
+  if (heads.empty() || !heads[0].is_scalar()) return section;
+  return absl::InvalidArgumentError(absl::StrCat(heads[0].location().ToString(), ": config.MODEL.HEAD.PARAMS is [",
+                                                 heads[0].text(), ", ...], one head, expected a list of heads, [[",
+                                                 heads[0].text(), ", {arguments}]]"));
 }
 
 }  // namespace ssl

@@ -12,6 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/fields.h"
+#include "ssl/config/node.h"
 #include "ssl/config/reader.h"
 #include "ssl/optim/schedule_options.h"
 
@@ -101,10 +103,19 @@ class CosineWaves {
   std::vector<double> peaks_;
 };
 
+// With a length of its own, as files of VISSL have it, which VISSL replaces by OPTIMIZER.num_epochs.
+struct ScheduleWithLength : public ScheduleOptions {
+  ConfigNode num_epochs;
+  void VisitFields(FieldVisitor& visitor) override {
+    ScheduleOptions::VisitFields(visitor);
+    visitor.Field("num_epochs", &num_epochs, Doc("without effect"));
+  }
+};
+
 absl::StatusOr<ScheduleOptions> Read(const ConfigNode& params) {
-  ScheduleOptions options;
+  ScheduleWithLength options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "param_schedulers", UnknownKeys::kError, &options));
-  return options;
+  return ScheduleOptions(options);
 }
 
 Schedule::UpdateInterval IntervalOf(const ScheduleOptions& options, Schedule::UpdateInterval fallback) {

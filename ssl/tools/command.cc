@@ -15,8 +15,10 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/builtins.h"
 #include "ssl/check/check_config.h"
+#include "ssl/check/message_places.h"
 #include "ssl/check/named_components.h"
 #include "ssl/check/setting_checks.h"
+#include "ssl/check/settings_without_effect.h"
 #include "ssl/config/compose.h"
 #include "ssl/config/reader.h"
 #include "ssl/core/core_options.h"
@@ -184,7 +186,9 @@ absl::StatusOr<WorldOptions> ReadWorldOptions(const ConfigNode& root) {
 
 absl::StatusOr<RunWorld> FindWorld(const ConfigNode& root, const LaunchFlags& flags) {
   SSL_ASSIGN_OR_RETURN(const WorldOptions options, ReadWorldOptions(root));
-  SSL_ASSIGN_OR_RETURN(RunWorld world, FindRunWorld(flags, options, ProcessVariable));
+  absl::StatusOr<RunWorld> found = FindRunWorld(flags, options, ProcessVariable);
+  if (!found.ok()) return WithPlaces(found.status(), root);
+  RunWorld world = *std::move(found);
   if (world.launches && !flags.launch.empty()) SSL_RETURN_IF_ERROR(CheckTypedOnce(root, flags, world.shape()));
   SSL_RETURN_IF_ERROR(CheckRestartGoesOn(root, flags, world));
   return world;
@@ -232,8 +236,11 @@ absl::StatusOr<ConfigNode> ResolveRoot(Composition composition, const std::optio
                                        const Registries& registries, std::vector<std::string>* warnings) {
   for (const std::string& warning : composition.warnings) SSL_LOG(WARNING) << warning;
   if (world.has_value()) SetWorldShape(*world, composition.ranks_from, &composition.root);
-  SSL_ASSIGN_OR_RETURN(ConfigNode config, ResolveConfig(*composition.root.Find("config"), registries));
   std::vector<std::string> found;
+  if (MeansToTrain(composition.root)) found = SettingsWithoutEffect(*composition.root.Find("config"), registries);
+  absl::StatusOr<ConfigNode> resolved = ResolveConfig(*composition.root.Find("config"), registries);
+  if (!resolved.ok()) return WithPlaces(resolved.status(), composition.root);
+  ConfigNode config = *std::move(resolved);
   SSL_RETURN_IF_ERROR(CheckSettings(config, MeansToTrain(composition.root), registries, &found));
   for (const std::string& warning : found) SSL_LOG(WARNING) << warning;
   if (warnings != nullptr) {

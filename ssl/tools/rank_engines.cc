@@ -20,6 +20,7 @@
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/check/message_places.h"
 #include "ssl/check/named_components.h"
 #include "ssl/core/algorithm_scope.h"
 #include "ssl/core/checkpoint_store.h"
@@ -218,10 +219,11 @@ const RankEnd& DecidingEnd(const std::vector<RankEnd>& ends) {
                            [&](const RankEnd& left, const RankEnd& right) { return weight(left) < weight(right); });
 }
 
-absl::StatusOr<bool> Concluded(const RankEnd& end, RunRecord& record) {
+absl::StatusOr<bool> Concluded(const RankEnd& end, const EngineRun& run) {
   if (end.status.ok()) return end.finished;
-  if (end.source.has_value()) record.WriteFailure(end.status, *end.source, end.progress);
-  return end.status;
+  absl::Status status = WithPlaces(end.status, run.root);
+  if (end.source.has_value()) run.record.WriteFailure(status, *end.source, end.progress);
+  return status;
 }
 
 }  // namespace
@@ -247,7 +249,7 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   if (options.machine.device != "cpu") algorithms.emplace(options.reproducibility.deterministic_convolutions);
   if (world.virtual_ranks == 0) {
     LogComputeThreads(processes);
-    return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run.record);
+    return Concluded(RankEngines(run, seed, /*speaks=*/true, processes).Run(), run);
   }
   const ComputeThreadsScope threads(world.threads_per_virtual_rank);
   const int64_t ranks_here = world.virtual_ranks / processes.size();
@@ -261,7 +263,7 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   if (ends.empty()) return status;
   RankEnd deciding = DecidingEnd(ends);
   if (!IsOfAnotherRank(deciding)) {
-    const absl::StatusOr<bool> finished = Concluded(deciding, run.record);
+    const absl::StatusOr<bool> finished = Concluded(deciding, run);
     if (finished.ok()) return finished;
     return Annotate(finished.status(),
                     absl::StrCat("virtual rank ", deciding.progress.rank, " of ", world.virtual_ranks));
@@ -269,7 +271,7 @@ absl::StatusOr<bool> RunEnginesOfRanks(const EngineRun& run, const WorldOptions&
   // Of a rank that the world could not begin, the others only know that it is gone.
   const bool is_of_the_world = ExitCodeOf(status) != kExitPeer || !deciding.source.has_value();
   if (!status.ok() && is_of_the_world) deciding.status = status;
-  return Concluded(deciding, run.record);
+  return Concluded(deciding, run);
 }
 
 }  // namespace ssl

@@ -28,6 +28,7 @@
 #include "ssl/base/status_util.h"
 #include "ssl/base/stop_token.h"
 #include "ssl/base/torch_guard.h"
+#include "ssl/check/message_places.h"
 #include "ssl/config/sweep.h"
 #include "ssl/config/yaml.h"
 #include "ssl/core/accelerator.h"
@@ -198,9 +199,9 @@ absl::StatusOr<int> RunAsRank(const ssl::RunWorld& world, ssl::Composition compo
   return finished ? ssl::kExitFinished : ssl::kExitStopped;
 }
 
-absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::string>& arguments,
-                           const ssl::Registries& registries, ssl::StopToken& stop) {
-  SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
+absl::StatusOr<int> StartOne(const ssl::CommandLine& line, ssl::Composition composition,
+                             const std::vector<std::string>& arguments, const ssl::Registries& registries,
+                             ssl::StopToken& stop) {
   SSL_ASSIGN_OR_RETURN(const ssl::RunWorld world, ssl::FindWorld(composition.root, line.launch));
   // The first rank of a host tells whom it waits for until all have come.
   const bool tells = world.place.rank == 0 || world.launches || (world.place.local_rank == 0 && !FLAGS_dry_run);
@@ -225,6 +226,15 @@ absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::
   if (code.ok() || world.place.size == 1) return code;
   return ssl::Annotate(code.status(), absl::StrCat("rank ", world.place.rank, " of ", world.place.size, " (on ",
                                                    ssl::HostName("unknown"), ")"));
+}
+
+absl::StatusOr<int> RunOne(const ssl::CommandLine& line, const std::vector<std::string>& arguments,
+                           const ssl::Registries& registries, ssl::StopToken& stop) {
+  SSL_ASSIGN_OR_RETURN(ssl::Composition composition, ssl::ComposeUnresolved(line, registries));
+  const ssl::ConfigNode root = composition.root;
+  absl::StatusOr<int> code = StartOne(line, std::move(composition), arguments, registries, stop);
+  if (!code.ok()) return ssl::WithPlaces(code.status(), root);
+  return code;
 }
 
 // What is printed without a run; nothing when a run is asked for.

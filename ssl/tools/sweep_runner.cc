@@ -301,10 +301,14 @@ class LoggedLines : public LogSink {
 // What is to be told of one run beside its report goes to `notes`.
 ConfigReport CheckAndListen(const ComposeRequest& request, const Registries& registries,
                             const WorldPlacement& place_world, std::string* notes) {
-  const LoggedLines logged;
-  ConfigReport report = CheckConfig(request, registries, place_world);
-  report.warnings.insert(report.warnings.end(), logged.warnings().begin(), logged.warnings().end());
-  *notes = logged.Notes();
+  ConfigReport report;
+  {
+    const LoggedLines logged;
+    report = CheckConfig(request, registries, place_world);
+    report.warnings.insert(report.warnings.end(), logged.warnings().begin(), logged.warnings().end());
+    *notes = logged.Notes();
+  }
+  report.tokens_for_here = FindTokensForHere(request, registries, place_world, report);
   return report;
 }
 

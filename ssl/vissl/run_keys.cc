@@ -31,6 +31,9 @@ std::vector<CompatibilityKey> RunKeys() {
   table.Ignored("DISTRIBUTED", "typo in VISSL's files", {{"DISTR_ON", "true"}});
   table.Ignored("DISTRIBUTED", "gradients are always reduced by our own buckets",
                 {{"MANUAL_GRADIENT_REDUCTION", "false"}});
+  for (const char* schedule : {"OPTIMIZER.param_schedulers.lr", "OPTIMIZER.param_schedulers.lr_head"}) {
+    table.Ignored(schedule, "OPTIMIZER.num_epochs counts, as in VISSL", {{"num_epochs", "null"}});
+  }
   table.NotYet("SLURM", "jobs are not submitted; start ssl_main with sbatch", {{"USE_SLURM", "false"}});
   table.Ignored("SLURM", "an option of sbatch",
                 {{"NAME", "vissl"},

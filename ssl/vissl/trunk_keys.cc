@@ -10,8 +10,9 @@ std::vector<CompatibilityKey> TrunkKeys() {
   table.NotYet("MODEL.TRUNK.RESNETS_SK", "trunk 'resnet_sk' is missing",
                {{"DEPTH", "152"}, {"WIDTH_MULTIPLIER", "3"}, {"SK_RATIO", "0.0625"}});
   table.NotYet("MODEL.TRUNK", "trunk 'efficientnet' is missing", {{"EFFICIENT_NETS", "{}"}});
-  table.NotYet("MODEL.TRUNK.MOBILE_NET", "trunks 'mobilenetv3_tv' and 'mobilenetv3_timm' are missing",
-               {{"NAME", "mobilenetv3_large_100"}, {"TIMM_BN", "false"}, {"PRETRAINED", "false"}});
+  table.NotYet(
+      "MODEL.TRUNK.MOBILE_NET", "trunks 'mobilenetv3_tv' and 'mobilenetv3_timm' are missing",
+      {{"NAME", "mobilenetv3_large_100"}, {"TIMM_BN", "false"}, {"PRETRAINED", "false"}, {"TRUNK_ONLY", "false"}});
   table.NotYet("MODEL.TRUNK.SWIN_TRANSFORMER", "trunk 'swin_transformer' is missing",
                {{"name", "null"},
                 {"IMAGE_SIZE", "224"},
@@ -50,7 +51,13 @@ std::vector<CompatibilityKey> TrunkKeys() {
                 {"CLASS_TOKEN_IN_LOCAL_LAYERS", "false"},
                 {"LOCALITY_STRENGTH", "1.0"},
                 {"LOCALITY_DIM", "10"},
-                {"USE_LOCAL_INIT", "true"}});
+                {"USE_LOCAL_INIT", "true"},
+                {"QKV_BIAS", "false"},
+                {"QK_SCALE", "null"}});
+  table.NotYet("MODEL.TRUNK.VISION_TRANSFORMERS", "patches of another network's features are missing",
+               {{"HYBRID", "null"}});
+  table.Ignored("MODEL.TRUNK.VISION_TRANSFORMERS", "an earlier place of MODEL.TRUNK.CONVIT, not read by VISSL either",
+                {{"CONVIT", "{}"}});
   return table.Take();
 }
 

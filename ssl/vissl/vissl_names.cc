@@ -188,6 +188,7 @@ const NameTable& Tables() {
       {"schedule",
        {"composite", "constant", "cosine", "cosine_warm_restart", "inverse_sqrt", "linear", "multistep", "polynomial",
         "step", "step_with_fixed_gamma"}},
+      {"target", {"label", "mask"}},
       {"task", {"self_supervision_fsdp_task", "self_supervision_sdp_task", "self_supervision_task"}},
       {"train step", {"standard_train_step"}},
       {"transform", Transforms()},
@@ -213,6 +214,7 @@ absl::string_view WhyNotHere(absl::string_view kind, absl::string_view name) {
   constexpr absl::string_view kNoMasks = "no trunk here takes masks";
   constexpr Reason kReasons[] = {
       {"collator", "ibot_multicrop_masking_collator", kNoMasks},
+      {"target", "mask", kNoMasks},
       {"collator", "identity_collator", "a list of samples is no batch; default_collate makes one of a view each"},
       {"transform", "MaskedImageModeling", kNoMasks},
   };

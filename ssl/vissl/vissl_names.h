@@ -16,7 +16,7 @@ namespace ssl {
 
 // kind: as Registry::kind() has it ("trunk", "head", "loss", "transform", "data source", "data set type", "meter",
 // "model", "optimizer", "parameter grouping", "schedule", "engine", "train step"), and "collator", "device",
-// "label source", "normalisation", "RegNet activation", "RegNet block" and "task". Empty for any other.
+// "label source", "normalisation", "RegNet activation", "RegNet block", "target" and "task". Empty for any other.
 const std::vector<std::string>& VisslNames(absl::string_view kind);
 
 // Why this program does not have the one of that name, for messages; "" where it is only not there yet.

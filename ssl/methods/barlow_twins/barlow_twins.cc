@@ -10,15 +10,17 @@
 #include "ssl/core/registries.h"
 #include "ssl/methods/barlow_twins/barlow_twins_method.h"
 #include "ssl/methods/barlow_twins/barlow_twins_options.h"
+#include "ssl/methods/num_crops.h"
 #include "ssl/models/register_models.h"
 #include "ssl/optim/register_optim.h"
 
 namespace ssl {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Method>> BarlowTwinsFactory(const ConfigNode& params, const BuildContext&) {
+absl::StatusOr<std::unique_ptr<Method>> BarlowTwinsFactory(const ConfigNode& params, const BuildContext& context) {
   BarlowTwinsOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.barlow_twins_loss", UnknownKeys::kIgnore, &options));
+  SSL_RETURN_IF_ERROR(CheckViews(context.config, "barlow_twins_loss", 2));
   const BarlowTwinsLossOptions loss{options.lambda, options.scale_loss};
   return std::make_unique<BarlowTwinsMethod>(loss, options.embedding_dim);
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/core/device_tensors.h"
 #include "ssl/core/parameter_shards.h"
@@ -46,6 +47,11 @@ MocoMethod::MocoMethod(const MocoOptions& options, std::unique_ptr<Model> encode
 absl::Status MocoMethod::Prepare(StepContext& context) {
   // The resolver knows the ranks that the configuration names; a host may bring others.
   SSL_RETURN_IF_ERROR(CheckQueueSize(options_.queue_size, context.batch_size, context.communicator.size()));
+  if (context.num_train_samples > 0 && options_.queue_size > context.num_train_samples) {
+    SSL_LOG(WARNING) << "config.LOSS.moco_loss.queue_size is " << options_.queue_size << ", more than the "
+                     << context.num_train_samples << " images of the training set: an image is its own negative, by "
+                     << "older keys of it";
+  }
   SSL_RETURN_IF_ERROR(CheckNotSharded(context.model, "moco_loss"));
   SSL_RETURN_IF_ERROR(PairParameters(context.model));
   MoveState(*encoder_, query_parameters_.front().device());

@@ -9,6 +9,7 @@
 #include "ssl/config/world_shape.h"
 #include "ssl/core/core_options.h"
 #include "ssl/methods/moco/moco_options.h"
+#include "ssl/methods/num_crops.h"
 
 namespace ssl {
 namespace {
@@ -34,26 +35,13 @@ absl::Status CheckEmbeddingDim(const ConfigNode& config) {
       ", the width of the last head (", dims->items().back().location().ToString(), ")"));
 }
 
-// How many views the last transform that makes copies of an image says it makes; 1 without such a transform.
-absl::StatusOr<int64_t> CountViews(const ConfigNode& transforms) {
-  int64_t views = 1;
-  for (const ConfigNode& transform : transforms.items()) {
-    for (const char* key : {"num_times", "total_num_crops"}) {
-      const ConfigNode* count = transform.Find(key);
-      if (count == nullptr) continue;
-      SSL_ASSIGN_OR_RETURN(views, count->AsInt());
-    }
-  }
-  return views;
-}
-
-absl::Status CheckViews(const ConfigNode& config) {
+absl::Status CheckViewsAndCollator(const ConfigNode& config) {
   const ConfigNode* transforms = config.FindPath("DATA.TRAIN.TRANSFORMS");
   const ConfigNode* collator = config.FindPath("DATA.TRAIN.COLLATE_FUNCTION");
   if (transforms == nullptr || transforms->items().empty()) return absl::OkStatus();
   if (collator == nullptr || collator->text() == "moco_collator") return absl::OkStatus();
-  SSL_ASSIGN_OR_RETURN(const int64_t views, CountViews(*transforms));
-  if (views == 2) return absl::OkStatus();
+  SSL_ASSIGN_OR_RETURN(const int64_t views, CountViews(config));
+  if (views == 2 || views == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(transforms->location().ToString(), ": config.DATA.TRAIN.TRANSFORMS make ", views,
                    " views and COLLATE_FUNCTION is ", collator->Describe(), " (", collator->location().ToString(),
@@ -69,6 +57,15 @@ absl::Status CheckQueue(const ConfigNode& config) {
   SSL_ASSIGN_OR_RETURN(const int64_t batch_size, batch->AsInt());
   SSL_ASSIGN_OR_RETURN(const WorldShape world, ReadWorldShape(config));
   return Annotate(CheckQueueSize(queue_size, batch_size, world.ranks()), size->location().ToString());
+}
+
+// A share of all keeps everything.
+absl::Status CheckMomentum(const ConfigNode& config) {
+  const ConfigNode* momentum = config.FindPath("LOSS.moco_loss.momentum");
+  if (momentum == nullptr || momentum->AsDouble().value_or(0.0) < 1.0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(momentum->location().ToString(), ": config.LOSS.moco_loss.momentum is ", momentum->text(),
+                   ", expected less than 1, such as 0.999: the key ", "encoder would stay as it begins"));
 }
 
 absl::Status CheckTask(const ConfigNode& config) {
@@ -88,8 +85,9 @@ absl::Status ResolveMoco(ConfigNode* config) {
   if (name == nullptr || name->text() != "moco_loss") return absl::OkStatus();
   SSL_RETURN_IF_ERROR(CheckEmbeddingDim(*config));
   SSL_RETURN_IF_ERROR(CheckQueue(*config));
+  SSL_RETURN_IF_ERROR(CheckMomentum(*config));
   SSL_RETURN_IF_ERROR(CheckTask(*config));
-  return CheckViews(*config);
+  return CheckViewsAndCollator(*config);
 }
 
 }  // namespace ssl

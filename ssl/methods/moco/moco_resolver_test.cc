@@ -43,6 +43,18 @@ TEST(MocoResolver, FittingSettings_AreLeftAlone) {
   EXPECT_EQ(config, before);
 }
 
+TEST(MocoResolver, KeyEncoderThatNeverMoves_IsRefused) {
+  EXPECT_OK([] {
+    ConfigNode config = With("LOSS.moco_loss.momentum", "0.9999");
+    return ResolveMoco(&config);
+  }());
+  ConfigNode config = With("LOSS.moco_loss.momentum", "\n1.0");
+  EXPECT_THAT(ResolveMoco(&config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.yaml:2: config.LOSS.moco_loss.momentum is 1.0, expected less than 1, such as 0.999: the key "
+                       "encoder would stay as it begins"));
+}
+
 TEST(MocoResolver, AnotherLoss_IsNotChecked) {
   ConfigNode config = With("LOSS.moco_loss.embedding_dim", "5");
   config.SetPath("LOSS.name", ConfigNode::FromString("swav_loss"));

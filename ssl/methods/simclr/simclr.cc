@@ -8,6 +8,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/method.h"
 #include "ssl/core/registries.h"
+#include "ssl/methods/num_crops.h"
 #include "ssl/methods/simclr/simclr_method.h"
 #include "ssl/methods/simclr/simclr_options.h"
 #include "ssl/methods/simclr/simclr_resolver.h"
@@ -20,17 +21,19 @@ namespace {
 constexpr char kSimclr[] = "simclr_info_nce_loss";
 constexpr char kMulticropSimclr[] = "multicrop_simclr_info_nce_loss";
 
-absl::StatusOr<std::unique_ptr<Method>> SimclrFactory(const ConfigNode& params, const BuildContext&) {
+absl::StatusOr<std::unique_ptr<Method>> SimclrFactory(const ConfigNode& params, const BuildContext& context) {
   SimclrOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.simclr_info_nce_loss", UnknownKeys::kIgnore, &options));
+  SSL_RETURN_IF_ERROR(CheckViews(context.config, kSimclr, 2));
   const InfoNceOptions loss{2, options.temperature, /*negatives_of_all_ranks=*/true};
   return std::make_unique<SimclrMethod>(kSimclr, loss, options.buffer_params.embedding_dim);
 }
 
-absl::StatusOr<std::unique_ptr<Method>> MulticropSimclrFactory(const ConfigNode& params, const BuildContext&) {
+absl::StatusOr<std::unique_ptr<Method>> MulticropSimclrFactory(const ConfigNode& params, const BuildContext& context) {
   MulticropSimclrOptions options;
   SSL_RETURN_IF_ERROR(
       ReadOptions(params, "config.LOSS.multicrop_simclr_info_nce_loss", UnknownKeys::kIgnore, &options));
+  SSL_RETURN_IF_ERROR(CheckViews(context.config, kMulticropSimclr, options.num_crops));
   const InfoNceOptions loss{options.num_crops, options.temperature, /*negatives_of_all_ranks=*/false};
   return std::make_unique<SimclrMethod>(kMulticropSimclr, loss, options.buffer_params.embedding_dim);
 }

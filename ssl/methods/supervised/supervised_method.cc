@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/base/status_util.h"
@@ -16,9 +17,9 @@ namespace {
 
 absl::Status NoLabelsError(const std::string& name, bool training) {
   const char* split = training ? "TRAIN" : "TEST";
-  return absl::InvalidArgumentError(
-      absl::StrCat("LOSS.name is ", name, ", which needs labels, but the batch has none; expected config.DATA.", split,
-                   ".LABEL_SOURCES for each data source, or config.DATA.", split, ".LABEL_TYPE sample_index or zero"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "config.LOSS.name is ", name, ", which needs labels, but the batch has none; expected config.DATA.", split,
+      ".LABEL_SOURCES for each data source, or config.DATA.", split, ".LABEL_TYPE sample_index or zero"));
 }
 
 }  // namespace
@@ -38,6 +39,7 @@ absl::Status SupervisedMethod::ComputeLoss(StepContext& context) {
   if (!targets.defined()) return NoLabelsError(name_, context.state.training);
   SSL_RET_CHECK(!context.outputs.empty(), "a model returned no output");
   absl::StatusOr<std::vector<at::Tensor>> terms = TermsOfCounted(context);
+  if (absl::StrContains(terms.status().message(), name_)) return terms.status();
   if (!terms.ok()) return Annotate(terms.status(), name_);
   context.loss = (*terms)[0];
   for (size_t i = 1; i < terms->size(); ++i) context.loss = context.loss + (*terms)[i];

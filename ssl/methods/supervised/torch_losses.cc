@@ -221,8 +221,10 @@ class TorchLoss : public SupervisedLoss {
   absl::StatusOr<std::vector<at::Tensor>> Terms(const std::vector<at::Tensor>& outputs,
                                                 const at::Tensor& targets) override {
     if (outputs.size() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat(row_.name, " takes one output, the model has ", outputs.size(),
-                                                     "; cross_entropy_multiple_output_single_target takes several"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("config.LOSS.name is ", row_.name, ", which takes one output, the model has ", outputs.size(),
+                       " (config.MODEL.HEAD.PARAMS); expected the loss of that head, such as swav_loss of a swav_head, "
+                       "or cross_entropy_multiple_output_single_target, which takes several"));
     }
     const at::Tensor output = FullPrecision(outputs[0]);
     SSL_ASSIGN_OR_RETURN(const at::Tensor prepared, row_.prepare(output, targets, arguments_));

@@ -177,8 +177,9 @@ TEST(TorchLosses, SeveralOutputs_AreRefused) {
   for (const SupervisedLossEntry& entry : TorchLosses()) {
     EXPECT_THAT(
         entry.make()->Terms({Matrix(kOutputs), Matrix(kOutputs)}, Matrix(kLabels)),
-        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(entry.name + " takes one output, the model has 2"),
-                                                           HasSubstr("cross_entropy_multiple_output_single_target"))));
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("config.LOSS.name is " + entry.name + ", which takes one output, the model has 2"),
+                       HasSubstr("cross_entropy_multiple_output_single_target"))));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "ssl/config/reader.h"
 #include "ssl/core/method.h"
 #include "ssl/core/registries.h"
+#include "ssl/methods/num_crops.h"
 #include "ssl/methods/swav/swav_method.h"
 #include "ssl/methods/swav/swav_options.h"
 #include "ssl/methods/swav/swav_resolver.h"
@@ -20,6 +21,7 @@ namespace {
 absl::StatusOr<std::unique_ptr<Method>> SwavFactory(const ConfigNode& params, const BuildContext& context) {
   SwavOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(params, "config.LOSS.swav_loss", UnknownKeys::kIgnore, &options));
+  SSL_RETURN_IF_ERROR(CheckViews(context.config, "swav_loss", options.num_crops));
   return std::make_unique<SwavMethod>(options, context.seed);
 }
 

@@ -68,6 +68,11 @@ absl::Status SwavMethod::Prepare(StepContext& context) {
                      << ", less than the " << context.batch_size * world_size
                      << " images of a batch over all ranks: no queue is kept";
   }
+  if (context.num_train_samples > 0 && queue_length * world_size > context.num_train_samples) {
+    SSL_LOG(WARNING) << "config.LOSS.swav_loss.queue.queue_length is " << options_.queue.queue_length
+                     << ", more than the " << context.num_train_samples
+                     << " images of the training set: it holds some of them several times";
+  }
   if (queue_length > 0) MakeQueue(queue_length, context.communicator.rank());
   WarnAboutPrototypes(context.batch_size, queue_length, world_size);
   return absl::OkStatus();

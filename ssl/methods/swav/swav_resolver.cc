@@ -4,32 +4,69 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
+#include "ssl/config/problem.h"
+#include "ssl/config/reader.h"
 #include "ssl/config/world_shape.h"
 #include "ssl/methods/num_crops.h"
+#include "ssl/methods/swav/swav_options.h"
+#include "ssl/models/head_section.h"
+#include "ssl/models/heads/swav_head.h"
 
 namespace ssl {
 namespace {
 
-// Appends the arguments of every [swav_head, {...}], or swav_head_fsdp, in `entry`, which is such a pair or a list of
-// them.
-void FindSwavHeads(const ConfigNode& entry, std::vector<const ConfigNode*>* arguments) {
+// Appends every [swav_head, {arguments}], or swav_head_fsdp, in `entry`, which is such a pair or a list of them.
+void FindSwavHeads(const ConfigNode& entry, std::vector<const ConfigNode*>* heads) {
   const std::vector<ConfigNode>& items = entry.items();
   if (items.empty()) return;
   if (items[0].is_list()) {
-    for (const ConfigNode& item : items) FindSwavHeads(item, arguments);
-  } else if (absl::StripSuffix(items[0].text(), "_fsdp") == "swav_head" && items.size() == 2) {
-    arguments->push_back(&items[1]);
+    for (const ConfigNode& item : items) FindSwavHeads(item, heads);
+  } else if (absl::StripSuffix(items[0].text(), "_fsdp") == "swav_head") {
+    heads->push_back(&entry);
   }
 }
 
+absl::Status HeadError(const SourceLocation& location, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(location.ToString(), ": config.MODEL.HEAD.PARAMS: ", what));
+}
+
+// What is wrong with the head's own arguments: its words are the user's, those of the loss are not.
+absl::StatusOr<SwavHeadOptions> ReadHead(const ConfigNode& head) {
+  const ConfigNode arguments = head.items().size() > 1 ? head.items()[1] : ConfigNode::Map(head.location());
+  SwavHeadOptions options;
+  std::vector<ConfigProblem> problems = ReadProblems(arguments, "swav_head", UnknownKeys::kError, &options);
+  for (ConfigProblem& problem : problems) problem.text = absl::StrCat("config.MODEL.HEAD.PARAMS: ", problem.text);
+  SSL_RETURN_IF_ERROR(ProblemsInOrder(problems));
+  if (options.dims.empty()) {
+    return HeadError(arguments.location(), "swav_head has no dims, expected a list of widths such as [2048, 128]");
+  }
+  if (options.num_clusters.empty()) {
+    return HeadError(arguments.location(), "swav_head has no num_clusters, expected a list of numbers such as [3000]");
+  }
+  return options;
+}
+
+// The head decides. VISSL's files repeat its defaults here, whatever the head has; another value is meant.
+void Take(const ConfigNode& value, const ConfigNode& by_default, const std::string& path, ConfigNode* config) {
+  const ConfigNode* set = config->FindPath(path);
+  if (set != nullptr && !set->location().file.empty() && *set != value && *set != by_default) {
+    SSL_LOG(WARNING) << set->location().ToString() << ": config." << path
+                     << " has no effect: config.MODEL.HEAD.PARAMS (" << value.location().ToString() << ") decides";
+  }
+  config->SetPath(path, value);
+}
+
 absl::Status TakeHeadSettings(ConfigNode* config) {
+  SSL_RETURN_IF_ERROR(ReadHeadSection(*config).status());
   std::vector<const ConfigNode*> heads;
   const ConfigNode* params = config->FindPath("MODEL.HEAD.PARAMS");
   const ConfigNode none;
@@ -37,19 +74,16 @@ absl::Status TakeHeadSettings(ConfigNode* config) {
   for (const ConfigNode& entry : params->items()) FindSwavHeads(entry, &heads);
   if (heads.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(params->location().ToString(), ": config.MODEL.HEAD.PARAMS has ",
-                                                   heads.size(), " swav_head entries, swav_loss needs exactly one"));
+                                                   heads.size(), " swav_head entries, swav_loss needs exactly one, ",
+                                                   "[swav_head, {dims: ..., num_clusters: ...}]"));
   }
-  const ConfigNode* dims = heads[0]->Find("dims");
-  const ConfigNode* clusters = heads[0]->Find("num_clusters");
-  if (dims == nullptr || dims->items().empty() || clusters == nullptr || clusters->items().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(heads[0]->location().ToString(), ": swav_head needs dims and num_clusters, each a list"));
-  }
-  // Copies: SetPath may move the nodes that these pointers look at.
-  ConfigNode embedding_dim = dims->items().back();
-  ConfigNode num_prototypes = *clusters;
-  config->SetPath("LOSS.swav_loss.embedding_dim", std::move(embedding_dim));
-  config->SetPath("LOSS.swav_loss.num_prototypes", std::move(num_prototypes));
+  SSL_RETURN_IF_ERROR(ReadHead(*heads[0]).status());
+  const ConfigNode arguments = heads[0]->items()[1];  // a copy: SetPath may move it
+  const SwavOptions defaults;
+  Take(arguments.Find("dims")->items().back(), ConfigNode::FromInt(defaults.embedding_dim),
+       "LOSS.swav_loss.embedding_dim", config);
+  Take(*arguments.Find("num_clusters"), ConfigNode::FromInts(defaults.num_prototypes), "LOSS.swav_loss.num_prototypes",
+       config);
   return absl::OkStatus();
 }
 
@@ -111,8 +145,8 @@ absl::Status CheckCollator(const ConfigNode& config) {
 absl::Status ResolveSwav(ConfigNode* config) {
   const ConfigNode* name = config->FindPath("LOSS.name");
   if (name == nullptr || name->text() != "swav_loss") return absl::OkStatus();
-  SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
   TakeNumCrops(config, "swav_loss");
+  SSL_RETURN_IF_ERROR(TakeHeadSettings(config));
   SSL_RETURN_IF_ERROR(RoundQueueLength(config));
   const absl::Status crops = CheckAssignCrops(*config);
   const absl::Status collator = CheckCollator(*config);

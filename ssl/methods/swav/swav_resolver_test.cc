@@ -2,11 +2,15 @@
 #include "ssl/methods/swav/swav_resolver.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ssl/config/testing/parsed.h"
+#include "ssl/testing/captured_log.h"
 #include "ssl/testing/status_matchers.h"
 
 namespace ssl {
@@ -80,10 +84,42 @@ TEST(SwavResolver, CollatorThatMixesCrops_IsRefusedWithBothPlaces) {
   EXPECT_OK(ResolveSwav(&config)) << "a source of the host's";
 }
 
-TEST(SwavResolver, HeadWithoutClusters_IsRefused) {
-  ConfigNode config = Parsed("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2, 2]}]]}}\n");
+// In the words of the head, whose arguments the user wrote.
+TEST(SwavResolver, WhatIsWrongWithTheHead_IsSaidWithKeyValueAndPlace) {
+  for (const auto& [heads, error] : {
+           std::pair("[[swav_head]]", "swav_head has no dims, expected a list of widths such as [2048, 128]"),
+           {"[[swav_head, {dims: [2, 2]}]]",
+            "swav_head has no num_clusters, expected a list of numbers such as [3000]"},
+           {"[[swav_head, {dims: [2, 2], num_cluster: [8]}]]",
+            "unknown key 'swav_head.num_cluster'; did you mean 'num_clusters'?"},
+           {"[[swav_head, {dims: [2, 2], num_clusters: 8}]]", "swav_head.num_clusters is '8', expected a list, as [8]"},
+           {"[[swav_head, {dims: [2, 2], num_clusters: [0]}]]",
+            "swav_head.num_clusters.0 is '0', expected an integer of at least 1"},
+       }) {
+    ConfigNode config = Parsed(absl::StrCat("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: ", heads, "}}\n"));
+    EXPECT_THAT(ResolveSwav(&config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                               absl::StrCat("f.yaml:2: config.MODEL.HEAD.PARAMS: ", error)));
+  }
+  ConfigNode config = Parsed("LOSS: {name: swav_loss}\nMODEL: {HEAD: {PARAMS: [swav_head, {dims: [2, 2]}]}}\n");
   EXPECT_THAT(ResolveSwav(&config),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs dims and num_clusters")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f.yaml:2: config.MODEL.HEAD.PARAMS is [swav_head, ...], one head, expected a list of heads, "
+                       "[[swav_head, {arguments}]]"));
+}
+
+TEST(SwavResolver, NumbersThatTheHeadDecides_AreWarnedOf) {
+  const CapturedLog log;
+  ConfigNode defaults_of_vissl = Parsed(kConfig);
+  ASSERT_OK(ResolveSwav(&defaults_of_vissl));
+  ConfigNode same = Parsed(kConfig);
+  same.SetPath("LOSS.swav_loss.num_prototypes", Parsed("[5, 7]"));
+  ASSERT_OK(ResolveSwav(&same));
+  EXPECT_THAT(log.warnings, ::testing::IsEmpty());
+  ConfigNode other = Parsed(kConfig);
+  other.SetPath("LOSS.swav_loss.num_prototypes", Parsed("\n[16]"));
+  ASSERT_OK(ResolveSwav(&other));
+  EXPECT_THAT(log.warnings, ::testing::ElementsAre("f.yaml:2: config.LOSS.swav_loss.num_prototypes has no effect: "
+                                                   "config.MODEL.HEAD.PARAMS (f.yaml:3) decides"));
 }
 
 TEST(SwavResolver, AssignCropThatDoesNotExist_IsRefusedWithBothLines) {

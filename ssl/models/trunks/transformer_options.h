@@ -31,6 +31,10 @@ absl::StatusOr<double> ReadScale(const ConfigNode& node, absl::string_view path)
 absl::Status RecomputeBlocksIfSet(absl::string_view trunk, absl::string_view section,
                                   const std::vector<std::string>& keys, ConfigNode* config);
 
+// Where MODEL.TRUNK.NAME is `trunk`, as above: logs a warning when crops of DATA.TRAIN.TRANSFORMS are no multiple of
+// PATCH_SIZE, and when an IMAGE_SIZE that somebody has set is not the size of the largest crop.
+void WarnOfCropSizes(absl::string_view trunk, absl::string_view section, const ConfigNode& config);
+
 }  // namespace ssl
 
 #endif  // SSL_MODELS_TRUNKS_TRANSFORMER_OPTIONS_H_

@@ -257,6 +257,7 @@ absl::Status RegisterVisionTransformer(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->trunks.Register("vision_transformer", &VisionTransformerFactory));
   SSL_RETURN_IF_ERROR(registries->trunks.Register("vision_transformer_fsdp", &VisionTransformerFactory));
   registries->resolvers.push_back([](const Registries&, ConfigNode* config) {
+    WarnOfCropSizes("vision_transformer", kSection, *config);
     return RecomputeBlocksIfSet("vision_transformer", kSection, {"CHECKPOINT_MLP", "CHECKPOINT_BLOCK"}, config);
   });
   return registries->options.Add("MODEL.TRUNK.VISION_TRANSFORMERS",

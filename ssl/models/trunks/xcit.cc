@@ -186,6 +186,7 @@ absl::Status RegisterXcit(Registries* registries) {
   SSL_RETURN_IF_ERROR(registries->trunks.Register("xcit", &XcitFactory));
   SSL_RETURN_IF_ERROR(registries->trunks.Register("xcit_fsdp", &XcitFactory));
   registries->resolvers.push_back([](const Registries&, ConfigNode* config) {
+    WarnOfCropSizes("xcit", kSection, *config);
     return RecomputeBlocksIfSet("xcit", kSection, {"CHECKPOINT_XCA_BLOCK", "CHECKPOINT_ATTN_BLOCK"}, config);
   });
   return registries->options.Add("MODEL.TRUNK.XCIT", [] { return std::make_unique<XcitOptions>(); });

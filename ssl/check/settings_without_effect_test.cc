@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssl/check/settings_without_effect.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ssl/check/check_config.h"
+#include "ssl/check/testing/check_tokens.h"
+
+namespace ssl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Of the tiny SwAV configuration with one token.
+std::vector<std::string> WarningsOf(const std::vector<std::string>& tokens) {
+  std::vector<std::string> all = {"config=test/swav_tiny"};
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  const ConfigReport report = CheckTokens(all);
+  EXPECT_THAT(report.mistakes, IsEmpty()) << FormatReport(report);
+  return report.warnings;
+}
+
+TEST(SettingsWithoutEffectTest, EachIsNamedWithItsPlaceAndTheSettingThatDecides) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"config.MODEL.AMP_PARAMS.AMP_DTYPE=float16",
+       "command line:2: config.MODEL.AMP_PARAMS.AMP_DTYPE is 'float16', which has no effect: "
+       "config.MODEL.AMP_PARAMS.USE_AMP is 'false'"},
+      {"config.HOOKS.EMA_MODEL.DECAY=0.9",
+       "command line:2: config.HOOKS.EMA_MODEL.DECAY is '0.9', which has no effect: "
+       "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL is 'false'"},
+      {"config.OPTIMIZER.betas=[0.5, 0.6]",
+       "command line:2: config.OPTIMIZER.betas is a list, which has no effect: config.OPTIMIZER.name is 'sgd'"},
+      {"config.LOSS.moco_loss.queue_size=8",
+       "command line:2: config.LOSS.moco_loss.queue_size is '8', which has no effect: config.LOSS.name is 'swav_loss'"},
+      {"config.LOSS.dino_loss.momentum=0.5", "config.LOSS.dino_loss.momentum is '0.5', which has no effect"},
+      {"config.MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE=8",
+       "command line:2: config.MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE is '8', which has no effect: "
+       "config.MODEL.TRUNK.NAME is 'resnet'"},
+      {"config.METERS.accuracy_list_meter.topk_values=[2]", "config.METERS.names has no accuracy_list_meter"},
+      {"config.OPTIMIZER.layer_wise_lr_decay.decay=0.5", "config.OPTIMIZER.param_group_constructor is 'default'"},
+      {"config.OPTIMIZER.param_schedulers.lr.power=3", "config.OPTIMIZER.param_schedulers.lr.name is '"},
+      {"config.HOOKS.EVAL.KNN_K=3", "config.HOOKS.EVAL.ONLINE_EVALUATION is 'false'"},
+  };
+  for (const auto& [token, expected] : cases) {
+    EXPECT_THAT(WarningsOf({token}), ElementsAre(HasSubstr(expected))) << token;
+  }
+}
+
+TEST(SettingsWithoutEffectTest, WhatCountsAndWhatIsTheDefaultAnyway_IsQuiet) {
+  EXPECT_THAT(WarningsOf({"config.OPTIMIZER.name=adamw", "config.OPTIMIZER.betas=[0.5, 0.6]",
+                          "config.MODEL.AMP_PARAMS.USE_AMP=True", "config.MODEL.AMP_PARAMS.AMP_DTYPE=bfloat16",
+                          "config.HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True", "config.HOOKS.EMA_MODEL.DECAY=0.9",
+                          "config.LOSS.moco_loss.temperature=0.20", "config.OPTIMIZER.larc_config.clip=False"}),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace ssl
