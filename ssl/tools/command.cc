@@ -33,13 +33,16 @@
 #include "ssl/io/file_system.h"
 #include "ssl/tools/admission.h"
 #include "ssl/tools/apart_from_data.h"
+#include "ssl/tools/command_text.h"
 #include "ssl/tools/directory_in_use.h"
+#include "ssl/tools/exit_codes.h"
 #include "ssl/tools/launch_failure.h"
 #include "ssl/tools/leftovers.h"
 #include "ssl/tools/moved_run.h"
 #include "ssl/tools/rank_engines.h"
 #include "ssl/tools/run_record.h"
 #include "ssl/tools/run_world.h"
+#include "ssl/tools/signals.h"
 #include "ssl/vissl/vissl_keys.h"
 
 namespace ssl {
@@ -140,6 +143,17 @@ void LogPlace(const ConfigNode& root, const WorldOptions& world, Communicator& p
   const ConfigNode& directory = *root.FindPath(kDirectory);
   SSL_LOG(INFO) << "run directory: " << directory.text()
                 << (directory.location().file.empty() ? " (config.CHECKPOINT.DIR is not set)" : "");
+  SSL_LOG(INFO) << "command: " << CommandOfThisProcess();
+}
+
+// The last line of the log of a run that goes on later.
+void LogStop(const std::string& directory, FileSystem& file_system) {
+  const std::string by = StopSignal();
+  const std::string newest = SavedIn(directory, file_system).newest;
+  SSL_LOG(INFO) << "stopped" << (by.empty() ? "" : absl::StrCat(" by ", by)) << " with exit code " << kExitStopped
+                << ": "
+                << (newest.empty() ? "no checkpoint is there" : absl::StrCat("the newest checkpoint is ", newest))
+                << "; the same command goes on";
 }
 
 }  // namespace
@@ -298,7 +312,10 @@ absl::StatusOr<bool> RunEngines(const ConfigNode& root, const std::vector<std::s
                        RunRecord::Open(path, EngineNames(root), trains, root, admit, file_system, communicator));
   record->AddToLog(warnings);
   LogPlace(root, world, communicator);
-  return RunEnginesOfRanks({root, registries, file_system, path, *record, stop, out}, world, communicator);
+  const absl::StatusOr<bool> finished =
+      RunEnginesOfRanks({root, registries, file_system, path, *record, stop, out}, world, communicator);
+  if (finished.ok() && !*finished) LogStop(path, file_system);
+  return finished;
 }
 
 absl::StatusOr<std::string> ListNames(const std::string& kind, const Registries& registries) {

@@ -25,6 +25,7 @@ namespace {
 std::atomic<StopToken*> signal_stop{nullptr};
 // Of its own, because the token may be set by another rank or a hook: that makes no first signal a second one.
 std::atomic<bool> was_signalled{false};
+std::atomic<int> first_stop{0};  // the number of the signal
 std::atomic<bool> others_wait{false};
 std::atomic<bool> speaks{true};  // of several ranks the first
 constexpr int kUndecided = -1;
@@ -64,6 +65,8 @@ extern "C" void RequestStop(int signal_number) {
     EndBy(signal_number);
     return;
   }
+  int none = 0;
+  first_stop.compare_exchange_strong(none, signal_number);
   stop->Request(reason);
 }
 
@@ -192,8 +195,15 @@ void PrepareProcess() {
 
 void StopOnSignals(StopToken* stop, bool has_peers) {
   others_wait.store(has_peers);
+  first_stop.store(0);
   decided_code.store(kUndecided);
   signal_stop.store(stop);
+}
+
+std::string StopSignal() {
+  const int number = first_stop.load();
+  const char* name = number == 0 ? nullptr : sigabbrev_np(number);
+  return name == nullptr ? "" : std::string("SIG") + name;
 }
 
 void KeepExitCode(int exit_code) {

@@ -9,6 +9,8 @@
 #ifndef SSL_TOOLS_SIGNALS_H_
 #define SSL_TOOLS_SIGNALS_H_
 
+#include <string>
+
 #include "ssl/base/stop_token.h"
 
 namespace ssl {
@@ -43,6 +45,9 @@ void PrepareProcess();
 // and goes on; what does not train, such as an evaluation, ignores it. `stop` outlives the process's last signal. Each
 // run of a sweep in one process begins with it, and ends what KeepExitCode has said of the run before.
 void StopOnSignals(StopToken* stop, bool has_peers);
+
+// "SIGTERM": the first stop signal since StopOnSignals; "" when none came, as where a hook or another rank asked.
+std::string StopSignal();
 
 // The process will end with `exit_code`, because it has failed, is stopped and has saved, or is done: the first stop
 // signal from now on requests a stop, which keeps a sweep from its next run and changes nothing else, and a second one

@@ -11,17 +11,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/check/check_config.h"
+#include "ssl/check/named_components.h"
 #include "ssl/config/yaml.h"
 #include "ssl/data/datasets/scan_progress.h"
 #include "ssl/distributed/local_communicator.h"
-#include "ssl/engines/results_file.h"
 #include "ssl/tools/apart_from_data.h"
 #include "ssl/tools/directory_in_use.h"
 #include "ssl/tools/exit_codes.h"
@@ -30,14 +29,14 @@
 #include "ssl/tools/run_world.h"
 #include "ssl/tools/signals.h"
 #include "ssl/tools/sweep_identity.h"
+#include "ssl/tools/sweep_table.h"
 #include "ssl/tools/writable_directory.h"
 
 namespace ssl {
 namespace {
 
 constexpr char kDirectory[] = "config.CHECKPOINT.DIR";
-// Numbers of a run in the table; results.json has all.
-constexpr size_t kMostResults = 12;
+constexpr char kEngineChoice[] = "engine_name=";
 
 // What all runs of a sweep have in common.
 struct SweepContext {
@@ -53,12 +52,6 @@ struct RunEnd {
   int exit_code = kExitFinished;
   bool user_stopped = false;
   std::string error;  // "" unless it failed
-};
-
-struct Outcome {
-  std::string directory;
-  int exit_code = kExitFinished;
-  std::string error;  // "" unless the run failed
 };
 
 // Whether the choices give each run another directory.
@@ -151,6 +144,35 @@ absl::Status CheckRunAlike(const std::vector<Member>& members) {
                                                  "single rank of the others' process"));
 }
 
+// The engines of a sweep over engines, as one run has them: "engine_name=[train,knn]"; "" for any other sweep.
+std::string EnginesOfOneRun(const std::vector<SweepRun>& runs) {
+  std::vector<std::string> engines;
+  for (const SweepRun& run : runs) {
+    for (absl::string_view choice : run.choices) {
+      if (!absl::ConsumePrefix(&choice, kEngineChoice)) continue;
+      if (absl::StartsWith(choice, "[")) return "";
+      if (std::count(engines.begin(), engines.end(), choice) == 0) engines.emplace_back(choice);
+    }
+  }
+  return engines.empty() ? "" : absl::StrCat(kEngineChoice, "[", absl::StrJoin(engines, ","), "]");
+}
+
+// A comma makes several runs: the second one's engine finds nothing of what the first one has trained.
+absl::Status CheckFindTrained(const std::vector<SweepRun>& runs, const std::vector<Member>& members) {
+  const std::string one_run = EnginesOfOneRun(runs);
+  if (one_run.empty() || ChooseDirectories(runs)) return absl::OkStatus();
+  const auto trains = [](const Member& member) { return MeansToTrain(member.root); };
+  for (auto member = std::find_if(members.begin(), members.end(), trains); member != members.end(); ++member) {
+    const ConfigNode* weights = member->root.FindPath("config.MODEL.WEIGHTS_INIT.PARAMS_FILE");
+    if (trains(*member) || (weights != nullptr && !weights->text().empty())) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: each value of engine_name=A,B makes a run in a directory of its own, and in ",
+                     member->directory, " nothing will be trained for ", absl::StrJoin(EngineNames(member->root), ", "),
+                     "; expected ", one_run, ", one run of these engines"));
+  }
+  return absl::OkStatus();
+}
+
 // All runs, composed: a wrong value of the last one is not worth the hours of those before it. InvalidArgument names
 // every one that is wrong, that has no room here, or whose directory another sweep or run has made. Unavailable where
 // one of them is up already and none is wrong: that passes, and so may what there is no room for, such as its port,
@@ -186,6 +208,7 @@ absl::StatusOr<std::vector<Member>> ComposeAll(const CommandLine& line, const st
   if (mistakes.empty() && !storage.ok()) return absl::Status(storage.code(), absl::StrJoin(problems, "\n"));
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   SSL_RETURN_IF_ERROR(CheckRunAlike(members));
+  SSL_RETURN_IF_ERROR(CheckFindTrained(runs, members));
   return members;
 }
 
@@ -223,14 +246,6 @@ absl::StatusOr<RunEnd> RunAsRanks(const Member& member, const SweepRun& run, con
 absl::StatusOr<RunEnd> RunOne(const Member& member, const SweepRun& run, const SweepContext& context) {
   SSL_RETURN_IF_ERROR(WriteRunIdentity(member.directory, run.choices, PosixFileSystem()));
   return member.world.launches ? RunAsRanks(member, run, context) : RunHere(member, context);
-}
-
-// "knn.trained=0.8796 train.seconds=12.5": the numbers of the run's results.
-void AppendNumbers(const ConfigNode& node, const std::string& path, std::vector<std::string>* numbers) {
-  for (const auto& [key, value] : node.entries()) AppendNumbers(value, JoinPath(path, key), numbers);
-  const absl::StatusOr<double> number =
-      node.is_scalar() ? node.AsDouble() : absl::StatusOr<double>(absl::UnknownError(""));
-  if (number.ok()) numbers->push_back(absl::StrFormat("%s=%.6g", path, *number));
 }
 
 // What a start would be refused for because of this host, or of the run that its directory holds, and warned of. The
@@ -326,23 +341,6 @@ int ExitCodeOf(ConfigVerdict verdict) {
   return kExitFailed;
 }
 
-std::string TableLine(size_t number, const SweepRun& run, const Outcome& outcome) {
-  std::vector<std::string> numbers;
-  const absl::StatusOr<ConfigNode> results =
-      ReadResults(absl::StrCat(outcome.directory, "/results.json"), PosixFileSystem());
-  if (outcome.exit_code == kExitFinished && results.ok()) AppendNumbers(*results, "", &numbers);
-  if (numbers.size() > kMostResults) {
-    const size_t more = numbers.size() - kMostResults;
-    numbers.resize(kMostResults);
-    numbers.push_back(absl::StrCat("(", more, " more in results.json)"));
-  }
-  const char* state = outcome.exit_code == kExitFinished  ? "finished"
-                      : outcome.exit_code == kExitStopped ? "stopped"
-                                                          : "failed";
-  return absl::StrFormat("sweep_%-3d %-9s %s  %s%s\n", number, state, absl::StrJoin(run.choices, " "),
-                         absl::StrJoin(numbers, " "), outcome.error);
-}
-
 }  // namespace
 
 absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun>& runs, const Registries& registries,
@@ -350,13 +348,13 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
   const SweepContext context{line, registries, stop, out, ThisProgram::Open()};
   SSL_ASSIGN_OR_RETURN(const std::vector<Member> members, ComposeAll(line, runs, registries));
   SSL_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockSweep(members.front().root));
-  std::vector<Outcome> outcomes;
+  std::vector<SweepOutcome> outcomes;
   int exit_code = kExitFinished;
   bool is_stopped = false;
   for (size_t i = 0; i < runs.size() && !is_stopped; ++i) {
     out << "sweep " << i + 1 << " of " << runs.size() << ": " << absl::StrJoin(runs[i].choices, " ") << "\n"
         << std::flush;
-    Outcome& outcome = outcomes.emplace_back();
+    SweepOutcome& outcome = outcomes.emplace_back();
     outcome.directory = members[i].directory;
     const absl::StatusOr<RunEnd> end = RunOne(members[i], runs[i], context);
     outcome.exit_code = end.ok() ? end->exit_code : ExitCodeOf(end.status());
@@ -365,7 +363,7 @@ absl::StatusOr<int> RunSweep(const CommandLine& line, const std::vector<SweepRun
     is_stopped = stop.requested() || (end.ok() && end->user_stopped);
     if (exit_code == kExitFinished) exit_code = outcome.exit_code;
   }
-  for (size_t i = 0; i < outcomes.size(); ++i) out << TableLine(i, runs[i], outcomes[i]);
+  for (size_t i = 0; i < outcomes.size(); ++i) out << SweepRow(i, runs[i], outcomes[i], PosixFileSystem());
   if (outcomes.size() < runs.size()) out << runs.size() - outcomes.size() << " runs were not started\n";
   return is_stopped ? kExitStopped : exit_code;
 }

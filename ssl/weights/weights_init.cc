@@ -186,6 +186,14 @@ absl::Status CheckNoPlaceholder(const std::string& file, const ConfigNode& secti
                    kSection, ".PARAMS_FILE=resnet50.pth"));
 }
 
+// Somebody has typed PARAMS_FILE= with nothing behind it.
+void WarnOfEmptyFile(const ConfigNode& section, const BuildContext& context) {
+  const ConfigNode* file = section.Find("PARAMS_FILE");
+  if (file == nullptr || file->location().file != "command line" || context.communicator.rank() != 0) return;
+  SSL_LOG(WARNING) << file->location().ToString() << ": " << kSection
+                   << ".PARAMS_FILE is empty, so that no file of weights is read; a variable of the shell may be unset";
+}
+
 absl::Status LoadConfigured(const WeightsInitOptions& options, const BuildContext& context, Model* model) {
   SSL_ASSIGN_OR_RETURN(const std::vector<std::string> key, ReadKey(options.state_dict_key_name));
   SSL_ASSIGN_OR_RETURN(const HeadWeightRules heads, ReadHeadRules(context.config));
@@ -248,7 +256,10 @@ absl::Status InitializeWeights(Model& model, const BuildContext& context) {
   const ConfigNode& section = context.config.Section("MODEL.WEIGHTS_INIT");
   WeightsInitOptions options;
   SSL_RETURN_IF_ERROR(ReadOptions(section, kSection, UnknownKeys::kIgnore, &options));
-  if (options.params_file.empty()) return absl::OkStatus();
+  if (options.params_file.empty()) {
+    WarnOfEmptyFile(section, context);
+    return absl::OkStatus();
+  }
   SSL_RETURN_IF_ERROR(CheckNoPlaceholder(options.params_file, section, context));
   const absl::Status loaded = GuardTorch("loading weights", [&] { return LoadConfigured(options, context, &model); });
   const ConfigNode& file = *section.Find("PARAMS_FILE");

@@ -279,6 +279,10 @@ class RunCommandTest(RunCase):
         self.assertEqual(self.end(process)[0], 75)
         steps = [int(path.name[5:]) for path in (self.folder / "run/checkpoints").glob("step_*")]
         self.assertEqual(max(steps), 7)
+        log = (self.folder / "run/log.txt").read_text()
+        self.assertIn(f"command: {BINARY} --config=test/swav_tiny config.CHECKPOINT.DIR=run engine_name=train", log)
+        self.assertIn("stopped by SIGHUP with exit code 75: the newest checkpoint is step 7; the same command goes on",
+                      log.splitlines()[-1])
 
     def test_hangup_that_was_ignored_stays_ignored(self):
         process = self.start(3, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -348,11 +352,12 @@ class RunCommandTest(RunCase):
 
     def test_table_of_a_sweep_has_the_result_that_matters(self):
         result = self.finish("engine_name=[train, knn]", "config.OPTIMIZER.num_epochs=1", "config.SEED_VALUE=0,1")
-        table = [line for line in result.stdout.splitlines() if line.startswith("sweep_")]
-        self.assertEqual(len(table), 2)
-        for number, line in enumerate(table):
+        rows = re.split("(?m)^sweep_", result.stdout)[1:]
+        self.assertEqual(len(rows), 2)
+        for number, row in enumerate(rows):
             knn = json.loads((self.folder / f"run/sweep_{number}/results.json").read_text())["knn"]
-            self.assertIn(f"knn.trained={knn['trained']:.6g}", line)
+            self.assertIn(f"knn.trained={knn['trained']:.6g}", row)
+            self.assertIn(" loss=", row)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the start of a training is refused for, whoever asks before it hears: --check_config, --dry_run and the estimate
 of its time. And a run directory among the images."""
+import os
 import random
+import shutil
+import subprocess
 import unittest
 
-from tests.integration.run_case import RunCase
+from tests.integration.run_case import BINARY, RunCase, environment
 from tests.security import testing_images
 
 ASKING = (("engine_name=train", "--check_config"), ("engine_name=train", "--dry_run"), ("engine_name=estimate",))
@@ -88,6 +91,57 @@ class StartChecksTest(RunCase):
         result = self.folder_run("engine_name=train", "--check_config", run="photos/runs/folder")
         self.assertEqual(result.returncode, 2)
         self.assertIn("config.CHECKPOINT.DIR chooses another", result.stdout)
+
+
+    # What was typed, and meant otherwise.
+
+    def assert_refused_at_once(self, result, *parts):
+        self.assert_refused(result, 2, *parts)
+        self.assertEqual([path for path in self.files() if path.name not in ("photos", "run.yaml")], [])
+
+    def test_paths_in_which_nothing_is_replaced_are_refused_wherever_they_stand(self):
+        home = os.environ["HOME"] = str(self.folder / "home")
+        (self.folder / "run.yaml").write_text("config: {EXPORT: {OUTPUT_DIR: '${oc.env:HOME}/x'}}\n")
+        for token, expected in (("config.CHECKPOINT.DIR=~/runs/a", "/runs/a"), ("+config=run", "/x"),
+                                ("config.EXTRACT_FEATURES.OUTPUT_DIR=$HOME/feat", "/feat"),
+                                ("config.EXPORT.FILES=[~/m.safetensors]", "/m.safetensors"),
+                                ("config.MODEL.WEIGHTS_INIT.PARAMS_FILE=~/w.pth", "/w.pth")):
+            for flags in ((), ("--check_config",)):
+                result = self.call("--config=test/swav_tiny", "engine_name=train", token, *flags)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(f"; expected {home}{expected}", result.stdout + result.stderr)
+        self.assertEqual(self.files(), [self.folder / "run.yaml"])
+
+    def test_an_empty_path_is_told_as_one(self):
+        for key in ("DATA.TRAIN.DATA_PATHS", "DATA.TEST.DATA_PATHS"):
+            self.make_images("photos/sky", "photos/sea")
+            self.assert_refused(self.folder_run("engine_name=[train,knn]", f"config.{key}=['']"), 2,
+                                f"config.{key} has an empty path: a variable of the shell may be unset")
+
+    def test_engines_with_a_comma_are_told_how_one_run_has_them(self):
+        result = self.call("--config=test/swav_tiny", "engine_name=train,knn")
+        self.assert_refused_at_once(result, "nothing will be trained for knn; expected engine_name=[train,knn], one run")
+
+    def test_a_sweep_of_which_nothing_was_trained_leaves_its_place(self):
+        self.make_images("photos/sky", "photos/sea")
+        sweep = ("--config=folder", "config.CHECKPOINT.DIR=run", *SMALL, "engine_name=train")
+        wrong = self.call(*sweep, "config.DATA.TRAIN.DATA_PATHS=[no],[none]")
+        self.assertEqual(wrong.stdout.count("failed"), 2, wrong.stdout)
+        right = self.call(*sweep, "config.DATA.TRAIN.DATA_PATHS=[photos]", "config.SEED_VALUE=1,2")
+        self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
+        self.assertEqual(right.stdout.count("loss="), 2, right.stdout)
+
+    def test_a_copy_of_the_program_says_where_it_looked(self):
+        copy = self.folder / "copy"
+        shutil.copy(BINARY, copy)
+        variables = {name: value for name, value in environment().items() if not name.startswith("RUNFILES")}
+        call = lambda: subprocess.run([copy, "--config=quickstart", "--print_config"], cwd=self.folder, env=variables,
+                                      capture_output=True, text=True)
+        self.assert_refused(call(), 2, f"nor below ./configs/config, {copy}.runfiles/ssl/configs/config")
+        variables["RUNFILES_DIR"] = f"{BINARY}.runfiles"
+        if not os.path.isdir(variables["RUNFILES_DIR"]):  # a test's own are elsewhere
+            variables["RUNFILES_DIR"] = os.environ["TEST_SRCDIR"]
+        self.assertEqual(call().returncode, 0, call().stderr)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "ssl/base/host_name.h"
+#include "ssl/base/log.h"
 #include "ssl/base/status_macros.h"
 #include "ssl/hooks/folder_in_run.h"
 #include "ssl/hooks/register_component.h"
@@ -71,6 +72,7 @@ class TensorboardSink : public MetricSink {
     const std::string mark = is_marked_ ? "" : EncodeRecord(EncodeSessionStart(now, session_start_));
     SSL_RETURN_IF_ERROR(file->Append(absl::StrCat(EncodeRecord(EncodeFileVersion(now)), mark)));
     SSL_RETURN_IF_ERROR(file_system_.SyncDirectory(folder_.path()));
+    if (!is_marked_) SSL_LOG(INFO) << "curves: tensorboard --logdir " << folder_.path();
     file_ = std::move(file);
     is_marked_ = true;
     return absl::OkStatus();
