@@ -157,6 +157,28 @@ class Ends:
                   preexec_fn=limit).check(6, step=[0])
 
     @needs_memory_limits
+    def too_few_addresses(self):
+        """Of a process that may have little memory, from the least with which the system loads its libraries."""
+        def lived(mebibytes, *arguments):
+            limit = (mebibytes << 20, mebibytes << 20)
+            life = harness.Life([self.binary, *arguments], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+            return life.wait(), life.output
+
+        too_few, enough = 0, 8192
+        while enough - too_few > 4:
+            middle = (too_few + enough) // 2
+            is_loaded = "loading shared libraries" not in lived(middle, "--list=engines")[1]
+            too_few, enough = (too_few, middle) if is_loaded else (middle, enough)
+        codes = set()
+        for more in (0, 8, 16, 24, 32, 40, 48, 64, 80):
+            arguments = [*TRAIN, "config.OPTIMIZER.num_epochs=1", f"config.CHECKPOINT.DIR={self.folder}/run{more}"]
+            code, output = lived(enough + more, *arguments)
+            assert code in (0, 6), f"{enough} + {more} MiB: {harness.signal_name(code)}:\n{output}"
+            assert code == 0 or any(text in output for text in ("not enough memory", "out of memory", "no thread")), output
+            codes.add(code)
+        assert 6 in codes, "each of these limits was enough"
+
+    @needs_memory_limits
     def every_allocation_fails(self):
         """From one moment on; a library may end the process then, but the report is there."""
         run, life = self._begun()
