@@ -14,7 +14,7 @@
 
 namespace ssl {
 
-// For a message about `path`: "is '~/runs', in which nothing replaces ~ (...); expected /home/me/runs". "" when there
+// For a message about `path`: "is '~/runs', in which nothing replaces ~ (...); expected /people/me/runs". "" when there
 // is nothing to replace, or a file or folder of this very name is there.
 std::string UnexpandedIn(absl::string_view path);
 

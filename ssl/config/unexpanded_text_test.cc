@@ -22,16 +22,16 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(UnexpandedText, NamesWhatNothingReplaces_AndThePathThatWasMeant) {
-  setenv("HOME", "/home/me", 1);
+  setenv("HOME", "/people/me", 1);
   setenv("SSL_TEST_SECRET", "secret", 1);
   const std::pair<const char*, const char*> cases[] = {
-      {"~/runs/a", "nothing replaces ~ (a shell does, at the beginning of a word alone); expected /home/me/runs/a"},
-      {"$HOME/runs", "nothing replaces $HOME (a shell does, outside of single quotes alone); expected /home/me/runs"},
+      {"~/runs/a", "nothing replaces ~ (a shell does, at the beginning of a word alone); expected /people/me/runs/a"},
+      {"$HOME/runs", "nothing replaces $HOME (a shell does, outside of single quotes alone); expected /people/me/runs"},
       {"/data/${HOME}/x",
        "nothing replaces ${HOME} (a shell does, outside of single quotes alone); "
-       "expected /data//home/me/x"},
-      {"${oc.env:HOME}/x", "expected /home/me/x"},
-      {"${oc.env:HOME,/tmp}/x", "expected /home/me/x"},
+       "expected /data//people/me/x"},
+      {"${oc.env:HOME}/x", "expected /people/me/x"},
+      {"${oc.env:HOME,/tmp}/x", "expected /people/me/x"},
       {"runs/$SSL_TEST_SECRET",
        "nothing replaces $SSL_TEST_SECRET (a shell does, outside of single quotes alone); "
        "expected the value of SSL_TEST_SECRET in its place"},
@@ -55,7 +55,7 @@ TEST(UnexpandedText, OtherNamesAreFine) {
 
 // Whatever reads or writes them, and wherever they are set.
 TEST(UnexpandedText, ComposeRefusesThemInAllValues) {
-  setenv("HOME", "/home/me", 1);
+  setenv("HOME", "/people/me", 1);
   ComposeRequest request;
   request.defaults = Parsed(
       "engine_name: train\n"
@@ -66,12 +66,12 @@ TEST(UnexpandedText, ComposeRefusesThemInAllValues) {
   request.tokens = {"config.CHECKPOINT.DIR=~/runs/a", "config.EXPORT.FILES=[m.pth, ~/m.pth]",
                     "config.DATA.TRAIN.DATA_PATHS=['$HOME/photos']", "config=~/run.yaml"};
   const absl::Status status = Compose(request).status();
-  EXPECT_THAT(
-      status.message(),
-      AllOf(HasSubstr("command line:1: config.CHECKPOINT.DIR is '~/runs/a', in which nothing replaces ~ "),
-            HasSubstr("; expected /home/me/runs/a\n"), HasSubstr("command line:2: config.EXPORT.FILES.1 is '~/m.pth'"),
-            HasSubstr("command line:3: config.DATA.TRAIN.DATA_PATHS.0 is '$HOME/photos'"),
-            HasSubstr("command line: config file is '~/run.yaml', in which nothing replaces ~")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("command line:1: config.CHECKPOINT.DIR is '~/runs/a', in which nothing replaces ~ "),
+                    HasSubstr("; expected /people/me/runs/a\n"),
+                    HasSubstr("command line:2: config.EXPORT.FILES.1 is '~/m.pth'"),
+                    HasSubstr("command line:3: config.DATA.TRAIN.DATA_PATHS.0 is '$HOME/photos'"),
+                    HasSubstr("command line: config file is '~/run.yaml', in which nothing replaces ~")));
 }
 
 }  // namespace

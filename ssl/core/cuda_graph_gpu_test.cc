@@ -185,7 +185,8 @@ TEST_F(CudaGraphTest, ReadIsRefused_AndTheGpuIsUsableAfterwards) {
 
 TEST_F(CudaGraphTest, ErrorsOfTheWorkEndTheRecording) {
   const at::Tensor values = at::zeros({2}, Options());
-  EXPECT_THAT(Record([&] { (void)values.mm(values); }), StatusIs(absl::StatusCode::kInternal, HasSubstr("must be a matrix")));
+  EXPECT_THAT(Record([&] { (void)values.mm(values); }),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("must be a matrix")));
   EXPECT_THAT(graph_->Record([] { return absl::AbortedError("stopped"); }),
               StatusIs(absl::StatusCode::kAborted, "stopped"));
   EXPECT_THROW(graph_->Replay(), c10::Error) << "nothing is recorded";

@@ -152,7 +152,8 @@ void PrintErrors(const Shape& shape, bool behind_relu) {
 int main(int argc, char** argv) {
   ssl::InstallTensorMemory();
   if (argc > 1 && std::strcmp(argv[1], "errors") == 0) {
-    std::printf("batch, channels, side, stride;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
+    std::printf(
+        "batch, channels, side, stride;  forward, gradient of the input, of the weight: oneDNN, Winograd, ratio\n");
     for (const ssl::Shape& shape : ssl::kShapes) {
       for (const bool behind_relu : {true, false}) ssl::PrintErrors(shape, behind_relu);
     }

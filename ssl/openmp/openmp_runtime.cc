@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 
 #include "ssl/openmp/region.h"
@@ -19,7 +18,6 @@ namespace ssl {
 namespace {
 
 // The state of an OpenMP runtime is one for the process, as libgomp's is.
-std::atomic<void (*)(const char*)> on_no_thread{nullptr};
 std::atomic<uint32_t> unnamed_section{0};
 std::atomic<uint32_t> atomic_section{0};
 
@@ -87,14 +85,14 @@ std::atomic<uint32_t>* NamedSection(void** name) { return reinterpret_cast<std::
 
 }  // namespace
 
-void UseOwnOpenMp(void (*function)(const char* reason)) { on_no_thread.store(function); }
+// The linker takes this file into a program for it, and all of the functions below.
+void UseOwnOpenMp() {}
 
 }  // namespace ssl
 
 extern "C" {
 
-// LibTorch is compiled by a compiler that takes this not to throw.
-void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) {
+void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) noexcept {
   uint32_t shares = threads > 0 ? threads : static_cast<unsigned>(ssl::MostThreads());
   shares = std::min(shares, ssl::Team::kMostShares);
   if (shares == 1 || ssl::SharesHere() > 1) {
@@ -103,13 +101,8 @@ void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /
     region.RunShare(0);
     return;
   }
-  try {
-    if (ssl::team == nullptr) ssl::team = std::make_unique<ssl::Team>();
-    ssl::team->Run(body, data, shares);
-  } catch (const std::exception& error) {
-    if (const auto function = ssl::on_no_thread.load()) function(error.what());
-    std::abort();
-  }
+  if (ssl::team == nullptr) ssl::team = std::make_unique<ssl::Team>();
+  ssl::team->Run(body, data, shares);
 }
 
 void GOMP_barrier() { ssl::CurrentRegion().Barrier(); }

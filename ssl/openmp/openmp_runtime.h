@@ -8,10 +8,10 @@
 
 namespace ssl {
 
-// A program that calls this anywhere has the runtime in it from its start; the others keep libgomp. on_no_thread is
-// called with the reason when a compute thread cannot be started, and must not return; libgomp ends the process there.
-// Call it once, before LibTorch computes.
-void UseOwnOpenMp(void (*on_no_thread)(const char* reason));
+// A program that calls this anywhere has the runtime in it from its start; the others keep libgomp. A compute thread
+// that cannot be started ends the process by std::terminate, with std::system_error or std::bad_alloc as the exception:
+// LibTorch could not return an error there. libgomp ends the process by exit(1).
+void UseOwnOpenMp();
 
 }  // namespace ssl
 

@@ -22,7 +22,7 @@ constexpr int kRepetitions = 100;
 
 class OpenMpRuntimeTest : public ::testing::Test {
  protected:
-  OpenMpRuntimeTest() { UseOwnOpenMp(nullptr); }
+  OpenMpRuntimeTest() { UseOwnOpenMp(); }
 };
 
 TEST_F(OpenMpRuntimeTest, ARegionRunsEachShareOnce) {

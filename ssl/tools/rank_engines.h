@@ -31,8 +31,9 @@ struct EngineRun {
 };
 
 // Before ranks are started, or anything is written: makes the engines of `root` as a run would, with its errors.
-// Unimplemented where one of them computes on MACHINE.DEVICE and this program has no code for that; InvalidArgument where
-// the environment forbids the algorithms that it asks for. Returns whether one of them trains in the run directory.
+// Unimplemented where one of them computes on MACHINE.DEVICE and this program has no code for that; InvalidArgument
+// where the environment forbids the algorithms that it asks for. Returns whether one of them trains in the run
+// directory.
 absl::StatusOr<bool> TrainsInRunDirectory(const ConfigNode& root, const BuildContext& context);
 
 // Runs the engines on all ranks that are this process's; true when all work is done, false when it was stopped. Of

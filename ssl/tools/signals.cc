@@ -127,11 +127,6 @@ extern "C" void ReportCrash(int signal_number) {
   std::abort();
 }
 
-// What libgomp does where it finds no memory or no thread: it says so, and calls exit(1). This program never does.
-void EndAtExit(int exit_code, void*) {
-  if (exit_code == EXIT_FAILURE && decided_code.load() == kUndecided) EndWithoutMemory();
-}
-
 void Handle(int signal_number, void (*handler)(int), int flags) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -189,7 +184,6 @@ void PrepareProcess() {
   }
   const sigset_t requests = Requests();
   pthread_sigmask(SIG_UNBLOCK, &requests, nullptr);
-  on_exit(EndAtExit, nullptr);
   std::set_terminate(ReportTerminate);  // a library, such as glog, may have set its own since HoldSignals
 }
 

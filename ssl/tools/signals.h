@@ -31,7 +31,7 @@ void HoldSignals();
 // what
 //   they do. Handlers that stand already, such as a sanitizer's, are left alone.
 // - Exhausted memory ends the process with kExitMemory where nobody catches it, in an initialiser of a library, too:
-//   an exception, exit(1) of a library before KeepExitCode, or a crash (SIGSEGV, SIGABRT) without 64 MiB that are left.
+//   an exception, or a crash (SIGSEGV, SIGABRT) without 64 MiB that are left.
 // - Descriptors 0 to 2 that are closed lead to /dev/null: else the next file to be opened would get the number, and
 //   with it what is printed.
 void PrepareProcess();

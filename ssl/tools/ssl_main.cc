@@ -288,14 +288,6 @@ absl::StatusOr<int> ParseAndRun(const std::string& program, const std::vector<st
   return Run(MakeCommandLine(program, tokens), arguments, stop);
 }
 
-// LibTorch asks for compute threads where it cannot return an error.
-void EndWithoutThread(const char* reason) {
-  SSL_LOG(ERROR) << "a compute thread cannot be started: " << reason
-                 << "; this process or its user may start no more threads, or has no memory for another one; "
-                    "OMP_NUM_THREADS=1 computes without";
-  std::_Exit(ssl::kExitMemory);
-}
-
 // In a build for GPUs, whose libraries end in an order that nobody defines: behind a recording of the hook `profiler`,
 // memory was freed twice while the process ended, and its exit code was that of an abort. All that this program holds
 // is closed by now.
@@ -319,7 +311,7 @@ int main(int argc, char** argv) {
   ssl::InitLogging({});
   const ssl::EscapedOutput escaped(std::cout);
   ssl::InstallTensorMemory();
-  ssl::UseOwnOpenMp(&EndWithoutThread);
+  ssl::UseOwnOpenMp();
   static ssl::StopToken stop;  // signals may come until the process is gone
   int exit_code = ssl::kExitFailed;
   const absl::Status status = ssl::GuardTorch("ssl_main", [&]() -> absl::Status {

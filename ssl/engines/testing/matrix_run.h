@@ -25,8 +25,8 @@
 
 namespace ssl {
 
-// 8x8 images, their channels averaged, times a matrix [64, 4]. Stage "half" has the first two columns, "all" has all; the heads give all.
-// A pooled stage is the mean of its columns.
+// 8x8 images, their channels averaged, times a matrix [64, 4]. Stage "half" has the first two columns, "all" has all;
+// the heads give all. A pooled stage is the mean of its columns.
 class MatrixModel : public Model {
  public:
   // on_features: called at each call of Features.

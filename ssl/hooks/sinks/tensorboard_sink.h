@@ -7,7 +7,8 @@
 // begins with the mark of a session start, on which TensorBoard drops what an earlier, crashed process wrote for that
 // step and later ones: the step after the checkpoint from which the run goes on. What was written for the step of the
 // checkpoint itself stays, because most of it is not written again. What is, such as a test phase that comes after it,
-// is left out where an earlier process has written the same: however often a finished run is started. What a file holds when a process dies is complete up to the last record.
+// is left out where an earlier process has written the same: however often a finished run is started. What a file holds
+// when a process dies is complete up to the last record.
 #ifndef SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
 #define SSL_HOOKS_SINKS_TENSORBOARD_SINK_H_
 

@@ -64,7 +64,7 @@ void PrintAll() {
 
 int main() {
 #ifdef SSL_OWN_OPENMP
-  ssl::UseOwnOpenMp(nullptr);
+  ssl::UseOwnOpenMp();
 #endif
   Dl_info info = {};
   if (dladdr(dlsym(RTLD_DEFAULT, "GOMP_parallel"), &info) == 0) return 1;
