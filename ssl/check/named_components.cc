@@ -160,14 +160,18 @@ std::vector<std::string> RegisteredNames(absl::string_view kind, const Registrie
 
 std::string WrongName(const NamedComponent& component, const Registries& registries) {
   if (IsVisslName(component.kind, component.name)) return "";
-  std::vector<std::string> known = RegisteredNames(component.kind, registries);
-  const std::set<std::string> names(known.begin(), known.end());
+  const std::vector<std::string> registered = RegisteredNames(component.kind, registries);
+  const std::set<std::string> names(registered.begin(), registered.end());
   if (names.count(component.name) > 0) return "";
-  // What only VISSL has may have been meant, but is not offered.
+  // What only VISSL has may have been meant, where no more than letters differ, but is not offered.
+  std::vector<std::string> known = registered;
   const std::vector<std::string>& vissl = VisslNames(component.kind);
   known.insert(known.end(), vissl.begin(), vissl.end());
+  std::string meant = NearestName(component.name, known, /*greatest_distance=*/component.name.size());
+  if (meant.empty()) meant = NearestName(component.name, registered);
   return absl::StrCat(component.location.ToString(), ": ", component.path, " is '", component.name, "', which is no ",
-                      component.kind, DidYouMean(component.name, known), "; known: ", absl::StrJoin(names, ", "));
+                      component.kind, meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
+                      "; known: ", absl::StrJoin(names, ", "));
 }
 
 }  // namespace ssl

@@ -150,8 +150,8 @@ TEST_F(CheckDataEngineTest, NamesThatAreNoText_CanBeFoundAgain) {
   Set("DATA.TRAIN.MAX_BROKEN_FRACTION", "0.2");
   ASSERT_OK(Run("check_data"));
   const ConfigNode details = Details();
-  EXPECT_THAT(details.FindPath("train.broken.empty.0.file")->text(), HasSubstr("photos/ant/\\xfe.png"));
-  EXPECT_THAT(details.FindPath("train.broken.empty.1.file")->text(), HasSubstr("photos/ant/\\xff.png"));
+  EXPECT_THAT(details.FindPath("train.broken.empty.0.file")->text(), HasSubstr("photos/ant/\xFE.png"));
+  EXPECT_THAT(details.FindPath("train.broken.empty.1.file")->text(), HasSubstr("photos/ant/\xFF.png"));
 }
 
 TEST_F(CheckDataEngineTest, OneBrokenImage_IsTheVerdictWhereATrainingTakesNone) {

@@ -158,11 +158,11 @@ TEST_F(EvaluationEnginesTest, Knn_OfVisslsSettings_IsVissls) {
 }
 
 TEST_F(EvaluationEnginesTest, Evaluation_WithoutADescription_FollowsFromTraining) {
-  SaveRandomCheckpoint();
   config_.SetPath("DATA.TEST", *registries_.options.Defaults().FindPath("DATA.TEST"));
   Set("DATA.TRAIN.TRANSFORMS",
       "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [2, 1], size_crops: [8, 4]}, {name: ToTensor}]");
   Set("DATA.TRAIN.COLLATE_FUNCTION", "multicrop_collator");
+  SaveRandomCheckpoint();
   ASSERT_OK_AND_ASSIGN(const EngineReport knn, Run("knn"));
   for (const char* subject : {"raw_pixels", "untrained", "trained"}) {
     EXPECT_GT(Result(absl::StrCat("knn.", subject)), 0.0) << subject;
@@ -174,10 +174,10 @@ TEST_F(EvaluationEnginesTest, Evaluation_WithoutADescription_FollowsFromTraining
 }
 
 TEST_F(EvaluationEnginesTest, Evaluation_SaysWhatItChoseAndWhichKeysSayOtherwise) {
-  SaveRandomCheckpoint();
   Set("NEAREST_NEIGHBOR", "{LAYERS: [all]}");
   config_.SetPath("DATA.TEST", *registries_.options.Defaults().FindPath("DATA.TEST"));
   Set("DATA.TRAIN.TRANSFORMS", "[{name: RandomCrop, size: 8}, {name: ToTensor}]");
+  SaveRandomCheckpoint();
   const CapturedLog log;
   ASSERT_OK(Run("knn").status());
   ASSERT_OK(Run("extract_features").status());

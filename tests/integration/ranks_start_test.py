@@ -36,13 +36,15 @@ class RanksStartTest(RanksCase):
         host_by_host = ("config.DISTRIBUTED.NUM_NODES=2", "config.DISTRIBUTED.NUM_PROC_PER_NODE=2")
         for arguments, part in ((("--launch=local:100",), "config.DATA.TRAIN.BATCHSIZE_PER_REPLICA is 8"),
                                 ((TWO, "config.DISTRIBUTED.VIRTUAL_RANKS=3"), "VIRTUAL_RANKS is 3, which 2 processes"),
-                                (host_by_host, "config.DISTRIBUTED.RUN_ID is \"auto\""),
                                 (("--node_id=1",), "--node_id is 1"),
                                 (("--launch=mpi:2",), "expected local:N"),
                                 ((TWO, "config.DISTRIBUTED.NUM_PROC_PER_NODE=4"), "NUM_PROC_PER_NODE is '4'")):
             code, report = self.check(*arguments)
             self.assertEqual(code, 2, report)
             self.assertIn(part, report)
+        code, report = self.check(*host_by_host)
+        self.assertEqual(code, 3, report)  # right where the first node is named
+        self.assertIn("config.DISTRIBUTED.RUN_ID (not set) is \"auto\"", report)
         code, report = self.check("config.SEED_VALUE=1,2", variables=rank_variables(1, 2, 29500))
         self.assertEqual(code, 2, report)
         self.assertIn("it is rank 1 of 2: start each of its runs by itself", report)

@@ -123,9 +123,9 @@ class RunCommandTest(RunCase):
         self.finish("engine_name=train")
 
     def test_warnings_about_the_configuration_stand_in_the_log(self):
-        (self.folder / "mine.yaml").write_text("# @package _global_\nconfig:\n  SEED_VALUE: 1\n  SEED_VALUE: 2\n")
+        (self.folder / "mine.yaml").write_text("# @package _global_\nconfig:\n  SEED_VALUE: 2\n  OPTIMIZER:\n    betas: [0.5, 0.9]\n")
         result = self.finish("+config=mine.yaml", "engine_name=train")
-        warnings = [line for line in result.stderr.splitlines() if "mine.yaml:4" in line]
+        warnings = [line for line in result.stderr.splitlines() if "mine.yaml:5" in line]
         self.assertEqual(len(warnings), 1, result.stderr)
         self.assertIn(warnings[0].split(" ", 3)[3], (self.folder / "run/log.txt").read_text())
 

@@ -126,7 +126,7 @@ class StartChecksTest(RunCase):
         self.make_images("photos/sky", "photos/sea")
         sweep = ("--config=folder", "config.CHECKPOINT.DIR=run", *SMALL, "engine_name=train")
         wrong = self.call(*sweep, "config.DATA.TRAIN.DATA_PATHS=[no],[none]")
-        self.assertEqual(wrong.stdout.count("failed"), 2, wrong.stdout)
+        self.assertEqual(wrong.stdout.count("  failed  "), 2, wrong.stdout)
         right = self.call(*sweep, "config.DATA.TRAIN.DATA_PATHS=[photos]", "config.SEED_VALUE=1,2")
         self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
         self.assertEqual(right.stdout.count("loss="), 2, right.stdout)
@@ -135,6 +135,8 @@ class StartChecksTest(RunCase):
         copy = self.folder / "copy"
         shutil.copy(BINARY, copy)
         variables = {name: value for name, value in environment().items() if not name.startswith("RUNFILES")}
+        loaded = subprocess.run(["ldd", BINARY], check=True, capture_output=True, text=True).stdout
+        variables["LD_LIBRARY_PATH"] = ":".join({os.path.dirname(line.split()[2]) for line in loaded.splitlines() if "/_solib" in line})
         call = lambda: subprocess.run([copy, "--config=quickstart", "--print_config"], cwd=self.folder, env=variables,
                                       capture_output=True, text=True)
         self.assert_refused(call(), 2, f"nor below ./configs/config, {copy}.runfiles/ssl/configs/config")

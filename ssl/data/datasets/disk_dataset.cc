@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDiskFilelist(const ConfigNode& data
     return absl::InvalidArgumentError(absl::StrCat(
         SplitKey(data_split, context.config, "DATA_PATHS"), ": ", list,
         context.file_system.IsDirectory(list) ? " is a folder" : " is a tar file",
-        ", expected a file with one path a line, or a .npy array of paths", AdviseSource(list, data_split, context)));
+        ", expected a regular file with one path a line, or a .npy array of paths", AdviseSource(list, data_split, context)));
   }
   PathList paths;
   paths.Reserve(std::min(context.file_system.Size(list).value_or(0), kMostReserved));

@@ -141,7 +141,7 @@ TEST(DiskFolder, WhatAnotherSourceReads_IsAdvised) {
   EXPECT_THAT(advice(MakeDiskFolder, "x.npy"), HasSubstr("DATA_SOURCES=[npy_images] reads an array of images, and"));
   EXPECT_THAT(advice(MakeDiskFolder, "x.txt"), HasSubstr("DATA_SOURCES=[disk_filelist] reads a list of paths"));
   EXPECT_THAT(advice(MakeDiskFolder, "x.tar.gz"), HasSubstr("; unpack it"));
-  EXPECT_THAT(advice(MakeDiskFilelist, ""), AllOf(HasSubstr(" is a folder, expected a file with one path a line"),
+  EXPECT_THAT(advice(MakeDiskFilelist, ""), AllOf(HasSubstr(" is a folder, expected a regular file with one path a line"),
                                                   HasSubstr("DATA_SOURCES=[disk_folder] reads a folder")));
   EXPECT_THAT(advice(MakeDiskFilelist, "x.tar"), HasSubstr("DATA_SOURCES=[tar_shards] reads tar"));
 }
